@@ -1,0 +1,47 @@
+# Two commands do everything on a fresh machine: `make up` runs the product, `make test` tests it.
+.PHONY: help setup setup-dev setup-test up test lint format bench soak clean
+
+BIN := .venv/bin
+
+help:
+	@echo "make up      set up what is missing, then run cluster, metrics, page and demo load"
+	@echo "make test    set up what is missing, then run the tests"
+	@echo "make lint    ruff, mypy, import contracts, house budget"
+	@echo "make bench   benchmarks beside real Kafka        make soak   long runs"
+	@echo "make setup   set-up only                         make clean  remove what was built"
+
+setup:
+	@scripts/setup.sh run
+
+setup-dev:
+	@scripts/setup.sh dev
+
+setup-test:
+	@scripts/setup.sh test
+
+up: setup
+	@exec $(BIN)/partiscope up $(ARGS)
+
+test: setup-test
+	@scripts/test.sh $(ARGS)
+
+lint: setup-dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q tests/test_tidy.py
+
+format:
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup-test
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+soak: setup-test
+	@$(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
+
+clean:
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

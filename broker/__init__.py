@@ -1,0 +1,1 @@
+"""A Kafka-protocol broker: sans-IO cores, one asyncio shell per process."""

@@ -1,0 +1,1 @@
+"""Cluster metadata: image, records, decisions (decide/replay), placement, configs."""

@@ -1,0 +1,250 @@
+"""The active controller of the cluster: decides on an image that runs ahead of the commits.
+
+Kafka's QuorumController in small: one decision after another, each on the image with all
+records appended so far; the answer is given once the records are committed. When leadership is
+lost the image that ran ahead is dropped.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from broker.clock import Clock
+from broker.controller.brokers import (
+    Heartbeat,
+    HeartbeatAnswer,
+    RegisterBroker,
+    decide_fence,
+    decide_heartbeat,
+    decide_register,
+)
+from broker.controller.config_control import UNCLEAN_CONFIG
+from broker.controller.configs import (
+    ConfigEntry,
+    NodeConfig,
+    describe_topic_configs,
+    topic_flag,
+)
+from broker.controller.decision import Decide, Decision
+from broker.controller.elections import build_preferred_elections
+from broker.controller.errors import NotControllerError
+from broker.controller.image import MetadataImage
+from broker.controller.record_codec import encode_record
+from broker.controller.replay import replay_batch
+from broker.controller.sessions import BrokerSessions
+from broker.controller.topics import TopicDefaults
+from broker.quorum.errors import NotLeaderError
+from broker.quorum.loop import LoopTimer
+from broker.quorum.node import QuorumNode
+
+T = TypeVar("T")
+
+SESSION_CHECK_MS_MIN: Final = 50
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerSettings:
+    """Kafka's broker.session.timeout.ms, auto.leader.rebalance.enable,
+    leader.imbalance.check.interval.seconds and leader.imbalance.per.broker.percentage; the grace
+    is a new controller's first patience.
+    """
+
+    session_timeout_ms: int
+    first_grace_ms: int
+    is_rebalance_enabled: bool = True
+    rebalance_interval_ms: int = 300_000
+    imbalance_percentage_max: int = 10
+
+
+class ActiveController:
+    """Exists on every node; decides only between `activate` and `deactivate`."""
+
+    def __init__(
+        self,
+        *,
+        quorum: QuorumNode,
+        clock: Clock,
+        settings: ControllerSettings,
+        broker_config: NodeConfig,
+        topic_defaults: TopicDefaults,
+    ) -> None:
+        self.topic_defaults = topic_defaults
+        self.quorum = quorum
+        self._clock = clock
+        self._settings = settings
+        self._broker_config = broker_config
+        self._image: MetadataImage | None = None
+        self._sessions = BrokerSessions(session_timeout_ms=settings.session_timeout_ms)
+        self._timer = LoopTimer(self._tick)
+        self._rebalance_at_ms = 0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this node decides."""
+        return self._image is not None
+
+    @property
+    def image(self) -> MetadataImage:
+        """The image with everything appended. Raises NotControllerError."""
+        if self._image is None:
+            raise NotControllerError("This is not the correct controller for this cluster.")
+        return self._image
+
+    def activate(self, image: MetadataImage) -> None:
+        """Begin to decide; `image` holds all that was ever committed or appended."""
+        log.info("active controller from offset %d", image.offset)
+        now_ms = self._clock.monotonic_ms()
+        self._image = image
+        unfenced = [broker.id for broker in image.brokers.values() if not broker.fenced]
+        self._sessions.begin(unfenced, now_ms, grace_ms=self._settings.first_grace_ms)
+        self._rebalance_at_ms = now_ms + self._settings.rebalance_interval_ms
+        self._set_timer()
+
+    def deactivate(self) -> None:
+        """Another node decides, or nobody."""
+        if self._image is not None:
+            log.info("no longer the active controller")
+        self._image = None
+        self._timer.cancel()
+
+    def apply(self, decide: Decide[T]) -> tuple[T, int]:
+        """Decide and append: the response, and the offset that must commit before it is given.
+
+        Raises NotControllerError, and what `decide` raises.
+        """
+        image = self.image
+        decision = decide(image)
+        if decision.records:
+            values = [encode_record(record) for record in decision.records]
+            try:
+                offset = self.quorum.append(values)
+            except NotLeaderError as error:
+                raise NotControllerError(str(error)) from error
+            self._image = replay_batch(
+                image, decision.records, offset=offset, epoch=self.quorum.core.epoch
+            ).image
+        return decision.response, self.image.offset
+
+    async def run(self, decide: Decide[T]) -> T:
+        """Decide, and answer when everything the decision saw is committed.
+
+        Raises NotControllerError, also when leadership ended before the commit; and what
+        `decide` raises.
+        """
+        response, offset = self.apply(decide)
+        try:
+            await self.quorum.wait_committed(offset)
+        except NotLeaderError as error:
+            raise NotControllerError(str(error)) from error
+        return response
+
+    async def dry_run(self, decide: Decide[T]) -> T:
+        """What the answer would be; appends nothing (validate_only)."""
+
+        def decide_only(image: MetadataImage) -> Decision[T]:
+            return Decision((), decide(image).response)
+
+        return await self.run(decide_only)
+
+    def is_unclean_enabled(self, topic: str) -> bool:
+        """Whether the topic prefers a leader that lost records to none."""
+        return topic_flag(self.image, self._broker_config, topic, UNCLEAN_CONFIG)
+
+    def describe_topic(self, own: Mapping[str, str | None]) -> list[ConfigEntry]:
+        """All configs of a topic with these of its own, as in force on this broker."""
+        return describe_topic_configs(self.image, self._broker_config, own)
+
+    def wall_ms(self, monotonic_ms: int) -> int:
+        """A moment of the monotonic clock as time since the epoch; -1 stays -1."""
+        if monotonic_ms < 0:
+            return -1
+        return self._clock.wall_ms() - (self._clock.monotonic_ms() - monotonic_ms)
+
+    async def register(self, command: RegisterBroker) -> int:
+        """The new broker epoch. Raises DuplicateBrokerError, InconsistentClusterError."""
+        now_ms = self._clock.monotonic_ms()
+        is_valid = self._sessions.is_valid(command.broker_id, now_ms)
+        epoch = await self.run(
+            lambda image: decide_register(
+                command,
+                image,
+                has_valid_session=is_valid,
+                is_unclean_enabled=self.is_unclean_enabled,
+            )
+        )
+        self._sessions.end(command.broker_id)
+        return epoch
+
+    async def heartbeat(self, command: Heartbeat) -> HeartbeatAnswer:
+        """Note the sign of life and what follows from it."""
+        answer, offset = self.apply(
+            lambda image: decide_heartbeat(
+                command, image, is_unclean_enabled=self.is_unclean_enabled
+            )
+        )
+        if answer.is_fenced:
+            self._sessions.end(command.broker_id)
+        else:
+            self._sessions.touch(command.broker_id, self._clock.monotonic_ms())
+            self._set_timer()
+        try:
+            await self.quorum.wait_committed(offset)
+        except NotLeaderError as error:
+            raise NotControllerError(str(error)) from error
+        return answer
+
+    def fence_gone(self, broker_id: int) -> None:
+        """The broker's process is known to be gone: fence it without waiting for its session."""
+        if self._image is None:
+            return
+        broker = self._image.brokers.get(broker_id)
+        if broker is not None and not broker.fenced:
+            log.warning("broker %d is gone", broker_id)
+            try:
+                self._fence(broker_id)
+            except NotControllerError:
+                self.deactivate()
+
+    def _tick(self) -> None:
+        """Fence who is silent; every few minutes, move leaders home."""
+        now_ms = self._clock.monotonic_ms()
+        try:
+            for broker_id in self._sessions.expired(now_ms):
+                log.warning("broker %d is silent", broker_id)
+                self._fence(broker_id)
+            if now_ms >= self._rebalance_at_ms:
+                self._rebalance_at_ms = now_ms + self._settings.rebalance_interval_ms
+                self._rebalance()
+        except NotControllerError:
+            self.deactivate()
+            return
+        self._set_timer()
+
+    def _fence(self, broker_id: int) -> None:
+        log.warning("broker %d is fenced", broker_id)
+        self._sessions.end(broker_id)
+        self.apply(
+            lambda image: decide_fence(broker_id, image, is_unclean_enabled=self.is_unclean_enabled)
+        )
+
+    def _rebalance(self) -> None:
+        if not self._settings.is_rebalance_enabled:
+            return
+        percentage_max = self._settings.imbalance_percentage_max
+
+        def decide(image: MetadataImage) -> Decision[None]:
+            records = build_preferred_elections(image, imbalance_percentage_max=percentage_max)
+            return Decision(tuple(records), None)
+
+        self.apply(decide)
+
+    def _set_timer(self) -> None:
+        deadline_ms = self._sessions.next_deadline_ms()
+        wake_ms = self._rebalance_at_ms
+        if deadline_ms is not None:
+            wake_ms = min(wake_ms, deadline_ms)
+        delay_ms = wake_ms - self._clock.monotonic_ms()
+        self._timer.set(max(SESSION_CHECK_MS_MIN, delay_ms))

@@ -1,0 +1,197 @@
+"""Altering configs (KIP-339 incremental, and the older replace-all)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from broker.controller.decision import Accepted, Decision, Rejected, Verdict
+from broker.controller.elections import IsUncleanEnabled, build_unclean_elections
+from broker.controller.errors import (
+    ControllerError,
+    InvalidConfigError,
+    InvalidConfigRequestError,
+    UnknownTopicError,
+)
+from broker.controller.image import (
+    ConfigResource,
+    MetadataImage,
+    ResourceType,
+    topic_resource,
+)
+from broker.controller.known_configs import (
+    ConfigType,
+    KnownConfig,
+    broker_configs,
+    check_value,
+    topic_configs,
+)
+from broker.controller.records import ConfigRecord, MetadataRecord
+from broker.controller.topic_names import check_topic_name
+
+UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
+
+
+class AlterOperation(IntEnum):
+    """What to do with a config (AlterConfigOp.OpType)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigChange:
+    """One change of one config."""
+
+    name: str
+    operation: AlterOperation
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterResource:
+    """All changes of one resource; `replaces_all` removes what is not set (old AlterConfigs)."""
+
+    resource: ConfigResource
+    changes: Sequence[ConfigChange]
+    replaces_all: bool = False
+
+
+ConfigVerdicts = dict[ConfigResource, Verdict[None]]
+CurrentDefault = Callable[[str], str]
+
+
+def check_topic_configs(configs: Mapping[str, str | None]) -> None:
+    """Raise InvalidConfigError for configs that a new topic cannot have."""
+    for name, value in configs.items():
+        known = topic_configs().get(name)
+        if known is None:
+            raise InvalidConfigError(f"Unknown topic config name: {name}")
+        if value is None:
+            raise InvalidConfigError(f"Null value not supported for topic configs: {name}")
+        check_value(known, value)
+
+
+def decide_alter_configs(
+    resources: Sequence[AlterResource],
+    image: MetadataImage,
+    *,
+    is_unclean_enabled: IsUncleanEnabled,
+) -> Decision[ConfigVerdicts]:
+    """Alter each resource that can be, each as a whole or not at all.
+
+    A topic that comes to allow unclean elections gets leaders for its leaderless partitions in
+    the same step.
+    """
+    records: list[MetadataRecord] = []
+    verdicts: ConfigVerdicts = {}
+    for resource in resources:
+        if resource.resource in verdicts:
+            error = InvalidConfigRequestError("Each resource must appear at most once.")
+            verdicts[resource.resource] = Rejected(error)
+            continue
+        try:
+            records += _alter(resource, image)
+            verdicts[resource.resource] = Accepted(None)
+        except ControllerError as error:
+            verdicts[resource.resource] = Rejected(error)
+    records += _unclean_elections(records, image, is_unclean_enabled)
+    return Decision(tuple(records), verdicts)
+
+
+def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord]:
+    known = _known_configs(resource.resource, image)
+    current = image.config(resource.resource)
+    after = {} if resource.replaces_all else dict(current)
+    names = [change.name for change in resource.changes]
+    for change in resource.changes:
+        if names.count(change.name) > 1:
+            raise InvalidConfigRequestError(f"Error due to duplicate config keys: {change.name}")
+        _apply(change, known, after)
+    return [
+        ConfigRecord(
+            resource_type=resource.resource.type,
+            resource_name=resource.resource.name,
+            name=name,
+            value=after.get(name),
+        )
+        for name in sorted(current.keys() | after.keys())
+        if current.get(name) != after.get(name)
+    ]
+
+
+def _known_configs(resource: ConfigResource, image: MetadataImage) -> Mapping[str, KnownConfig]:
+    """What may be set on a resource; raises when there is no such resource."""
+    if resource.type is ResourceType.TOPIC:
+        check_topic_name(resource.name)
+        if resource.name not in image.topics:
+            raise UnknownTopicError(f"The topic '{resource.name}' does not exist.")
+        return topic_configs()
+    if resource.type is ResourceType.BROKER:
+        if resource.name and not resource.name.isdecimal():
+            raise InvalidConfigRequestError(
+                f"Node id must be an integer, but it is: {resource.name}"
+            )
+        return {name: config for name, config in broker_configs().items() if config.is_dynamic}
+    raise InvalidConfigRequestError(f"Unsupported resource type {resource.type.name}")
+
+
+def _apply(change: ConfigChange, known: Mapping[str, KnownConfig], after: dict[str, str]) -> None:
+    config = known.get(change.name)
+    if change.operation is AlterOperation.DELETE:
+        after.pop(change.name, None)
+        return
+    if config is None:
+        raise InvalidConfigError(_unknown_reason(change.name, known))
+    if change.value is None:
+        raise InvalidConfigRequestError(f"Null value not supported for: {change.name}")
+    value = change.value
+    if change.operation is not AlterOperation.SET:
+        value = _changed_list(config, change, after.get(change.name, config.default or ""))
+    check_value(config, value)
+    after[change.name] = value
+
+
+def _unknown_reason(name: str, known: Mapping[str, KnownConfig]) -> str:
+    if known is topic_configs():
+        return f"Unknown topic config name: {name}"
+    if name in broker_configs():
+        return f"Cannot update these configs dynamically: {name}"
+    return f"Unknown broker config name: {name}"
+
+
+def _changed_list(config: KnownConfig, change: ConfigChange, current: str) -> str:
+    if config.type is not ConfigType.LIST:
+        raise InvalidConfigError(
+            f"Can't {change.operation.name} to key {config.name} because its type is not LIST."
+        )
+    items = [item for item in current.split(",") if item]
+    named = [item for item in (change.value or "").split(",") if item]
+    if change.operation is AlterOperation.APPEND:
+        items += [item for item in named if item not in items]
+    else:
+        items = [item for item in items if item not in named]
+    return ",".join(items)
+
+
+def _unclean_elections(
+    records: Sequence[MetadataRecord], image: MetadataImage, is_unclean_enabled: IsUncleanEnabled
+) -> list[MetadataRecord]:
+    """Elections that became possible by these very records."""
+    touched = [
+        record
+        for record in records
+        if isinstance(record, ConfigRecord) and record.name == UNCLEAN_CONFIG
+    ]
+    enabled = {
+        topic_resource(record.resource_name): (record.value or "").lower() == "true"
+        for record in touched
+        if record.resource_type == ResourceType.TOPIC and record.value is not None
+    }
+
+    def is_enabled(topic: str) -> bool:
+        return enabled.get(topic_resource(topic), is_unclean_enabled(topic))
+
+    return build_unclean_elections(image, [resource.name for resource in enabled], is_enabled)

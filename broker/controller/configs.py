@@ -1,0 +1,210 @@
+"""Which value a config has, and where it comes from.
+
+Order, the first that is set wins. Topic: the topic's own; then what its broker property has on
+this broker. Broker: altered for this broker; altered for all brokers; the properties file; the
+default.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from broker.controller.image import MetadataImage, broker_resource, topic_resource
+from broker.controller.known_configs import (
+    ConfigType,
+    KnownConfig,
+    broker_configs,
+    topic_configs,
+)
+
+
+class ConfigSource(IntEnum):
+    """Kafka's config sources, by their number in DescribeConfigs."""
+
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+
+
+class NodeConfig(Protocol):
+    """What is used of broker.config.BrokerConfig."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def properties(self) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSynonym:
+    """One of the places that could give a value."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry:
+    """One config with its value; `synonyms` begin with what is in force."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    type: ConfigType
+    is_read_only: bool
+    documentation: str
+    synonyms: tuple[ConfigSynonym, ...]
+
+
+def effective_topic_config(
+    image: MetadataImage, broker_config: NodeConfig, topic: str
+) -> dict[str, str]:
+    """Every topic config by Kafka's topic config name, as in force on this broker."""
+    own = image.config(topic_resource(topic))
+    values: dict[str, str] = {}
+    for name, known in topic_configs().items():
+        value = own.get(name)
+        if value is None:
+            value = _inherited(image, broker_config, known)
+        if value is not None:
+            values[name] = value
+    return values
+
+
+def topic_defaults(image: MetadataImage, broker_config: NodeConfig) -> dict[str, str]:
+    """The config of a topic on this broker that sets nothing itself."""
+    return effective_topic_config(image, broker_config, "")
+
+
+def topic_flag(image: MetadataImage, broker_config: NodeConfig, topic: str, name: str) -> bool:
+    """One boolean topic config, without computing the others."""
+    value = image.config(topic_resource(topic)).get(name)
+    if value is None:
+        value = _inherited(image, broker_config, topic_configs()[name])
+    return (value or "").lower() == "true"
+
+
+def effective_broker_config(image: MetadataImage, broker_config: NodeConfig) -> dict[str, str]:
+    """Every broker config that has a value, as in force on this broker."""
+    values: dict[str, str] = {}
+    for name, known in broker_configs().items():
+        synonyms = _broker_synonyms(image, broker_config, known)
+        if synonyms and synonyms[0].value is not None:
+            values[name] = synonyms[0].value
+    return values
+
+
+def describe_topic(
+    image: MetadataImage, broker_config: NodeConfig, topic: str
+) -> list[ConfigEntry]:
+    """All configs of a topic by name."""
+    return describe_topic_configs(image, broker_config, image.config(topic_resource(topic)))
+
+
+def describe_topic_configs(
+    image: MetadataImage, broker_config: NodeConfig, own: Mapping[str, str | None]
+) -> list[ConfigEntry]:
+    """All configs of a topic that sets `own`, by name."""
+    return [
+        _entry(known, _topic_synonyms(image, broker_config, known, own.get(name)))
+        for name, known in sorted(topic_configs().items())
+    ]
+
+
+def describe_broker(image: MetadataImage, broker_config: NodeConfig) -> list[ConfigEntry]:
+    """All configs of this broker by name."""
+    return [
+        _entry(known, _broker_synonyms(image, broker_config, known))
+        for _, known in sorted(broker_configs().items())
+    ]
+
+
+def describe_default_broker(image: MetadataImage) -> list[ConfigEntry]:
+    """What was altered for all brokers."""
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    return [
+        _entry(broker_configs()[name], (ConfigSynonym(name=name, value=value, source=source),))
+        for name, value in sorted(image.config(broker_resource(None)).items())
+        if name in broker_configs()
+    ]
+
+
+def _entry(known: KnownConfig, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+    default = ConfigSynonym(
+        name=known.name, value=known.default, source=ConfigSource.DEFAULT_CONFIG
+    )
+    in_force = synonyms[0] if synonyms else default
+    return ConfigEntry(
+        name=known.name,
+        value=_value_in_force(known, synonyms),
+        source=in_force.source,
+        type=known.type,
+        is_read_only=not known.is_dynamic,
+        documentation=known.doc,
+        synonyms=synonyms,
+    )
+
+
+def _topic_synonyms(
+    image: MetadataImage, broker_config: NodeConfig, known: KnownConfig, own: str | None
+) -> tuple[ConfigSynonym, ...]:
+    found: list[ConfigSynonym] = []
+    if own is not None:
+        source = ConfigSource.DYNAMIC_TOPIC_CONFIG
+        found.append(ConfigSynonym(name=known.name, value=own, source=source))
+    for place, (server_name, _) in enumerate(known.server_synonyms):
+        inherited = _server_synonyms(image, broker_config, server_name)
+        # As in Kafka, a default counts under the first name only: log.retention.hours=168 is
+        # no synonym that stands behind retention.ms, its setting by hand is.
+        found += [s for s in inherited if not place or s.source is not ConfigSource.DEFAULT_CONFIG]
+    return tuple(sorted(found, key=lambda synonym: synonym.source))
+
+
+def _server_synonyms(
+    image: MetadataImage, broker_config: NodeConfig, server_name: str
+) -> tuple[ConfigSynonym, ...]:
+    known = broker_configs().get(server_name)
+    return () if known is None else _broker_synonyms(image, broker_config, known)
+
+
+def _inherited(image: MetadataImage, broker_config: NodeConfig, known: KnownConfig) -> str | None:
+    synonyms = _topic_synonyms(image, broker_config, known, None)
+    return _value_in_force(known, synonyms)
+
+
+def _broker_synonyms(
+    image: MetadataImage, broker_config: NodeConfig, known: KnownConfig
+) -> tuple[ConfigSynonym, ...]:
+    name = known.name
+    own = image.config(broker_resource(broker_config.node_id)).get(name)
+    shared = image.config(broker_resource(None)).get(name)
+    layers = (
+        (own, ConfigSource.DYNAMIC_BROKER_CONFIG),
+        (shared, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        (broker_config.properties.get(name), ConfigSource.STATIC_BROKER_CONFIG),
+        (known.default, ConfigSource.DEFAULT_CONFIG),
+    )
+    return tuple(
+        ConfigSynonym(name=name, value=value, source=source)
+        for value, source in layers
+        if value is not None
+    )
+
+
+def _value_in_force(known: KnownConfig, synonyms: Sequence[ConfigSynonym]) -> str | None:
+    """The first synonym's value in the unit of `known`."""
+    if not synonyms:
+        return known.default
+    first = synonyms[0]
+    return _scaled(first.value, dict(known.server_synonyms).get(first.name, 1))
+
+
+def _scaled(value: str | None, factor: int) -> str | None:
+    """A value in the topic's unit; -1 means forever in every unit."""
+    if value is None or factor == 1 or value.strip() == "-1":
+        return value
+    return str(int(value) * factor)

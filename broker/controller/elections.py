@@ -1,0 +1,224 @@
+"""Who leads when brokers come and go, and elections on request (ElectLeaders, KIP-460)."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from broker.controller.decision import Accepted, Decision, Rejected, Verdict
+from broker.controller.errors import (
+    ControllerError,
+    ElectionNotNeededError,
+    EligibleLeadersNotAvailableError,
+    PreferredLeaderNotAvailableError,
+    UnknownTopicError,
+)
+from broker.controller.image import NO_LEADER, MetadataImage, PartitionImage
+from broker.controller.partition_change import (
+    Election,
+    IsActive,
+    PartitionChange,
+    build_change,
+    changed_partition,
+)
+from broker.controller.records import MetadataRecord
+
+REBALANCE_RECORDS_MAX: Final = 1_000
+
+IsUncleanEnabled = Callable[[str], bool]
+TopicPartition = tuple[str, int]
+
+
+def active_in(image: MetadataImage) -> IsActive:
+    """Whether a broker may lead, as the image says."""
+
+    def is_active(broker_id: int) -> bool:
+        broker = image.brokers.get(broker_id)
+        return broker is not None and broker.is_active
+
+    return is_active
+
+
+def all_partitions(image: MetadataImage) -> Iterable[PartitionImage]:
+    """Every partition of the cluster."""
+    for topic in image.topics.values():
+        yield from topic.partitions.values()
+
+
+def has_leaderships(image: MetadataImage, broker_id: int) -> bool:
+    """Whether a broker leads anything."""
+    return any(partition.leader == broker_id for partition in all_partitions(image))
+
+
+def build_broker_gone(
+    image: MetadataImage, broker_id: int, is_unclean_enabled: IsUncleanEnabled
+) -> list[MetadataRecord]:
+    """A broker is fenced or about to stop: out of every ISR that has others, leads nothing."""
+    is_active = active_in(image)
+
+    def is_left(replica: int) -> bool:
+        return replica != broker_id and is_active(replica)
+
+    records: list[MetadataRecord] = []
+    for partition in all_partitions(image):
+        if broker_id not in partition.isr and partition.leader != broker_id:
+            continue
+        isr = tuple(replica for replica in partition.isr if replica != broker_id)
+        change = PartitionChange(
+            isr=isr or partition.isr,
+            election=_election(partition.topic, is_unclean_enabled),
+        )
+        record = build_change(partition, change, is_left)
+        if record is not None:
+            records.append(record)
+    return records
+
+
+def build_broker_back(
+    image: MetadataImage, broker_id: int, is_unclean_enabled: IsUncleanEnabled
+) -> list[MetadataRecord]:
+    """A broker is unfenced: it may lead partitions that have no leader."""
+    is_active = active_in(image)
+
+    def is_here(replica: int) -> bool:
+        return replica == broker_id or is_active(replica)
+
+    leaderless = (p for p in all_partitions(image) if p.leader == NO_LEADER)
+    return _elect_all(leaderless, is_here, is_unclean_enabled)
+
+
+def build_unclean_elections(
+    image: MetadataImage, topics: Iterable[str], is_unclean_enabled: IsUncleanEnabled
+) -> list[MetadataRecord]:
+    """Leaders for leaderless partitions of topics that now allow an unclean election."""
+    leaderless = (
+        partition
+        for name in topics
+        if name in image.topics
+        for partition in image.topics[name].partitions.values()
+        if partition.leader == NO_LEADER
+    )
+    return _elect_all(leaderless, active_in(image), is_unclean_enabled)
+
+
+def build_preferred_elections(
+    image: MetadataImage, *, imbalance_percentage_max: int = 0
+) -> list[MetadataRecord]:
+    """Back to the preferred leaders that are live and in sync; some of them at a time.
+
+    A broker gets its partitions back once more than `imbalance_percentage_max` of those that
+    prefer it are led by others (leader.imbalance.per.broker.percentage).
+    """
+    is_active = active_in(image)
+    imbalanced = _imbalanced_brokers(image, imbalance_percentage_max)
+    records: list[MetadataRecord] = []
+    for partition in all_partitions(image):
+        if partition.leader == partition.preferred_leader:
+            continue
+        if partition.preferred_leader not in imbalanced:
+            continue
+        if partition.preferred_leader not in partition.isr:
+            continue
+        record = build_change(partition, PartitionChange(election=Election.PREFERRED), is_active)
+        if record is not None:
+            records.append(record)
+        if len(records) >= REBALANCE_RECORDS_MAX:
+            break
+    return records
+
+
+def _imbalanced_brokers(image: MetadataImage, percentage_max: int) -> set[int]:
+    preferring: Counter[int] = Counter()
+    elsewhere: Counter[int] = Counter()
+    for partition in all_partitions(image):
+        preferring[partition.preferred_leader] += 1
+        elsewhere[partition.preferred_leader] += partition.leader != partition.preferred_leader
+    return {
+        broker_id
+        for broker_id, count in elsewhere.items()
+        if 100 * count > percentage_max * preferring[broker_id]
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectLeaders:
+    """Elect on request; `partitions` None means all, which then answers only for changes."""
+
+    is_unclean: bool
+    partitions: Sequence[TopicPartition] | None
+
+
+def decide_elect_leaders(
+    command: ElectLeaders, image: MetadataImage
+) -> Decision[dict[TopicPartition, Verdict[int]]]:
+    """The new leader, or why there is none, for each partition."""
+    if command.partitions is not None:
+        wanted = list(command.partitions)
+    else:
+        wanted = [(p.topic, p.partition) for p in all_partitions(image)]
+    records: list[MetadataRecord] = []
+    verdicts: dict[TopicPartition, Verdict[int]] = {}
+    for topic, number in wanted:
+        verdict = _elect_one(command, image, (topic, number), records)
+        is_boring = isinstance(verdict, Rejected) and isinstance(
+            verdict.error, ElectionNotNeededError
+        )
+        if command.partitions is not None or not is_boring:
+            verdicts[topic, number] = verdict
+    return Decision(tuple(records), verdicts)
+
+
+def _elect_one(
+    command: ElectLeaders,
+    image: MetadataImage,
+    wanted: TopicPartition,
+    records: list[MetadataRecord],
+) -> Verdict[int]:
+    partition = image.partition(*wanted)
+    if partition is None:
+        return Rejected(UnknownTopicError(f"No such topic or partition as {wanted}"))
+    error = _election_not_needed(command, partition)
+    if error is not None:
+        return Rejected(error)
+    election = Election.UNCLEAN if command.is_unclean else Election.PREFERRED
+    record = build_change(partition, PartitionChange(election=election), active_in(image))
+    leader = changed_partition(partition, record).leader
+    if command.is_unclean and leader == NO_LEADER:
+        return Rejected(
+            EligibleLeadersNotAvailableError("Eligible topic partition leaders are not available.")
+        )
+    if not command.is_unclean and leader != partition.preferred_leader:
+        return Rejected(PreferredLeaderNotAvailableError("The preferred leader was not available."))
+    if record is not None:
+        records.append(record)
+    return Accepted(leader)
+
+
+def _election_not_needed(
+    command: ElectLeaders, partition: PartitionImage
+) -> ControllerError | None:
+    if command.is_unclean:
+        is_needless = partition.leader != NO_LEADER
+    else:
+        is_needless = partition.leader == partition.preferred_leader
+    if is_needless:
+        return ElectionNotNeededError("Leader election not needed for topic partition.")
+    return None
+
+
+def _election(topic: str, is_unclean_enabled: IsUncleanEnabled) -> Election:
+    return Election.UNCLEAN if is_unclean_enabled(topic) else Election.ONLINE
+
+
+def _elect_all(
+    partitions: Iterable[PartitionImage],
+    is_active: IsActive,
+    is_unclean_enabled: IsUncleanEnabled,
+) -> list[MetadataRecord]:
+    records: list[MetadataRecord] = []
+    for partition in partitions:
+        change = PartitionChange(election=_election(partition.topic, is_unclean_enabled))
+        record = build_change(partition, change, is_active)
+        if record is not None:
+            records.append(record)
+    return records

@@ -1,0 +1,219 @@
+"""Every config that the cluster knows: Kafka's names, types, defaults, texts and valid values.
+
+The table is known_configs.json, taken from Apache Kafka 4.1; where our default differs from
+Kafka's, OUR_DEFAULTS says so. Segments may be as small as 14 bytes, as before Kafka 4.1 (which
+wants 1 MiB), so that a roll can be shown with little data.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Final
+
+from broker.controller.errors import InvalidConfigError
+
+
+class ConfigType(IntEnum):
+    """Kafka's config types, by their number in DescribeConfigs."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownConfig:
+    """One config.
+
+    `server_synonyms` of a topic's config are the broker properties that give its default, most
+    specific first, with the factor from their unit to the topic's. `is_dynamic` says whether a
+    broker's config can be altered while it runs.
+    """
+
+    name: str
+    type: ConfigType
+    default: str | None
+    valid: str
+    doc: str
+    server_synonyms: tuple[tuple[str, int], ...] = ()
+    is_dynamic: bool = True
+
+
+OUR_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "broker.heartbeat.interval.ms": "500",
+        "broker.session.timeout.ms": "2500",
+        "controller.quorum.election.timeout.ms": "300",
+        "controller.quorum.fetch.timeout.ms": "1500",
+        "replica.fetch.max.bytes": "2097152",
+    }
+)
+
+_HOUR_MS: Final = 3_600_000
+_SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType(
+    {
+        "retention.ms": (
+            ("log.retention.ms", 1),
+            ("log.retention.minutes", 60_000),
+            ("log.retention.hours", _HOUR_MS),
+        ),
+        "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
+        "segment.jitter.ms": (("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR_MS)),
+        "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
+    }
+)
+
+
+@cache
+def topic_configs() -> Mapping[str, KnownConfig]:
+    """Configs of a topic by name."""
+    return MappingProxyType({c["name"]: _known(c) for c in _table()["topic"]})
+
+
+@cache
+def broker_configs() -> Mapping[str, KnownConfig]:
+    """Configs of a broker by name."""
+    return MappingProxyType({c["name"]: _known(c) for c in _table()["broker"]})
+
+
+def check_value(config: KnownConfig, value: str) -> None:
+    """Raise InvalidConfigError with Kafka's words when a value is not one of this config."""
+    parsed = _parse(config, value)
+    problem = _VALIDATORS.get(config.valid, _check_range)(config, parsed)
+    if problem:
+        raise InvalidConfigError(
+            f"Invalid value {value} for configuration {config.name}: {problem}"
+        )
+
+
+@cache
+def _table() -> dict[str, list[dict[str, Any]]]:
+    text = resources.files("broker.controller").joinpath("known_configs.json").read_text("utf-8")
+    table: dict[str, list[dict[str, Any]]] = json.loads(text)
+    return table
+
+
+def _known(entry: dict[str, Any]) -> KnownConfig:
+    name: str = entry["name"]
+    server = entry.get("server")
+    return KnownConfig(
+        name=name,
+        type=ConfigType[entry["type"]],
+        default=OUR_DEFAULTS.get(name, entry["default"]),
+        valid=entry.get("valid", ""),
+        doc=entry["doc"],
+        server_synonyms=_SYNONYMS.get(name, ((server, 1),) if server else ()),
+        is_dynamic=entry.get("mode", "cluster-wide") != "read-only",
+    )
+
+
+_BITS: Final = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
+_TYPE_WORDS: Final = {
+    ConfigType.SHORT: "Not a number of type SHORT",
+    ConfigType.INT: "Not a number of type INT",
+    ConfigType.LONG: "Not a number of type LONG",
+    ConfigType.DOUBLE: "Not a number of type DOUBLE",
+    ConfigType.BOOLEAN: "Expected value to be either true or false",
+}
+
+
+def _parse(config: KnownConfig, value: str) -> Any:
+    try:
+        return _PARSERS.get(config.type, str)(value.strip())
+    except ValueError:
+        pass
+    raise InvalidConfigError(
+        f"Invalid value {value} for configuration {config.name}: {_TYPE_WORDS[config.type]}"
+    )
+
+
+def _parse_bool(value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise ValueError(value)
+    return value.lower() == "true"
+
+
+def _parse_integer(type_: ConfigType) -> Callable[[str], int]:
+    limit = 1 << (_BITS[type_] - 1)
+
+    def parse(value: str) -> int:
+        number = int(value)
+        if not -limit <= number < limit or "_" in value:
+            raise ValueError(value)
+        return number
+
+    return parse
+
+
+def _parse_list(value: str) -> list[str]:
+    return [item.strip() for item in value.split(",") if item.strip()]
+
+
+_PARSERS: Final[dict[ConfigType, Callable[[str], Any]]] = {
+    ConfigType.BOOLEAN: _parse_bool,
+    ConfigType.SHORT: _parse_integer(ConfigType.SHORT),
+    ConfigType.INT: _parse_integer(ConfigType.INT),
+    ConfigType.LONG: _parse_integer(ConfigType.LONG),
+    ConfigType.DOUBLE: float,
+    ConfigType.LIST: _parse_list,
+}
+
+
+def _check_range(config: KnownConfig, value: Any) -> str:
+    """`valid` is "[low,...]", "[low,...,high]", "[one, other]" or free."""
+    bounds = config.valid.strip("[]").split(",...")
+    if ",..." in config.valid:
+        if value < float(bounds[0]):
+            return f"Value must be at least {bounds[0]}"
+        if bounds[1:] and bounds[1].strip(",") and value > float(bounds[1].strip(",")):
+            return f"Value must be no more than {bounds[1].strip(',')}"
+        return ""
+    if not config.valid.startswith("["):
+        return ""
+    choices = config.valid.strip("[]").split(", ")
+    wrong = [
+        item for item in (value if isinstance(value, list) else [value]) if item not in choices
+    ]
+    if wrong:
+        return f"String must be one of: {', '.join(choices)}"
+    return ""
+
+
+def _check_gzip_level(config: KnownConfig, value: int) -> str:
+    return "" if value == -1 or 1 <= value <= 9 else "Value must be between 1 and 9 or equal to -1"
+
+
+def _check_replicas(config: KnownConfig, value: list[str]) -> str:
+    """KIP-73: empty, "*", or partition:broker,…"""
+    if value in ([], ["*"]) or all(_is_pair(item) for item in value):
+        return ""
+    return (
+        f"{config.name} must be the literal '*' or a list of replicas in the following format: "
+        "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    )
+
+
+def _is_pair(item: str) -> bool:
+    partition, colon, broker = item.partition(":")
+    return bool(colon) and partition.isdecimal() and broker.isdecimal()
+
+
+def _check_not_empty(config: KnownConfig, value: list[str]) -> str:
+    return "" if value else "Configuration value must not be empty"
+
+
+_VALIDATORS: Final[dict[str, Callable[[KnownConfig, Any], str]]] = {
+    "[1,...,9] or -1": _check_gzip_level,
+    "replicas": _check_replicas,
+    "non-empty list": _check_not_empty,
+}

@@ -1,0 +1,273 @@
+"""Bytes of metadata records: Kafka's flexible-version encoding, from a table of schemas."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Final
+from uuid import UUID
+
+from broker.controller import records
+from broker.controller.records import MetadataRecord, RecordError, UnknownRecordError
+
+FRAME_VERSION: Final = 1
+
+Write = Callable[[bytearray, Any], None]
+Read = Callable[["Reader"], Any]
+
+
+class Reader:
+    """A cursor over one record's bytes. Raises RecordError at the end of them."""
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._data = bytes(data)
+        self.position = 0
+
+    def take(self, size_bytes: int) -> bytes:
+        """The next bytes."""
+        end = self.position + size_bytes
+        if size_bytes < 0 or end > len(self._data):
+            raise RecordError(f"record ends at {len(self._data)}, wanted {end}")
+        taken = self._data[self.position : end]
+        self.position = end
+        return taken
+
+    def uvarint(self) -> int:
+        """An unsigned varint of up to 5 bytes."""
+        value = 0
+        for shift in range(0, 35, 7):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise RecordError("varint longer than 5 bytes")
+
+    def has_more(self) -> bool:
+        """Whether bytes are left."""
+        return self.position < len(self._data)
+
+
+def _put_uvarint(out: bytearray, value: int) -> None:
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """How a field is written and read."""
+
+    write: Write
+    read: Read
+
+
+def _integer(size_bytes: int, *, signed: bool = True) -> Type:
+    def write(out: bytearray, value: int) -> None:
+        out += int(value).to_bytes(size_bytes, "big", signed=signed)
+
+    def read(reader: Reader) -> int:
+        return int.from_bytes(reader.take(size_bytes), "big", signed=signed)
+
+    return Type(write, read)
+
+
+def _write_string(out: bytearray, value: str | None) -> None:
+    if value is None:
+        out.append(0)
+        return
+    data = value.encode()
+    _put_uvarint(out, len(data) + 1)
+    out += data
+
+
+def _read_string(reader: Reader) -> str | None:
+    size_bytes = reader.uvarint() - 1
+    return None if size_bytes < 0 else reader.take(size_bytes).decode()
+
+
+def _array(item: Type) -> Type:
+    def write(out: bytearray, values: tuple[Any, ...] | None) -> None:
+        _put_uvarint(out, 0 if values is None else len(values) + 1)
+        for value in values or ():
+            item.write(out, value)
+
+    def read(reader: Reader) -> tuple[Any, ...] | None:
+        count = reader.uvarint() - 1
+        return None if count < 0 else tuple(item.read(reader) for _ in range(count))
+
+    return Type(write, read)
+
+
+INT8, INT16, INT32, INT64 = (_integer(size) for size in (1, 2, 4, 8))
+UINT16: Final = _integer(2, signed=False)
+BOOL: Final = Type(lambda out, v: out.append(int(v)), lambda reader: bool(reader.take(1)[0]))
+STRING: Final = Type(_write_string, _read_string)
+UUID_: Final = Type(lambda out, v: out.extend(v.bytes), lambda reader: UUID(bytes=reader.take(16)))
+INT32S: Final = _array(INT32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """One record type: its fields in order, then its tagged fields by tag.
+
+    A tagged field is left out when it has the default of its dataclass. Unknown tags are
+    skipped. Kafka's fields that we do not keep have the name "" and their constant value.
+    """
+
+    record: type
+    fields: tuple[tuple[str, Type], ...]
+    tagged: tuple[tuple[int, str, Type], ...] = ()
+    api_key: int = -1
+    version: int = 0
+
+
+def _struct(schema: Schema) -> Type:
+    defaults = {field.name: field.default for field in fields(schema.record)}
+    by_tag = {tag: (name, type_) for tag, name, type_ in schema.tagged}
+
+    def write(out: bytearray, value: Any) -> None:
+        for name, type_ in schema.fields:
+            type_.write(out, getattr(value, name))
+        present = [t for t in schema.tagged if getattr(value, t[1]) != defaults[t[1]]]
+        _put_uvarint(out, len(present))
+        for tag, name, type_ in present:
+            body = bytearray()
+            type_.write(body, getattr(value, name))
+            _put_uvarint(out, tag)
+            _put_uvarint(out, len(body))
+            out += body
+
+    def read(reader: Reader) -> Any:
+        values = {name: type_.read(reader) for name, type_ in schema.fields}
+        for _ in range(reader.uvarint()):
+            tag = reader.uvarint()
+            body = Reader(reader.take(reader.uvarint()))
+            if tag in by_tag:
+                name, type_ = by_tag[tag]
+                values[name] = type_.read(body)
+        return schema.record(**values)
+
+    return Type(write, read)
+
+
+_ENDPOINT: Final = _struct(
+    Schema(
+        record=records.BrokerEndpoint,
+        fields=(("name", STRING), ("host", STRING), ("port", UINT16), ("security_protocol", INT16)),
+    )
+)
+_FEATURE: Final = _struct(
+    Schema(
+        record=records.BrokerFeature,
+        fields=(
+            ("name", STRING),
+            ("min_supported_version", INT16),
+            ("max_supported_version", INT16),
+        ),
+    )
+)
+
+SCHEMAS: Final = (
+    Schema(
+        record=records.RegisterBrokerRecord,
+        api_key=0,
+        version=1,
+        fields=(
+            ("broker_id", INT32),
+            ("incarnation_id", UUID_),
+            ("broker_epoch", INT64),
+            ("endpoints", _array(_ENDPOINT)),
+            ("features", _array(_FEATURE)),
+            ("rack", STRING),
+            ("fenced", BOOL),
+            ("in_controlled_shutdown", BOOL),
+        ),
+    ),
+    Schema(
+        record=records.UnregisterBrokerRecord,
+        api_key=1,
+        fields=(("broker_id", INT32), ("broker_epoch", INT64)),
+    ),
+    Schema(
+        record=records.BrokerRegistrationChangeRecord,
+        api_key=17,
+        version=1,
+        fields=(("broker_id", INT32), ("broker_epoch", INT64)),
+        tagged=((0, "fenced", INT8), (1, "in_controlled_shutdown", INT8)),
+    ),
+    Schema(record=records.TopicRecord, api_key=2, fields=(("name", STRING), ("topic_id", UUID_))),
+    Schema(record=records.RemoveTopicRecord, api_key=9, fields=(("topic_id", UUID_),)),
+    Schema(
+        record=records.PartitionRecord,
+        api_key=3,
+        fields=(
+            ("partition_id", INT32),
+            ("topic_id", UUID_),
+            ("replicas", INT32S),
+            ("isr", INT32S),
+            ("removing_replicas", INT32S),
+            ("adding_replicas", INT32S),
+            ("leader", INT32),
+            ("leader_epoch", INT32),
+            ("partition_epoch", INT32),
+        ),
+    ),
+    Schema(
+        record=records.PartitionChangeRecord,
+        api_key=5,
+        fields=(("partition_id", INT32), ("topic_id", UUID_)),
+        tagged=(
+            (0, "isr", INT32S),
+            (1, "leader", INT32),
+            (2, "replicas", INT32S),
+            (3, "removing_replicas", INT32S),
+            (4, "adding_replicas", INT32S),
+        ),
+    ),
+    Schema(
+        record=records.ConfigRecord,
+        api_key=4,
+        fields=(
+            ("resource_type", INT8),
+            ("resource_name", STRING),
+            ("name", STRING),
+            ("value", STRING),
+        ),
+    ),
+    Schema(
+        record=records.ProducerIdsRecord,
+        api_key=15,
+        fields=(("broker_id", INT32), ("broker_epoch", INT64), ("next_producer_id", INT64)),
+    ),
+    Schema(
+        record=records.FeatureLevelRecord,
+        api_key=12,
+        fields=(("name", STRING), ("feature_level", INT16)),
+    ),
+    Schema(record=records.NoOpRecord, api_key=20, fields=()),
+)
+
+_STRUCT_BY_RECORD: Final = {schema.record: (schema, _struct(schema)) for schema in SCHEMAS}
+_STRUCT_BY_KEY: Final = {schema.api_key: (schema, _struct(schema)) for schema in SCHEMAS}
+
+
+def encode_record(record: MetadataRecord) -> bytes:
+    """The value of a metadata record in the log."""
+    schema, struct = _STRUCT_BY_RECORD[type(record)]
+    out = bytearray((FRAME_VERSION, schema.api_key, schema.version))
+    struct.write(out, record)
+    return bytes(out)
+
+
+def decode_record(value: bytes | memoryview) -> MetadataRecord:
+    """The record in a value. Raises RecordError, or UnknownRecordError for a newer build's."""
+    reader = Reader(value)
+    frame_version, api_key, version = reader.uvarint(), reader.uvarint(), reader.uvarint()
+    if frame_version != FRAME_VERSION or api_key not in _STRUCT_BY_KEY:
+        raise UnknownRecordError(f"frame version {frame_version}, record type {api_key}")
+    schema, struct = _STRUCT_BY_KEY[api_key]
+    if version != schema.version:
+        raise UnknownRecordError(f"{schema.record.__name__} version {version}")
+    record: MetadataRecord = struct.read(reader)
+    if reader.has_more():
+        raise RecordError(f"{schema.record.__name__} has bytes after its end")
+    return record

@@ -1,0 +1,271 @@
+"""`node.controller`: the way of every request to the active controller, wherever it is.
+
+A request is executed here when this node is the active controller; else it travels in an
+Envelope (key 58) to the controller listener of the one that is, and back. The answer carries
+the offset that it stands on, so that this node's image has it before the client hears of it: a
+Metadata request right after CreateTopics on the same broker knows the topic.
+"""
+
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from broker.clock import Clock
+from broker.controller.active import ActiveController
+from broker.controller.delta import ReplayedBatch
+from broker.controller.errors import ControllerUnavailableError, NotControllerError
+from broker.controller.image import MetadataImage
+from broker.controller.internal_topics import (
+    CREATE_TOPICS,
+    CREATE_TOPICS_VERSION,
+    InternalTopic,
+    build_creation,
+)
+from broker.controller.metadata import MetadataService
+from broker.controller.record_codec import decode_record
+from broker.controller.replay import replay_batch
+from broker.controller.snapshot import build_image, image_difference
+from broker.controller.snapshotter import Snapshotter
+from broker.protocol import codec
+from broker.quorum.config import QuorumConfig, Voter
+from broker.quorum.loop import sleep_ms
+from broker.quorum.metadata_log import CommittedBatch
+from broker.quorum.node import QuorumNode
+from broker.quorum.ports import Peer
+from broker.quorum.snapshot_files import Snapshot
+
+ENVELOPE: Final = 58
+ENVELOPE_VERSION: Final = 0
+ALTER_PARTITION: Final = 56
+ALTER_PARTITION_VERSION: Final = 3
+ALLOCATE_PRODUCER_IDS: Final = 67
+TOPIC_ALREADY_EXISTS: Final = 36
+ALL_BROKERS_WAIT_MS: Final = 1_500
+TIMEOUT_MS_DEFAULT: Final = 10_000
+PAUSE_MS_MIN: Final = 25
+PAUSE_MS_MAX: Final = 250
+EXCHANGE_S_MAX: Final = 5.0
+CATCH_UP_MS_MAX: Final = 1_000
+CATCH_UP_STEP_MS: Final = 5
+SIZE_PREFIX_BYTES: Final = 4
+_OFFSET: Final = struct.Struct(">q")
+
+Execute = Callable[[ActiveController, Any, int], Awaitable[Any]]
+"""(active controller, request message, version) -> response message, on the active node.
+Raises NotControllerError."""
+
+
+class ControllerService:
+    """Sends commands to the active controller, and keeps the metadata service up to date.
+
+    `apis` tells how each API key is executed (broker.handlers.controller_apis). `connect` makes
+    a connection to a voter's CONTROLLER listener. Set as the quorum's listener.
+    """
+
+    def __init__(
+        self,
+        *,
+        quorum: QuorumNode,
+        active: ActiveController,
+        metadata: MetadataService,
+        clock: Clock,
+        connect: Callable[[Voter], Peer],
+        apis: Mapping[int, Execute],
+        internal_topics: Mapping[str, InternalTopic],
+    ) -> None:
+        self.quorum = quorum
+        self.active = active
+        self._config: QuorumConfig = quorum.config
+        self._metadata = metadata
+        self._clock = clock
+        self._connect = connect
+        self._apis = apis
+        self._internal_topics = internal_topics
+        self._peers: dict[tuple[int, str], Peer] = {}
+        self._snapshotter = Snapshotter(quorum.log)
+        if (snapshot := quorum.take_snapshot()) is not None:
+            metadata.restore(_image_of(snapshot, metadata.image.cluster_id))
+        quorum.listener = self
+
+    async def submit(
+        self,
+        api_key: int,
+        api_version: int,
+        message: Any,
+        *,
+        timeout_ms: int = TIMEOUT_MS_DEFAULT,
+        lane: str = "admin",
+    ) -> Any:
+        """The response message to a request message.
+
+        Tries again while the controller moves; requests of one lane share a connection and wait
+        for each other. Raises ControllerUnavailableError (an OSError) when no controller
+        answered in `timeout_ms`: whether the change was made is then unknown.
+        """
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        pause_ms = PAUSE_MS_MIN
+        while True:
+            try:
+                return await self._submit_once(api_key, api_version, message, lane)
+            except (NotControllerError, OSError) as error:
+                if self._clock.monotonic_ms() + pause_ms > deadline_ms:
+                    raise ControllerUnavailableError(
+                        f"no active controller answered within {timeout_ms} ms: {error}"
+                    ) from error
+            await sleep_ms(pause_ms)
+            pause_ms = min(2 * pause_ms, PAUSE_MS_MAX)
+
+    async def execute(self, api_key: int, api_version: int, message: Any) -> Any:
+        """Execute here. Raises NotControllerError when this node is not the active one."""
+        if not self.active.is_active:
+            raise NotControllerError("This is not the correct controller for this cluster.")
+        return await self._apis[api_key](self.active, message, api_version)
+
+    async def execute_enveloped(self, request: bytes) -> bytes:
+        """The answer to an Envelope's request: an offset, then the response without its size.
+
+        Raises NotControllerError.
+        """
+        decoded = codec.decode_request(request)
+        response = await self.execute(decoded.api_key, decoded.api_version, decoded.message)
+        frame = codec.encode_response(
+            decoded.api_key, decoded.api_version, decoded.correlation_id, response
+        )
+        return _OFFSET.pack(self._metadata.image.offset) + frame[SIZE_PREFIX_BYTES:]
+
+    async def alter_partition(self, message: Any) -> Any:
+        """AlterPartition (key 56, version 3) request -> response, for leaders' ISR changes.
+
+        Raises OSError when no controller was reached: whether it was applied is then unknown.
+        """
+        return await self.submit(
+            ALTER_PARTITION, ALTER_PARTITION_VERSION, message, timeout_ms=1_000, lane="isr"
+        )
+
+    async def allocate_producer_ids(self) -> tuple[int, int]:
+        """The first of a block of producer ids that are this broker's alone, and their count.
+
+        Raises ControllerUnavailableError (an OSError), also while this broker has no valid
+        registration.
+        """
+        message = codec.build_request(
+            ALLOCATE_PRODUCER_IDS,
+            0,
+            broker_id=self._config.node_id,
+            broker_epoch=self._metadata.broker_epoch,
+        )
+        answer = await self.submit(ALLOCATE_PRODUCER_IDS, 0, message)
+        if answer.error_code != 0:
+            raise ControllerUnavailableError(f"no producer ids: {answer.error_code!r}")
+        return int(answer.producer_id_start), int(answer.producer_id_len)
+
+    async def ensure_internal_topic(self, name: str) -> None:
+        """Create an internal topic if it is missing; returns when this node's image has it.
+
+        Waits a little for all voters to be active, so that the topic gets its replicas.
+        Raises ControllerUnavailableError (an OSError), KeyError for a topic that is not internal.
+        """
+        topic = self._internal_topics[name]
+        deadline_ms = self._clock.monotonic_ms() + ALL_BROKERS_WAIT_MS
+        wanted = min(topic.replication_factor, len(self._config.voters))
+        while len(self._metadata.image.active_brokers()) < wanted:
+            if self._clock.monotonic_ms() > deadline_ms or name in self._metadata.image.topics:
+                break
+            await sleep_ms(PAUSE_MS_MIN)
+        if name in self._metadata.image.topics:
+            return
+        active_brokers = len(self._metadata.image.active_brokers())
+        creation = build_creation(
+            topic, active_brokers=active_brokers, timeout_ms=TIMEOUT_MS_DEFAULT
+        )
+        answer = await self.submit(CREATE_TOPICS, CREATE_TOPICS_VERSION, creation)
+        error = answer.topics[0].error_code
+        if error not in (0, TOPIC_ALREADY_EXISTS):
+            raise ControllerUnavailableError(f"cannot create {name}: {error!r}")
+
+    async def close(self) -> None:
+        """End the connections to other controllers."""
+        self.active.deactivate()
+        await self._snapshotter.stop()
+        for peer in self._peers.values():
+            await peer.close()
+
+    # --- the quorum's listener -------------------------------------------------------------------
+
+    def handle_committed(self, batch: CommittedBatch) -> None:
+        """Replay; and become active once everything before this node's epoch is replayed."""
+        records = [decode_record(value) for value in batch.values]
+        self._metadata.publish(
+            replay_batch(self._metadata.image, records, offset=batch.last_offset, epoch=batch.epoch)
+        )
+        self._snapshotter.note(len(records), self._metadata.image)
+        leader = self.quorum.leader_state
+        if leader is None or self.active.is_active:
+            return
+        if batch.last_offset >= leader.epoch_start_offset:
+            self.active.activate(self._metadata.image)
+
+    def handle_snapshot(self, snapshot: Snapshot) -> None:
+        """Go over to another image at once; who subscribed hears of every difference."""
+        old = self._metadata.image
+        image = replace(_image_of(snapshot, old.cluster_id), controller_id=old.controller_id)
+        self._metadata.publish(ReplayedBatch(image=image, changed=image_difference(old, image)))
+
+    def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
+        """The leader of the quorum is the active controller."""
+        if leader_id != self._config.node_id or self.active.is_active:
+            self.active.deactivate()
+        self._metadata.set_controller(leader_id)
+
+    def handle_voter_gone(self, voter_id: int) -> None:
+        """A voter is a broker, too: its partitions need not wait for its session to end."""
+        self.active.fence_gone(voter_id)
+
+    # --- one attempt -----------------------------------------------------------------------------
+
+    async def _submit_once(self, api_key: int, api_version: int, message: Any, lane: str) -> Any:
+        leader_id = self.quorum.leader_id
+        if leader_id is None:
+            raise NotControllerError("the quorum has no leader right now")
+        if leader_id == self._config.node_id:
+            return await self.execute(api_key, api_version, message)
+        return await self._forward(leader_id, api_key, api_version, message, lane)
+
+    async def _forward(
+        self, leader_id: int, api_key: int, api_version: int, message: Any, lane: str
+    ) -> Any:
+        frame = codec.encode_request(message, correlation_id=0, client_id=None)
+        envelope = codec.build_request(
+            ENVELOPE,
+            ENVELOPE_VERSION,
+            request_data=frame[SIZE_PREFIX_BYTES:],
+            request_principal=None,
+            client_host_address=b"",
+        )
+        peer = self._peer(leader_id, lane)
+        answer = await peer.send(ENVELOPE, ENVELOPE_VERSION, envelope, timeout_s=EXCHANGE_S_MAX)
+        if answer.error_code != 0 or answer.response_data is None:
+            raise NotControllerError(f"node {leader_id} refused: {answer.error_code!r}")
+        data = bytes(answer.response_data)
+        (offset,) = _OFFSET.unpack_from(data)
+        await self._catch_up(offset)
+        return codec.decode_response(api_key, api_version, data[_OFFSET.size :])[1]
+
+    async def _catch_up(self, offset: int) -> None:
+        """Until this node has replayed what the answer stands on, for a bounded while."""
+        deadline_ms = self._clock.monotonic_ms() + CATCH_UP_MS_MAX
+        while self._metadata.image.offset < offset and self._clock.monotonic_ms() < deadline_ms:
+            await sleep_ms(CATCH_UP_STEP_MS)
+
+    def _peer(self, leader_id: int, lane: str) -> Peer:
+        key = (leader_id, lane)
+        if key not in self._peers:
+            voter = next(voter for voter in self._config.voters if voter.id == leader_id)
+            self._peers[key] = self._connect(voter)
+        return self._peers[key]
+
+
+def _image_of(snapshot: Snapshot, cluster_id: str) -> MetadataImage:
+    end_offset, epoch = snapshot.id.end_offset, snapshot.id.epoch
+    return build_image(cluster_id, snapshot.values, offset=end_offset - 1, epoch=epoch)

@@ -1,0 +1,115 @@
+"""An image as records, and back: what a snapshot of the metadata log holds."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+from uuid import UUID
+
+from broker.controller.image import ImageDelta, MetadataImage, PartitionImage, TopicImage
+from broker.controller.record_codec import decode_record
+from broker.controller.records import (
+    BrokerEndpoint,
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
+from broker.controller.replay import replay_batch
+
+K = TypeVar("K", bound=Hashable)
+
+
+def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
+    """Records that make this image out of an empty one."""
+    for name, level in image.features.items():
+        yield FeatureLevelRecord(name=name, feature_level=level)
+    for broker in image.brokers.values():
+        endpoint = BrokerEndpoint(name="PLAINTEXT", host=broker.host, port=broker.port)
+        yield RegisterBrokerRecord(
+            broker_id=broker.id,
+            incarnation_id=broker.incarnation_id,
+            broker_epoch=broker.epoch,
+            endpoints=(endpoint,),
+            rack=broker.rack,
+            fenced=broker.fenced,
+            in_controlled_shutdown=broker.in_controlled_shutdown,
+        )
+    for topic in image.topics.values():
+        yield from _topic_records(topic)
+    for resource, configs in image.configs.items():
+        for name, value in configs.items():
+            yield ConfigRecord(
+                resource_type=resource.type, resource_name=resource.name, name=name, value=value
+            )
+    if image.next_producer_id:
+        yield ProducerIdsRecord(
+            broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id
+        )
+
+
+def build_image(
+    cluster_id: str, values: Iterable[bytes], *, offset: int, epoch: int
+) -> MetadataImage:
+    """The image that a snapshot's record values make. Raises RecordError, ReplayError."""
+    empty = MetadataImage(cluster_id=cluster_id)
+    records = (decode_record(value) for value in values)
+    return replay_batch(empty, records, offset=offset, epoch=epoch).image
+
+
+def image_difference(old: MetadataImage, new: MetadataImage) -> ImageDelta:
+    """What changed between two images that no batch connects."""
+    topics = _changed(old.topics_by_id, new.topics_by_id)
+    partitions = {
+        (name, number)
+        for topic_id in topics & new.topics_by_id.keys()
+        for name, known in [_named_partitions(old, new, topic_id)]
+        for number in _changed(known, new.topics_by_id[topic_id].partitions)
+    }
+    return ImageDelta(
+        topics_changed=frozenset(
+            new.topics_by_id[topic_id].name for topic_id in topics & new.topics_by_id.keys()
+        ),
+        topics_deleted=tuple(
+            topic
+            for topic_id, topic in old.topics_by_id.items()
+            if topic_id in topics and topic_id not in new.topics_by_id
+        ),
+        partitions_changed=frozenset(partitions),
+        brokers_changed=_changed(old.brokers, new.brokers),
+        configs_changed=_changed(old.configs, new.configs),
+        controller_changed=old.controller_id != new.controller_id,
+    )
+
+
+def _named_partitions(
+    old: MetadataImage, new: MetadataImage, topic_id: UUID
+) -> tuple[str, Mapping[int, PartitionImage]]:
+    known = old.topics_by_id.get(topic_id)
+    return new.topics_by_id[topic_id].name, {} if known is None else known.partitions
+
+
+def _changed(old: Mapping[K, Any], new: Mapping[K, Any]) -> frozenset[K]:
+    """Keys that came, went or mean something else."""
+    return frozenset(key for key in {**old, **new} if old.get(key) != new.get(key))
+
+
+def _topic_records(topic: TopicImage) -> Iterator[MetadataRecord]:
+    yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
+    for partition in topic.partitions.values():
+        yield _partition_record(partition)
+
+
+def _partition_record(partition: PartitionImage) -> PartitionRecord:
+    return PartitionRecord(
+        partition_id=partition.partition,
+        topic_id=partition.topic_id,
+        replicas=partition.replicas,
+        isr=partition.isr,
+        removing_replicas=partition.removing_replicas,
+        adding_replicas=partition.adding_replicas,
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+    )

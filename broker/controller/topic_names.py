@@ -1,0 +1,47 @@
+"""Which topic names Kafka allows (org.apache.kafka.common.internals.Topic)."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from broker.controller.errors import InvalidTopicError
+
+NAME_LENGTH_MAX: Final = 249
+INTERNAL_TOPICS: Final = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state"}
+)
+_LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
+
+
+def check_topic_name(name: str) -> None:
+    """Raise InvalidTopicError with Kafka's words for a name that cannot be."""
+    problem = _problem(name)
+    if problem:
+        raise InvalidTopicError(f"Topic name is invalid: {problem}")
+
+
+def find_collision(name: str, others: Iterable[str]) -> str | None:
+    """A topic whose name differs only in '.' and '_', which metric names cannot tell apart."""
+    if "." not in name and "_" not in name:
+        return None
+    unified = _unify(name)
+    return next((other for other in others if other != name and _unify(other) == unified), None)
+
+
+def _unify(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _problem(name: str) -> str:
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > NAME_LENGTH_MAX:
+        return f"the length of '{name}' is longer than the max allowed length {NAME_LENGTH_MAX}"
+    if not _LEGAL.match(name):
+        return (
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'"
+        )
+    return ""

@@ -1,0 +1,1 @@
+"""One file per API key; the registry answers ApiVersions."""

@@ -1,0 +1,82 @@
+"""Requests that only the active controller executes: the table, and the way there and back.
+
+A handler on the client listener hands its request to `node.controller.submit`; wherever the
+active controller is, it executes the function that is registered here for the API key.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller import errors
+from broker.controller.decision import Accepted, Verdict
+from broker.controller.errors import ControllerError, ControllerUnavailableError
+from broker.controller.service import Execute
+from broker.handlers.services import NodeServices, Request
+
+CONTROLLER_APIS: Final[dict[int, Execute]] = {}
+
+# How an answer looks when no controller was found: (version, request message, code, reason).
+Refuse = Callable[[int, Any, ErrorCode, str], Any]
+
+ERROR_CODES: Final[dict[type[ControllerError], ErrorCode]] = {
+    errors.NotControllerError: ErrorCode.not_controller,
+    errors.ControllerUnavailableError: ErrorCode.request_timed_out,
+    errors.InvalidTopicError: ErrorCode.invalid_topic_exception,
+    errors.TopicExistsError: ErrorCode.topic_already_exists,
+    errors.UnknownTopicError: ErrorCode.unknown_topic_or_partition,
+    errors.UnknownTopicIdError: ErrorCode.unknown_topic_id,
+    errors.InvalidPartitionsError: ErrorCode.invalid_partitions,
+    errors.InvalidReplicationFactorError: ErrorCode.invalid_replication_factor,
+    errors.InvalidReplicaAssignmentError: ErrorCode.invalid_replica_assignment,
+    errors.PolicyViolationError: ErrorCode.policy_violation,
+    errors.TopicDeletionDisabledError: ErrorCode.topic_deletion_disabled,
+    errors.InvalidConfigError: ErrorCode.invalid_config,
+    errors.InvalidConfigRequestError: ErrorCode.invalid_request,
+    errors.DuplicateBrokerError: ErrorCode.duplicate_broker_registration,
+    errors.StaleBrokerEpochError: ErrorCode.stale_broker_epoch,
+    errors.BrokerNotRegisteredError: ErrorCode.broker_id_not_registered,
+    errors.InconsistentClusterError: ErrorCode.inconsistent_cluster_id,
+    errors.FencedLeaderEpochError: ErrorCode.fenced_leader_epoch,
+    errors.NewLeaderElectedError: ErrorCode.new_leader_elected,
+    errors.InvalidUpdateVersionError: ErrorCode.invalid_update_version,
+    errors.IneligibleReplicaError: ErrorCode.ineligible_replica,
+    errors.OperationNotAttemptedError: ErrorCode.operation_not_attempted,
+    errors.InvalidIsrError: ErrorCode.invalid_request,
+    errors.ElectionNotNeededError: ErrorCode.election_not_needed,
+    errors.PreferredLeaderNotAvailableError: ErrorCode.preferred_leader_not_available,
+    errors.EligibleLeadersNotAvailableError: ErrorCode.eligible_leaders_not_available,
+    errors.NoReassignmentInProgressError: ErrorCode.no_reassignment_in_progress,
+}
+
+
+def controller_api(api_key: int) -> Callable[[Execute], Execute]:
+    """Register how an API is executed on the active controller."""
+
+    def register(execute: Execute) -> Execute:
+        CONTROLLER_APIS[api_key] = execute
+        return execute
+
+    return register
+
+
+def error_code(error: ControllerError) -> ErrorCode:
+    """Kafka's code of a refusal."""
+    return ERROR_CODES.get(type(error), ErrorCode.unknown_server_error)
+
+
+def verdict_fields(verdict: Verdict[Any]) -> dict[str, Any]:
+    """`error_code` and `error_message` of one item."""
+    if isinstance(verdict, Accepted):
+        return {"error_code": ErrorCode.none, "error_message": None}
+    return {"error_code": error_code(verdict.error), "error_message": verdict.error.reason}
+
+
+async def forward(request: Request, node: NodeServices, refuse: Refuse) -> Any:
+    """The active controller's answer; `refuse` builds one when there was none in time."""
+    message, version = request.message, request.api_version
+    try:
+        return await node.controller.submit(request.api_key, version, message)
+    except ControllerUnavailableError as error:
+        return refuse(version, message, ErrorCode.request_timed_out, error.reason)

@@ -1,0 +1,10 @@
+"""The group coordinator's verdicts as the numbers of the wire."""
+
+from kio.schema.errors import ErrorCode
+
+from broker.groups.errors import GroupError
+
+
+def to_error_code(error: GroupError) -> ErrorCode:
+    """The Kafka error code of the same name."""
+    return ErrorCode[error.value]

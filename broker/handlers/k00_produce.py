@@ -1,0 +1,150 @@
+"""Produce, versions 3-13 (advertised from 0 for a librdkafka bug, as Kafka does: KAFKA-18659).
+
+Behaviour: each partition's batches are appended as they came and answered for by itself. acks=1
+answers after the append, acks=all when every in-sync replica has it, at the latest after the
+request's timeout with REQUEST_TIMED_OUT; acks=0 is never answered.
+Notes: no task, future or timer per request. From v10 NOT_LEADER_OR_FOLLOWER names the leader;
+from v13 topics come as ids. Transactions are not served; InitProducerId refuses their producers.
+"""
+
+from functools import partial
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.image import MetadataImage
+from broker.handlers.partition_errors import (
+    leader_hint,
+    located_error,
+    node_endpoints,
+    partition_error_code,
+)
+from broker.handlers.registry import handles
+from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
+from broker.protocol.errors import RequestHeader
+from broker.protocol.hot.leaders import LeaderHint
+from broker.protocol.hot.produce import (
+    ProducedPartition,
+    ProduceRequest,
+    ProduceResult,
+    TopicKey,
+    decode_produce,
+    encode_produce_response,
+)
+from broker.replication.errors import UnknownTopicIdError
+from broker.replication.results import AppendResult
+
+API_KEY = 0
+ACKS_NONE = 0
+INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
+
+
+@handles(api_key=API_KEY, versions=(3, 13), listener=Listener.CLIENT, advertised_min=0)
+def handle_produce(request: Request, node: NodeServices, slot: ResponseSlot) -> None:
+    """Append everything, answer when every partition is done."""
+    produce = decode_produce(request.header, request.frame)
+    operation = _Operation(request.header, produce, node, slot)
+    for topic, partitions in produce.topics:
+        operation.append_topic(topic, partitions)
+    operation.maybe_answer()
+
+
+class _Operation:
+    """One request until its last partition is done."""
+
+    __slots__ = ("_answers", "_header", "_node", "_pending", "_request", "_slot")
+
+    def __init__(
+        self,
+        header: RequestHeader,
+        request: ProduceRequest,
+        node: NodeServices,
+        slot: ResponseSlot,
+    ) -> None:
+        self._header = header
+        self._request = request
+        self._node = node
+        self._slot = slot
+        self._answers: list[tuple[TopicKey, list[ProduceResult]]] = []
+        self._pending = sum(len(topic.partitions) for topic in request.topics) + 1
+
+    def append_topic(self, key: TopicKey, partitions: list[ProducedPartition]) -> None:
+        """Append the records of one topic; answers fill `results` in the request's order."""
+        name = _topic_name(self._node.metadata.image, key)
+        results = [ProduceResult(partition) for partition, _ in partitions]
+        self._answers.append((key, results))
+        for place, (partition, records) in enumerate(partitions):
+            on_done = partial(self._done, results, place, name or "")
+            refusal = _refusal(name, records)
+            if refusal is not None or records is None or name is None:
+                results[place] = ProduceResult(partition, int(refusal or 0))
+                self._pending -= 1
+                continue
+            self._node.replicas.append(
+                name,
+                partition,
+                records,
+                acks=self._request.acks,
+                on_done=on_done,
+                timeout_ms=self._request.timeout_ms,
+                is_from_client=True,
+            )
+
+    def _done(
+        self, results: list[ProduceResult], place: int, topic: str, result: AppendResult
+    ) -> None:
+        partition = results[place].partition
+        if result.error is None:
+            results[place] = ProduceResult(
+                partition,
+                0,
+                result.base_offset,
+                result.log_append_time_ms,
+                result.log_start_offset,
+            )
+        else:
+            image = self._node.metadata.image
+            error = located_error(image, topic, partition, result.error)
+            results[place] = ProduceResult(
+                partition,
+                int(partition_error_code(error)),
+                log_start_offset=result.log_start_offset,
+                error_message=str(error) or None,
+                leader=leader_hint(image, topic, partition, error),
+            )
+        self.maybe_answer()
+
+    def maybe_answer(self) -> None:
+        """One part of the request less; the last one answers."""
+        self._pending -= 1
+        if self._pending:
+            return
+        if self._request.acks == ACKS_NONE:
+            self._slot.no_response()
+            return
+        hints: set[LeaderHint] = {
+            result.leader
+            for _, results in self._answers
+            for result in results
+            if result.leader is not None
+        }
+        endpoints = node_endpoints(self._node.metadata.image, hints) if hints else ()
+        self._slot.complete((encode_produce_response(self._header, self._answers, endpoints),))
+
+
+def _topic_name(image: MetadataImage, key: TopicKey) -> str | None:
+    if isinstance(key, str):
+        return key
+    topic = image.topics_by_id.get(UUID(bytes=key))
+    return None if topic is None else topic.name
+
+
+def _refusal(topic: str | None, records: memoryview | None) -> ErrorCode | None:
+    """Why a partition's records are not even looked at."""
+    if topic is None:
+        return partition_error_code(UnknownTopicIdError())
+    if topic in INTERNAL_TOPICS:
+        return ErrorCode.invalid_topic_exception
+    if records is None or not len(records):
+        return ErrorCode.invalid_record
+    return None

@@ -1,0 +1,109 @@
+"""ListOffsets, versions 1-11.
+
+Behaviour: -1 is the high watermark for consumers (the end for replicas), -2 the log's start, -3
+the newest timestamp (from v7), other timestamps the first record not older. Below v4 leader
+epochs are not checked. A leader that does not yet know its high watermark answers
+OFFSET_NOT_AVAILABLE (before v5 LEADER_NOT_AVAILABLE), so that "latest" never goes back.
+Notes: without tiered storage -4 (earliest local) equals -2, -5 and -6 are unknown (-1).
+"""
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.handlers.partition_errors import located_error, partition_error_code
+from broker.handlers.registry import handles
+from broker.handlers.services import Listener, NodeServices, Request
+from broker.log.errors import LogError
+from broker.protocol import codec
+from broker.replication.errors import UnknownPartitionError
+from broker.replication.fetch_reader import CONSUMER, check_leader
+from broker.replication.partition import Partition
+
+API_KEY = 2
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+TIERED = (-5, -6)
+_FIRST_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, -5: 9, -6: 11}
+UNKNOWN = (-1, -1, -1)
+
+
+@handles(api_key=API_KEY, versions=(1, 11), listener=Listener.CLIENT)
+def handle_list_offsets(request: Request, node: NodeServices) -> Any:
+    """Offsets by time, for every partition named."""
+    message = request.message
+    is_consumer = message.replica_id == CONSUMER
+    return codec.build_response(
+        API_KEY,
+        request.api_version,
+        topics=[
+            {
+                "name": topic.name,
+                "partitions": [
+                    _answer(node, topic.name, asked, request.api_version, is_consumer)
+                    for asked in topic.partitions
+                ],
+            }
+            for topic in message.topics
+        ],
+    )
+
+
+def _answer(
+    node: NodeServices, topic: str, asked: Any, version: int, is_consumer: bool
+) -> dict[str, Any]:
+    error, found = _find(node, topic, asked, version, is_consumer)
+    timestamp, offset, leader_epoch = found
+    return {
+        "partition_index": asked.partition_index,
+        "error_code": error,
+        "timestamp": timestamp,
+        "offset": offset,
+        "leader_epoch": leader_epoch,
+    }
+
+
+def _find(
+    node: NodeServices, topic: str, asked: Any, version: int, is_consumer: bool
+) -> tuple[ErrorCode, tuple[int, int, int]]:
+    partition = node.replicas.partition(topic, asked.partition_index)
+    error: Exception | None = UnknownPartitionError()
+    if partition is not None:
+        error = check_leader(partition, getattr(asked, "current_leader_epoch", -1))
+    if partition is None or error is not None:
+        image = node.metadata.image
+        error = located_error(image, topic, asked.partition_index, error)
+        return partition_error_code(error), UNKNOWN
+    if version < _FIRST_VERSION.get(asked.timestamp, 0):
+        return ErrorCode.unsupported_version, UNKNOWN
+    state = partition.state
+    is_behind = state.high_watermark < state.epoch_start_offset
+    if is_consumer and is_behind and asked.timestamp not in (EARLIEST, EARLIEST_LOCAL):
+        early = ErrorCode.offset_not_available if version >= 5 else ErrorCode.leader_not_available
+        return early, UNKNOWN
+    try:
+        return ErrorCode.none, _look_up(partition, asked.timestamp, is_consumer)
+    except LogError as storage:
+        return partition_error_code(storage), UNKNOWN
+
+
+def _look_up(partition: Partition, timestamp: int, is_consumer: bool) -> tuple[int, int, int]:
+    """(timestamp, offset, leader epoch), each -1 where there is none."""
+    log = partition.log
+    end = partition.high_watermark if is_consumer else log.log_end_offset
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        epoch = log.epoch_at(log.log_start_offset)
+        return -1, log.log_start_offset, -1 if epoch is None else epoch
+    if timestamp == LATEST:
+        return -1, end, partition.leader_epoch
+    if timestamp in TIERED:
+        return UNKNOWN
+    if timestamp == MAX_TIMESTAMP:
+        found = log.max_timestamp()
+    else:
+        found = log.offset_for_timestamp(timestamp, max_offset=end)
+    if found is None:
+        return UNKNOWN
+    return found.timestamp_ms, found.offset, found.leader_epoch

@@ -1,0 +1,169 @@
+"""Metadata, versions 0-13.
+
+Behaviour: brokers that are alive, the active controller, and the topics asked for by name or
+(v10+) by id; null topics (v0: an empty list) mean all. An unknown name is created with
+num.partitions and default.replication.factor when both the request (v4+) and
+auto.create.topics.enable allow it; the answer then waits up to a second for the new topic.
+Notes: Kafka answers at once and lets the client come back; waiting saves that round trip. Names
+are checked by Topic.validate's rules before anything is created.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.image import TopicImage
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.handlers.topic_view import (
+    CLUSTER_OPERATIONS,
+    INTERNAL_TOPICS,
+    OPERATIONS_OMITTED,
+    view_brokers,
+    view_controller,
+)
+from broker.protocol import codec
+from broker.protocol.hot.metadata import encode_metadata, encode_topic
+
+API_KEY = 3
+CREATE_TOPICS = 19
+CREATE_TOPICS_VERSION = 7
+CREATE_WAIT_S = 1.0
+CREATE_WAIT_STEPS = 200
+TOPIC_NAME_CHARACTERS_MAX = 249
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+@handles(api_key=API_KEY, versions=(0, 13))
+async def handle_metadata(request: Request, node: NodeServices) -> bytes:
+    """Brokers, controller and topics as this node's image has them."""
+    message, version = request.message, request.api_version
+    created: dict[str, ErrorCode] = {}
+    missing = _missing_names(message, node)
+    if missing and _may_create(message, node):
+        created = await _create(missing, node)
+    image = node.metadata.image
+    with_cluster = getattr(message, "include_cluster_authorized_operations", False)
+    return encode_metadata(
+        version,
+        request.correlation_id,
+        _encode_topics(request, node, created),
+        brokers=view_brokers(image),
+        cluster_id=image.cluster_id,
+        controller_id=view_controller(image),
+        cluster_authorized_operations=CLUSTER_OPERATIONS if with_cluster else OPERATIONS_OMITTED,
+    )
+
+
+def _encode_topics(
+    request: Request, node: NodeServices, created: dict[str, ErrorCode]
+) -> list[bytes]:
+    message, version = request.message, request.api_version
+    image = node.metadata.image
+    with_operations = getattr(message, "include_topic_authorized_operations", False)
+    found: Iterable[TopicImage | dict[str, Any]]
+    if _wants_all(message, version):
+        found = [topic for _, topic in sorted(image.topics.items())]
+    else:
+        found = [_find(asked, node, created) for asked in message.topics]
+    return [
+        encode_topic(version, topic)
+        if isinstance(topic, dict)
+        else node.metadata_blobs.encode(image, topic, version, with_operations=with_operations)
+        for topic in found
+    ]
+
+
+def _wants_all(message: Any, version: int) -> bool:
+    return message.topics is None or (version == 0 and not message.topics)
+
+
+def _find(
+    asked: Any, node: NodeServices, created: dict[str, ErrorCode]
+) -> TopicImage | dict[str, Any]:
+    """The topic asked for, or the fields that say why there is none."""
+    image = node.metadata.image
+    if asked.name is None:
+        topic_id = getattr(asked, "topic_id", None)
+        by_id = None if topic_id is None else image.topics_by_id.get(topic_id)
+        return by_id or _refusal(None, topic_id, ErrorCode.unknown_topic_id)
+    topic = image.topics.get(asked.name)
+    error = created.get(asked.name, ErrorCode.unknown_topic_or_partition)
+    if not is_legal_topic_name(asked.name):
+        error = ErrorCode.invalid_topic_exception
+    return topic or _refusal(asked.name, None, error)
+
+
+def _refusal(name: str | None, topic_id: Any, error: ErrorCode) -> dict[str, Any]:
+    return {
+        "error_code": error,
+        "name": name,
+        "topic_id": topic_id,
+        "is_internal": name in INTERNAL_TOPICS,
+        "partitions": (),
+    }
+
+
+def is_legal_topic_name(name: str) -> bool:
+    """Kafka's Topic.validate: 1-249 of [a-zA-Z0-9._-], neither "." nor ".."."""
+    return (
+        0 < len(name) <= TOPIC_NAME_CHARACTERS_MAX
+        and name not in (".", "..")
+        and _LEGAL_NAME.fullmatch(name) is not None
+    )
+
+
+def _missing_names(message: Any, node: NodeServices) -> list[str]:
+    topics = node.metadata.image.topics
+    names = (asked.name for asked in message.topics or () if asked.name is not None)
+    return [name for name in dict.fromkeys(names) if name not in topics]
+
+
+def _may_create(message: Any, node: NodeServices) -> bool:
+    # Before v4 a request could not say no.
+    return node.config.auto_create_topics_enable and getattr(
+        message, "allow_auto_topic_creation", True
+    )
+
+
+async def _create(names: Iterable[str], node: NodeServices) -> dict[str, ErrorCode]:
+    """Create what can be; the error of each name that was refused for good."""
+    legal = [name for name in names if is_legal_topic_name(name)]
+    own = [name for name in legal if name not in INTERNAL_TOPICS]
+    internal = [name for name in legal if name in INTERNAL_TOPICS]
+    request = codec.build_request(
+        CREATE_TOPICS,
+        CREATE_TOPICS_VERSION,
+        topics=[{"name": name, "num_partitions": -1, "replication_factor": -1} for name in own],
+        timeout=int(CREATE_WAIT_S * 1000),
+    )
+    refused: dict[str, ErrorCode] = {}
+    try:
+        async with asyncio.timeout(CREATE_WAIT_S):
+            for name in internal:
+                await node.controller.ensure_internal_topic(name)
+            if own:
+                answer = await node.controller.submit(CREATE_TOPICS, CREATE_TOPICS_VERSION, request)
+                refused = _refused(answer)
+            await _wait_for(own, refused, node)
+    except (TimeoutError, OSError):
+        # The client asks again; the controller may be electing.
+        return refused
+    return refused
+
+
+def _refused(answer: Any) -> dict[str, ErrorCode]:
+    harmless = (ErrorCode.none, ErrorCode.topic_already_exists)
+    return {t.name: t.error_code for t in answer.topics if t.error_code not in harmless}
+
+
+async def _wait_for(names: list[str], refused: dict[str, ErrorCode], node: NodeServices) -> None:
+    """Until this node's image has caught up with what the controller committed."""
+    expected = [name for name in names if name not in refused]
+    for _ in range(CREATE_WAIT_STEPS):
+        if all(name in node.metadata.image.topics for name in expected):
+            return
+        await asyncio.sleep(CREATE_WAIT_S / CREATE_WAIT_STEPS)

@@ -1,0 +1,99 @@
+"""OffsetCommit, versions 2-10.
+
+Behaviour: stores the offsets of one group durably (acks=all) before it answers; a commit renews
+the member's session. Generation -1 without a member id is a simple consumer or a tool, allowed
+while the group has no members. A partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION
+(an unknown topic id, from v10, UNKNOWN_TOPIC_ID) and the others are committed.
+Notes: v2-4 carry a retention time, which becomes an explicit expiry; v6 a leader epoch; v7 the
+group instance id; v10 names topics by id (KIP-848).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.groups.offset_manager import CommitRequested
+from broker.groups.offsets import TopicPartition
+from broker.groups.records import NO_EXPIRY_MS, CommittedOffset
+from broker.handlers.group_errors import to_error_code
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY = 8
+
+
+@handles(api_key=API_KEY, versions=(2, 10))
+async def handle_offset_commit(request: Request, node: NodeServices) -> Any:
+    """Commit what exists, refuse the rest, one verdict per partition."""
+    message = request.message
+    names = [_topic_name(topic, node) for topic in message.topics]
+    known = dict(_known_offsets(message, names, node))
+    verdicts: dict[TopicPartition, ErrorCode] = {}
+    if known:
+        committed = await node.groups.offsets.commit(
+            CommitRequested(
+                group_id=message.group_id,
+                member_id=message.member_id,
+                group_instance_id=getattr(message, "group_instance_id", None),
+                generation_id=message.generation_id_or_member_epoch,
+                offsets=known,
+            )
+        )
+        verdicts = {key: to_error_code(error) for key, error in committed.items()}
+    topics = [
+        _topic_answer(topic, name, verdicts)
+        for topic, name in zip(message.topics, names, strict=True)
+    ]
+    return codec.build_response(API_KEY, request.api_version, topics=topics)
+
+
+def _topic_name(topic: Any, node: NodeServices) -> str | None:
+    if hasattr(topic, "name"):
+        return str(topic.name)
+    found = node.metadata.image.topics_by_id.get(topic.topic_id)
+    return None if found is None else str(found.name)
+
+
+def _known_offsets(
+    message: Any, names: list[str | None], node: NodeServices
+) -> Iterator[tuple[TopicPartition, CommittedOffset]]:
+    now_ms, image = node.clock.wall_ms(), node.metadata.image
+    expire_ms = _expire_ms(message, now_ms)
+    for topic, name in zip(message.topics, names, strict=True):
+        for partition in topic.partitions:
+            index = partition.partition_index
+            if name is not None and image.partition(name, index) is not None:
+                yield (
+                    (name, index),
+                    CommittedOffset(
+                        offset=partition.committed_offset,
+                        leader_epoch=getattr(partition, "committed_leader_epoch", -1),
+                        metadata=partition.committed_metadata or "",
+                        commit_ms=now_ms,
+                        expire_ms=expire_ms,
+                    ),
+                )
+
+
+def _expire_ms(message: Any, now_ms: int) -> int:
+    retention = getattr(message, "retention_time", None)
+    if retention is None or retention.total_seconds() < 0:
+        return NO_EXPIRY_MS
+    return now_ms + int(retention.total_seconds() * 1000)
+
+
+def _topic_answer(
+    topic: Any, name: str | None, verdicts: Mapping[TopicPartition, ErrorCode]
+) -> dict[str, Any]:
+    missing = ErrorCode.unknown_topic_or_partition if name else ErrorCode.unknown_topic_id
+    partitions = [
+        {
+            "partition_index": partition.partition_index,
+            "error_code": verdicts.get((name or "", partition.partition_index), missing),
+        }
+        for partition in topic.partitions
+    ]
+    topic_id = getattr(topic, "topic_id", None)
+    return {"name": name or "", "topic_id": topic_id, "partitions": partitions}

@@ -1,0 +1,112 @@
+"""OffsetFetch, versions 1-10.
+
+Behaviour: committed offsets of one group, from v8 of several; null topics mean all that the group
+has. A partition without a commit, and a group that nobody knows, read as offset -1 without error.
+Notes: v5 adds the leader epoch, v7 require_stable (there are no pending transactional offsets
+here, so every offset is stable), v9 member id and epoch, v10 topic ids (KIP-848). Before v2 a
+group's error is repeated for each partition.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.groups.errors import GroupError
+from broker.groups.offset_manager import FetchedOffsets
+from broker.groups.records import CommittedOffset
+from broker.handlers.group_errors import to_error_code
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY = 9
+TOPIC_IDS_VERSION = 10
+
+
+@handles(api_key=API_KEY, versions=(1, 10))
+def handle_offset_fetch(request: Request, node: NodeServices) -> Any:
+    """Answer from memory: what is committed here is durable already."""
+    message, version = request.message, request.api_version
+    if version >= 8:
+        groups = [_group_answer(group, node, version) for group in message.groups]
+        return codec.build_response(API_KEY, version, groups=groups)
+    answer = _group_answer(message, node, version)
+    # The single group's topics are another entity of the schema, which never knew topic ids.
+    topics = [{"name": t["name"], "partitions": t["partitions"]} for t in answer["topics"]]
+    error_code = answer["error_code"]
+    return codec.build_response(API_KEY, version, topics=topics, error_code=error_code)
+
+
+def _group_answer(group: Any, node: NodeServices, version: int) -> dict[str, Any]:
+    names = None if group.topics is None else [_topic_name(t, node) for t in group.topics]
+    wanted = None
+    if names is not None:
+        wanted = [
+            (name, index)
+            for name, topic in zip(names, group.topics, strict=True)
+            for index in topic.partition_indexes
+            if name is not None
+        ]
+    fetched: FetchedOffsets = node.groups.offsets.fetch(group.group_id, wanted)
+    answer: dict[str, Any] = {"group_id": group.group_id, "topics": []}
+    answer["error_code"] = to_error_code(fetched.error)
+    if fetched.error is not GroupError.NONE and version >= 2:
+        return answer
+    if names is None:
+        answer["topics"] = _all_topics(fetched, node, version)
+    else:
+        answer["topics"] = [
+            _topic_answer(topic, name, fetched)
+            for topic, name in zip(group.topics, names, strict=True)
+        ]
+    return answer
+
+
+def _topic_name(topic: Any, node: NodeServices) -> str | None:
+    if hasattr(topic, "name"):
+        return str(topic.name)
+    found = node.metadata.image.topics_by_id.get(topic.topic_id)
+    return None if found is None else str(found.name)
+
+
+def _topic_answer(topic: Any, name: str | None, fetched: FetchedOffsets) -> dict[str, Any]:
+    error = to_error_code(fetched.error) if name is not None else ErrorCode.unknown_topic_id
+    partitions = [
+        _partition_answer(index, fetched.offsets.get((name or "", index)), error)
+        for index in topic.partition_indexes
+    ]
+    topic_id = getattr(topic, "topic_id", None)
+    return {"name": name or "", "topic_id": topic_id, "partitions": partitions}
+
+
+def _all_topics(
+    fetched: FetchedOffsets, node: NodeServices, version: int
+) -> Sequence[dict[str, Any]]:
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for (topic, index), committed in fetched.offsets.items():
+        partition = _partition_answer(index, committed, ErrorCode.none)
+        topics.setdefault(topic, []).append(partition)
+    images = node.metadata.image.topics
+    return [
+        {
+            "name": name,
+            "topic_id": images[name].topic_id if name in images else None,
+            "partitions": partitions,
+        }
+        for name, partitions in topics.items()
+        # A topic that is gone has no id to be named by.
+        if version < TOPIC_IDS_VERSION or name in images
+    ]
+
+
+def _partition_answer(
+    index: int, committed: CommittedOffset | None, error: ErrorCode
+) -> dict[str, Any]:
+    return {
+        "partition_index": index,
+        "committed_offset": -1 if committed is None else committed.offset,
+        "committed_leader_epoch": -1 if committed is None else committed.leader_epoch,
+        "metadata": "" if committed is None else committed.metadata,
+        "error_code": error,
+    }

@@ -1,0 +1,70 @@
+"""FindCoordinator, versions 0-6.
+
+Behaviour: a group (key type 0) is coordinated by the leader of its partition of
+__consumer_offsets, which is created when the first group asks; until it has a leader the answer
+is COORDINATOR_NOT_AVAILABLE, which clients retry.
+Notes: from v4 several keys are asked at once. Transactions (key type 1) and share groups (2) have
+no coordinator here: INVALID_REQUEST with the reason, which clients report instead of retrying.
+"""
+
+import asyncio
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.groups.config import OFFSETS_TOPIC, partition_for
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY = 10
+GROUP_KEY_TYPE = 0
+CREATE_TIMEOUT_S = 3.0
+_KEY_TYPE_NAMES = {1: "transactional ids", 2: "share groups"}
+
+
+@handles(api_key=API_KEY, versions=(0, 6))
+async def handle_find_coordinator(request: Request, node: NodeServices) -> Any:
+    """Where each key is coordinated."""
+    message, version = request.message, request.api_version
+    key_type = getattr(message, "key_type", GROUP_KEY_TYPE)
+    keys = message.coordinator_keys if version >= 4 else (message.key,)
+    if key_type == GROUP_KEY_TYPE:
+        await _ensure_offsets_topic(node)
+    answers = [_coordinator(key, key_type, node) for key in keys]
+    if version >= 4:
+        return codec.build_response(API_KEY, version, coordinators=answers)
+    answer = answers[0]
+    del answer["key"]
+    return codec.build_response(API_KEY, version, **answer)
+
+
+async def _ensure_offsets_topic(node: NodeServices) -> None:
+    if OFFSETS_TOPIC in node.metadata.image.topics:
+        return
+    try:
+        async with asyncio.timeout(CREATE_TIMEOUT_S):
+            await node.controller.ensure_internal_topic(OFFSETS_TOPIC)
+    except OSError:
+        # No time or no controller (it may be electing): the client asks again.
+        return
+
+
+def _coordinator(key: str, key_type: int, node: NodeServices) -> dict[str, Any]:
+    if key_type != GROUP_KEY_TYPE:
+        what = _KEY_TYPE_NAMES.get(key_type, f"keys of type {key_type}")
+        return _refusal(key, ErrorCode.invalid_request, f"This broker coordinates no {what}.")
+    image = node.metadata.image
+    topic = image.topics.get(OFFSETS_TOPIC)
+    if topic is not None and topic.partitions:
+        leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
+        broker = image.brokers.get(leader)
+        if broker is not None and not broker.fenced:
+            found = {"key": key, "node_id": broker.id, "host": broker.host, "port": broker.port}
+            return {**found, "error_code": ErrorCode.none, "error_message": None}
+    return _refusal(key, ErrorCode.coordinator_not_available, "The coordinator is not available.")
+
+
+def _refusal(key: str, error: ErrorCode, reason: str) -> dict[str, Any]:
+    refused = {"key": key, "node_id": -1, "host": "", "port": -1}
+    return {**refused, "error_code": error, "error_message": reason}

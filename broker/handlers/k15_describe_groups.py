@@ -1,0 +1,67 @@
+"""DescribeGroups, versions 0-6.
+
+Behaviour: state, protocol and members of each group, in the order asked; members' metadata and
+assignments are shown while the group is Stable.
+Notes: an unknown group is Dead without error up to v5, GROUP_ID_NOT_FOUND from v6 (KIP-1043).
+Without an authorizer every operation on a group is allowed, and is listed when asked (v3).
+"""
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.groups.directory import GroupDescription, MemberDescription
+from broker.groups.errors import GroupError
+from broker.handlers.group_errors import to_error_code
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY = 15
+NOT_FOUND_VERSION = 6
+OPERATIONS_NOT_ASKED = -2147483648
+GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+"""Bits of AclOperation: read, delete, describe, describe configs, alter configs."""
+
+
+@handles(api_key=API_KEY, versions=(0, 6))
+def handle_describe_groups(request: Request, node: NodeServices) -> Any:
+    """One description per group asked for."""
+    message, version = request.message, request.api_version
+    is_asked = getattr(message, "include_authorized_operations", False)
+    operations = GROUP_OPERATIONS if is_asked else OPERATIONS_NOT_ASKED
+    groups = [
+        {
+            **_group_answer(node.groups.directory.describe(group_id), version),
+            "authorized_operations": operations,
+        }
+        for group_id in message.groups
+    ]
+    return codec.build_response(API_KEY, version, groups=groups)
+
+
+def _group_answer(group: GroupDescription, version: int) -> dict[str, Any]:
+    error, reason = to_error_code(group.error), None
+    if group.error is GroupError.GROUP_ID_NOT_FOUND:
+        reason = f"Group {group.group_id} not found."
+        error = error if version >= NOT_FOUND_VERSION else ErrorCode.none
+    return {
+        "error_code": error,
+        "error_message": reason,
+        "group_id": group.group_id,
+        "group_state": group.state or "",
+        "protocol_type": group.protocol_type,
+        "protocol_data": group.protocol_name,
+        "members": [_member_answer(member) for member in group.members],
+    }
+
+
+def _member_answer(member: MemberDescription) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "member_metadata": member.metadata,
+        "member_assignment": member.assignment,
+    }

@@ -1,0 +1,61 @@
+"""ApiVersions, versions 0-4.
+
+Behaviour: lists what the listener that was asked really serves, so the client listener never
+shows the controller's RPCs and 71/72 (telemetry) never appear. The connection itself answers an
+unknown version with a v0 body, error 35 and the ranges (KIP-511), through `build_api_versions`.
+Notes: the response header is v0 in every version; kio's schema knows. Version 4 may name features
+whose minimum is 0 (KAFKA-17011); older clients fail on them, so features start at 1.
+"""
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.handlers.registry import HandlerRegistry, handles, load_registry
+from broker.handlers.services import Listener, NodeServices, Request
+from broker.protocol import codec
+
+METADATA_VERSION_FEATURE = "metadata.version"
+METADATA_VERSION_MIN = 7
+"""3.3-IV3, the oldest metadata version that current tools accept."""
+METADATA_VERSION_MAX = 27
+"""4.1-IV1."""
+
+_registries: dict[Listener, HandlerRegistry] = {}
+
+
+@handles(api_key=18, versions=(0, 4), listener=Listener.BOTH)
+def handle_api_versions(request: Request, node: NodeServices) -> Any:
+    """Answer with the ranges of the listener that was asked."""
+    listener = request.connection.listener
+    if listener not in _registries:
+        _registries[listener] = load_registry(listener)
+    return build_api_versions(_registries[listener], request.api_version, ErrorCode.none)
+
+
+def build_api_versions(registry: HandlerRegistry, version: int, error: ErrorCode) -> Any:
+    """The ApiVersions response of a listener; pure."""
+    ranges = [
+        {
+            "api_key": api.api_key,
+            "min_version": api.advertised_min,
+            "max_version": api.version_max,
+        }
+        for api in registry.apis()
+    ]
+    feature = {"name": METADATA_VERSION_FEATURE, "min_version": METADATA_VERSION_MIN}
+    return codec.build_response(
+        18,
+        version,
+        error_code=error,
+        api_keys=ranges,
+        supported_features=[{**feature, "max_version": METADATA_VERSION_MAX}],
+        finalized_features_epoch=0,
+        finalized_features=[
+            {
+                "name": METADATA_VERSION_FEATURE,
+                "max_version_level": METADATA_VERSION_MAX,
+                "min_version_level": METADATA_VERSION_MAX,
+            }
+        ],
+    )

@@ -1,0 +1,84 @@
+"""CreateTopics, versions 2-7.
+
+Behaviour: executed by the active controller; each topic stands for itself. Placement spreads
+leaders, replicas and racks; -1 takes num.partitions and default.replication.factor; manual
+assignments; validate_only. Answers when the topics are committed and known to this broker.
+Notes: from version 5 the answer holds partitions, factor and configs, from 7 the topic id.
+"""
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.active import ActiveController
+from broker.controller.configs import ConfigEntry
+from broker.controller.decision import Accepted, Verdict
+from broker.controller.topics import CreatedTopic, NewTopic, decide_create_topics
+from broker.handlers.controller_apis import controller_api, forward, verdict_fields
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY: Final = 19
+
+
+@handles(api_key=API_KEY, versions=(2, 7))
+async def handle_create_topics(request: Request, node: NodeServices) -> Any:
+    """Have topics created."""
+    return await forward(request, node, _refuse)
+
+
+@controller_api(API_KEY)
+async def execute_create_topics(active: ActiveController, message: Any, version: int) -> Any:
+    """Create topics as the active controller."""
+    topics = [_new_topic(topic) for topic in message.topics]
+    configs = {topic.name: topic.configs for topic in topics}
+    run = active.dry_run if message.validate_only else active.run
+    verdicts = await run(lambda image: decide_create_topics(topics, image, active.topic_defaults))
+    results = []
+    for name, verdict in verdicts.items():
+        result = {"name": name, **verdict_fields(verdict), **_created_fields(verdict)}
+        if isinstance(verdict, Accepted):
+            entries = active.describe_topic(configs[name])
+            result["configs"] = [_config_fields(entry) for entry in entries]
+        results.append(result)
+    return codec.build_response(API_KEY, version, topics=results)
+
+
+def _new_topic(topic: Any) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        partitions=int(topic.num_partitions),
+        replication_factor=int(topic.replication_factor),
+        assignments={
+            int(a.partition_index): tuple(int(id_) for id_ in a.broker_ids)
+            for a in topic.assignments
+        },
+        configs={config.name: config.value for config in topic.configs},
+    )
+
+
+def _created_fields(verdict: Verdict[CreatedTopic]) -> dict[str, Any]:
+    if not isinstance(verdict, Accepted):
+        return {"num_partitions": -1, "replication_factor": -1, "configs": []}
+    return {
+        "topic_id": verdict.value.topic_id,
+        "num_partitions": verdict.value.partitions,
+        "replication_factor": verdict.value.replication_factor,
+    }
+
+
+def _config_fields(entry: ConfigEntry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "value": entry.value,
+        "read_only": False,
+        "config_source": entry.source,
+        "is_sensitive": False,
+    }
+
+
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    refused = {"error_code": error, "error_message": reason, "configs": []}
+    topics = [{"name": topic.name, **refused} for topic in message.topics]
+    return codec.build_response(API_KEY, version, topics=topics)

@@ -1,0 +1,64 @@
+"""DeleteTopics, versions 1-6.
+
+Behaviour: executed by the active controller; from version 6 topics may be named by id. The
+files go after file.delete.delay.ms.
+"""
+
+from typing import Any, Final
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.active import ActiveController
+from broker.controller.decision import Accepted, Verdict
+from broker.controller.topics import decide_delete_topics
+from broker.handlers.controller_apis import controller_api, forward, verdict_fields
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY: Final = 20
+VERSION_WITH_IDS: Final = 6
+
+
+@handles(api_key=API_KEY, versions=(1, 6))
+async def handle_delete_topics(request: Request, node: NodeServices) -> Any:
+    """Have topics deleted."""
+    return await forward(request, node, _refuse)
+
+
+@controller_api(API_KEY)
+async def execute_delete_topics(active: ActiveController, message: Any, version: int) -> Any:
+    """Delete topics as the active controller."""
+    wanted = _wanted(message, version)
+    verdicts = await active.run(
+        lambda image: decide_delete_topics(wanted, image, active.topic_defaults)
+    )
+    responses = [
+        {**_key_fields(key, verdict), **verdict_fields(verdict)}
+        for key, verdict in verdicts.items()
+    ]
+    return codec.build_response(API_KEY, version, responses=responses)
+
+
+def _wanted(message: Any, version: int) -> list[str | UUID]:
+    if version < VERSION_WITH_IDS:
+        return list(message.topic_names)
+    return [topic.topic_id if topic.name is None else topic.name for topic in message.topics]
+
+
+def _key_fields(key: str | UUID, verdict: Verdict[tuple[str, UUID]]) -> dict[str, Any]:
+    if isinstance(verdict, Accepted):
+        name, topic_id = verdict.value
+        return {"name": name, "topic_id": topic_id}
+    if isinstance(key, UUID):
+        return {"name": None, "topic_id": key}
+    return {"name": key}
+
+
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    responses = []
+    for key in _wanted(message, version):
+        named = {"name": None, "topic_id": key} if isinstance(key, UUID) else {"name": key}
+        responses.append({**named, "error_code": error, "error_message": reason})
+    return codec.build_response(API_KEY, version, responses=responses)

@@ -1,0 +1,52 @@
+"""DeleteRecords, versions 0-2.
+
+Behaviour: moves the log's start to the offset (-1: to the high watermark) and answers with the
+low watermark once every live replica has followed, at the latest after the request's timeout
+with REQUEST_TIMED_OUT. An offset beyond the high watermark is OFFSET_OUT_OF_RANGE.
+Notes: space is freed by the segment, at the next retention check.
+"""
+
+import asyncio
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.handlers.partition_errors import located_error, partition_error_code
+from broker.handlers.registry import handles
+from broker.handlers.services import Listener, NodeServices, Request
+from broker.protocol import codec
+
+API_KEY = 21
+
+
+@handles(api_key=API_KEY, versions=(0, 2), listener=Listener.CLIENT)
+async def handle_delete_records(request: Request, node: NodeServices) -> Any:
+    """All partitions at once, each with its own verdict."""
+    message = request.message
+    timeout_ms = int(message.timeout.total_seconds() * 1000)
+    answers = await asyncio.gather(
+        *(
+            _delete(node, topic.name, asked, timeout_ms)
+            for topic in message.topics
+            for asked in topic.partitions
+        )
+    )
+    remaining = iter(answers)
+    return codec.build_response(
+        API_KEY,
+        request.api_version,
+        topics=[
+            {"name": topic.name, "partitions": [next(remaining) for _ in topic.partitions]}
+            for topic in message.topics
+        ],
+    )
+
+
+async def _delete(node: NodeServices, topic: str, asked: Any, timeout_ms: int) -> dict[str, Any]:
+    number = asked.partition_index
+    outcome = await node.replicas.delete_records(topic, number, asked.offset, timeout_ms=timeout_ms)
+    code, low_watermark = ErrorCode.none, outcome
+    if isinstance(outcome, Exception):
+        error = located_error(node.metadata.image, topic, number, outcome)
+        code, low_watermark = partition_error_code(error), -1
+    return {"partition_index": number, "low_watermark": low_watermark, "error_code": code}

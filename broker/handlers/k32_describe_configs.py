@@ -1,0 +1,102 @@
+"""DescribeConfigs, versions 1-4.
+
+Behaviour: answered from this broker's image, for topics, for this broker, and with an empty name
+for what is set for all brokers. Every config is listed with its value in force, source,
+synonyms, type and, when asked for (version 3), documentation; `configuration_keys` narrows.
+Notes: clients send a broker's resource to that broker; for another broker's id the error is
+INVALID_REQUEST, as Kafka's. Broker loggers have no configs here; groups and client metrics none.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.configs import (
+    ConfigEntry,
+    describe_broker,
+    describe_default_broker,
+    describe_topic,
+)
+from broker.controller.errors import (
+    ControllerError,
+    InvalidConfigRequestError,
+    UnknownTopicError,
+)
+from broker.controller.image import ResourceType
+from broker.controller.topic_names import check_topic_name
+from broker.handlers.controller_apis import error_code
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY: Final = 32
+
+
+@handles(api_key=API_KEY, versions=(1, 4))
+def handle_describe_configs(request: Request, node: NodeServices) -> Any:
+    """Describe configs of topics and of this broker."""
+    results = [
+        _describe(resource, request.message, request.api_version, node)
+        for resource in request.message.resources
+    ]
+    return codec.build_response(API_KEY, request.api_version, results=results)
+
+
+def _describe(resource: Any, message: Any, version: int, node: NodeServices) -> dict[str, Any]:
+    named = {"resource_type": resource.resource_type, "resource_name": resource.resource_name}
+    try:
+        entries = _entries(int(resource.resource_type), resource.resource_name, node)
+    except ControllerError as error:
+        refused = {"error_code": error_code(error), "error_message": error.reason}
+        return {**named, **refused, "configs": []}
+    wanted = resource.configuration_keys
+    configs = [
+        _fields(entry, message, version)
+        for entry in entries
+        if wanted is None or entry.name in wanted
+    ]
+    return {**named, "error_code": ErrorCode.none, "error_message": None, "configs": configs}
+
+
+def _entries(resource_type: int, name: str, node: NodeServices) -> Sequence[ConfigEntry]:
+    image = node.metadata.image
+    if resource_type == ResourceType.TOPIC:
+        check_topic_name(name)
+        if name not in image.topics:
+            raise UnknownTopicError("This server does not host this topic-partition.")
+        return describe_topic(image, node.config, name)
+    if resource_type == ResourceType.BROKER:
+        if not name:
+            return describe_default_broker(image)
+        if name != str(node.config.node_id):
+            raise InvalidConfigRequestError(
+                f"Unexpected broker id, expected {node.config.node_id} or empty string, but "
+                f"received {name}"
+            )
+        return describe_broker(image, node.config)
+    if resource_type in (
+        ResourceType.BROKER_LOGGER,
+        ResourceType.CLIENT_METRICS,
+        ResourceType.GROUP,
+    ):
+        return ()
+    raise InvalidConfigRequestError(f"Unsupported resource type: {resource_type}")
+
+
+def _fields(entry: ConfigEntry, message: Any, version: int) -> dict[str, Any]:
+    with_documentation = version >= 3 and message.include_documentation
+    synonyms = [
+        {"name": synonym.name, "value": synonym.value, "source": synonym.source}
+        for synonym in entry.synonyms
+    ]
+    return {
+        "name": entry.name,
+        "value": entry.value,
+        "read_only": entry.is_read_only,
+        "config_source": entry.source,
+        "is_sensitive": False,
+        "synonyms": synonyms if message.include_synonyms else [],
+        "config_type": entry.type,
+        "documentation": entry.documentation if with_documentation else None,
+    }

@@ -1,0 +1,43 @@
+"""AlterConfigs, versions 0-2.
+
+Behaviour: executed by the active controller; what a resource's request does not name goes back
+to its default. Old tools; new ones use IncrementalAlterConfigs.
+"""
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.active import ActiveController
+from broker.controller.config_control import AlterOperation, AlterResource, ConfigChange
+from broker.controller.image import ConfigResource
+from broker.handlers import alter_config_requests
+from broker.handlers.controller_apis import controller_api, forward
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+
+API_KEY: Final = 33
+
+
+@handles(api_key=API_KEY, versions=(0, 2))
+async def handle_alter_configs(request: Request, node: NodeServices) -> Any:
+    """Have all configs of resources replaced."""
+    return await forward(request, node, _refuse)
+
+
+@controller_api(API_KEY)
+async def execute_alter_configs(active: ActiveController, message: Any, version: int) -> Any:
+    """Replace configs as the active controller."""
+    return await alter_config_requests.execute(active, message, (API_KEY, version), _read)
+
+
+def _read(resource: ConfigResource, entry: Any) -> AlterResource:
+    changes = [
+        ConfigChange(name=config.name, operation=AlterOperation.SET, value=config.value)
+        for config in entry.configs
+    ]
+    return AlterResource(resource=resource, changes=changes, replaces_all=True)
+
+
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return alter_config_requests.refuse((API_KEY, version), message, error, reason)

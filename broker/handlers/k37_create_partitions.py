@@ -1,0 +1,49 @@
+"""CreatePartitions, versions 0-3.
+
+Behaviour: executed by the active controller; `count` is the new total; one result per topic;
+validate_only. New partitions have as many replicas as partition 0.
+"""
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.active import ActiveController
+from broker.controller.topics import NewPartitions, decide_create_partitions
+from broker.handlers.controller_apis import controller_api, forward, verdict_fields
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY: Final = 37
+
+
+@handles(api_key=API_KEY, versions=(0, 3))
+async def handle_create_partitions(request: Request, node: NodeServices) -> Any:
+    """Have partitions added."""
+    return await forward(request, node, _refuse)
+
+
+@controller_api(API_KEY)
+async def execute_create_partitions(active: ActiveController, message: Any, version: int) -> Any:
+    """Add partitions as the active controller."""
+    wanted = [_wanted(topic) for topic in message.topics]
+    run = active.dry_run if message.validate_only else active.run
+    verdicts = await run(
+        lambda image: decide_create_partitions(wanted, image, active.topic_defaults)
+    )
+    results = [{"name": name, **verdict_fields(verdict)} for name, verdict in verdicts.items()]
+    return codec.build_response(API_KEY, version, results=results)
+
+
+def _wanted(topic: Any) -> NewPartitions:
+    assignments = None
+    if topic.assignments is not None:
+        assignments = [tuple(int(id_) for id_ in a.broker_ids) for a in topic.assignments]
+    return NewPartitions(topic=topic.name, count=int(topic.count), assignments=assignments)
+
+
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    refused = {"error_code": error, "error_message": reason}
+    results = [{"name": topic.name, **refused} for topic in message.topics]
+    return codec.build_response(API_KEY, version, results=results)

@@ -1,0 +1,63 @@
+"""ElectLeaders, versions 0-2.
+
+Behaviour: executed by the active controller; type 0 preferred, type 1 unclean (only partitions
+without a leader). Without partitions all are tried, and only changes and failures answered.
+Errors: ELECTION_NOT_NEEDED 84, PREFERRED_LEADER_NOT_AVAILABLE 80,
+ELIGIBLE_LEADERS_NOT_AVAILABLE 83.
+"""
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.active import ActiveController
+from broker.controller.elections import ElectLeaders, decide_elect_leaders
+from broker.handlers.controller_apis import controller_api, forward, verdict_fields
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY: Final = 43
+UNCLEAN: Final = 1
+
+
+@handles(api_key=API_KEY, versions=(0, 2))
+async def handle_elect_leaders(request: Request, node: NodeServices) -> Any:
+    """Have leaders elected."""
+    return await forward(request, node, _refuse)
+
+
+@controller_api(API_KEY)
+async def execute_elect_leaders(active: ActiveController, message: Any, version: int) -> Any:
+    """Elect leaders as the active controller."""
+    partitions = None
+    if message.topic_partitions is not None:
+        partitions = [(t.topic, int(p)) for t in message.topic_partitions for p in t.partitions]
+    election_type = getattr(message, "election_type", 0)
+    command = ElectLeaders(is_unclean=election_type == UNCLEAN, partitions=partitions)
+    verdicts = await active.run(lambda image: decide_elect_leaders(command, image))
+    by_topic: dict[str, list[dict[str, Any]]] = {}
+    for (topic, partition), verdict in verdicts.items():
+        by_topic.setdefault(topic, []).append(
+            {"partition_id": partition, **verdict_fields(verdict)}
+        )
+    results = [{"topic": topic, "partition_result": items} for topic, items in by_topic.items()]
+    return codec.build_response(
+        API_KEY, version, error_code=ErrorCode.none, replica_election_results=results
+    )
+
+
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    results = [
+        {
+            "topic": topic.topic,
+            "partition_result": [
+                {"partition_id": p, "error_code": error, "error_message": reason}
+                for p in topic.partitions
+            ],
+        }
+        for topic in message.topic_partitions or ()
+    ]
+    return codec.build_response(
+        API_KEY, version, error_code=error, replica_election_results=results
+    )

@@ -1,0 +1,50 @@
+"""IncrementalAlterConfigs, versions 0-1.
+
+Behaviour: executed by the active controller; SET, DELETE, APPEND and SUBTRACT (lists only) on
+topics, single brokers and, with an empty name, all brokers; each resource as a whole or not at
+all; validate_only. Throttles of reassignments (KIP-73) are set this way.
+"""
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.active import ActiveController
+from broker.controller.config_control import AlterOperation, AlterResource, ConfigChange
+from broker.controller.image import ConfigResource
+from broker.handlers import alter_config_requests
+from broker.handlers.controller_apis import controller_api, forward
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+
+API_KEY: Final = 44
+
+
+@handles(api_key=API_KEY, versions=(0, 1))
+async def handle_incremental_alter_configs(request: Request, node: NodeServices) -> Any:
+    """Have configs changed one by one."""
+    return await forward(request, node, _refuse)
+
+
+@controller_api(API_KEY)
+async def execute_incremental_alter(active: ActiveController, message: Any, version: int) -> Any:
+    """Change configs as the active controller."""
+    return await alter_config_requests.execute(active, message, (API_KEY, version), _read)
+
+
+def _read(resource: ConfigResource, entry: Any) -> AlterResource:
+    operations = {operation.value for operation in AlterOperation}
+    changes = [
+        ConfigChange(
+            name=config.name,
+            operation=AlterOperation(int(config.config_operation)),
+            value=config.value,
+        )
+        for config in entry.configs
+        if int(config.config_operation) in operations
+    ]
+    return AlterResource(resource=resource, changes=changes)
+
+
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return alter_config_requests.refuse((API_KEY, version), message, error, reason)

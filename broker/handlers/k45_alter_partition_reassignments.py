@@ -1,0 +1,74 @@
+"""AlterPartitionReassignments, versions 0-1 (KIP-455, KIP-860).
+
+Behaviour: executed by the active controller. A target begins a move or replaces one in flight;
+null replicas cancel it. The move ends with the ISR change that brings the target in sync.
+Version 1's allow_replication_factor_change=false refuses a target of another size.
+"""
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.active import ActiveController
+from broker.controller.reassignment import (
+    AlterReassignments,
+    Reassignment,
+    decide_alter_reassignments,
+)
+from broker.handlers.controller_apis import controller_api, forward, verdict_fields
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+
+API_KEY: Final = 45
+
+
+@handles(api_key=API_KEY, versions=(0, 1))
+async def handle_alter_reassignments(request: Request, node: NodeServices) -> Any:
+    """Have replicas moved."""
+    return await forward(request, node, _refuse)
+
+
+@controller_api(API_KEY)
+async def execute_alter_reassignments(active: ActiveController, message: Any, version: int) -> Any:
+    """Begin, replace or cancel moves as the active controller."""
+    allow_change = getattr(message, "allow_replication_factor_change", True)
+    command = AlterReassignments(
+        reassignments=[
+            Reassignment(
+                topic=topic.name,
+                partition=int(partition.partition_index),
+                replicas=_replicas(partition),
+            )
+            for topic in message.topics
+            for partition in topic.partitions
+        ],
+        allow_replication_factor_change=allow_change,
+    )
+    verdicts = await active.run(lambda image: decide_alter_reassignments(command, image))
+    by_topic: dict[str, list[dict[str, Any]]] = {}
+    for (topic, partition), verdict in verdicts.items():
+        by_topic.setdefault(topic, []).append(
+            {"partition_index": partition, **verdict_fields(verdict)}
+        )
+    responses = [{"name": topic, "partitions": items} for topic, items in by_topic.items()]
+    return codec.build_response(
+        API_KEY,
+        version,
+        allow_replication_factor_change=allow_change,
+        error_code=ErrorCode.none,
+        error_message=None,
+        responses=responses,
+    )
+
+
+def _replicas(partition: Any) -> tuple[int, ...] | None:
+    if partition.replicas is None:
+        return None
+    return tuple(int(replica) for replica in partition.replicas)
+
+
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return codec.build_response(
+        API_KEY, version, error_code=error, error_message=reason, responses=[]
+    )

@@ -1,0 +1,71 @@
+"""DescribeQuorum, versions 0-2 (KIP-595, KIP-836).
+
+Behaviour: answered by the leader of the metadata quorum, forwarded there by the others: epoch,
+high watermark, and of each voter the log end offset and when it last fetched and was caught up.
+"""
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.active import ActiveController
+from broker.handlers.controller_apis import controller_api, forward
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.log.names import METADATA_TOPIC
+from broker.protocol import codec
+from broker.quorum.node import ReplicaProgress
+
+API_KEY: Final = 55
+
+
+@handles(api_key=API_KEY, versions=(0, 2))
+async def handle_describe_quorum(request: Request, node: NodeServices) -> Any:
+    """Have the quorum described."""
+    return await forward(request, node, _refuse)
+
+
+@controller_api(API_KEY)
+async def execute_describe_quorum(active: ActiveController, message: Any, version: int) -> Any:
+    """Describe the quorum as its leader."""
+    quorum = active.quorum
+    partition = {
+        "partition_index": 0,
+        "error_code": ErrorCode.none,
+        "error_message": None,
+        "leader_id": quorum.config.node_id,
+        "leader_epoch": quorum.core.epoch,
+        "high_watermark": quorum.core.high_watermark,
+        "current_voters": [_fields(replica, active) for replica in quorum.progress()],
+        "observers": [],
+    }
+    nodes = [
+        {
+            "node_id": voter.id,
+            "listeners": [{"name": "CONTROLLER", "host": voter.host, "port": voter.port}],
+        }
+        for voter in quorum.config.voters
+    ]
+    return codec.build_response(
+        API_KEY,
+        version,
+        error_code=ErrorCode.none,
+        error_message=None,
+        topics=[{"topic_name": METADATA_TOPIC, "partitions": [partition]}],
+        nodes=nodes,
+    )
+
+
+def _fields(replica: ReplicaProgress, active: ActiveController) -> dict[str, Any]:
+    return {
+        "replica_id": replica.replica_id,
+        "log_end_offset": replica.log_end_offset,
+        "last_fetch_timestamp": active.wall_ms(replica.fetched_ms),
+        "last_caught_up_timestamp": active.wall_ms(replica.caught_up_ms),
+    }
+
+
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return codec.build_response(
+        API_KEY, version, error_code=error, error_message=reason, topics=[], nodes=[]
+    )

@@ -1,0 +1,63 @@
+"""DescribeCluster, versions 0-2.
+
+Behaviour: cluster id, controller and brokers of this node's image; from v2 fenced brokers too
+when asked for. The controller endpoints (endpoint type 2) are asked on the controller listener;
+on the client listener they are refused with MISMATCHED_ENDPOINT_TYPE, as Kafka does.
+"""
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.handlers.topic_view import (
+    CLUSTER_OPERATIONS,
+    OPERATIONS_OMITTED,
+    view_controller,
+)
+from broker.protocol import codec
+
+API_KEY = 60
+BROKER_ENDPOINTS = 1
+CONTROLLER_ENDPOINTS = 2
+
+
+@handles(api_key=API_KEY, versions=(0, 2))
+def handle_describe_cluster(request: Request, node: NodeServices) -> Any:
+    """The cluster as this node knows it."""
+    message, version = request.message, request.api_version
+    endpoint_type = getattr(message, "endpoint_type", BROKER_ENDPOINTS)
+    if endpoint_type != BROKER_ENDPOINTS:
+        return _refuse(version, endpoint_type)
+    image = node.metadata.image
+    with_fenced = getattr(message, "include_fenced_brokers", False)
+    with_operations = message.include_cluster_authorized_operations
+    return codec.build_response(
+        API_KEY,
+        version,
+        endpoint_type=BROKER_ENDPOINTS,
+        cluster_id=image.cluster_id,
+        controller_id=view_controller(image),
+        brokers=[
+            {
+                "broker_id": broker.id,
+                "host": broker.host,
+                "port": broker.port,
+                "rack": broker.rack,
+                "is_fenced": broker.fenced,
+            }
+            for _, broker in sorted(image.brokers.items())
+            if with_fenced or not broker.fenced
+        ],
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if with_operations else OPERATIONS_OMITTED
+        ),
+    )
+
+
+def _refuse(version: int, endpoint_type: int) -> Any:
+    known = endpoint_type == CONTROLLER_ENDPOINTS
+    error = ErrorCode.mismatched_endpoint_type if known else ErrorCode.unsupported_endpoint_type
+    reason = f"This listener describes brokers only, not endpoint type {endpoint_type}."
+    return codec.build_response(API_KEY, version, error_code=error, error_message=reason)

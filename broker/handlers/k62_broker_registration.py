@@ -1,0 +1,58 @@
+"""BrokerRegistration, versions 0-4, between our nodes only.
+
+Behaviour: the active controller takes a broker's process in, fenced at first; the broker epoch
+is the offset of the registration record. Another process with the same id at another address is
+refused while the session of the first stands.
+"""
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.active import ActiveController
+from broker.controller.brokers import RegisterBroker
+from broker.controller.errors import DuplicateBrokerError, InconsistentClusterError
+from broker.controller.records import BrokerEndpoint
+from broker.handlers.controller_apis import controller_api, error_code
+from broker.handlers.registry import handles
+from broker.handlers.services import Listener, NodeServices, Request
+from broker.protocol import codec
+
+API_KEY: Final = 62
+
+
+@handles(api_key=API_KEY, versions=(0, 4), listener=Listener.CONTROLLER)
+async def handle_broker_registration(request: Request, node: NodeServices) -> Any:
+    """Register a broker, if this node is the active controller."""
+    active: ActiveController = node.controller.active
+    if not active.is_active:
+        return _answer(request.api_version, ErrorCode.not_controller)
+    return await execute_registration(active, request.message, request.api_version)
+
+
+@controller_api(API_KEY)
+async def execute_registration(active: ActiveController, message: Any, version: int) -> Any:
+    """Register a broker as the active controller."""
+    command = RegisterBroker(
+        broker_id=int(message.broker_id),
+        cluster_id=message.cluster_id,
+        incarnation_id=message.incarnation_id,
+        endpoints=tuple(
+            BrokerEndpoint(
+                name=listener.name,
+                host=listener.host,
+                port=int(listener.port),
+                security_protocol=int(listener.security_protocol),
+            )
+            for listener in message.listeners
+        ),
+        rack=message.rack,
+    )
+    try:
+        return _answer(version, ErrorCode.none, await active.register(command))
+    except (DuplicateBrokerError, InconsistentClusterError) as error:
+        return _answer(version, error_code(error))
+
+
+def _answer(version: int, error: ErrorCode, broker_epoch: int = -1) -> Any:
+    return codec.build_response(API_KEY, version, error_code=error, broker_epoch=broker_epoch)

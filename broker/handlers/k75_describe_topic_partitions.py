@@ -1,0 +1,77 @@
+"""DescribeTopicPartitions, version 0.
+
+Behaviour: topics in alphabetical order (no topics asked means all), partitions in order, at most
+response_partition_limit of them and never more than PARTITIONS_MAX; what is left starts at
+next_cursor, which the client sends back.
+Notes: eligible leader replicas (KIP-966) are not kept, so those lists are empty (Kafka's Java
+clients before 4.0 fail on null).
+"""
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.image import MetadataImage, TopicImage
+from broker.handlers.k03_metadata import is_legal_topic_name
+from broker.handlers.registry import handles
+from broker.handlers.services import NodeServices, Request
+from broker.handlers.topic_view import view_partition, view_topic_head
+from broker.protocol import codec
+
+API_KEY = 75
+PARTITIONS_MAX = 2000
+"""Kafka's max.request.partition.size.limit."""
+_NO_ELIGIBLE: dict[str, tuple[int, ...]] = {"eligible_leader_replicas": (), "last_known_elr": ()}
+
+
+@handles(api_key=API_KEY, versions=(0, 0))
+def handle_describe_topic_partitions(request: Request, node: NodeServices) -> Any:
+    """One page of topics and partitions."""
+    message = request.message
+    image = node.metadata.image
+    names = sorted({topic.name for topic in message.topics} or image.topics)
+    first_partition = 0
+    if message.cursor is not None:
+        names = [name for name in names if name >= message.cursor.topic_name]
+        if names and names[0] == message.cursor.topic_name:
+            first_partition = message.cursor.partition_index
+    limit = min(max(message.response_partition_limit, 1), PARTITIONS_MAX)
+    topics, cursor = _page(image, names, first_partition, limit)
+    return codec.build_response(API_KEY, request.api_version, topics=topics, next_cursor=cursor)
+
+
+def _page(
+    image: MetadataImage, names: list[str], first_partition: int, limit: int
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Topics up to `limit` partitions in all, and where the next page starts (None: nowhere)."""
+    topics: list[dict[str, Any]] = []
+    for name in names:
+        topic = image.topics.get(name)
+        if topic is None:
+            topics.append(_refusal(name))
+            continue
+        if limit == 0:
+            return topics, {"topic_name": name, "partition_index": 0}
+        shown = [number for number in sorted(topic.partitions) if number >= first_partition]
+        first_partition = 0
+        topics.append(_describe(image, topic, shown[:limit]))
+        if len(shown) > limit:
+            return topics, {"topic_name": name, "partition_index": shown[limit]}
+        limit -= len(shown)
+    return topics, None
+
+
+def _describe(image: MetadataImage, topic: TopicImage, shown: list[int]) -> dict[str, Any]:
+    return {
+        **view_topic_head(topic, with_operations=True),
+        "partitions": [
+            {**view_partition(image, topic.partitions[number]), **_NO_ELIGIBLE} for number in shown
+        ],
+    }
+
+
+def _refusal(name: str) -> dict[str, Any]:
+    error = ErrorCode.unknown_topic_or_partition
+    if not is_legal_topic_name(name):
+        error = ErrorCode.invalid_topic_exception
+    return {"error_code": error, "name": name, "partitions": ()}

@@ -1,0 +1,45 @@
+"""Topics of Metadata responses, encoded once per change.
+
+Images share what did not change, so a topic's bytes stay right while its TopicImage and the map
+of brokers are the very same objects.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from broker.controller.image import BrokerImage, MetadataImage, TopicImage
+from broker.handlers.topic_view import view_topic
+from broker.protocol.hot.metadata import encode_topic
+
+BLOBS_MAX = 50_000
+"""Encoded topics that are kept; when there are more, all are forgotten."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Blob:
+    topic: TopicImage
+    brokers: Mapping[int, BrokerImage]
+    encoded: bytes
+
+
+class MetadataBlobs:
+    """The cache of one node."""
+
+    __slots__ = ("_blobs",)
+
+    def __init__(self) -> None:
+        self._blobs: dict[tuple[str, int, bool], _Blob] = {}
+
+    def encode(
+        self, image: MetadataImage, topic: TopicImage, version: int, *, with_operations: bool
+    ) -> bytes:
+        """The topic as an element of a Metadata response of this version."""
+        key = (topic.name, version, with_operations)
+        blob = self._blobs.get(key)
+        if blob is not None and blob.topic is topic and blob.brokers is image.brokers:
+            return blob.encoded
+        encoded = encode_topic(version, view_topic(image, topic, with_operations=with_operations))
+        if len(self._blobs) >= BLOBS_MAX:
+            self._blobs.clear()
+        self._blobs[key] = _Blob(topic=topic, brokers=image.brokers, encoded=encoded)
+        return encoded

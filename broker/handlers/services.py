@@ -1,0 +1,137 @@
+"""What a handler is given: the request, a place for its answer, and the node's services."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Flag, auto
+from typing import Any, Protocol
+
+from broker.clock import Clock
+from broker.config import BrokerConfig
+from broker.controller.metadata import MetadataService
+from broker.controller.service import ControllerService
+from broker.groups.coordinator import GroupCoordinator
+from broker.handlers.metadata_blobs import MetadataBlobs
+from broker.log.log_manager import LogManager
+from broker.protocol import codec
+from broker.protocol.errors import RequestHeader
+from broker.replication.producer_ids import ProducerIdAllocator
+from broker.replication.replica_manager import ReplicaManager
+
+
+class Listener(Flag):
+    """Where an API is served."""
+
+    CLIENT = auto()
+    CONTROLLER = auto()
+    BOTH = CLIENT | CONTROLLER
+
+
+class FileRange(Protocol):
+    """A range of an open file that is sent without being read into the process.
+
+    broker.log's FileSlice is one. Position and size are in bytes.
+    """
+
+    @property
+    def fd(self) -> int: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+
+
+ResponsePart = bytes | bytearray | memoryview | FileRange
+
+
+class ResponseSlot(Protocol):
+    """One place in a connection's in-order queue of responses."""
+
+    def complete(self, parts: Sequence[ResponsePart]) -> None:
+        """Give the whole response, led by its 4-byte size, now or later, once.
+
+        The parts must not refer to the request's frame: its buffer is reused.
+        """
+        ...
+
+    def no_response(self) -> None:
+        """Give up the place without an answer (Produce with acks=0)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionInfo:
+    """Who is asking, and through which listener."""
+
+    peer_host: str
+    peer_port: int
+    listener: Listener
+
+
+class Request:
+    """One request; its message is decoded when first asked for.
+
+    `frame` is a view of the connection's buffer: valid while the handler runs synchronously, not
+    after an await. The message of an `async def` handler is decoded before its task starts.
+    """
+
+    __slots__ = ("_message", "connection", "frame", "header")
+
+    def __init__(
+        self, header: RequestHeader, frame: memoryview, connection: ConnectionInfo
+    ) -> None:
+        self.header = header
+        self.frame = frame
+        self.connection = connection
+        self._message: Any = None
+
+    @property
+    def api_key(self) -> int:
+        """Kafka's number of the API."""
+        return self.header.api_key
+
+    @property
+    def api_version(self) -> int:
+        """The version that the client speaks."""
+        return self.header.api_version
+
+    @property
+    def correlation_id(self) -> int:
+        """The client's number of this request."""
+        return self.header.correlation_id
+
+    @property
+    def client_id(self) -> str | None:
+        """The client's name for itself."""
+        return self.header.client_id
+
+    @property
+    def message(self) -> Any:
+        """kio's entity of the request.
+
+        :raises MalformedRequestError: the body does not follow the schema.
+        """
+        if self._message is None:
+            self.decode()
+        return self._message
+
+    def decode(self) -> None:
+        """Read the message while the frame is still there.
+
+        :raises MalformedRequestError: the body does not follow the schema.
+        """
+        self._message = codec.decode_body(self.header, self.frame)
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeServices:
+    """The parts of a running node that handlers use."""
+
+    config: BrokerConfig
+    clock: Clock
+    metadata: MetadataService
+    controller: ControllerService
+    replicas: ReplicaManager
+    logs: LogManager
+    groups: GroupCoordinator
+    producer_ids: ProducerIdAllocator
+    metadata_blobs: MetadataBlobs = field(default_factory=MetadataBlobs)

@@ -1,0 +1,193 @@
+"""What a topic may say about its log, with Kafka's names and defaults.
+
+Source: org.apache.kafka.storage.internals.log.LogConfig and TopicConfig (Kafka 4.x).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from broker.log.errors import InvalidConfigError
+
+INT64_MAX: Final = 2**63 - 1
+_HOUR_MS: Final = 3_600_000
+_DAY_MS: Final = 24 * _HOUR_MS
+_MIB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """Sizes in bytes, times in ms; -1 means without limit for both retentions."""
+
+    segment_bytes: int = 1024 * _MIB
+    segment_ms: int = 7 * _DAY_MS
+    segment_index_bytes: int = 10 * _MIB
+    index_interval_bytes: int = 4096
+    retention_ms: int = 7 * _DAY_MS
+    retention_bytes: int = -1
+    cleanup_policy: frozenset[str] = frozenset({"delete"})
+    delete_retention_ms: int = _DAY_MS
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = INT64_MAX
+    max_message_bytes: int = _MIB + 12
+    message_timestamp_type: str = "CreateTime"
+    message_timestamp_before_max_ms: int = INT64_MAX
+    message_timestamp_after_max_ms: int = _HOUR_MS
+    file_delete_delay_ms: int = 60_000
+    flush_messages: int = INT64_MAX
+    flush_ms: int = INT64_MAX
+    producer_id_expiration_ms: int = _DAY_MS
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the newest record of each key is kept for ever."""
+        return "compact" in self.cleanup_policy
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether time and size retention apply."""
+        return "delete" in self.cleanup_policy
+
+    @property
+    def roll_ms(self) -> int:
+        """How old an active segment may get; sooner where compaction must not wait for it."""
+        if self.is_compacted:
+            return min(self.segment_ms, self.max_compaction_lag_ms)
+        return self.segment_ms
+
+    @property
+    def is_log_append_time(self) -> bool:
+        """Whether the broker's clock replaces the producer's timestamps."""
+        return self.message_timestamp_type == "LogAppendTime"
+
+    @classmethod
+    def from_properties(
+        cls, properties: Mapping[str, str], defaults: "LogConfig | None" = None
+    ) -> "LogConfig":
+        """Topic-level properties (`segment.bytes`) over `defaults`; other names are ignored.
+
+        :raises InvalidConfigError: a value that cannot be read or is out of bounds.
+        """
+        return replace(defaults or cls(), **_read(properties, _TOPIC_NAMES))
+
+    @classmethod
+    def from_broker_properties(cls, properties: Mapping[str, str]) -> "LogConfig":
+        """A broker's properties (`log.segment.bytes`, `log.retention.hours`) as defaults.
+
+        :raises InvalidConfigError: a value that cannot be read or is out of bounds.
+        """
+        return replace(cls(), **_read(_with_coarse_units(properties), _BROKER_NAMES))
+
+
+def _at_least(least: int) -> Callable[[str, str], int]:
+    def read(name: str, value: str) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            raise InvalidConfigError(name, value, "must be a whole number") from None
+        if not least <= number <= INT64_MAX:
+            raise InvalidConfigError(name, value, f"must be at least {least}")
+        return number
+
+    return read
+
+
+def _ratio(name: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        raise InvalidConfigError(name, value, "must be a number") from None
+    if not 0 <= number <= 1:
+        raise InvalidConfigError(name, value, "must be between 0 and 1")
+    return number
+
+
+def _policies(name: str, value: str) -> frozenset[str]:
+    policies = frozenset(part.strip().lower() for part in value.split(",") if part.strip())
+    if policies - {"delete", "compact"}:
+        raise InvalidConfigError(name, value, "must be a list of delete and compact")
+    return policies
+
+
+def _timestamp_type(name: str, value: str) -> str:
+    if value not in ("CreateTime", "LogAppendTime"):
+        raise InvalidConfigError(name, value, "must be CreateTime or LogAppendTime")
+    return value
+
+
+_Reader = Callable[[str, str], object]
+
+_READERS: Final[dict[str, _Reader]] = {
+    "segment_bytes": _at_least(14),
+    "segment_ms": _at_least(1),
+    "segment_index_bytes": _at_least(4),
+    "index_interval_bytes": _at_least(0),
+    "retention_ms": _at_least(-1),
+    "retention_bytes": _at_least(-1),
+    "cleanup_policy": _policies,
+    "delete_retention_ms": _at_least(0),
+    "min_cleanable_dirty_ratio": _ratio,
+    "min_compaction_lag_ms": _at_least(0),
+    "max_compaction_lag_ms": _at_least(1),
+    "max_message_bytes": _at_least(0),
+    "message_timestamp_type": _timestamp_type,
+    "message_timestamp_before_max_ms": _at_least(0),
+    "message_timestamp_after_max_ms": _at_least(0),
+    "file_delete_delay_ms": _at_least(0),
+    "flush_messages": _at_least(1),
+    "flush_ms": _at_least(0),
+    "producer_id_expiration_ms": _at_least(1),
+}
+
+_TOPIC_NAMES: Final = {
+    field.name.replace("_", "."): field.name
+    for field in fields(LogConfig)
+    if field.name != "producer_id_expiration_ms"
+}
+
+_BROKER_NAMES: Final = {
+    "log.segment.bytes": "segment_bytes",
+    "log.roll.ms": "segment_ms",
+    "log.index.size.max.bytes": "segment_index_bytes",
+    "log.index.interval.bytes": "index_interval_bytes",
+    "log.retention.ms": "retention_ms",
+    "log.retention.bytes": "retention_bytes",
+    "log.cleanup.policy": "cleanup_policy",
+    "log.cleaner.delete.retention.ms": "delete_retention_ms",
+    "log.cleaner.min.cleanable.ratio": "min_cleanable_dirty_ratio",
+    "log.cleaner.min.compaction.lag.ms": "min_compaction_lag_ms",
+    "log.cleaner.max.compaction.lag.ms": "max_compaction_lag_ms",
+    "message.max.bytes": "max_message_bytes",
+    "log.message.timestamp.type": "message_timestamp_type",
+    "log.message.timestamp.before.max.ms": "message_timestamp_before_max_ms",
+    "log.message.timestamp.after.max.ms": "message_timestamp_after_max_ms",
+    "log.segment.delete.delay.ms": "file_delete_delay_ms",
+    "log.flush.interval.messages": "flush_messages",
+    "log.flush.interval.ms": "flush_ms",
+    "producer.id.expiration.ms": "producer_id_expiration_ms",
+}
+
+# The finer unit wins when both are given (KafkaConfig.getLogRetentionTimeMillis).
+_COARSE_UNITS: Final = (
+    ("log.retention.ms", "log.retention.minutes", 60_000),
+    ("log.retention.ms", "log.retention.hours", _HOUR_MS),
+    ("log.roll.ms", "log.roll.hours", _HOUR_MS),
+)
+
+
+def _with_coarse_units(properties: Mapping[str, str]) -> dict[str, str]:
+    fine = dict(properties)
+    for fine_name, coarse_name, unit_ms in _COARSE_UNITS:
+        if fine_name not in fine and coarse_name in fine:
+            count = _at_least(-1)(coarse_name, fine[coarse_name])
+            fine[fine_name] = str(count * unit_ms if count >= 0 else -1)
+    return fine
+
+
+def _read(properties: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        field: _READERS[field](name, properties[name])
+        for name, field in names.items()
+        if name in properties
+    }

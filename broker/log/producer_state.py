@@ -1,0 +1,197 @@
+"""What a log knows of its idempotent producers: their epoch and their last five batches.
+
+A batch that repeats one of the five is answered with that batch's offsets and not written again;
+one that does not follow the last sequence is refused. Sequences are int32 and wrap to 0.
+Source: KIP-98, org.apache.kafka.storage.internals.log.{ProducerStateManager,ProducerAppendInfo}.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from broker.log.errors import InvalidProducerEpochError, OutOfOrderSequenceError
+from broker.protocol.records import BatchHeader
+
+BATCHES_RETAINED: Final = 5
+"""Kafka's NUM_BATCHES_TO_RETAIN: as many requests as a client may have in flight."""
+NO_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_OFFSET: Final = -1
+SEQUENCE_MAX: Final = 2**31 - 1
+
+
+class ProducerBatch(NamedTuple):
+    """One batch of a producer in the log."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def base_offset(self) -> int:
+        """The offset of its first record."""
+        return self.last_offset - self.offset_delta
+
+    @property
+    def first_sequence(self) -> int:
+        """The sequence of its first record."""
+        return (self.last_sequence - self.offset_delta) & SEQUENCE_MAX
+
+
+@dataclass(slots=True, kw_only=True)
+class ProducerEntry:
+    """One producer id; `batches` has the oldest first."""
+
+    producer_id: int
+    epoch: int = NO_EPOCH
+    batches: "deque[ProducerBatch]" = field(default_factory=lambda: deque(maxlen=BATCHES_RETAINED))
+    last_timestamp: int = -1
+    coordinator_epoch: int = -1
+    current_txn_first_offset: int = NO_OFFSET
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the newest record, -1 when no batch is remembered."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def copy(self) -> "ProducerEntry":
+        """A second entry that can be changed without this one noticing."""
+        return ProducerEntry(
+            producer_id=self.producer_id,
+            epoch=self.epoch,
+            batches=self.batches.copy(),
+            last_timestamp=self.last_timestamp,
+            coordinator_epoch=self.coordinator_epoch,
+            current_txn_first_offset=self.current_txn_first_offset,
+        )
+
+    def find_duplicate(self, header: BatchHeader) -> ProducerBatch | None:
+        """The remembered batch of which `header` is a repetition."""
+        if header.producer_epoch != self.epoch:
+            return None
+        for batch in self.batches:
+            if (
+                batch.last_sequence == header.last_sequence
+                and batch.first_sequence == header.base_sequence
+            ):
+                return batch
+        return None
+
+    def check(self, header: BatchHeader) -> None:
+        """Refuse what a fenced producer sends and what leaves a gap.
+
+        :raises InvalidProducerEpochError: an older epoch.
+        :raises OutOfOrderSequenceError: not the next sequence.
+        """
+        if header.producer_epoch < self.epoch:
+            raise InvalidProducerEpochError(
+                f"producer {header.producer_id} sent epoch {header.producer_epoch}, "
+                f"which epoch {self.epoch} has fenced"
+            )
+        if header.is_control or self.epoch == NO_EPOCH:
+            # A producer that this log does not know (any more) may start anywhere.
+            return
+        expected = 0
+        if header.producer_epoch == self.epoch:
+            expected = (self.last_sequence + 1) & SEQUENCE_MAX
+        if header.base_sequence != expected:
+            raise OutOfOrderSequenceError(
+                f"producer {header.producer_id} epoch {header.producer_epoch} sent sequence "
+                f"{header.base_sequence} where {expected} was due"
+            )
+
+    def add(self, header: BatchHeader, base_offset: int) -> None:
+        """Take in a batch that enters the log at `base_offset`."""
+        if header.producer_epoch != self.epoch:
+            self.epoch = header.producer_epoch
+            self.batches.clear()
+        self.last_timestamp = header.max_timestamp
+        if header.is_control:
+            # The end of a transaction; markers carry no sequence.
+            self.current_txn_first_offset = NO_OFFSET
+            return
+        if header.is_transactional and self.current_txn_first_offset == NO_OFFSET:
+            self.current_txn_first_offset = base_offset
+        self.batches.append(
+            ProducerBatch(
+                header.last_sequence,
+                base_offset + header.last_offset_delta,
+                header.last_offset_delta,
+                header.max_timestamp,
+            )
+        )
+
+
+class ProducerState:
+    """All producers of one log."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, ProducerEntry] = {}
+
+    def find_duplicate(self, header: BatchHeader) -> ProducerBatch | None:
+        """The remembered batch of which `header` is a repetition."""
+        entry = self.entries.get(header.producer_id)
+        return entry.find_duplicate(header) if entry else None
+
+    def begin(self) -> "ProducerAppend":
+        """Check and collect the batches of one append before anything is written."""
+        return ProducerAppend(self)
+
+    def replay(self, header: BatchHeader) -> None:
+        """Take in a batch that is in the log already."""
+        if header.producer_id < 0:
+            return
+        entry = self.entries.get(header.producer_id)
+        if entry is None:
+            entry = self.entries[header.producer_id] = ProducerEntry(producer_id=header.producer_id)
+        entry.add(header, header.base_offset)
+
+    def expire(self, *, before_ms: int) -> int:
+        """Forget producers silent since `before_ms` that have no open transaction."""
+        silent = [
+            entry.producer_id
+            for entry in self.entries.values()
+            if entry.last_timestamp < before_ms and entry.current_txn_first_offset == NO_OFFSET
+        ]
+        for producer_id in silent:
+            del self.entries[producer_id]
+        return len(silent)
+
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest open transaction starts."""
+        starts = [
+            entry.current_txn_first_offset
+            for entry in self.entries.values()
+            if entry.current_txn_first_offset != NO_OFFSET
+        ]
+        return min(starts, default=None)
+
+
+class ProducerAppend:
+    """The producers of one append, changed aside; `commit` once the bytes are written."""
+
+    __slots__ = ("_changed", "_state")
+
+    def __init__(self, state: ProducerState) -> None:
+        self._state = state
+        self._changed: dict[int, ProducerEntry] = {}
+
+    def add(self, header: BatchHeader, base_offset: int, *, is_checked: bool) -> None:
+        """Take in one batch; a leader checks it, a follower takes what its leader took.
+
+        :raises InvalidProducerEpochError: an older epoch.
+        :raises OutOfOrderSequenceError: not the next sequence.
+        """
+        entry = self._changed.get(header.producer_id)
+        if entry is None:
+            known = self._state.entries.get(header.producer_id)
+            entry = known.copy() if known else ProducerEntry(producer_id=header.producer_id)
+            self._changed[header.producer_id] = entry
+        if is_checked:
+            entry.check(header)
+        entry.add(header, base_offset)
+
+    def commit(self) -> None:
+        """Make the changes the log's state."""
+        self._state.entries.update(self._changed)

@@ -1,0 +1,356 @@
+"""The window of the broker: samples, as they travel through the metrics topic.
+
+A *round* is one pass of a source (a bundled broker, or the collector on behalf of one broker
+of an external cluster) over everything that it can read at once. A round is cut into records of
+at most ``ROWS_PER_RECORD_MAX`` rows; each record carries the envelope, so it can be understood
+alone, and ``part``/``parts``, so a reader knows when it has seen the whole round (only then does
+a partition that is missing mean a partition that is gone).
+
+Every row carries ``read_ms``, the wall clock at which it was read: a group's coordinator and a
+partition's leader are different brokers, and lag is only true when a committed offset is paired
+with an end offset read at or after it. A source that did not read a row anew repeats it with the
+time of its reading: what its newest complete round lacks is gone. Rows of brokers are the
+exception: a round carries them only when they were read in it.
+
+**Version 2** is two lines of JSON. The first is the envelope with the rows of brokers and groups;
+the second holds replicas and commits as columns (``metrics_columns``). The records of a large
+round hold the rows of one *bucket* of topics each (``bucket_of``), so that readers can share
+the work. **Version 1** is one line, an object per row; ``SAMPLE_DDL`` is its schema in Spark
+SQL's DDL. Both are read; unknown values are absent, never 0. A later version only adds keys;
+``v`` tells which one wrote the record.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+from zlib import crc32
+
+from broker.metrics_columns import from_columns, to_columns
+
+METRICS_TOPIC: Final = "__partiscope_metrics"
+SCHEMA_VERSION: Final = 2
+ROWS_PER_RECORD_MAX: Final = 500
+BUCKETS: Final = 8
+BUCKETED_ROWS_MIN: Final = 4_000
+"""A round of fewer rows is not cut by bucket: its records would be many and small."""
+SEGMENT_SIZES_MAX: Final = 100
+"""At most this many segment sizes per replica, the newest; ``segments`` counts them all."""
+
+
+class SampleDecodeError(ValueError):
+    """A record of the metrics topic that is not a sample of a version we know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaSample:
+    """One replica as its broker sees it: the leader's row and each follower's row."""
+
+    topic: str
+    partition: int
+    leader: int
+    """Broker id, -1 when there is none."""
+    leader_epoch: int
+    replicas: Sequence[int]
+    """In assignment order: the first is the preferred leader."""
+    isr: Sequence[int]
+    read_ms: int
+    log_start_offset: int | None = None
+    """Offsets are null where the protocol does not tell: of followers on watched clusters."""
+    high_watermark: int | None = None
+    log_end_offset: int | None = None
+    size_bytes: int | None = None
+    """Bytes of all segments' .log files; null when the source may not read it."""
+    segments: int | None = None
+    """Number of segments; null on clusters watched by the Kafka protocol alone."""
+    segment_bytes: Sequence[int] | None = None
+    """Sizes of the newest segments, oldest first."""
+    active_base_offset: int | None = None
+    adding_replicas: Sequence[int] = ()
+    removing_replicas: Sequence[int] = ()
+    min_isr: int | None = None
+    """min.insync.replicas of the topic."""
+    bytes_in: int | None = None
+    """Bytes appended by producers since the broker started (leaders only count)."""
+    bytes_out: int | None = None
+    """Bytes served to consumers since the broker started."""
+    retention_ms: int | None = None
+    """retention.ms of the topic, -1 for ever; null unless records are deleted by age."""
+    log_points: Sequence[int] | None = None
+    """Offsets and timestamps (ms) of records in the log by turns, oldest first: when was what
+    written. Null where the source may not read the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnchangedReplica:
+    """A replica that is the same as in its source's row read at ``since_ms``."""
+
+    topic: str
+    partition: int
+    read_ms: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitSample:
+    """A group's committed offset of one partition, from the group's coordinator."""
+
+    group_id: str
+    topic: str
+    partition: int
+    committed_offset: int
+    read_ms: int
+    commit_ms: int | None = None
+    """When the group committed it; null where the protocol does not tell."""
+    member_id: str | None = None
+    """Who owns the partition now; null when nobody does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnchangedCommit:
+    """A commit that is the same as in its source's row read at ``since_ms``."""
+
+    group_id: str
+    topic: str
+    partition: int
+    read_ms: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSample:
+    """A group, whether or not it ever committed."""
+
+    group_id: str
+    state: str
+    """Kafka's words: Stable, Empty, PreparingRebalance, CompletingRebalance, Dead."""
+    members: int
+    read_ms: int
+    protocol: str = ""
+    """Assignor chosen by the members, e.g. ``range``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSample:
+    """A registered broker, as the sampling broker's metadata knows it."""
+
+    id: int
+    host: str
+    port: int
+    fenced: bool
+    read_ms: int
+    rack: str | None = None
+    epoch: int | None = None
+    is_controller: bool = False
+    disk_total_bytes: int | None = None
+    """Only on the row of the sampling broker itself; null on the others."""
+    disk_usable_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """What every record of a round repeats."""
+
+    cluster: str
+    """Cluster id."""
+    broker: int
+    """Id of the broker that was sampled."""
+    broker_epoch: int
+    """Epoch of its registration: counters restart with it; -1 where unknown."""
+    round_ms: int
+    """Wall clock at which the round began; increases from round to round of one broker."""
+    interval_ms: int
+    part: int = 0
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleRecord:
+    """One record of the metrics topic, decoded."""
+
+    envelope: Envelope
+    replicas: Sequence[ReplicaSample] = field(default=())
+    commits: Sequence[CommitSample] = field(default=())
+    groups: Sequence[GroupSample] = field(default=())
+    brokers: Sequence[BrokerSample] = field(default=())
+    unchanged: Sequence[UnchangedReplica | UnchangedCommit] = field(default=())
+
+
+Row = ReplicaSample | UnchangedReplica | CommitSample | UnchangedCommit | GroupSample | BrokerSample
+_ROW_KINDS: Final[dict[str, type[Any]]] = {
+    "replicas": ReplicaSample,
+    "commits": CommitSample,
+    "groups": GroupSample,
+    "brokers": BrokerSample,
+}
+_UNCHANGED: Final[dict[str, type[Any]]] = {
+    "replicas": UnchangedReplica,
+    "commits": UnchangedCommit,
+}
+_KIND_OF: Final = {
+    row_type: kind for kinds in (_ROW_KINDS, _UNCHANGED) for kind, row_type in kinds.items()
+}
+_HEAD_KINDS: Final = ("brokers", "groups")
+_BODY_KINDS: Final = ("replicas", "commits")
+
+SAMPLE_DDL: Final = """
+v INT, cluster STRING, broker INT, broker_epoch BIGINT, round_ms BIGINT, interval_ms BIGINT,
+part INT, parts INT,
+replicas ARRAY<STRUCT<topic: STRING, partition: INT, leader: INT, leader_epoch: INT,
+  replicas: ARRAY<INT>, isr: ARRAY<INT>, adding_replicas: ARRAY<INT>,
+  removing_replicas: ARRAY<INT>, log_start_offset: BIGINT, high_watermark: BIGINT,
+  log_end_offset: BIGINT, size_bytes: BIGINT, segments: INT, segment_bytes: ARRAY<BIGINT>,
+  active_base_offset: BIGINT, min_isr: INT, bytes_in: BIGINT, bytes_out: BIGINT,
+  retention_ms: BIGINT, log_points: ARRAY<BIGINT>, read_ms: BIGINT>>,
+commits ARRAY<STRUCT<group_id: STRING, topic: STRING, partition: INT, committed_offset: BIGINT,
+  commit_ms: BIGINT, member_id: STRING, read_ms: BIGINT>>,
+groups ARRAY<STRUCT<group_id: STRING, state: STRING, members: INT, protocol: STRING,
+  read_ms: BIGINT>>,
+brokers ARRAY<STRUCT<id: INT, host: STRING, port: INT, rack: STRING, fenced: BOOLEAN,
+  epoch: BIGINT, is_controller: BOOLEAN, disk_total_bytes: BIGINT, disk_usable_bytes: BIGINT,
+  read_ms: BIGINT>>
+"""
+"""Version 1's schema for Spark SQL's ``from_json``."""
+
+
+def encode_round(envelope: Envelope, rows: Iterable[Row]) -> list[bytes]:
+    """Cut one round into records; ``part`` and ``parts`` of the envelope are filled in here.
+
+    A round without rows is still one record: it says that the source is alive.
+    """
+    chunks = cut_round(rows)
+    return [
+        encode_part(replace(envelope, part=part, parts=len(chunks)), chunk)
+        for part, chunk in enumerate(chunks)
+    ]
+
+
+def cut_round(rows: Iterable[Row]) -> list[Sequence[Row]]:
+    """The rows of each record of a round; at least one, which may be empty.
+
+    The rows of a large round are parted by kind and by bucket.
+    """
+    whole = rows if isinstance(rows, list) else list(rows)
+    if len(whole) < BUCKETED_ROWS_MIN:
+        return _chunks(whole) or [[]]
+    sorted_rows: dict[tuple[str, int], list[Row]] = {}
+    for row in whole:
+        is_body = _KIND_OF[type(row)] in _BODY_KINDS
+        bucket = bucket_of(row.topic) if is_body else -1  # type: ignore[union-attr]
+        sorted_rows.setdefault((type(row).__name__, bucket), []).append(row)
+    return [chunk for key in sorted(sorted_rows) for chunk in _chunks(sorted_rows[key])]
+
+
+@lru_cache(maxsize=65_536)
+def bucket_of(topic: str) -> int:
+    """The bucket of a topic, from 0 to ``BUCKETS`` - 1."""
+    return crc32(topic.encode()) % BUCKETS
+
+
+def encode_part(envelope: Envelope, rows: Sequence[Row]) -> bytes:
+    """One record of a round that the caller cuts, so that a long round can be encoded in steps."""
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault(_KIND_OF[type(row)], []).append(row)
+    body: dict[str, list[Row]] = {kind: kinds[kind] for kind in _BODY_KINDS if kind in kinds}
+    bucket = _common_bucket(body)
+    head: dict[str, Any] = {
+        "v": SCHEMA_VERSION,
+        **asdict(envelope),
+        **({} if bucket is None else {"bucket": bucket}),
+        **{kind: len(found) for kind, found in body.items()},
+        **{kind: [_known(row) for row in kinds[kind]] for kind in _HEAD_KINDS if kind in kinds},
+    }
+    if not body:
+        return _dumps(head)
+    columns = {
+        f"{kind}_columns": to_columns(kind, found, envelope.round_ms)
+        for kind, found in body.items()
+    }
+    return _dumps(head) + b"\n" + _dumps(columns)
+
+
+def decode_record(value: bytes) -> SampleRecord:
+    """Inverse of ``encode_round`` for one record, of version 1 or 2.
+
+    Keys that this version does not know are ignored, so that newer sources can be read.
+
+    Raises:
+        SampleDecodeError: not JSON, not a sample, or a required key is missing.
+    """
+    try:
+        head, _, body = value.partition(b"\n")
+        document = json.loads(head)
+        if body.strip():
+            document |= _rows_of(json.loads(body), document["round_ms"])
+        envelope = _from_keys(Envelope, document)
+        rows = {
+            kind: [_from_keys(row_type, row) for row in _listed(document, kind)]
+            for kind, row_type in _ROW_KINDS.items()
+        }
+        unchanged = [
+            _from_keys(row_type, row)
+            for kind, row_type in _UNCHANGED.items()
+            for row in document.get(f"unchanged_{kind}", ())
+        ]
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
+        raise SampleDecodeError(f"not a metrics sample: {error}") from error
+    return SampleRecord(envelope=envelope, **rows, unchanged=unchanged)
+
+
+def _rows_of(columns: dict[str, Any], round_ms: int) -> dict[str, Any]:
+    """The rows of a version 2 body, the unchanged ones apart."""
+    found: dict[str, Any] = {}
+    for kind in _BODY_KINDS:
+        name = f"{kind}_columns"
+        rows = from_columns(kind, columns[name], round_ms) if name in columns else []
+        found[kind] = [row for row in rows if "since_ms" not in row]
+        found[f"unchanged_{kind}"] = [row for row in rows if "since_ms" in row]
+    return found
+
+
+def _listed(document: dict[str, Any], kind: str) -> Sequence[Any]:
+    rows = document.get(kind) or ()
+    return () if isinstance(rows, int) else rows
+
+
+def _chunks(rows: Sequence[Row]) -> list[Sequence[Row]]:
+    size = ROWS_PER_RECORD_MAX
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def _common_bucket(body: dict[str, list[Row]]) -> int | None:
+    """The bucket that all rows are of; None when they are of several, or there are none."""
+    found: set[int] = set()
+    for rows in body.values():
+        for row in rows:
+            found.add(bucket_of(row.topic))  # type: ignore[union-attr]
+            if len(found) > 1:
+                return None
+    return found.pop() if found else None
+
+
+def _known(row: Row) -> dict[str, Any]:
+    """The row without what is unknown or empty (absent keys read as null)."""
+    return {
+        name: value
+        for name in row.__dataclass_fields__
+        if (value := getattr(row, name)) is not None and value != ()
+    }
+
+
+def _dumps(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+_T = TypeVar("_T")
+
+
+def _from_keys(row_type: type[_T], document: dict[str, Any]) -> _T:
+    known = {name: document[name] for name in _names(row_type) if name in document}
+    return row_type(**known)
+
+
+def _names(row_type: type[Any]) -> list[str]:
+    return [item.name for item in fields(row_type)]

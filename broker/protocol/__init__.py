@@ -1,0 +1,1 @@
+"""Wire vocabulary: frames, messages, record batches. Imports nothing of ours."""

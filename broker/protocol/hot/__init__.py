@@ -1,0 +1,1 @@
+"""Hand-written, zero-copy codecs of the APIs that carry the load."""

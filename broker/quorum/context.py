@@ -1,0 +1,147 @@
+"""What a state may read and ask for: log, epoch, time, dice, and effects."""
+
+from broker.quorum.config import QuorumConfig
+from broker.quorum.errors import CommittedTruncationError
+from broker.quorum.events import (
+    Effect,
+    FlushNeeded,
+    HighWatermarkAdvanced,
+    Reply,
+    Send,
+    SnapshotInstalled,
+)
+from broker.quorum.messages import (
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    Request,
+    Response,
+    RpcError,
+)
+from broker.quorum.ports import Dice, QuorumLog, VoteStore
+from broker.quorum.snapshot_id import SnapshotId
+from broker.quorum.state import Backoff, State
+from broker.quorum.vote import Vote
+
+
+class RaftContext:
+    """The surroundings of the states of one voter; collects the effects of one event."""
+
+    state: State
+
+    def __init__(
+        self,
+        *,
+        config: QuorumConfig,
+        log: QuorumLog,
+        store: VoteStore,
+        dice: Dice,
+        now_ms: int,
+        committed_offset: int = 0,
+    ) -> None:
+        self.config = config
+        self.log = log
+        self.now_ms = now_ms
+        self.high_watermark = max(log.start_offset, committed_offset)
+        self.store = store
+        self.vote: Vote = store.read()
+        if log.last_epoch > self.vote.epoch:
+            self.vote = Vote(epoch=log.last_epoch)
+        self._dice = dice
+        self._effects: list[Effect] = []
+        self._is_flush_requested = False
+
+    @property
+    def epoch(self) -> int:
+        """The highest epoch this node has seen."""
+        return self.vote.epoch
+
+    @property
+    def voted_id(self) -> int | None:
+        """Whom this node voted for in this epoch."""
+        return self.vote.voted_id
+
+    @property
+    def leader_id(self) -> int | None:
+        """The leader of this epoch, when known."""
+        return self.state.leader_id
+
+    def emit(self, effect: Effect) -> None:
+        """Want something done."""
+        self._effects.append(effect)
+
+    def take_effects(self) -> tuple[Effect, ...]:
+        """Everything wanted since the last call."""
+        effects = tuple(self._effects)
+        self._effects.clear()
+        return effects
+
+    def send(self, peer: int, request: Request) -> None:
+        """Send a request."""
+        self.emit(Send(peer=peer, request=request))
+
+    def reply(self, token: int, response: Response) -> None:
+        """Answer a request."""
+        self.emit(Reply(token=token, response=response))
+
+    def refuse_fetch(self, token: int, error: RpcError) -> None:
+        """Answer a fetch with an error and what is known of the leader."""
+        self.reply(token, FetchResponse(epoch=self.epoch, leader_id=self.leader_id, error=error))
+
+    def refuse_fetch_snapshot(
+        self, token: int, request: FetchSnapshotRequest, error: RpcError
+    ) -> None:
+        """Answer a fetch of a snapshot with an error and what is known of the leader."""
+        response = FetchSnapshotResponse(
+            epoch=self.epoch, leader_id=self.leader_id, snapshot=request.snapshot, error=error
+        )
+        self.reply(token, response)
+
+    def install_snapshot(self, snapshot: SnapshotId) -> bool:
+        """Let a fetched snapshot take the log's place; False when its bytes are damaged.
+
+        :raises CommittedTruncationError: it lacks what is committed here.
+        """
+        if snapshot.end_offset < self.high_watermark:
+            raise CommittedTruncationError(
+                f"the leader's snapshot ends at {snapshot.end_offset}, below the high watermark "
+                f"{self.high_watermark}"
+            )
+        if not self.log.install_snapshot(snapshot):
+            return False
+        self._is_flush_requested = False
+        self.high_watermark = snapshot.end_offset
+        self.emit(SnapshotInstalled(snapshot=snapshot))
+        return True
+
+    def request_flush(self) -> None:
+        """Have everything appended flushed soon, once for all appends until then."""
+        if not self._is_flush_requested:
+            self._is_flush_requested = True
+            self.emit(FlushNeeded())
+
+    def flush(self) -> None:
+        """Make everything appended durable."""
+        self._is_flush_requested = False
+        self.log.flush()
+
+    def maybe_flush(self) -> None:
+        """Make it durable now if a flush is pending."""
+        if self._is_flush_requested:
+            self.flush()
+
+    def advance_high_watermark(self, offset: int) -> None:
+        """Note that all below is committed; lower news is old news."""
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            self.emit(HighWatermarkAdvanced(high_watermark=offset))
+
+    def random_deadline_ms(self, span_ms: int) -> int:
+        """A moment within the next `span_ms`, at least 1 ms from now."""
+        return self.now_ms + 1 + self._dice.randrange(max(1, span_ms))
+
+    def new_backoff(self) -> Backoff:
+        """Pauses between retries to one peer."""
+        return Backoff(
+            first_ms=self.config.retry_backoff_ms, max_ms=self.config.retry_backoff_ms_max
+        )

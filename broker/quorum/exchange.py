@@ -1,0 +1,71 @@
+"""Requests to the other voters, each in a task of its own."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from broker.quorum.config import QuorumConfig, Voter
+from broker.quorum.events import Event, RequestFailed, ResponseReceived
+from broker.quorum.messages import FetchRequest, FetchSnapshotRequest, Request
+from broker.quorum.ports import Peer
+from broker.quorum.wire import API_KEYS, VERSIONS, WireError, from_response, to_request
+
+log = logging.getLogger(__name__)
+
+Connect = Callable[[Voter], Peer]
+
+
+class VoterExchange:
+    """Carries requests out and reports what came back as events.
+
+    Each peer gets two connections, because a long poll blocks what follows it on its own.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: QuorumConfig,
+        cluster_id: str,
+        connect: Connect,
+        report: Callable[[Event], None],
+    ) -> None:
+        self._cluster_id = cluster_id
+        self._timeout_s = config.fetch_timeout_ms / 1000
+        self._report = report
+        others = [voter for voter in config.voters if voter.id != config.node_id]
+        self._fetch_peers = {voter.id: connect(voter) for voter in others}
+        self._peers = {voter.id: connect(voter) for voter in others}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def send(self, peer_id: int, request: Request) -> None:
+        """Send in the background."""
+        task = asyncio.get_running_loop().create_task(self._exchange(peer_id, request))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self, *, farewell_s: float) -> None:
+        """Let the last messages go out for a while, then end all connections."""
+        if self._tasks and farewell_s > 0:
+            await asyncio.wait(set(self._tasks), timeout=farewell_s)
+        for task in set(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for peer in (*self._fetch_peers.values(), *self._peers.values()):
+            await peer.close()
+
+    async def _exchange(self, peer_id: int, request: Request) -> None:
+        is_fetch = isinstance(request, FetchRequest | FetchSnapshotRequest)
+        peers = self._fetch_peers if is_fetch else self._peers
+        api_key = API_KEYS[type(request)]
+        try:
+            message = to_request(request, cluster_id=self._cluster_id)
+            answer = await peers[peer_id].send(
+                api_key, VERSIONS[api_key], message, timeout_s=self._timeout_s
+            )
+            response = from_response(request, answer)
+        except (OSError, WireError) as error:
+            log.debug("voter %d: %s", peer_id, error)
+            is_refused = isinstance(error, ConnectionRefusedError)
+            self._report(RequestFailed(peer=peer_id, request=request, is_refused=is_refused))
+            return
+        self._report(ResponseReceived(peer=peer_id, request=request, response=response))

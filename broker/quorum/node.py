@@ -1,0 +1,321 @@
+"""The quorum's shell: timer, flushes, replay and waiters around the core of one node."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from broker.clock import Clock
+from broker.log.errors import LogError, StorageError
+from broker.quorum.config import QuorumConfig
+from broker.quorum.core import RaftCore
+from broker.quorum.errors import CommittedTruncationError, NotLeaderError
+from broker.quorum.events import (
+    Effect,
+    Event,
+    FlushDue,
+    FlushNeeded,
+    HighWatermarkAdvanced,
+    LeaderChanged,
+    Reply,
+    RequestReceived,
+    ResignRequested,
+    Send,
+    SnapshotInstalled,
+    Tick,
+    VoterGone,
+)
+from broker.quorum.exchange import Connect, VoterExchange
+from broker.quorum.leader import Leader
+from broker.quorum.loop import DeadlineTimer
+from broker.quorum.messages import Request, Response
+from broker.quorum.metadata_log import CommittedBatch, MetadataLog
+from broker.quorum.ports import Dice, VoteStore
+from broker.quorum.snapshot_files import Snapshot
+from broker.quorum.waiters import CommitWaiters
+
+REPLAY_BYTES_MAX: Final = 1024 * 1024
+FAREWELL_S_MAX: Final = 0.3
+
+log = logging.getLogger(__name__)
+
+
+class QuorumListener(Protocol):
+    """Who replays what is committed. Called in the event loop; must not raise."""
+
+    def handle_committed(self, batch: CommittedBatch) -> None:
+        """The next batch of the log, control batches included, is committed."""
+        ...
+
+    def handle_snapshot(self, snapshot: Snapshot) -> None:
+        """The state is this snapshot's, whatever was replayed before."""
+        ...
+
+    def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
+        """This node knows another leader of the quorum, or none."""
+        ...
+
+    def handle_voter_gone(self, voter_id: int) -> None:
+        """This node leads, and the process of another voter is gone. May be told repeatedly."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaProgress:
+    """What the leader knows of a voter; times are monotonic ms, -1 when unknown."""
+
+    replica_id: int
+    log_end_offset: int
+    fetched_ms: int
+    caught_up_ms: int
+
+
+class QuorumNode:
+    """One voter at work.
+
+    Set `listener`, then `start` in the event loop; give the requests of other voters to
+    `handle`; `append` as leader and `wait_committed`; `stop` at the end.
+
+    A voter whose disk fails, or whose leader contradicts what is committed, must not go on as
+    if nothing were: it falls silent, so that the others elect and carry on without it, and
+    calls `on_fault` once.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: QuorumConfig,
+        cluster_id: str,
+        log: MetadataLog,
+        store: VoteStore,
+        dice: Dice,
+        clock: Clock,
+        connect: Connect,
+    ) -> None:
+        self.config = config
+        self.log = log
+        self.listener: QuorumListener | None = None
+        self.on_fault: Callable[[Exception], None] | None = None
+        self._clock = clock
+        self._snapshot = read_start(log)
+        self._replayed_offset = 0 if self._snapshot is None else self._snapshot.id.end_offset
+        self._core = RaftCore(
+            config=config,
+            log=log,
+            store=store,
+            dice=dice,
+            now_ms=clock.monotonic_ms(),
+            committed_offset=self._replayed_offset,
+        )
+        self._exchange = VoterExchange(
+            config=config, cluster_id=cluster_id, connect=connect, report=self._handle
+        )
+        self._waiters = CommitWaiters()
+        self._effects: deque[Effect] = deque()
+        self._is_running_effects = False
+        self._is_started = False
+        self._timer = DeadlineTimer(clock, lambda: self._handle(Tick()))
+        self._answers: dict[int, asyncio.Future[Response]] = {}
+        self._next_token = 0
+
+    @property
+    def _listener(self) -> QuorumListener:
+        assert self.listener is not None, "set the listener before start"
+        return self.listener
+
+    @property
+    def leader_id(self) -> int | None:
+        """The leader of the quorum, when known."""
+        return self._core.leader_id if self._is_started else None
+
+    @property
+    def core(self) -> RaftCore:
+        """The core, to be read: epoch, high watermark."""
+        return self._core
+
+    @property
+    def leader_state(self) -> Leader | None:
+        """What this node knows as leader; None when it does not lead."""
+        state = self._core.state
+        return state if isinstance(state, Leader) and self._is_started else None
+
+    def take_snapshot(self) -> Snapshot | None:
+        """The snapshot found at the start, once: what is committed later comes after it."""
+        snapshot, self._snapshot = self._snapshot, None
+        return snapshot
+
+    def start(self) -> None:
+        """Begin to take part; needs the running event loop and a listener."""
+        self._is_started = True
+        self._handle(Tick())
+
+    async def stop(self) -> None:
+        """Give leadership away, then leave."""
+        self._handle(ResignRequested())
+        await self._exchange.close(farewell_s=FAREWELL_S_MAX)
+        await self.abandon()
+
+    async def abandon(self) -> None:
+        """Leave without a word."""
+        self._is_started = False
+        await self._exchange.close(farewell_s=0)
+        self._timer.set(None)
+        for future in self._answers.values():
+            future.cancel()
+        self._waiters.fail(self.leader_id)
+
+    async def handle(self, request: Request) -> Response:
+        """The answer to another voter's request; a fetch may wait for news.
+
+        Raises NotLeaderError when this voter has fallen silent.
+        """
+        if not self._is_started:
+            raise NotLeaderError(None)
+        self._next_token += 1
+        token = self._next_token
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._answers[token] = future
+        try:
+            self._handle(RequestReceived(token=token, request=request))
+            return await future
+        finally:
+            self._answers.pop(token, None)
+
+    def append(self, values: Sequence[bytes]) -> int:
+        """Append one batch as leader; the offset of its last record. Raises NotLeaderError."""
+        try:
+            last_offset, effects = self._core.append(values, self._clock.monotonic_ms())
+            self._execute(effects)
+        except LogError as error:
+            self._fail(error)
+            raise NotLeaderError(None) from error
+        return last_offset
+
+    async def wait_committed(self, offset: int) -> None:
+        """Return when the record at `offset`, appended here, is committed and replayed here.
+
+        Raises NotLeaderError when this node stops leading first: the record may be committed
+        by a successor, or lost.
+        """
+        if offset < self._replayed_offset:
+            return
+        if self.leader_state is None:
+            raise NotLeaderError(self.leader_id)
+        await self._waiters.add(offset)
+
+    def progress(self) -> tuple[ReplicaProgress, ...]:
+        """All voters by id, as the leader sees them; empty when this node does not lead."""
+        state = self.leader_state
+        if state is None:
+            return ()
+        now_ms = self._clock.monotonic_ms()
+        own = ReplicaProgress(
+            replica_id=self.config.node_id,
+            log_end_offset=self.log.end_offset,
+            fetched_ms=now_ms,
+            caught_up_ms=now_ms,
+        )
+        others = [
+            ReplicaProgress(
+                replica_id=peer,
+                log_end_offset=progress.end_offset,
+                fetched_ms=progress.fetched_ms,
+                caught_up_ms=progress.caught_up_ms,
+            )
+            for peer, progress in state.progress.items()
+        ]
+        return tuple(sorted([own, *others], key=lambda replica: replica.replica_id))
+
+    def _handle(self, event: Event) -> None:
+        if not self._is_started:
+            return
+        try:
+            self._execute(self._core.handle(event, self._clock.monotonic_ms()))
+        except (LogError, OSError, CommittedTruncationError) as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        log.critical("the metadata quorum of this node stops: %s", error)
+        self._is_started = False
+        self._effects.clear()
+        self._timer.set(None)
+        self._waiters.fail(None)
+        for future in self._answers.values():
+            if not future.done():
+                future.set_exception(NotLeaderError(None))
+        self._listener.handle_leader_change(self._core.epoch, None)
+        if self.on_fault is not None:
+            self.on_fault(error)
+
+    def _execute(self, effects: Sequence[Effect]) -> None:
+        """Run effects in order; those that arise meanwhile come after them."""
+        self._effects.extend(effects)
+        if self._is_running_effects:
+            return
+        self._is_running_effects = True
+        try:
+            while self._effects:
+                self._run_effect(self._effects.popleft())
+        finally:
+            self._is_running_effects = False
+            self._timer.set(self._core.deadline_ms if self._is_started else None)
+
+    def _run_effect(self, effect: Effect) -> None:
+        match effect:
+            case Send(peer=peer, request=request):
+                self._exchange.send(peer, request)
+            case Reply(token=token, response=response):
+                future = self._answers.get(token)
+                if future is not None and not future.done():
+                    future.set_result(response)
+            case FlushNeeded():
+                asyncio.get_running_loop().call_soon(self._handle, FlushDue())
+            case HighWatermarkAdvanced(high_watermark=high_watermark):
+                self._replay(high_watermark)
+            case SnapshotInstalled():
+                self._handle_snapshot()
+            case LeaderChanged(epoch=epoch, leader_id=leader_id):
+                self._handle_leader_change(epoch, leader_id)
+            case VoterGone(voter_id=voter_id):
+                self._listener.handle_voter_gone(voter_id)
+
+    def _handle_snapshot(self) -> None:
+        snapshot = read_start(self.log)
+        assert snapshot is not None
+        log.info("metadata quorum: the leader's snapshot at offset %d", snapshot.id.end_offset)
+        self._listener.handle_snapshot(snapshot)
+        self._replayed_offset = snapshot.id.end_offset
+
+    def _handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
+        log.info("metadata quorum: epoch %d, leader %s", epoch, leader_id)
+        if leader_id != self.config.node_id:
+            self._waiters.fail(leader_id)
+        self._listener.handle_leader_change(epoch, leader_id)
+
+    def _replay(self, high_watermark: int) -> None:
+        while self._replayed_offset < high_watermark:
+            for batch in self.log.batches(
+                self._replayed_offset, max_offset=high_watermark, bytes_max=REPLAY_BYTES_MAX
+            ):
+                self._listener.handle_committed(batch)
+                self._replayed_offset = batch.last_offset + 1
+        self._waiters.release(self._replayed_offset)
+
+
+def read_start(metadata_log: MetadataLog) -> Snapshot | None:
+    """The snapshot to begin with; None when the log tells everything from its beginning.
+
+    :raises StorageError: the log was cut behind a snapshot, and no snapshot can be read.
+    """
+    snapshot = metadata_log.read_latest_snapshot()
+    start_offset = metadata_log.start_offset
+    if start_offset > (0 if snapshot is None else snapshot.id.end_offset):
+        raise StorageError(
+            f"The metadata before offset {start_offset} cannot be read",
+            "the log starts there, and the .checkpoint files beside it are missing or damaged",
+            "If the other nodes run, stop this one, move its __cluster_metadata-0 directory away "
+            "and start it again: it fetches the metadata from them",
+        )
+    return snapshot

@@ -1,0 +1,136 @@
+"""The transitions between the states of a voter: the only code that replaces a state."""
+
+from collections import deque
+from typing import Any, Final
+
+from broker.quorum.context import RaftContext
+from broker.quorum.election import Candidate, Prospective
+from broker.quorum.errors import IllegalTransitionError
+from broker.quorum.events import LeaderChanged
+from broker.quorum.follower import Follower
+from broker.quorum.leader import Leader
+from broker.quorum.messages import EndEpochRequest
+from broker.quorum.state import State
+from broker.quorum.unattached import Resigned, Unattached
+from broker.quorum.vote import Vote
+
+STORY_LENGTH_MAX: Final = 32
+FIRST_ELECTION_STEP_MS: Final = 60
+
+# From a state to the states that may follow it, within an epoch or into a later one.
+TRANSITIONS: Final[dict[str, frozenset[str]]] = {
+    "unattached": frozenset({"unattached", "prospective", "follower"}),
+    "prospective": frozenset({"prospective", "candidate", "unattached", "follower"}),
+    "candidate": frozenset({"leader", "prospective", "unattached", "follower"}),
+    "leader": frozenset({"resigned", "unattached", "follower"}),
+    "follower": frozenset({"prospective", "unattached", "follower"}),
+    "resigned": frozenset({"unattached", "follower"}),
+}
+
+
+class RaftRoles(RaftContext):
+    """The roles of one voter.
+
+    Transitions (TRANSITIONS):
+    - unattached: prospective after the election timeout; follower when a leader is heard of;
+      unattached again in a higher epoch or after giving its vote.
+    - prospective: candidate with a majority of promises; follower of a leader heard of;
+      prospective again after a round without a majority.
+    - candidate: leader with a majority of votes; prospective after a split vote.
+    - leader: resigned when it stops or a majority is silent.
+    - follower: prospective when the leader is silent; unattached when the leader resigned.
+    - resigned: unattached after the election timeout.
+    - any: unattached or follower in a higher epoch.
+
+    A vote or a higher epoch is durable before any message says so.
+    """
+
+    def __init__(self, **ports: Any) -> None:
+        super().__init__(**ports)
+        self._story: deque[str] = deque(maxlen=STORY_LENGTH_MAX)
+        # Voters start a step apart, so that the first election of a new cluster is not split.
+        rank = self.config.voter_ids.index(self.config.node_id)
+        deadline_ms = self.now_ms + rank * FIRST_ELECTION_STEP_MS
+        self.state = Unattached(election_deadline_ms=deadline_ms)
+
+    def become_unattached(
+        self, *, epoch: int, voted_id: int | None = None, patience_ms: int | None = None
+    ) -> None:
+        """Wait for a leader of `epoch`, for `patience_ms` or a random election timeout."""
+        deadline_ms = self._election_deadline_ms()
+        if patience_ms is not None:
+            deadline_ms = self.now_ms + patience_ms
+        self._transition(
+            Unattached(election_deadline_ms=deadline_ms), Vote(epoch=epoch, voted_id=voted_id)
+        )
+
+    def become_prospective(self, *, previous_leader: int | None) -> None:
+        """Ask for promises, in the same epoch."""
+        state = Prospective(
+            deadline_ms=self._election_deadline_ms(), previous_leader=previous_leader
+        )
+        self._transition(state, self.vote)
+
+    def become_candidate(self) -> None:
+        """Raise the epoch, vote for oneself and ask for votes."""
+        vote = Vote(epoch=self.epoch + 1, voted_id=self.config.node_id)
+        self._transition(Candidate(deadline_ms=self._election_deadline_ms()), vote)
+
+    def become_leader(self) -> None:
+        """Lead the epoch that was won."""
+        self._transition(Leader(self), self.vote)
+
+    def become_follower(self, *, epoch: int, leader_id: int) -> None:
+        """Follow the leader of `epoch`."""
+        voted_id = self.voted_id if epoch == self.epoch else None
+        state = Follower(
+            leader_id=leader_id,
+            fetch_deadline_ms=self.now_ms + self.config.fetch_timeout_ms,
+            backoff=self.new_backoff(),
+        )
+        self._transition(state, Vote(epoch=epoch, leader_id=leader_id, voted_id=voted_id))
+
+    def resign(self) -> None:
+        """Give leadership away to the voter that has most of the log; others do nothing."""
+        if not isinstance(self.state, Leader):
+            return
+        progress = self.state.progress
+        successors = sorted(progress, key=lambda peer: -progress[peer].end_offset)
+        self._transition(Resigned(election_deadline_ms=self._election_deadline_ms()), self.vote)
+        for peer in self.config.other_ids:
+            self.send(
+                peer,
+                EndEpochRequest(
+                    leader_id=self.config.node_id,
+                    epoch=self.epoch,
+                    preferred_successors=tuple(successors),
+                ),
+            )
+
+    def check_invariants(self) -> None:
+        """What holds between any two events; for tests."""
+        assert self.log.start_offset <= self.high_watermark <= self.log.end_offset
+        assert self.epoch >= self.log.last_epoch
+        if isinstance(self.state, Leader):
+            assert self.voted_id == self.config.node_id
+            assert self.state.flushed_offset <= self.log.end_offset
+        if isinstance(self.state, Candidate):
+            assert self.voted_id == self.config.node_id
+
+    def _election_deadline_ms(self) -> int:
+        timeout_ms = self.config.election_timeout_ms
+        return timeout_ms + self.random_deadline_ms(timeout_ms)
+
+    def _transition(self, state: State, vote: Vote) -> None:
+        known_before = (self.epoch, self.leader_id)
+        self._story.append(f"{self.now_ms} ms: {self.state.name} -> {state.name}, {vote}")
+        if state.name not in TRANSITIONS[self.state.name] or vote.epoch < self.epoch:
+            raise IllegalTransitionError("; ".join(self._story))
+        self.state.leave(self)
+        if (vote.epoch, vote.voted_id) != (self.vote.epoch, self.vote.voted_id):
+            self.store.write(vote)
+        self.vote = vote
+        self.state = state
+        if (self.epoch, self.leader_id) != known_before:
+            self.emit(LeaderChanged(epoch=self.epoch, leader_id=self.leader_id))
+        state.enter(self)

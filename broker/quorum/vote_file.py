@@ -1,0 +1,70 @@
+"""The quorum-state file: Kafka's JSON, written to a temporary file, flushed and renamed."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from broker.quorum.vote import Vote
+
+FILE_NAME: Final = "quorum-state"
+NOBODY: Final = -1
+
+
+class VoteFileError(Exception):
+    """The quorum-state file cannot be read: voting without it could elect two leaders."""
+
+
+class VoteFile:
+    """Durable vote of one node (Kafka's FileQuorumStateStore, data_version 0)."""
+
+    def __init__(self, directory: str | Path, *, voters: tuple[int, ...]) -> None:
+        self._path = Path(directory) / FILE_NAME
+        self._voters = voters
+
+    def read(self) -> Vote:
+        """The last vote, or Vote() when there is no file. Raises VoteFileError."""
+        try:
+            state = json.loads(self._path.read_text(encoding="utf-8"))
+            return Vote(
+                epoch=int(state["leaderEpoch"]),
+                leader_id=_optional(state["leaderId"]),
+                voted_id=_optional(state["votedId"]),
+            )
+        except FileNotFoundError:
+            return Vote()
+        except (ValueError, KeyError, TypeError) as error:
+            raise VoteFileError(f"{self._path} is not a quorum state: {error}") from error
+
+    def write(self, vote: Vote) -> None:
+        """Replace the file atomically; returns when it is on the disk."""
+        temporary = self._path.with_suffix(".tmp")
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(self._document(vote), file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._path)
+        _sync_directory(self._path.parent)
+
+    def _document(self, vote: Vote) -> dict[str, Any]:
+        return {
+            "clusterId": "",
+            "leaderId": NOBODY if vote.leader_id is None else vote.leader_id,
+            "leaderEpoch": vote.epoch,
+            "votedId": NOBODY if vote.voted_id is None else vote.voted_id,
+            "appliedOffset": 0,
+            "currentVoters": [{"voterId": voter} for voter in self._voters],
+            "data_version": 0,
+        }
+
+
+def _optional(number: int) -> int | None:
+    return None if number == NOBODY else int(number)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

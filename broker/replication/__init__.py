@@ -1,0 +1,1 @@
+"""Leader and follower roles of partitions: ISR, high watermark, truncation, purgatory."""

@@ -1,0 +1,121 @@
+"""Appending as leader: the hot path of Produce, without a task, future or timer per request."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from broker.clock import Clock
+from broker.log.append_plan import AppendInfo
+from broker.log.errors import LogError, StorageError
+from broker.replication.errors import (
+    AppendTimedOutError,
+    InvalidRequiredAcksError,
+    NotEnoughReplicasError,
+    NotLeaderError,
+    UnknownPartitionError,
+)
+from broker.replication.events import LeaderAppended
+from broker.replication.host import PartitionHost
+from broker.replication.partition import Partition, PendingAppend
+from broker.replication.results import AppendResult
+
+log = logging.getLogger(__name__)
+
+ACKS_ALL = -1
+OnDone = Callable[[AppendResult], None]
+
+
+class Appender:
+    """Writes batches to local leaders and answers when they are acknowledged as asked."""
+
+    def __init__(self, *, host: PartitionHost, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+
+    def append(
+        self,
+        topic: str,
+        partition: int,
+        records: memoryview,
+        *,
+        acks: int,
+        on_done: OnDone,
+        timeout_ms: int,
+        is_from_client: bool = False,
+    ) -> None:
+        """Append whole batches; `on_done` is called once, now or when all in-sync replicas have
+        them (acks -1), at the latest after `timeout_ms`. `records` is not kept.
+        """
+        found = self._host.by_name.get((topic, partition))
+        refusal = _refusal(found, acks) or self._host.disk.refusal
+        if found is None or refusal is not None:
+            on_done(AppendResult(refusal))
+            return
+        try:
+            info = found.log.append_as_leader(
+                records,
+                leader_epoch=found.state.leader_epoch,
+                now_ms=self._clock.wall_ms(),
+                is_from_client=is_from_client,
+            )
+        except LogError as error:
+            if isinstance(error, StorageError) and not self._host.disk.note(error):
+                log.error("append to %s-%d failed: %s", topic, partition, error)
+            on_done(AppendResult(error, log_start_offset=found.log.log_start_offset))
+            return
+        result = AppendResult(
+            None, info.base_offset, info.last_offset, info.log_append_time_ms, info.log_start_offset
+        )
+        if not info.duplicate:
+            self._appended(found, info)
+        required = info.last_offset + 1
+        if acks != ACKS_ALL or found.state.high_watermark >= required:
+            on_done(result)
+            return
+        pending = PendingAppend(required, result, on_done, self._expired)
+        found.pending_appends.append(pending)
+        self._host.wheel.add(pending, timeout_ms)
+
+    def _appended(self, partition: Partition, info: AppendInfo) -> None:
+        traffic = partition.traffic
+        traffic.bytes_in += info.bytes
+        traffic.records_in += info.last_offset - info.base_offset + 1
+        event = LeaderAppended(info.last_offset + 1, self._clock.monotonic_ms())
+        self._host.apply(partition, event)
+        for session in partition.sessions:
+            session.records_appended(partition)
+
+    def _expired(self, pending: PendingAppend) -> None:
+        pending.finish(AppendTimedOutError())
+
+    async def append_and_wait(
+        self, topic: str, partition: int, records: bytes, *, acks: int, timeout_ms: int
+    ) -> AppendResult:
+        """`append` for a coroutine; the result carries the error, nothing is raised."""
+        done: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
+
+        def on_done(result: AppendResult) -> None:
+            if not done.done():
+                done.set_result(result)
+
+        self.append(
+            topic,
+            partition,
+            memoryview(records),
+            acks=acks,
+            on_done=on_done,
+            timeout_ms=timeout_ms,
+        )
+        return await done
+
+
+def _refusal(partition: Partition | None, acks: int) -> Exception | None:
+    """Why nothing may be appended at all."""
+    if partition is None:
+        return UnknownPartitionError()
+    state = partition.state
+    if not state.is_leader:
+        return NotLeaderError()
+    if acks == ACKS_ALL:
+        return None if state.has_enough_replicas else NotEnoughReplicasError()
+    return None if acks in (0, 1) else InvalidRequiredAcksError()

@@ -1,0 +1,147 @@
+"""Reading one partition for a fetch: checks, divergence, the follower's acknowledgement, data."""
+
+from broker.clock import Clock
+from broker.log.errors import OffsetOutOfRangeError, StorageError
+from broker.protocol.hot.fetch import FetchPosition
+from broker.replication.errors import (
+    FencedLeaderEpochError,
+    NotLeaderError,
+    ReplicationError,
+    UnknownLeaderEpochError,
+)
+from broker.replication.events import ReplicaFetched
+from broker.replication.host import PartitionHost
+from broker.replication.partition import Partition
+from broker.replication.results import PartitionData
+
+CONSUMER = -1
+
+
+def check_leader(partition: Partition, current_leader_epoch: int) -> ReplicationError | None:
+    """Why this node may not answer as leader of the epoch that the client believes in."""
+    state = partition.state
+    if not state.is_leader:
+        return NotLeaderError()
+    if current_leader_epoch in (-1, state.leader_epoch):
+        return None
+    if current_leader_epoch < state.leader_epoch:
+        return FencedLeaderEpochError()
+    return UnknownLeaderEpochError()
+
+
+def diverging_epoch(partition: Partition, position: FetchPosition) -> tuple[int, int] | None:
+    """(epoch, end offset) beyond which the fetcher's log cannot be ours, None when it can.
+
+    :raises OffsetOutOfRangeError: our log does not reach back to the fetcher's last epoch.
+    """
+    if position.last_fetched_epoch < 0:
+        return None
+    end = partition.log.end_offset_for_epoch(position.last_fetched_epoch)
+    if end.epoch < 0 or end.end_offset < 0:
+        raise OffsetOutOfRangeError(
+            position.fetch_offset, partition.log.log_start_offset, partition.log.log_end_offset
+        )
+    if end.epoch < position.last_fetched_epoch or end.end_offset < position.fetch_offset:
+        return end.epoch, end.end_offset
+    return None
+
+
+class FetchReader:
+    """Reads for consumers and followers."""
+
+    def __init__(self, *, host: PartitionHost, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+
+    def now_ms(self) -> int:
+        """The monotonic clock."""
+        return self._clock.monotonic_ms()
+
+    def acknowledge(
+        self, partition: Partition, position: FetchPosition, replica: int, broker_epoch: int
+    ) -> None:
+        """A follower's fetch offset is its acknowledgement, once its log is known to be ours."""
+        if check_leader(partition, position.current_leader_epoch) is not None:
+            return
+        log = partition.log
+        if not log.log_start_offset <= position.fetch_offset <= log.log_end_offset:
+            return
+        try:
+            if diverging_epoch(partition, position) is not None:
+                return
+        except OffsetOutOfRangeError:
+            return
+        event = ReplicaFetched(
+            replica,
+            position.fetch_offset,
+            position.log_start_offset,
+            broker_epoch,
+            self._clock.monotonic_ms(),
+        )
+        self._host.apply(partition, event)
+
+    def read(
+        self,
+        partition: Partition,
+        position: FetchPosition,
+        replica: int,
+        *,
+        max_bytes: int,
+        is_first: bool,
+    ) -> PartitionData:
+        """What this fetcher gets; `is_first` lets one batch exceed `max_bytes`."""
+        error = check_leader(partition, position.current_leader_epoch)
+        if error is None and replica != CONSUMER and replica not in partition.state.replicas:
+            error = NotLeaderError()
+        if error is not None:
+            return PartitionData(error)
+        try:
+            diverging = diverging_epoch(partition, position)
+            if diverging is not None:
+                return _empty(partition)._replace(diverging=diverging)
+            return _read_log(partition, position, replica, max_bytes, is_first)
+        except OffsetOutOfRangeError as out_of_range:
+            return _out_of_range(partition, replica, out_of_range)
+        except StorageError as storage:
+            return PartitionData(storage)
+
+
+def _read_log(
+    partition: Partition, position: FetchPosition, replica: int, max_bytes: int, is_first: bool
+) -> PartitionData:
+    log = partition.log
+    visible_end = partition.state.high_watermark if replica == CONSUMER else log.log_end_offset
+    offset = position.fetch_offset
+    if offset == visible_end or (max_bytes <= 0 and not is_first):
+        return _empty(partition)
+    if not log.log_start_offset <= offset <= log.log_end_offset:
+        raise OffsetOutOfRangeError(offset, log.log_start_offset, log.log_end_offset)
+    if offset > visible_end:
+        return _empty(partition)  # written, but not yet committed
+    found = log.read(
+        offset,
+        max_bytes=min(position.max_bytes, max_bytes),
+        max_offset=visible_end,
+        min_one_batch=is_first,
+    )
+    return _empty(partition)._replace(size_bytes=found.size_bytes, slices=found.slices)
+
+
+def _empty(partition: Partition) -> PartitionData:
+    high_watermark = partition.state.high_watermark
+    return PartitionData(None, high_watermark, high_watermark, partition.log.log_start_offset)
+
+
+def _out_of_range(
+    partition: Partition, replica: int, error: OffsetOutOfRangeError
+) -> PartitionData:
+    """Followers are told where our log starts and ends, so that they need not ask again."""
+    if replica == CONSUMER:
+        return PartitionData(error)
+    log = partition.log
+    return PartitionData(
+        error,
+        high_watermark=partition.state.high_watermark,
+        last_stable_offset=log.log_end_offset,
+        log_start_offset=log.log_start_offset,
+    )

@@ -1,0 +1,260 @@
+"""Answering Fetch: read, park while there is too little, answer together what is ready together.
+
+An append wakes the parked requests that it concerns; they are looked at once per turn of the
+loop, so a produce request over ten partitions makes one answer to a follower, not ten.
+"""
+
+import asyncio
+import itertools
+from typing import Any
+
+from broker.protocol.hot.fetch import FINAL_EPOCH, INITIAL_EPOCH, FetchPosition, FetchRequest
+from broker.replication.errors import (
+    FetchSessionIdNotFoundError,
+    InvalidFetchSessionEpochError,
+    UnknownPartitionError,
+    UnknownTopicIdError,
+)
+from broker.replication.fetch_operation import FetchAnswer, FetchOperation, Key, OnFetched
+from broker.replication.fetch_reader import CONSUMER, FetchReader
+from broker.replication.fetch_session import NOTHING_KNOWN, FetchSession, KnownOffsets
+from broker.replication.host import PartitionHost
+from broker.replication.partition import Partition
+from broker.replication.results import PartitionData
+from broker.replication.throttle import ByteBucket
+
+SESSION_ID_MAX = 2**31 - 1
+
+
+class FetchService:
+    """All fetches of this node, of consumers and of followers.
+
+    One session per follower: a follower fetches everything from one leader over one connection.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: PartitionHost,
+        reader: FetchReader,
+        bytes_max: int,
+        throttle: ByteBucket,
+    ) -> None:
+        self._host = host
+        self._reader = reader
+        self._bytes_max = bytes_max
+        self._throttle = throttle
+        self._sessions: dict[int, FetchSession] = {}
+        self._session_of_replica: dict[int, FetchSession] = {}
+        self._session_ids = itertools.count(1)
+        self._awake: dict[FetchOperation, bool] = {}
+
+    def fetch(self, request: FetchRequest, now_ms: int, on_done: OnFetched) -> None:
+        """Answer now or within max_wait, once."""
+        if request.replica_id == CONSUMER or request.session_epoch == FINAL_EPOCH:
+            self._run(FetchOperation(request, on_done, self._wake, None), now_ms)
+            return
+        session = self._session_for(request)
+        if isinstance(session, Exception):
+            on_done(FetchAnswer({}, session_error=session))
+            return
+        parked, session.parked = session.parked, None
+        if parked is not None:
+            self._finish(parked)  # the follower has more to say: it does not wait for this one
+        self._update(session, request)
+        self._run(FetchOperation(request, on_done, self._wake, session), now_ms)
+
+    # Sessions ----------------------------------------------------------------------------
+
+    def _session_for(self, request: FetchRequest) -> FetchSession | Exception:
+        if request.session_epoch == INITIAL_EPOCH:
+            return self._open_session(request.replica_id)
+        session = self._sessions.get(request.session_id)
+        if session is None or session.replica_id != request.replica_id:
+            return FetchSessionIdNotFoundError()
+        if session.next_epoch != request.session_epoch:
+            return InvalidFetchSessionEpochError()
+        session.advance_epoch()
+        return session
+
+    def _open_session(self, replica_id: int) -> FetchSession:
+        old = self._session_of_replica.get(replica_id)
+        if old is not None:
+            self._close_session(old)
+        session_id = next(self._session_ids) % SESSION_ID_MAX + 1
+        session = FetchSession(session_id=session_id, replica_id=replica_id)
+        self._sessions[session_id] = session
+        self._session_of_replica[replica_id] = session
+        return session
+
+    def _close_session(self, session: FetchSession) -> None:
+        del self._sessions[session.session_id]
+        if session.parked is not None:
+            self._finish(session.parked)
+        for key in session.positions:
+            partition = self._host.by_id.get(key)
+            if partition is not None:
+                partition.sessions.discard(session)
+
+    def _update(self, session: FetchSession, request: FetchRequest) -> None:
+        """Take in the new positions; each is an acknowledgement."""
+        session.replica_epoch = request.replica_epoch
+        for key in request.forgotten:
+            partition = self._partition(key)
+            if partition is not None:
+                partition.sessions.discard(session)
+            session.forget(key)  # type: ignore[arg-type]  # followers name topics by id
+        for key, position in request.positions.items():
+            session.move(key, position)  # type: ignore[arg-type]
+            partition = self._partition(key)
+            if partition is None:
+                continue
+            partition.sessions.add(session)
+            self._reader.acknowledge(partition, position, session.replica_id, session.replica_epoch)
+
+    # Operations --------------------------------------------------------------------------
+
+    def _run(self, operation: FetchOperation, now_ms: int) -> None:
+        self._collect(operation, now_ms)
+        request = operation.request
+        is_enough = operation.is_urgent or operation.size_bytes >= request.min_bytes
+        may_wait = request.max_wait_ms > 0 and (request.positions or operation.session)
+        if is_enough or not may_wait:
+            self._finish(operation)
+        else:
+            self._park(operation, now_ms)
+
+    def _park(self, operation: FetchOperation, now_ms: int) -> None:
+        wait_ms = operation.request.max_wait_ms
+        session = operation.session
+        if session is not None:
+            session.parked = operation
+            if session.changed:
+                wait_ms = min(wait_ms, self._throttle.wait_ms(now_ms) or wait_ms)
+        else:
+            for partition in operation.keys_by_partition:
+                partition.consumers.add(operation)
+        self._host.wheel.add(operation, wait_ms)
+
+    def _wake(self, operation: FetchOperation, is_expired: bool) -> None:
+        if operation.is_done:
+            return
+        if not self._awake:
+            asyncio.get_running_loop().call_soon(self._look_again)
+        self._awake[operation] = self._awake.get(operation, False) or is_expired
+
+    def _look_again(self) -> None:
+        awake, self._awake = self._awake, {}
+        now_ms = self._reader.now_ms()
+        for operation, is_expired in awake.items():
+            if operation.is_done:
+                continue
+            self._collect(operation, now_ms)
+            is_enough = operation.size_bytes >= operation.request.min_bytes
+            if is_expired or is_enough or operation.is_urgent:
+                self._finish(operation)
+
+    def _finish(self, operation: FetchOperation) -> None:
+        if operation.is_done:
+            return
+        operation.is_done = True
+        self._host.wheel.remove(operation)
+        session = operation.session
+        if session is not None:
+            session.parked = None
+        for partition in operation.keys_by_partition:
+            partition.consumers.discard(operation)
+        if operation.request.replica_id == CONSUMER:
+            self._count_traffic(operation)
+        session_id = 0 if session is None else session.session_id
+        operation.on_done(FetchAnswer(operation.results, session_id=session_id))
+
+    def _count_traffic(self, operation: FetchOperation) -> None:
+        for partition, key in operation.keys_by_partition.items():
+            partition.traffic.bytes_out += operation.results[key].size_bytes
+
+    # Reading -----------------------------------------------------------------------------
+
+    def _collect(self, operation: FetchOperation, now_ms: int) -> None:
+        """Look at every pending key, as far as the byte limit allows."""
+        session = operation.session
+        bytes_left = min(operation.request.max_bytes, self._bytes_max) - operation.size_bytes
+        for key in list(operation.pending):
+            if session is not None and bytes_left <= 0:
+                break  # the rest stays marked for the next request
+            before = operation.results.get(key)
+            if before is not None:
+                bytes_left += before.size_bytes
+                operation.size_bytes -= before.size_bytes
+            data = self._look_at(operation, key, bytes_left, now_ms)
+            if data is None:
+                continue
+            bytes_left -= data.size_bytes
+            operation.size_bytes += data.size_bytes
+            operation.results[key] = data
+            if data.error is not None or data.diverging is not None:
+                operation.is_urgent = True
+
+    def _look_at(
+        self, operation: FetchOperation, key: Key, bytes_left: int, now_ms: int
+    ) -> PartitionData | None:
+        """The data of one partition, or None when there is nothing to say about it now."""
+        is_first = operation.size_bytes == 0
+        session = operation.session
+        partition = self._partition(key)
+        if session is None:
+            del operation.pending[key]
+            if partition is None:
+                return PartitionData(_unknown(key))
+            operation.keys_by_partition[partition] = key
+            position = operation.request.positions[key]
+            return self._reader.read(
+                partition, position, CONSUMER, max_bytes=bytes_left, is_first=is_first
+            )
+        return self._look_for_session(session, key, partition, bytes_left, (is_first, now_ms))
+
+    def _look_for_session(
+        self,
+        session: FetchSession,
+        key: Any,
+        partition: Partition | None,
+        bytes_left: int,
+        moment: tuple[bool, int],
+    ) -> PartitionData | None:
+        is_first, now_ms = moment
+        if key in session.awaiting:
+            return None
+        position: FetchPosition | None = session.positions.get(key)
+        if position is None:
+            session.changed.pop(key, None)
+            return None
+        if partition is None:
+            session.changed.pop(key, None)
+            return PartitionData(_unknown(key))
+        is_counted = partition.is_leader_throttled
+        is_in_sync = session.replica_id in partition.state.isr
+        if is_counted and not is_in_sync and self._throttle.wait_ms(now_ms) > 0:
+            return None  # stays marked until the throttle lets it through
+        if is_counted and not is_in_sync:
+            bytes_left = min(bytes_left, self._throttle.step_bytes)
+        data = self._reader.read(
+            partition, position, session.replica_id, max_bytes=bytes_left, is_first=is_first
+        )
+        session.changed.pop(key, None)
+        if is_counted and data.size_bytes:
+            self._throttle.record(data.size_bytes, now_ms)
+        known = KnownOffsets(data.high_watermark, data.log_start_offset)
+        if data.size_bytes or data.error is not None or data.diverging is not None:
+            session.awaiting.add(key)
+        elif session.known.get(key, NOTHING_KNOWN) == known:
+            return None
+        session.known[key] = known
+        return data
+
+    def _partition(self, key: Any) -> Partition | None:
+        topic = key[0]
+        return (self._host.by_id if isinstance(topic, bytes) else self._host.by_name).get(key)
+
+
+def _unknown(key: Key) -> Exception:
+    return UnknownTopicIdError() if isinstance(key[0], bytes) else UnknownPartitionError()

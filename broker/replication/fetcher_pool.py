@@ -1,0 +1,105 @@
+"""The fetchers of this node, one per leader that it follows something on."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from broker.clock import Clock
+from broker.replication.fetcher import FetcherConfig, LeaderFetcher
+from broker.replication.host import PartitionHost
+from broker.replication.partition import Partition
+from broker.replication.ports import BrokerView, ConnectToLeader
+from broker.replication.throttle import ByteBucket
+
+log = logging.getLogger(__name__)
+
+
+class FetcherPool:
+    """Knows which partition is fetched from whom, and where brokers are reached."""
+
+    def __init__(
+        self,
+        *,
+        config: FetcherConfig,
+        host: PartitionHost,
+        clock: Clock,
+        connect: ConnectToLeader,
+        throttle: ByteBucket,
+        broker_epoch: Callable[[], int],
+    ) -> None:
+        self._config = config
+        self._host = host
+        self._clock = clock
+        self._connect = connect
+        self._throttle = throttle
+        self._broker_epoch = broker_epoch
+        self._fetchers: dict[int, LeaderFetcher] = {}
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def follow(self, partition: Partition, leader: int) -> None:
+        """Fetch a partition from this leader, and from no other."""
+        self.unfollow(partition)
+        fetcher = self._fetchers.get(leader)
+        if fetcher is None:
+            address = self._addresses.get(leader)
+            if address is None:
+                log.warning("leader %d of %s is not registered", leader, partition.topic)
+                return
+            fetcher = self._start(leader, address)
+        fetcher.add(partition)
+
+    def unfollow(self, partition: Partition) -> None:
+        """Stop fetching a partition; a fetcher without partitions ends."""
+        for leader, fetcher in list(self._fetchers.items()):
+            if partition in fetcher:
+                fetcher.remove(partition)
+                if fetcher.is_idle:
+                    self._stop(leader)
+
+    def brokers_changed(self, brokers: Mapping[int, BrokerView]) -> None:
+        """Note addresses; a leader that moved (or that we could not reach by any) is followed
+        over a new connection.
+        """
+        moved = []
+        for broker_id, broker in brokers.items():
+            address = (broker.host, broker.port)
+            if self._addresses.get(broker_id) != address:
+                self._addresses[broker_id] = address
+                moved.append(broker_id)
+        for leader in moved:
+            if leader in self._fetchers:
+                self._stop(leader)
+            for partition in self._host.partitions():
+                if not partition.is_leader and partition.leader == leader:
+                    self.follow(partition, leader)
+
+    def throttle_changed(self) -> None:
+        """Tell every fetcher that the follower's rate has changed."""
+        for fetcher in self._fetchers.values():
+            fetcher.throttle_changed()
+
+    async def close(self) -> None:
+        """End every fetcher."""
+        for leader in list(self._fetchers):
+            self._stop(leader)
+        await asyncio.gather(*self._closing)
+
+    def _start(self, leader: int, address: tuple[str, int]) -> LeaderFetcher:
+        fetcher = LeaderFetcher(
+            leader=leader,
+            config=self._config,
+            host=self._host,
+            clock=self._clock,
+            channel=self._connect(*address),
+            throttle=self._throttle,
+            broker_epoch=self._broker_epoch,
+        )
+        self._fetchers[leader] = fetcher
+        return fetcher
+
+    def _stop(self, leader: int) -> None:
+        fetcher = self._fetchers.pop(leader)
+        task = asyncio.get_running_loop().create_task(fetcher.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)

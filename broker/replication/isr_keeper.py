@@ -1,0 +1,157 @@
+"""ISR proposals on their way to the controller (AlterPartition, version 3), many per request.
+
+A proposal is retried until the controller gives a definite answer or newer metadata overtakes it:
+while its fate is unknown, the high watermark waits for everyone who may be in the ISR.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from broker.clock import Clock
+from broker.protocol import codec
+from broker.replication.effects import ProposeIsr
+from broker.replication.events import IsrCommitted, IsrRejected
+from broker.replication.host import PartitionHost
+from broker.replication.partition import Partition
+from broker.replication.ports import AlterPartitionPort
+
+log = logging.getLogger(__name__)
+
+ALTER_PARTITION: Final = 56
+ALTER_PARTITION_VERSION: Final = 3
+RETRY_MS: Final = 100
+
+_NONE: Final = 0
+_OPERATION_NOT_ATTEMPTED: Final = 55
+_INVALID_REQUEST: Final = 42
+_INELIGIBLE_REPLICA: Final = 107
+_NOT_APPLIED: Final = frozenset({_OPERATION_NOT_ATTEMPTED, _INVALID_REQUEST, _INELIGIBLE_REPLICA})
+# UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION, UNKNOWN_TOPIC_ID,
+# NEW_LEADER_ELECTED: the controller is ahead of us; the metadata on its way settles it.
+_METADATA_DECIDES: Final = frozenset({3, 74, 95, 100, 119})
+
+
+class IsrKeeper:
+    """One AlterPartition request at a time, carrying everything proposed meanwhile."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        host: PartitionHost,
+        controller: AlterPartitionPort,
+        broker_epoch: Callable[[], int],
+        clock: Clock,
+    ) -> None:
+        self._node_id = node_id
+        self._host = host
+        self._controller = controller
+        self._broker_epoch = broker_epoch
+        self._clock = clock
+        self._waiting: dict[tuple[bytes, int], Partition] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def propose(self, partition: Partition, proposal: ProposeIsr) -> None:
+        """Take a proposal; the partition's state keeps it until it is answered."""
+        log.info(
+            "%s-%d: proposing ISR %s for %s (leader epoch %d)",
+            partition.topic,
+            partition.partition,
+            proposal.isr,
+            partition.isr,
+            proposal.leader_epoch,
+        )
+        self._waiting[partition.key] = partition
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """Stop; proposals without answer are forgotten."""
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, {}
+                proposals = {
+                    key: (partition, partition.state.proposed)
+                    for key, partition in batch.items()
+                    if partition.state.proposed is not None and key in self._host.by_id
+                }
+                if proposals and not await self._send(proposals):
+                    self._waiting = batch | self._waiting
+                    await asyncio.sleep(RETRY_MS / 1000)
+        finally:
+            self._task = None
+
+    async def _send(self, proposals: dict[tuple[bytes, int], tuple[Partition, Any]]) -> bool:
+        """Whether every proposal is settled (or will be by metadata)."""
+        try:
+            response = await self._controller.submit(
+                ALTER_PARTITION, ALTER_PARTITION_VERSION, self._build(proposals), lane="isr"
+            )
+        except OSError as error:
+            log.info("AlterPartition has no answer yet: %s", error)
+            return False
+        if int(response.error_code) != _NONE:
+            log.info("AlterPartition refused: %s", response.error_code)
+            return False
+        answers = {
+            (topic.topic_id.bytes, partition.partition_index): partition
+            for topic in response.topics
+            for partition in topic.partitions
+        }
+        settled = [
+            self._settle(partition, proposal, answers.get(key))
+            for key, (partition, proposal) in proposals.items()
+        ]
+        return all(settled)
+
+    def _build(self, proposals: dict[tuple[bytes, int], tuple[Partition, Any]]) -> Any:
+        topics: dict[Any, list[dict[str, Any]]] = {}
+        for partition, proposal in proposals.values():
+            topics.setdefault(partition.topic_id, []).append(
+                {
+                    "partition_index": partition.partition,
+                    "leader_epoch": proposal.leader_epoch,
+                    "new_isr_with_epochs": [
+                        {"broker_id": r, "broker_epoch": proposal.broker_epochs.get(r, -1)}
+                        for r in proposal.isr
+                    ],
+                    "leader_recovery_state": 0,
+                    "partition_epoch": proposal.partition_epoch,
+                }
+            )
+        return codec.build_request(
+            ALTER_PARTITION,
+            ALTER_PARTITION_VERSION,
+            broker_id=self._node_id,
+            broker_epoch=self._broker_epoch(),
+            topics=[{"topic_id": t, "partitions": rows} for t, rows in topics.items()],
+        )
+
+    def _settle(self, partition: Partition, proposal: ProposeIsr, answer: Any) -> bool:
+        if answer is None:
+            return False
+        now_ms = self._clock.monotonic_ms()
+        code = int(answer.error_code)
+        if code == _NONE:
+            committed = IsrCommitted(
+                isr=tuple(answer.isr),
+                leader_epoch=answer.leader_epoch,
+                partition_epoch=answer.partition_epoch,
+                now_ms=now_ms,
+            )
+            self._host.apply(partition, committed)
+        elif code in _NOT_APPLIED:
+            rejected = IsrRejected(partition_epoch=proposal.partition_epoch, now_ms=now_ms)
+            self._host.apply(partition, rejected)
+        else:
+            log.info("%s-%d: ISR not accepted: %s", partition.topic, partition.partition, code)
+        return code == _NONE or code in _NOT_APPLIED or code in _METADATA_DECIDES

@@ -1,0 +1,219 @@
+"""Following the metadata image: which replicas live here, in which role, with which configs.
+
+Nothing is touched before `start`: an image that is still being replayed may name a topic of the
+past, and acting on it would delete the data of its successor.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import Final
+
+from broker.clock import Clock
+from broker.log.config import LogConfig
+from broker.log.errors import LogError
+from broker.log.log_manager import LogManager
+from broker.log.names import METADATA_TOPIC
+from broker.replication.events import (
+    AssignmentChanged,
+    EligibleReplicasChanged,
+    MinInsyncReplicasChanged,
+)
+from broker.replication.fetcher_pool import FetcherPool
+from broker.replication.host import PartitionHost
+from broker.replication.partition import Partition
+from broker.replication.partition_state import PartitionState
+from broker.replication.ports import (
+    ConfigPort,
+    DeltaView,
+    ImageView,
+    MetadataPort,
+    PartitionView,
+)
+from broker.replication.throttle import ByteBucket, is_throttled, throttled_rate
+
+log = logging.getLogger(__name__)
+
+TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
+
+
+class MetadataFollower:
+    """Turns images into partitions, logs, roles, throttles."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        lag_time_ms_max: int,
+        clock: Clock,
+        logs: LogManager,
+        host: PartitionHost,
+        fetchers: FetcherPool,
+        metadata: MetadataPort,
+        configs: ConfigPort,
+        throttles: tuple[ByteBucket, ByteBucket],
+    ) -> None:
+        self._node_id = node_id
+        self._lag_time_ms_max = lag_time_ms_max
+        self._clock = clock
+        self._logs = logs
+        self._host = host
+        self._fetchers = fetchers
+        self._metadata = metadata
+        self._configs = configs
+        self._leader_throttle, self._follower_throttle = throttles
+        self._checkpointed = logs.high_watermark_checkpoint()
+        self._is_started = False
+        metadata.subscribe(self._metadata_changed)
+
+    def start(self) -> None:
+        """The image has caught up with the cluster: take it whole, and every change from now on."""
+        self._is_started = True
+        image: ImageView = self._metadata.image
+        self._fetchers.brokers_changed(image.brokers)
+        self._apply_rates()
+        for topic in image.topics.values():
+            for partition in topic.partitions.values():
+                self._apply_guarded(image, partition)
+        self._delete_strays(image)
+
+    def _metadata_changed(self, old: ImageView, new: ImageView, changed: DeltaView) -> None:
+        if not self._is_started:
+            return
+        for topic in changed.topics_deleted:
+            for number in topic.partitions:
+                self._remove(self._host.by_id.get((topic.topic_id.bytes, number)))
+        if changed.brokers_changed:
+            self._apply_brokers(new)
+        if changed.configs_changed:
+            self._apply_configs(new, changed)
+        for name, number in changed.partitions_changed:
+            self._apply_guarded(new, new.topics[name].partitions[number])
+
+    # Partitions --------------------------------------------------------------------------
+
+    def _apply_guarded(self, image: ImageView, view: PartitionView) -> None:
+        """A disk that refuses one partition must not end the others."""
+        try:
+            self._apply(image, view)
+        except LogError as error:
+            log.error("%s-%d is offline here: %s", view.topic, view.partition, error)
+
+    def _apply(self, image: ImageView, view: PartitionView) -> None:
+        found = self._host.by_name.get((view.topic, view.partition))
+        if found is not None and found.topic_id != view.topic_id:
+            self._remove(found)
+            found = None
+        if self._node_id not in view.replicas:
+            self._remove(found)
+            return
+        if found is None:
+            found = self._open(image, view)
+        event = AssignmentChanged(
+            leader=view.leader,
+            leader_epoch=view.leader_epoch,
+            partition_epoch=view.partition_epoch,
+            replicas=view.replicas,
+            isr=view.isr,
+            now_ms=self._clock.monotonic_ms(),
+        )
+        self._host.apply(found, event)
+
+    def _open(self, image: ImageView, view: PartitionView) -> Partition:
+        key = (view.topic, view.partition)
+        existing = self._logs.log(*key)
+        if existing is not None and existing.topic_id.int not in (0, view.topic_id.int):
+            log.warning("%s-%d on disk is of an earlier topic: deleting it", *key)
+            self._logs.delete_log(*key)
+        configs = self._configs.topic(view.topic)
+        opened = self._logs.create_log(*key, view.topic_id, LogConfig.from_properties(configs))
+        state = PartitionState(
+            node_id=self._node_id,
+            log_end_offset=opened.log_end_offset,
+            log_start_offset=opened.log_start_offset,
+            high_watermark=self._checkpointed.get(key, 0) if existing is not None else 0,
+            lag_time_ms_max=self._lag_time_ms_max,
+        )
+        partition = Partition(opened, state)
+        self._host.add(partition)
+        self._apply_topic_config(partition)
+        self._host.apply(partition, self._eligible(image))
+        return partition
+
+    def _remove(self, partition: Partition | None) -> None:
+        if partition is None:
+            return
+        log.info("%s-%d leaves this broker", partition.topic, partition.partition)
+        self._host.remove(partition)
+        self._checkpointed.pop((partition.topic, partition.partition), None)
+        try:
+            self._logs.delete_log(partition.topic, partition.partition)
+        except LogError as error:
+            log.error("%s-%d: its log stays: %s", partition.topic, partition.partition, error)
+
+    def _delete_strays(self, image: ImageView) -> None:
+        """Logs of topics that were deleted, or moved away, while this broker was down."""
+        for stray in self._logs.all_logs():
+            key = (stray.topic, stray.partition)
+            if stray.topic == METADATA_TOPIC or key in self._host.by_name:
+                continue
+            topic = image.topics.get(stray.topic)
+            view = None if topic is None else topic.partitions.get(stray.partition)
+            if view is not None and self._node_id in view.replicas:
+                continue  # it could not be opened just now
+            log.warning("%s-%d does not belong here any more: deleting it", *key)
+            try:
+                self._logs.delete_log(*key)
+            except LogError as error:
+                log.error("%s-%d: its log stays: %s", *key, error)
+
+    # Brokers and configs -----------------------------------------------------------------
+
+    def _eligible(self, image: ImageView) -> EligibleReplicasChanged:
+        epochs = {i: broker.epoch for i, broker in image.brokers.items() if broker.is_active}
+        return EligibleReplicasChanged(broker_epochs=epochs, now_ms=self._clock.monotonic_ms())
+
+    def _apply_brokers(self, image: ImageView) -> None:
+        self._fetchers.brokers_changed(image.brokers)
+        event = self._eligible(image)
+        for partition in list(self._host.partitions()):
+            self._host.apply(partition, event)
+
+    def _apply_configs(self, image: ImageView, changed: DeltaView) -> None:
+        if any(resource.type == BROKER_RESOURCE for resource in changed.configs_changed):
+            self._apply_rates()
+            self._apply_topic_configs(self._host.partitions())
+            return
+        topics = {r.name for r in changed.configs_changed if r.type == TOPIC_RESOURCE}
+        self._apply_topic_configs(p for p in self._host.partitions() if p.topic in topics)
+
+    def _apply_topic_configs(self, partitions: Iterable[Partition]) -> None:
+        for partition in list(partitions):
+            try:
+                self._apply_topic_config(partition)
+            except LogError as error:
+                log.error("%s: its config has no effect: %s", partition.topic, error)
+
+    def _apply_topic_config(self, partition: Partition) -> None:
+        configs = self._configs.topic(partition.topic)
+        partition.log.update_config(LogConfig.from_properties(configs))
+        leaders = configs.get("leader.replication.throttled.replicas", "")
+        followers = configs.get("follower.replication.throttled.replicas", "")
+        number = partition.partition
+        partition.is_leader_throttled = is_throttled(leaders, number, self._node_id)
+        partition.is_follower_throttled = is_throttled(followers, number, self._node_id)
+        event = MinInsyncReplicasChanged(
+            min_insync_replicas=int(configs.get("min.insync.replicas") or 1),
+            now_ms=self._clock.monotonic_ms(),
+        )
+        self._host.apply(partition, event)
+
+    def _apply_rates(self) -> None:
+        configs = self._configs.broker()
+        now_ms = self._clock.monotonic_ms()
+        leader = throttled_rate(configs, "leader.replication.throttled.rate")
+        follower = throttled_rate(configs, "follower.replication.throttled.rate")
+        self._leader_throttle.set_rate(leader, now_ms)
+        if follower != self._follower_throttle.rate:
+            self._follower_throttle.set_rate(follower, now_ms)
+            self._fetchers.throttle_changed()

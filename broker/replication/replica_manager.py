@@ -1,0 +1,170 @@
+"""The replicas of one node, put together: what handlers, coordinators and the node use."""
+
+from collections.abc import Iterable
+
+from broker.clock import Clock
+from broker.config import BrokerConfig
+from broker.log.log_manager import LogManager
+from broker.protocol.hot.fetch import FetchRequest
+from broker.replication.appender import Appender, OnDone
+from broker.replication.fetch_operation import OnFetched
+from broker.replication.fetch_reader import FetchReader
+from broker.replication.fetch_service import FetchService
+from broker.replication.fetcher import FetcherConfig
+from broker.replication.fetcher_pool import FetcherPool
+from broker.replication.host import PartitionHost
+from broker.replication.housekeeper import Housekeeper
+from broker.replication.isr_keeper import IsrKeeper
+from broker.replication.metadata_follower import MetadataFollower
+from broker.replication.partition import Partition
+from broker.replication.ports import AlterPartitionPort, ConfigPort, ConnectToLeader, MetadataPort
+from broker.replication.record_deletion import delete_records
+from broker.replication.results import AppendResult
+from broker.replication.throttle import ByteBucket
+from broker.replication.timer_wheel import TimerWheel
+
+
+class ReplicaManager:
+    """Everything of broker.replication for one node.
+
+    Make it before the metadata is replayed; `start` it when the image has caught up with the
+    cluster, before this broker is unfenced; `close` it before the logs.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        clock: Clock,
+        logs: LogManager,
+        metadata: MetadataPort,
+        configs: ConfigPort,
+        controller: AlterPartitionPort,
+        connect: ConnectToLeader,
+    ) -> None:
+        self._clock = clock
+        leader_throttle, follower_throttle = ByteBucket(), ByteBucket()
+        self._wheel = TimerWheel(clock)
+        self._host = host = PartitionHost(self._wheel, logs.disk)
+        self._appender = Appender(host=host, clock=clock)
+        self._fetches = FetchService(
+            host=host,
+            reader=FetchReader(host=host, clock=clock),
+            bytes_max=config.fetch_max_bytes,
+            throttle=leader_throttle,
+        )
+        self._isr = IsrKeeper(
+            node_id=config.node_id,
+            host=host,
+            controller=controller,
+            broker_epoch=lambda: metadata.broker_epoch,
+            clock=clock,
+        )
+        self._fetchers = FetcherPool(
+            config=_fetcher_config(config),
+            host=host,
+            clock=clock,
+            connect=connect,
+            throttle=follower_throttle,
+            broker_epoch=lambda: metadata.broker_epoch,
+        )
+        host.fetchers, host.isr = self._fetchers, self._isr
+        self._housekeeper = Housekeeper(
+            host=host,
+            logs=logs,
+            clock=clock,
+            lag_time_ms_max=config.replica_lag_time_max_ms,
+            checkpoint_ms=config.replica_high_watermark_checkpoint_interval_ms,
+        )
+        self._follower = MetadataFollower(
+            node_id=config.node_id,
+            lag_time_ms_max=config.replica_lag_time_max_ms,
+            clock=clock,
+            logs=logs,
+            host=host,
+            fetchers=self._fetchers,
+            metadata=metadata,
+            configs=configs,
+            throttles=(leader_throttle, follower_throttle),
+        )
+
+    def start(self) -> None:
+        """Take the metadata image, which has caught up, and serve; needs a running loop."""
+        self._follower.start()
+        self._housekeeper.start()
+
+    async def close(self) -> None:
+        """Stop fetching and proposing, save the high watermarks; the logs stay open."""
+        await self._fetchers.close()
+        await self._isr.close()
+        self._housekeeper.close()
+        self._wheel.close()
+
+    def partition(self, topic: str, partition: int) -> Partition | None:
+        """The replica on this node."""
+        return self._host.by_name.get((topic, partition))
+
+    def partitions(self) -> Iterable[Partition]:
+        """Every replica on this node."""
+        return self._host.partitions()
+
+    def high_watermarks(self) -> dict[tuple[str, int], int]:
+        """Of every replica, for LogManager.maintain."""
+        return self._housekeeper.high_watermarks()
+
+    def append(
+        self,
+        topic: str,
+        partition: int,
+        records: memoryview,
+        *,
+        acks: int,
+        on_done: OnDone,
+        timeout_ms: int,
+        is_from_client: bool = False,
+    ) -> None:
+        """See Appender.append."""
+        self._appender.append(
+            topic,
+            partition,
+            records,
+            acks=acks,
+            on_done=on_done,
+            timeout_ms=timeout_ms,
+            is_from_client=is_from_client,
+        )
+
+    async def append_and_wait(
+        self,
+        topic: str,
+        partition: int,
+        records: bytes,
+        *,
+        acks: int = -1,
+        timeout_ms: int = 5000,
+    ) -> AppendResult:
+        """Append the broker's own records; the result carries the error, nothing is raised."""
+        return await self._appender.append_and_wait(
+            topic, partition, records, acks=acks, timeout_ms=timeout_ms
+        )
+
+    def fetch(self, request: FetchRequest, on_done: OnFetched) -> None:
+        """See FetchService.fetch."""
+        self._fetches.fetch(request, self._clock.monotonic_ms(), on_done)
+
+    async def delete_records(
+        self, topic: str, partition: int, offset: int, *, timeout_ms: int
+    ) -> int | Exception:
+        """The low watermark of the partition afterwards, or why not; -1 as offset means all."""
+        return await delete_records(self._host, topic, partition, offset, timeout_ms)
+
+
+def _fetcher_config(config: BrokerConfig) -> FetcherConfig:
+    return FetcherConfig(
+        node_id=config.node_id,
+        wait_ms_max=config.replica_fetch_wait_max_ms,
+        bytes_min=config.replica_fetch_min_bytes,
+        partition_bytes_max=config.replica_fetch_max_bytes,
+        response_bytes_max=config.replica_fetch_response_max_bytes,
+        backoff_ms=config.replica_fetch_backoff_ms,
+    )

@@ -1,0 +1,248 @@
+"""The rooms of one node, made and wired; nothing here starts anything."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+from uuid import UUID, uuid4
+
+from broker.clock import Clock
+from broker.config import BrokerConfig, ConfigError
+from broker.controller.active import ActiveController, ControllerSettings
+from broker.controller.internal_topics import internal_topics
+from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
+from broker.controller.metadata import MetadataService
+from broker.controller.service import ControllerService
+from broker.controller.topics import TopicDefaults
+from broker.groups.config import GroupConfig
+from broker.groups.coordinator import GroupCoordinator
+from broker.handlers.controller_apis import CONTROLLER_APIS
+from broker.handlers.registry import load_registry
+from broker.handlers.services import Listener, NodeServices
+from broker.log.config import LogConfig
+from broker.log.log_manager import LogManager
+from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from broker.quorum.config import QuorumConfig, Voter, parse_voters
+from broker.quorum.metadata_log import MetadataLog
+from broker.quorum.node import QuorumNode
+from broker.quorum.vote_file import VoteFile
+from broker.replication.producer_ids import ProducerIdAllocator
+from broker.replication.replica_manager import ReplicaManager
+from broker.server.dispatch import ListenerContext
+from broker.server.listener import Endpoint, ListenerServer
+from broker.server.node_configs import NodeConfigs
+from broker.server.peers import PeerClient
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeParts:
+    """Everything that is started and stopped."""
+
+    config: BrokerConfig
+    incarnation_id: UUID
+    services: NodeServices
+    logs: LogManager
+    quorum: QuorumNode
+    metadata: MetadataService
+    controller: ControllerService
+    lifecycle: BrokerLifecycle
+    replicas: ReplicaManager
+    groups: GroupCoordinator
+    client_listener: ListenerServer
+    controller_listener: ListenerServer
+
+
+def open_logs(config: BrokerConfig, clock: Clock) -> LogManager:
+    """Lock and load the data directory.
+
+    :raises LogError: it cannot be used.
+    """
+    logs = LogManager.open(
+        config.log_dir,
+        node_id=config.node_id,
+        cluster_id=config.cluster_id,
+        clock=clock,
+        defaults=LogConfig.from_broker_properties(config.properties),
+    )
+    logs.retention_check_ms = config.log_retention_check_interval_ms
+    logs.cleaner.is_enabled = config.log_cleaner_enable
+    logs.cleaner.backoff_ms = config.log_cleaner_backoff_ms
+    return logs
+
+
+def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
+    """All parts of a node over its open logs.
+
+    :raises ConfigError: a property that a room cannot use.
+    """
+    incarnation_id = uuid4()
+    metadata = MetadataService(node_id=config.node_id, cluster_id=config.cluster_id)
+    quorum = _build_quorum(config, clock, logs)
+    controller = _build_controller(config, clock, quorum, metadata)
+    replicas = ReplicaManager(
+        config=config,
+        clock=clock,
+        logs=logs,
+        metadata=metadata,
+        configs=NodeConfigs(config, metadata),
+        controller=controller,
+        connect=lambda host, port: PeerClient(host=host, port=port, client_id=_name(config)),
+    )
+    groups = GroupCoordinator(
+        replicas,
+        metadata,
+        clock,
+        _read(lambda: GroupConfig.from_properties(config.properties)),
+        node_id=config.node_id,
+    )
+    services = NodeServices(
+        config=config,
+        clock=clock,
+        metadata=metadata,
+        controller=controller,
+        replicas=replicas,
+        logs=logs,
+        groups=groups,
+        producer_ids=ProducerIdAllocator(
+            node_id=config.node_id,
+            broker_epoch=lambda: metadata.broker_epoch,
+            controller=controller,
+        ),
+    )
+    return NodeParts(
+        config=config,
+        incarnation_id=incarnation_id,
+        services=services,
+        logs=logs,
+        quorum=quorum,
+        metadata=metadata,
+        controller=controller,
+        lifecycle=_build_lifecycle(
+            config,
+            BrokerIdentity(
+                broker_id=config.node_id,
+                cluster_id=config.cluster_id,
+                incarnation_id=incarnation_id,
+                host=config.advertised.host,
+                port=config.advertised.port,
+                rack=config.rack,
+            ),
+            services,
+        ),
+        replicas=replicas,
+        groups=groups,
+        client_listener=_build_listener(config, services, Listener.CLIENT),
+        controller_listener=_build_listener(config, services, Listener.CONTROLLER),
+    )
+
+
+def _name(config: BrokerConfig) -> str:
+    return f"broker-{config.node_id}"
+
+
+def _read(read: Callable[[], T]) -> T:
+    """What a room makes of its properties, with its complaint in the operator's form."""
+    try:
+        return read()
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> QuorumNode:
+    voters = _read(lambda: parse_voters(config.quorum_voters))
+    if config.node_id not in {voter.id for voter in voters}:
+        raise ConfigError(
+            f"controller.quorum.voters={config.quorum_voters} lacks node.id {config.node_id}; "
+            "add it: every node votes"
+        )
+    log = logs.create_log(METADATA_TOPIC, 0, METADATA_TOPIC_ID)
+    # Only the quorum itself, behind its snapshots, moves the start of this log.
+    log.update_config(replace(log.config, cleanup_policy=frozenset()))
+    quorum_config = _read(
+        lambda: QuorumConfig.from_properties(
+            config.properties, node_id=config.node_id, voters=voters
+        )
+    )
+    return QuorumNode(
+        config=quorum_config,
+        cluster_id=config.cluster_id,
+        log=MetadataLog(log, clock),
+        store=VoteFile(log.directory, voters=quorum_config.voter_ids),
+        dice=_dice(),
+        clock=clock,
+        connect=_connect_to_voter(config),
+    )
+
+
+def _dice() -> random.Random:
+    return random.Random()  # noqa: S311  # spreads elections and replicas, guards nothing
+
+
+def _connect_to_voter(config: BrokerConfig) -> Callable[[Voter], PeerClient]:
+    return lambda voter: PeerClient(host=voter.host, port=voter.port, client_id=_name(config))
+
+
+def _build_controller(
+    config: BrokerConfig, clock: Clock, quorum: QuorumNode, metadata: MetadataService
+) -> ControllerService:
+    active = ActiveController(
+        quorum=quorum,
+        clock=clock,
+        settings=ControllerSettings(
+            session_timeout_ms=config.broker_session_timeout_ms,
+            first_grace_ms=config.broker_session_timeout_ms // 2,
+            is_rebalance_enabled=config.auto_leader_rebalance_enable,
+            rebalance_interval_ms=config.leader_imbalance_check_interval_seconds * 1000,
+            imbalance_percentage_max=config.leader_imbalance_per_broker_percentage,
+        ),
+        broker_config=config,
+        topic_defaults=TopicDefaults(
+            partitions=config.num_partitions,
+            replication_factor=config.default_replication_factor,
+            dice=_dice(),
+            new_id=uuid4,
+            is_deletion_enabled=config.delete_topic_enable,
+        ),
+    )
+    return ControllerService(
+        quorum=quorum,
+        active=active,
+        metadata=metadata,
+        clock=clock,
+        connect=_connect_to_voter(config),
+        apis=CONTROLLER_APIS,
+        internal_topics=internal_topics(config),
+    )
+
+
+def _build_lifecycle(
+    config: BrokerConfig, identity: BrokerIdentity, services: NodeServices
+) -> BrokerLifecycle:
+    return BrokerLifecycle(
+        identity=identity,
+        controller=services.controller,
+        metadata=services.metadata,
+        clock=services.clock,
+        heartbeat_interval_ms=config.broker_heartbeat_interval_ms,
+        is_able=services.logs.disk.is_well,
+    )
+
+
+def _build_listener(
+    config: BrokerConfig, services: NodeServices, listener: Listener
+) -> ListenerServer:
+    endpoint = config.listener if listener is Listener.CLIENT else config.controller_listener
+    context = ListenerContext(
+        listener=listener,
+        registry=load_registry(listener),
+        node=services,
+        connections_max=config.max_connections,
+        frame_bytes_max=config.socket_request_max_bytes,
+    )
+    return ListenerServer(
+        Endpoint(host=endpoint.host, port=endpoint.port),
+        context,
+        connections_idle_ms_max=config.connections_max_idle_ms,
+    )

@@ -1,0 +1,131 @@
+"""One accepted socket: bytes in, frames to the dispatcher, responses out, in bounded memory."""
+
+import asyncio
+import logging
+import socket
+
+from broker.handlers.services import ConnectionInfo
+from broker.protocol.errors import ProtocolError
+from broker.protocol.frames import ReceiveBuffer
+from broker.server.dispatch import Dispatcher, ListenerContext
+from broker.server.output import ResponseQueue
+
+RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
+SEND_BUFFER_BYTES = 1024 * 1024
+WRITE_HIGH_WATER_BYTES = 256 * 1024
+RESPONSES_QUEUED_MAX = 512
+"""Requests of one connection whose responses are due; above it the connection is not read."""
+
+log = logging.getLogger(__name__)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The protocol object of one accepted socket."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
+        self._clock = context.node.clock
+        self._receive = ReceiveBuffer(frame_bytes_max=context.frame_bytes_max)
+        self._queue = ResponseQueue(self._maybe_resume_reading)
+        self._dispatcher = Dispatcher(
+            context, self._queue, self._refuse, self._maybe_resume_reading
+        )
+        self._transport: asyncio.Transport | None = None
+        self._peer = "?"
+        self._is_reading_paused = False
+        self.last_active_ms = self._clock.monotonic_ms()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Tune the socket and take the connection into the listener's set."""
+        assert isinstance(transport, asyncio.Transport)
+        host, port = (transport.get_extra_info("peername") or ("?", 0))[:2]
+        self._peer = f"{host}:{port}"
+        if len(self._context.connections) >= self._context.connections_max:
+            log.warning("connection from %s refused: max.connections reached", self._peer)
+            transport.abort()
+            return
+        self._transport = transport
+        tune_socket(transport)
+        self._queue.open(transport)
+        self._dispatcher.open(
+            ConnectionInfo(peer_host=host, peer_port=port, listener=self._context.listener)
+        )
+        self._context.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget what waits; running handlers end by themselves, their answers go nowhere."""
+        self._context.connections.discard(self)
+        self._transport = None
+        self._queue.close()
+        self._dispatcher.close()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the transport reads into."""
+        return self._receive.writable()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Handle every frame that has become complete."""
+        self.last_active_ms = self._clock.monotonic_ms()
+        try:
+            frames = self._receive.received(nbytes)
+        except ProtocolError as error:
+            self._refuse(str(error))
+            return
+        self._queue.cork()
+        for frame in frames:
+            self._dispatcher.take(frame)
+        self._queue.uncork()
+        self._receive.release()
+        self._maybe_pause_reading()
+
+    def eof_received(self) -> bool:
+        """The peer has ended its side; a frame that is cut off is worth a line."""
+        if self._receive.pending_bytes:
+            pending = self._receive.pending_bytes
+            log.warning("connection from %s ended inside a frame (%d bytes)", self._peer, pending)
+        return False
+
+    def pause_writing(self) -> None:
+        """The peer reads more slowly than we answer."""
+        self._queue.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The peer has caught up."""
+        self._queue.resume_writing()
+
+    def _is_over_bound(self) -> bool:
+        return self._dispatcher.deferred_count > 0 or len(self._queue) >= RESPONSES_QUEUED_MAX
+
+    def _maybe_pause_reading(self) -> None:
+        if self._transport is not None and not self._is_reading_paused and self._is_over_bound():
+            self._is_reading_paused = True
+            self._transport.pause_reading()
+
+    def _maybe_resume_reading(self) -> None:
+        if self._transport is not None and self._is_reading_paused and not self._is_over_bound():
+            self._is_reading_paused = False
+            self._transport.resume_reading()
+
+    def _refuse(self, reason: str) -> None:
+        log.warning("connection from %s closed: %s", self._peer, reason)
+        self._dispatcher.close()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close(self) -> None:
+        """End the connection after what is already in the transport's buffer."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def shrink(self) -> None:
+        """Give back the memory of an idle connection."""
+        self._receive.shrink()
+
+
+def tune_socket(transport: asyncio.Transport) -> None:
+    """No delay, large buffers, and a bound on what the transport holds for a slow peer."""
+    sock = transport.get_extra_info("socket")
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)

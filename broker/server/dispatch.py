@@ -1,0 +1,181 @@
+"""From a frame to the handler that answers it.
+
+Kafka handles one request of a connection at a time. Here plain and slot handlers (Produce and
+Fetch among them) run at once, pipelined; while a coroutine handler runs, later requests of the
+same connection wait, so that a client's commit is done before its leave is looked at.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kio.schema.errors import ErrorCode
+
+from broker.handlers.k18_api_versions import build_api_versions
+from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
+from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
+from broker.protocol import codec
+from broker.protocol.errors import ProtocolError, RequestHeader, UnsupportedVersionError
+from broker.protocol.frames import FRAME_BYTES_MAX
+from broker.server.output import ResponseQueue, Slot
+
+if TYPE_CHECKING:
+    from broker.server.connection import Connection
+
+API_VERSIONS = 18
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerContext:
+    """What all connections of one listener share."""
+
+    listener: Listener
+    registry: HandlerRegistry
+    node: NodeServices
+    connections_max: int
+    frame_bytes_max: int = FRAME_BYTES_MAX
+    connections: "set[Connection]" = field(default_factory=set)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    """Running coroutine handlers: they finish even when their client has gone."""
+
+
+class Dispatcher:
+    """The requests of one connection.
+
+    `refuse(reason)` ends the connection; `on_progress()` is called when deferred requests went on.
+    """
+
+    __slots__ = (
+        "_context",
+        "_deferred",
+        "_info",
+        "_is_busy",
+        "_is_open",
+        "_on_progress",
+        "_queue",
+        "_refuse",
+    )
+
+    def __init__(
+        self,
+        context: ListenerContext,
+        queue: ResponseQueue,
+        refuse: Callable[[str], None],
+        on_progress: Callable[[], None],
+    ) -> None:
+        self._context = context
+        self._queue = queue
+        self._refuse = refuse
+        self._on_progress = on_progress
+        self._info = ConnectionInfo(peer_host="", peer_port=0, listener=context.listener)
+        self._deferred: deque[bytes] = deque()
+        self._is_busy = False
+        self._is_open = True
+
+    def open(self, info: ConnectionInfo) -> None:
+        """The connection stands; `info` is what handlers learn of it."""
+        self._info = info
+
+    def close(self) -> None:
+        """The connection has gone: nothing that waits is handled any more."""
+        self._is_open = False
+        self._deferred.clear()
+
+    @property
+    def deferred_count(self) -> int:
+        """Requests that wait for a coroutine handler of this connection."""
+        return len(self._deferred)
+
+    def take(self, frame: memoryview) -> None:
+        """Handle one frame, or keep a copy of it until its turn."""
+        if not self._is_open:
+            return
+        if self._is_busy:
+            self._deferred.append(bytes(frame))
+            return
+        try:
+            self._dispatch(frame)
+        except ProtocolError as error:
+            self._refuse(str(error))
+
+    def _dispatch(self, frame: memoryview) -> None:
+        header = codec.decode_header(frame)
+        api = self._context.registry.find(header.api_key)
+        if api is None or not api.serves(header.api_version):
+            if api is not None and header.api_key == API_VERSIONS:
+                self._answer_unknown_api_versions(header)
+                return
+            raise UnsupportedVersionError(header)
+        request = Request(header, frame, self._info)
+        slot = self._queue.new_slot()
+        if api.kind is HandlerKind.TASK:
+            self._start(api, request, slot)
+        else:
+            self._call(api, request, slot)
+
+    def _start(self, api: Api, request: Request, slot: Slot) -> None:
+        request.decode()
+        self._is_busy = True
+        task = asyncio.get_running_loop().create_task(self._run(api, request, slot))
+        self._context.tasks.add(task)
+        task.add_done_callback(self._context.tasks.discard)
+
+    def _call(self, api: Api, request: Request, slot: Slot) -> None:
+        try:
+            if api.kind is HandlerKind.SLOT:
+                api.handler(request, self._context.node, slot)
+            else:
+                _respond(request, slot, api.handler(request, self._context.node))
+        except ProtocolError:
+            raise
+        except Exception:  # noqa: BLE001  # one bad request must not end the broker
+            self._handler_failed(request, slot)
+
+    async def _run(self, api: Api, request: Request, slot: Slot) -> None:
+        try:
+            _respond(request, slot, await api.handler(request, self._context.node))
+        except ProtocolError as error:
+            self._refuse(str(error))
+        except Exception:  # noqa: BLE001  # one bad request must not end the broker
+            self._handler_failed(request, slot)
+        self._is_busy = False
+        while self._deferred and not self._is_busy:
+            self.take(memoryview(self._deferred.popleft()))
+        self._on_progress()
+
+    def _answer_unknown_api_versions(self, header: RequestHeader) -> None:
+        message = build_api_versions(self._context.registry, 0, ErrorCode.unsupported_version)
+        answer = codec.encode_response(API_VERSIONS, 0, header.correlation_id, message)
+        self._queue.new_slot().complete((answer,))
+
+    def _handler_failed(self, request: Request, slot: Slot) -> None:
+        """A bug: keep its story, and tell the client UNKNOWN_SERVER_ERROR where that fits."""
+        header = request.header
+        log.exception("handler of API %d v%d failed", header.api_key, header.api_version)
+        if slot.parts is not None:
+            return
+        entity_type = codec.response_type(header.api_key, header.api_version)
+        if "error_code" not in entity_type.__dataclass_fields__:
+            self._refuse(f"API {header.api_key} failed and its response cannot say so")
+            return
+        message = codec.build_response(
+            header.api_key, header.api_version, error_code=ErrorCode.unknown_server_error
+        )
+        _respond(request, slot, message)
+
+
+def _respond(request: Request, slot: Slot, message: Any) -> None:
+    """Complete a slot with what a handler returned: an entity or a whole frame."""
+    if message is None:
+        raise TypeError(f"the handler of API {request.api_key} returned nothing")
+    if not isinstance(message, bytes):
+        header = request.header
+        message = codec.encode_response(
+            header.api_key, header.api_version, header.correlation_id, message
+        )
+    slot.complete((message,))

@@ -1,0 +1,158 @@
+"""Getting a round of samples into the metrics topic, whoever leads its partition."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from broker.controller.image import MetadataImage, PartitionImage
+from broker.handlers.services import NodeServices
+from broker.metrics_schema import METRICS_TOPIC
+from broker.protocol import codec
+from broker.protocol.compression import ZSTD
+from broker.protocol.records import NewRecord, build_batch
+from broker.server.metrics_samples import pick_partition
+from broker.server.peers import PeerClient
+
+CREATE_TOPICS: Final = 19
+CREATE_TOPICS_VERSION: Final = 7
+PRODUCE: Final = 0
+PRODUCE_VERSION: Final = 9
+ACKS: Final = 1
+WRITE_TIMEOUT_MS: Final = 2_000
+BATCH_BYTES_MAX: Final = 900_000
+"""Of plain records, so that no batch can exceed message.max.bytes' default."""
+METRICS_PARTITIONS: Final = 3
+METRICS_REPLICAS_MAX: Final = 3
+METRICS_CONFIGS: Final = (
+    ("retention.ms", "3600000"),
+    ("segment.ms", "600000"),
+    ("segment.bytes", "67108864"),
+)
+
+
+class DeliveryError(Exception):
+    """A round did not reach the metrics topic; the text says why."""
+
+
+class MetricsDelivery:
+    """Writes rounds with acks=1: here when this node leads the partition, else by Produce."""
+
+    def __init__(self, node: NodeServices, node_id: int) -> None:
+        self._node = node
+        self._node_id = node_id
+        self._partition: int | None = None
+        self._peer: PeerClient | None = None
+
+    async def close(self) -> None:
+        """End the connection to the last remote leader."""
+        if self._peer is not None:
+            await self._peer.close()
+
+    def has_topic(self) -> bool:
+        """Whether the metrics topic exists."""
+        return METRICS_TOPIC in self._image().topics
+
+    async def maybe_create_topic(self, *, expected_brokers: int) -> None:
+        """Create the metrics topic when it is this node's turn to.
+
+        The active broker with the lowest id does it, once `expected_brokers` (at most the wanted
+        replicas) are there, so that the topic starts out fully replicated.
+
+        Raises:
+            DeliveryError: the controller refuses.
+        """
+        active = [broker.id for broker in self._image().active_brokers()]
+        replicas = min(METRICS_REPLICAS_MAX, len(active))
+        if not active or active[0] != self._node_id:
+            return
+        if replicas < min(METRICS_REPLICAS_MAX, expected_brokers):
+            return
+        message = codec.build_request(
+            CREATE_TOPICS,
+            CREATE_TOPICS_VERSION,
+            topics=[_topic_to_create(replicas)],
+            timeout=WRITE_TIMEOUT_MS,
+        )
+        answer = await self._node.controller.submit(CREATE_TOPICS, CREATE_TOPICS_VERSION, message)
+        error = answer.topics[0].error_code
+        if error not in {ErrorCode.none, ErrorCode.topic_already_exists}:
+            raise DeliveryError(f"{METRICS_TOPIC} was not created: {error.name}")
+
+    async def write(self, values: Sequence[bytes], *, round_ms: int) -> None:
+        """Append the records of one round, in order.
+
+        Raises:
+            DeliveryError: no leader, or the leader refuses.
+            PeerError: the leader cannot be reached.
+        """
+        topic = self._image().topics[METRICS_TOPIC]
+        self._partition = pick_partition(topic.partitions, self._node_id, self._partition)
+        target = topic.partitions[self._partition]
+        for batch in build_batches(values, round_ms):
+            if target.leader == self._node_id:
+                await self._write_here(target, batch)
+            else:
+                await self._write_there(target, batch)
+
+    async def _write_here(self, target: PartitionImage, batch: bytes) -> None:
+        result = await self._node.replicas.append_and_wait(
+            METRICS_TOPIC, target.partition, batch, acks=ACKS, timeout_ms=WRITE_TIMEOUT_MS
+        )
+        if result.error is not None:
+            raise DeliveryError(f"{METRICS_TOPIC}: {result.error!r}")
+
+    async def _write_there(self, target: PartitionImage, batch: bytes) -> None:
+        peer = await self._peer_of(target.leader)
+        partition = {"index": target.partition, "records": batch}
+        message = codec.build_request(
+            PRODUCE,
+            PRODUCE_VERSION,
+            acks=ACKS,
+            timeout=WRITE_TIMEOUT_MS,
+            topic_data=[{"name": METRICS_TOPIC, "partition_data": [partition]}],
+        )
+        answer = await peer.send(
+            PRODUCE, PRODUCE_VERSION, message, timeout_s=WRITE_TIMEOUT_MS / 1000
+        )
+        error = answer.responses[0].partition_responses[0].error_code
+        if error is not ErrorCode.none:
+            raise DeliveryError(f"{METRICS_TOPIC} at {target.leader}: {error.name}")
+
+    async def _peer_of(self, leader: int) -> PeerClient:
+        broker = self._image().brokers.get(leader)
+        if broker is None or broker.fenced:
+            raise DeliveryError(f"the leader of {METRICS_TOPIC} is {leader}, which is not there")
+        address = (broker.host, broker.port)
+        if self._peer is None or (self._peer.host, self._peer.port) != address:
+            await self.close()
+            name = f"metrics-{self._node_id}"
+            self._peer = PeerClient(host=broker.host, port=broker.port, client_id=name)
+        return self._peer
+
+    def _image(self) -> MetadataImage:
+        image: MetadataImage = self._node.metadata.image
+        return image
+
+
+def build_batches(values: Sequence[bytes], round_ms: int) -> Iterator[bytes]:
+    """The records of a round as compressed batches of bounded size."""
+    records: list[NewRecord] = []
+    size_bytes = 0
+    for value in values:
+        if records and size_bytes + len(value) > BATCH_BYTES_MAX:
+            yield build_batch(records, codec=ZSTD)
+            records, size_bytes = [], 0
+        records.append(NewRecord(value=value, timestamp=round_ms))
+        size_bytes += len(value)
+    if records:
+        yield build_batch(records, codec=ZSTD)
+
+
+def _topic_to_create(replicas: int) -> dict[str, Any]:
+    return {
+        "name": METRICS_TOPIC,
+        "num_partitions": METRICS_PARTITIONS,
+        "replication_factor": replicas,
+        "configs": [{"name": name, "value": value} for name, value in METRICS_CONFIGS],
+    }

@@ -1,0 +1,128 @@
+"""Samples of this broker, every interval, into the metrics topic.
+
+A round reads everything that the broker knows (metrics_samples), encodes it (metrics_schema) and
+writes it (metrics_delivery). A round that fails is counted and logged now and then; the next one
+says the same and more, so nothing is kept for a second try, and nothing here can hold up or end
+the broker.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from broker.handlers.services import NodeServices
+from broker.metrics_schema import Envelope, Row, cut_round, encode_part
+from broker.server.metrics_delivery import MetricsDelivery
+from broker.server.metrics_samples import Repeats, slice_rows
+
+_LOG = logging.getLogger(__name__)
+ROWS_PER_INTERVAL: Final = 10_000
+"""A broker with more to say says it in proportion less often."""
+COMPLAINT_INTERVAL_MS: Final = 60_000
+FULL_CLUSTER_WAIT_MS: Final = 5_000
+"""How long the first rounds wait for all voters before the topic is made with fewer replicas."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ReporterCounters:
+    """Rounds since the start."""
+
+    rounds_written: int = 0
+    rounds_failed: int = 0
+
+
+def interval_for(base_ms: int, rows: int) -> int:
+    """Milliseconds from round to round: the base up to 10,000 rows, then proportional."""
+    return base_ms * max(1, -(-rows // ROWS_PER_INTERVAL))
+
+
+class MetricsReporter:
+    """One background task; `start` needs a running loop."""
+
+    def __init__(self, node: NodeServices, *, node_id: int, interval_ms: int, voters: int) -> None:
+        self.counters = ReporterCounters()
+        self._node = node
+        self._node_id = node_id
+        self._base_ms = interval_ms
+        self._interval_ms = interval_ms
+        self._voters = voters
+        self._delivery = MetricsDelivery(node, node_id)
+        self._repeats = Repeats()
+        self._started_ms = node.clock.monotonic_ms()
+        self._complained_ms: int | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Report from now on."""
+        self._started_ms = self._node.clock.monotonic_ms()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """End the task and its connection."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._delivery.close()
+
+    async def _run(self) -> None:
+        while True:
+            begun_ms = self._node.clock.monotonic_ms()
+            await self._try_round()
+            spent_ms = self._node.clock.monotonic_ms() - begun_ms
+            await asyncio.sleep(max(self._interval_ms - spent_ms, 0) / 1000)
+
+    async def _try_round(self) -> None:
+        try:
+            if await self._has_topic():
+                await self.report()
+        except Exception as error:  # noqa: BLE001  # samples are never worth a broker
+            self.counters.rounds_failed += 1
+            self._repeats.forget()
+            self._complain(error)
+
+    async def _has_topic(self) -> bool:
+        if self._delivery.has_topic():
+            return True
+        waited_ms = self._node.clock.monotonic_ms() - self._started_ms
+        expected = self._voters if waited_ms < FULL_CLUSTER_WAIT_MS else 1
+        await self._delivery.maybe_create_topic(expected_brokers=expected)
+        return self._delivery.has_topic()
+
+    async def report(self) -> None:
+        """Read, encode and write one round, giving way to others after every record's worth."""
+        round_ms = self._node.clock.wall_ms()
+        rows: list[Row] = []
+        for piece in slice_rows(self._node, self._node_id, self._repeats):
+            rows.extend(piece)
+            await asyncio.sleep(0)
+        self._interval_ms = interval_for(self._base_ms, len(rows))
+        values = [value async for value in self._encode(rows, round_ms)]
+        await self._delivery.write(values, round_ms=round_ms)
+        self.counters.rounds_written += 1
+
+    async def _encode(self, rows: Sequence[Row], round_ms: int) -> AsyncIterator[bytes]:
+        chunks = cut_round(rows)
+        for part, chunk in enumerate(chunks):
+            envelope = Envelope(
+                cluster=self._node.metadata.image.cluster_id,
+                broker=self._node_id,
+                broker_epoch=self._node.metadata.broker_epoch,
+                round_ms=round_ms,
+                interval_ms=self._interval_ms,
+                part=part,
+                parts=len(chunks),
+            )
+            yield encode_part(envelope, chunk)
+            await asyncio.sleep(0)
+
+    def _complain(self, error: Exception) -> None:
+        now_ms = self._node.clock.monotonic_ms()
+        is_due = (
+            self._complained_ms is None or now_ms - self._complained_ms >= COMPLAINT_INTERVAL_MS
+        )
+        if is_due:
+            self._complained_ms = now_ms
+            failed = self.counters.rounds_failed
+            _LOG.warning("a round of samples was not written (%d so far): %s", failed, error)

@@ -1,0 +1,167 @@
+"""One node: its rooms started in order, kept up, stopped in order.
+
+Start: data directory, ports, quorum, registration, replicas, unfenced, client listener's
+readiness. Whatever an operator can mend is one of OPERATOR_ERRORS and ends the start.
+"""
+
+import asyncio
+import logging
+
+from broker.clock import Clock, SystemClock
+from broker.config import BrokerConfig, ConfigError
+from broker.controller.errors import InconsistentClusterError
+from broker.controller.image import ImageDelta, MetadataImage
+from broker.log.errors import LogError
+from broker.quorum.vote_file import VoteFileError
+from broker.server.assembly import NodeParts, assemble, open_logs
+from broker.server.listener import ListenError
+from broker.server.metrics_reporter import MetricsReporter
+
+OPERATOR_ERRORS = (
+    ConfigError,
+    LogError,
+    ListenError,
+    VoteFileError,
+    InconsistentClusterError,
+)
+MAINTAIN_S = 1.0
+GOODBYE_CHECK_S = 0.05
+LEADERLESS_MS_MAX = 700
+"""How long a stopping node waits for an election: after the others went there will be none."""
+
+log = logging.getLogger(__name__)
+
+
+class Node:
+    """One broker and controller process; `start`, then `stop`."""
+
+    def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
+        self.config = config
+        self._clock = clock or SystemClock()
+        self._parts: NodeParts | None = None
+        self._reporter: MetricsReporter | None = None
+        self._maintenance: asyncio.TimerHandle | None = None
+        self._has_started_replicas = False
+        self.fault: Exception | None = None
+
+    @property
+    def address(self) -> str:
+        """host:port for clients."""
+        return f"{self.config.advertised.host}:{self.config.advertised.port}"
+
+    async def start(self, stopping: asyncio.Event) -> None:
+        """Return when clients can produce and consume, or when `stopping` is set.
+
+        :raises OPERATOR_ERRORS: something that the operator can mend.
+        """
+        logs = open_logs(self.config, self._clock)
+        try:
+            parts = self._parts = assemble(self.config, self._clock, logs)
+        except BaseException:
+            logs.shutdown(clean=False)
+            raise
+        parts.quorum.on_fault = lambda error: self._note_fault(error, stopping)
+        await parts.client_listener.bind()
+        await parts.controller_listener.bind()
+        parts.metadata.subscribe(self._metadata_changed)
+        await parts.controller_listener.serve()
+        parts.quorum.start()
+        parts.lifecycle.start()
+        await self._wait_unfenced(parts, stopping)
+        self._maintain()
+        if not stopping.is_set():
+            self._start_reporter(parts)
+
+    def _note_fault(self, error: Exception, stopping: asyncio.Event) -> None:
+        """The node cannot go on; the process ends with this story, the other brokers take over."""
+        self.fault = error
+        stopping.set()
+
+    def _metadata_changed(
+        self, old: MetadataImage, new: MetadataImage, changed: ImageDelta
+    ) -> None:
+        """Our own registration has been replayed: the image is that of now, replicas may act."""
+        parts = self._parts
+        assert parts is not None
+        broker = new.brokers.get(self.config.node_id)
+        if self._has_started_replicas or broker is None:
+            return
+        if broker.incarnation_id == parts.incarnation_id:
+            self._has_started_replicas = True
+            asyncio.get_running_loop().create_task(self._serve_clients(parts))
+
+    async def _serve_clients(self, parts: NodeParts) -> None:
+        parts.replicas.start()
+        parts.groups.start()
+        await parts.client_listener.serve()
+
+    async def _wait_unfenced(self, parts: NodeParts, stopping: asyncio.Event) -> None:
+        unfenced = asyncio.ensure_future(parts.lifecycle.wait_unfenced())
+        stopped = asyncio.ensure_future(stopping.wait())
+        try:
+            await asyncio.wait((unfenced, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if unfenced.done():
+                unfenced.result()
+                log.info("node %d serves clients on %s", self.config.node_id, self.address)
+        finally:
+            unfenced.cancel()
+            stopped.cancel()
+
+    def _start_reporter(self, parts: NodeParts) -> None:
+        if not self.config.metrics_enable:
+            return
+        self._reporter = MetricsReporter(
+            parts.services,
+            node_id=self.config.node_id,
+            interval_ms=self.config.metrics_interval_ms,
+            voters=len(parts.quorum.config.voters),
+        )
+        self._reporter.start()
+
+    def _maintain(self) -> None:
+        """Retention, delayed deletions and flushes that are due."""
+        assert self._parts is not None
+        parts = self._parts
+        parts.logs.maintain(self._clock.wall_ms(), parts.replicas.high_watermarks())
+        loop = asyncio.get_running_loop()
+        self._maintenance = loop.call_later(MAINTAIN_S, self._maintain)
+
+    async def stop(self) -> None:
+        """Hand the partitions over, then stop everything in the reverse order."""
+        parts = self._parts
+        if parts is None:
+            return
+        if self._maintenance is not None:
+            self._maintenance.cancel()
+        if self._reporter is not None:
+            await self._reporter.stop()
+        broker_epoch = parts.metadata.broker_epoch
+        if self._has_started_replicas and self.config.controlled_shutdown_enable:
+            await self._say_goodbye(parts)
+        await parts.lifecycle.stop()
+        await parts.client_listener.close()
+        if self._has_started_replicas:
+            await parts.groups.stop()
+            await parts.replicas.close()
+        await parts.quorum.stop()
+        await parts.controller.close()
+        await parts.controller_listener.close()
+        parts.logs.shutdown(broker_epoch=broker_epoch)
+        log.info("node %d stopped", self.config.node_id)
+
+    async def _say_goodbye(self, parts: NodeParts) -> None:
+        """Controlled shutdown, unless there is no controller left that could be asked."""
+        timeout_ms = self.config.controlled_shutdown_timeout_ms
+        goodbye = asyncio.ensure_future(parts.lifecycle.controlled_shutdown(timeout_ms))
+        leaderless_since_ms: int | None = None
+        while not goodbye.done():
+            await asyncio.wait((goodbye,), timeout=GOODBYE_CHECK_S)
+            now_ms = self._clock.monotonic_ms()
+            if parts.quorum.leader_id is not None:
+                leaderless_since_ms = None
+            elif leaderless_since_ms is None:
+                leaderless_since_ms = now_ms
+            elif now_ms - leaderless_since_ms > LEADERLESS_MS_MAX:
+                goodbye.cancel()
+        if goodbye.cancelled() or not goodbye.result():
+            log.warning("no controller let this broker go: its partitions are elected later")

@@ -1,0 +1,187 @@
+"""The in-order queue of responses of one connection, and how they reach the socket.
+
+A slot is taken when a request arrives and completed now or later; whatever stands complete at
+the head of the queue is written. Nothing is written while the transport's buffer is over its
+high-water mark, so a slow client holds at most that mark plus one chunk of memory, however large
+its fetches are: file ranges are read only when there is room.
+"""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from broker.handlers.services import FileRange, ResponsePart
+
+CHUNK_BYTES_MAX = 1024 * 1024
+"""A file range is read and written in pieces of this size."""
+SENDFILE_BYTES_MAX = 256 * 1024
+"""Up to here sendfile beats read and write (docs/decisions/0004)."""
+
+
+class Slot:
+    """One place in the queue; see broker.handlers.services.ResponseSlot."""
+
+    __slots__ = ("_queue", "parts")
+
+    def __init__(self, queue: "ResponseQueue") -> None:
+        self._queue = queue
+        self.parts: Sequence[ResponsePart] | None = None
+
+    def complete(self, parts: Sequence[ResponsePart]) -> None:
+        """Give the whole response, led by its 4-byte size, once."""
+        assert self.parts is None, "a response slot was completed twice"
+        self.parts = parts
+        self._queue.slot_completed(self)
+
+    def no_response(self) -> None:
+        """Give up the place without an answer."""
+        self.complete(())
+
+
+class ResponseQueue:
+    """Responses in the order of their requests.
+
+    `on_written` is told whenever the queue has become shorter.
+    """
+
+    __slots__ = (
+        "_is_corked",
+        "_is_paused",
+        "_on_written",
+        "_outgoing",
+        "_slots",
+        "_socket_fd",
+        "_transport",
+    )
+
+    def __init__(self, on_written: Callable[[], None]) -> None:
+        self._on_written = on_written
+        self._slots: deque[Slot] = deque()
+        self._outgoing: deque[ResponsePart] = deque()
+        self._transport: asyncio.Transport | None = None
+        self._socket_fd = -1
+        self._is_paused = False
+        self._is_corked = False
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def open(self, transport: asyncio.Transport) -> None:
+        """Attach the transport of a new connection."""
+        self._transport = transport
+        self._socket_fd = transport.get_extra_info("socket").fileno()
+
+    def close(self) -> None:
+        """Forget everything; slots completed from now on go nowhere."""
+        self._transport = None
+        self._slots.clear()
+        self._outgoing.clear()
+
+    def new_slot(self) -> Slot:
+        """The next place in the queue."""
+        slot = Slot(self)
+        self._slots.append(slot)
+        return slot
+
+    def slot_completed(self, slot: Slot) -> None:
+        """Called by a slot; writes when it is at the head of the queue."""
+        if self._transport is not None and not self._is_corked and self._slots[0] is slot:
+            self._advance()
+
+    def cork(self) -> None:
+        """Hold writing back while several requests are being handled."""
+        self._is_corked = True
+
+    def uncork(self) -> None:
+        """Write what has become complete since `cork`."""
+        self._is_corked = False
+        if self._slots and self._slots[0].parts is not None:
+            self._advance()
+
+    def pause_writing(self) -> None:
+        """The transport's buffer is full."""
+        self._is_paused = True
+
+    def resume_writing(self) -> None:
+        """The transport's buffer has drained."""
+        self._is_paused = False
+        self._write()
+
+    def _advance(self) -> None:
+        slots = self._slots
+        while slots and slots[0].parts is not None:
+            self._outgoing.extend(slots.popleft().parts or ())
+        self._write()
+        self._on_written()
+
+    def _write(self) -> None:
+        outgoing = self._outgoing
+        while outgoing and not self._is_paused and self._transport is not None:
+            part = outgoing[0]
+            if isinstance(part, bytes | bytearray | memoryview):
+                self._transport.write(self._gather())
+            else:
+                outgoing.popleft()
+                self._write_file_range(part)
+
+    def _gather(self) -> bytes | bytearray | memoryview:
+        """The bytes at the head, joined while they are small."""
+        outgoing = self._outgoing
+        first = outgoing.popleft()
+        assert isinstance(first, bytes | bytearray | memoryview)
+        parts = [first]
+        size_bytes = len(first)
+        while outgoing and size_bytes < CHUNK_BYTES_MAX:
+            following = outgoing[0]
+            if not isinstance(following, bytes | bytearray | memoryview):
+                break
+            parts.append(following)
+            size_bytes += len(following)
+            outgoing.popleft()
+        return first if len(parts) == 1 else b"".join(parts)
+
+    def _write_file_range(self, part: FileRange) -> None:
+        transport = self._transport
+        assert transport is not None
+        fd, position, size_bytes = part.fd, part.position, part.size_bytes
+        if size_bytes <= SENDFILE_BYTES_MAX and transport.get_write_buffer_size() == 0:
+            sent = self._send_file(fd, position, size_bytes)
+            position += sent
+            size_bytes -= sent
+        if size_bytes == 0:
+            return
+        chunk = os.pread(fd, min(size_bytes, CHUNK_BYTES_MAX), position)
+        if not chunk:
+            # The size went out already, so the stream cannot be mended: end the connection.
+            transport.abort()
+            return
+        transport.write(chunk)
+        if size_bytes > len(chunk):
+            rest = _Rest(part, position + len(chunk), size_bytes - len(chunk))
+            self._outgoing.appendleft(rest)
+
+    def _send_file(self, fd: int, position: int, size_bytes: int) -> int:
+        try:
+            return os.sendfile(self._socket_fd, fd, position, size_bytes)
+        except OSError:
+            # Full, or gone: the transport's own write waits or reports it.
+            return 0
+
+
+class _Rest:
+    """What is left of a file range; keeps the range itself, and so its file, alive."""
+
+    __slots__ = ("_whole", "position", "size_bytes")
+
+    def __init__(self, part: FileRange, position: int, size_bytes: int) -> None:
+        self._whole: FileRange = part._whole if isinstance(part, _Rest) else part
+        self.position = position
+        self.size_bytes = size_bytes
+
+    @property
+    def fd(self) -> int:
+        return self._whole.fd
+
+
+_: type[FileRange] = _Rest

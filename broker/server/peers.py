@@ -1,0 +1,250 @@
+"""Requests to another node: pipelined over one connection that is made again when it is lost.
+
+    peer = PeerClient(host="127.0.0.1", port=19092, client_id="101")
+    message = await peer.send(52, 1, codec.build_request(52, 1, ...))
+
+Answers are matched by correlation id. A request fails with PeerUnavailableError when the
+connection cannot be made or is lost (PeerRefusedError when nobody listens), and with
+PeerTimeoutError after its time; all are PeerError, which is an OSError. Nothing is sent twice:
+whether to try again is the caller's to know.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from broker.protocol import codec
+from broker.protocol.errors import ProtocolError
+from broker.protocol.frames import ReceiveBuffer
+from broker.server.connection import tune_socket
+
+REQUEST_TIMEOUT_S = 5.0
+CONNECT_TIMEOUT_S = 2.0
+BACKOFF_S_MIN = 0.05
+BACKOFF_S_MAX = 0.5
+REQUESTS_IN_FLIGHT_MAX = 1000
+
+log = logging.getLogger(__name__)
+
+BuildFrame = Callable[[int], Sequence[bytes | memoryview]]
+"""correlation id -> the parts of a request, led by its 4-byte size."""
+
+
+class PeerError(OSError):
+    """A request to a peer has no answer."""
+
+
+class PeerUnavailableError(PeerError, ConnectionError):
+    """There is no connection, or it was lost before the answer came."""
+
+
+class PeerRefusedError(PeerUnavailableError, ConnectionRefusedError):
+    """Nobody listens there: the peer's process is down."""
+
+
+class PeerTimeoutError(PeerError, TimeoutError):
+    """The answer did not come in time; the request may still take effect."""
+
+
+class _Pending:
+    """A request that waits for its answer."""
+
+    __slots__ = ("future", "on_response", "timer")
+
+    def __init__(
+        self,
+        future: "asyncio.Future[bytes] | None",
+        on_response: Callable[[memoryview | PeerError], None] | None,
+    ) -> None:
+        self.future = future
+        self.on_response = on_response
+        self.timer: asyncio.TimerHandle | None = None
+
+    def settle(self, outcome: memoryview | PeerError) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        if self.on_response is not None:
+            self.on_response(outcome)
+        elif self.future is not None and not self.future.done():
+            if isinstance(outcome, PeerError):
+                self.future.set_exception(outcome)
+            else:
+                self.future.set_result(bytes(outcome))
+
+
+class _PeerConnection(asyncio.BufferedProtocol):
+    """One TCP connection to the peer."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._receive = ReceiveBuffer()
+        self.transport: asyncio.Transport | None = None
+        self.pending: dict[int, _Pending] = {}
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        tune_socket(transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._receive.writable()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            frames = self._receive.received(nbytes)
+        except ProtocolError as error:
+            log.warning("peer %s: %s", self._name, error)
+            self.abort()
+            return
+        for frame in frames:
+            pending = self.pending.pop(int.from_bytes(frame[:4], "big", signed=True), None)
+            if pending is not None:
+                pending.settle(frame)
+        self._receive.release()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.transport = None
+        lost, self.pending = self.pending, {}
+        for pending in lost.values():
+            pending.settle(PeerUnavailableError(f"the connection to {self._name} was lost"))
+
+    def abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+
+class PeerClient:
+    """Requests to one address."""
+
+    def __init__(self, *, host: str, port: int, client_id: str | None = None) -> None:
+        self.host = host
+        self.port = port
+        self._client_id = client_id
+        self._connection: _PeerConnection | None = None
+        self._connecting: asyncio.Task[_PeerConnection] | None = None
+        self._correlation_id = 0
+        self._backoff_s = 0.0
+        self._next_attempt_s = 0.0
+        self._is_closed = False
+        self._last_failure = PeerUnavailableError("never tried")
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a connection stands right now."""
+        return self._connection is not None and self._connection.transport is not None
+
+    async def send(
+        self, api_key: int, api_version: int, message: Any, *, timeout_s: float = REQUEST_TIMEOUT_S
+    ) -> Any:
+        """The peer's response message to a kio request entity.
+
+        :raises PeerError: no connection, connection lost, no answer in time, or nonsense.
+        """
+
+        def build(correlation_id: int) -> Sequence[bytes]:
+            frame = codec.encode_request(
+                message, correlation_id=correlation_id, client_id=self._client_id
+            )
+            return (frame,)
+
+        payload = await self.exchange(build, timeout_s=timeout_s)
+        try:
+            return codec.decode_response(api_key, api_version, payload)[1]
+        except ProtocolError as error:
+            raise PeerError(f"{self.host}:{self.port} answered with nonsense: {error}") from error
+
+    async def exchange(self, build: BuildFrame, *, timeout_s: float = REQUEST_TIMEOUT_S) -> bytes:
+        """The raw response (correlation id first, no size) to a request of the caller's making.
+
+        :raises PeerError: as `send`.
+        """
+        connection = await self._connected()
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._write(connection, build, _Pending(future, None), timeout_s)
+        return await future
+
+    async def submit(
+        self,
+        build: BuildFrame,
+        on_response: Callable[[memoryview | PeerError], None],
+        *,
+        timeout_s: float = REQUEST_TIMEOUT_S,
+    ) -> None:
+        """Send, and have `on_response` called once with a view that is valid during the call.
+
+        For large answers: no copy, no future. The view starts at the correlation id.
+
+        :raises PeerError: no connection, so nothing was sent and the callback will not be called.
+        """
+        self._write(await self._connected(), build, _Pending(None, on_response), timeout_s)
+
+    def _write(
+        self, connection: _PeerConnection, build: BuildFrame, pending: _Pending, timeout_s: float
+    ) -> None:
+        if connection.transport is None:
+            raise PeerUnavailableError(f"the connection to {self.host}:{self.port} was lost")
+        if len(connection.pending) >= REQUESTS_IN_FLIGHT_MAX:
+            raise PeerUnavailableError(f"{self.host}:{self.port} has too many requests in flight")
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        correlation_id = self._correlation_id
+        connection.pending[correlation_id] = pending
+        pending.timer = asyncio.get_running_loop().call_later(
+            timeout_s, self._expire, connection, correlation_id
+        )
+        for part in build(correlation_id):
+            connection.transport.write(part)
+
+    def _expire(self, connection: _PeerConnection, correlation_id: int) -> None:
+        pending = connection.pending.pop(correlation_id, None)
+        if pending is not None:
+            pending.settle(PeerTimeoutError(f"{self.host}:{self.port} did not answer in time"))
+            # As Kafka's clients do: a silent connection is not trusted with the next request.
+            connection.abort()
+
+    async def _connected(self) -> _PeerConnection:
+        if self._connection is not None and self._connection.transport is not None:
+            return self._connection
+        if self._is_closed:
+            raise PeerUnavailableError(f"the client of {self.host}:{self.port} is closed")
+        if self._connecting is None:
+            self._connecting = asyncio.get_running_loop().create_task(self._connect())
+            self._connecting.add_done_callback(self._connect_done)
+        # Shielded: one caller that gives up must not end the attempt for the others.
+        return await asyncio.shield(self._connecting)
+
+    async def _connect(self) -> _PeerConnection:
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._next_attempt_s:
+            raise type(self._last_failure)(f"{self._last_failure} (backing off)")
+        name = f"{self.host}:{self.port}"
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                _, connection = await loop.create_connection(
+                    lambda: _PeerConnection(name), self.host, self.port
+                )
+        except OSError as error:
+            self._backoff_s = min(max(2 * self._backoff_s, BACKOFF_S_MIN), BACKOFF_S_MAX)
+            self._next_attempt_s = loop.time() + self._backoff_s
+            kind = PeerUnavailableError
+            if isinstance(error, ConnectionRefusedError):
+                kind = PeerRefusedError
+            self._last_failure = kind(f"{name} cannot be reached: {error}")
+            raise self._last_failure from error
+        self._backoff_s = 0.0
+        self._connection = connection
+        return connection
+
+    def _connect_done(self, task: "asyncio.Task[_PeerConnection]") -> None:
+        self._connecting = None
+        if not task.cancelled():
+            task.exception()
+
+    async def close(self) -> None:
+        """End the connection; requests in flight fail."""
+        self._is_closed = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._connection is not None:
+            self._connection.abort()
+            await asyncio.sleep(0)

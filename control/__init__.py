@@ -1,0 +1,1 @@
+"""The operator core shared by both screens and the command line."""

@@ -1,0 +1,7 @@
+"""Adapters to any Kafka cluster by the Kafka protocol alone."""
+
+import logging
+
+# What aiokafka logs on its own (every refused connection, every retry) reaches people through the
+# errors of control.kafka.errors, once and with a next step.
+logging.getLogger("aiokafka").setLevel(logging.CRITICAL)

@@ -1,0 +1,296 @@
+"""The collector's turns.
+
+    turn: metadata when due -> groups of every broker (awaited together, but not for long)
+          -> end offsets of every broker -> each broker's round, as soon as its own are there
+
+Committed offsets are read before end offsets, so that lag cannot come out negative. A broker
+that has not finished its last turn is left out of this one; one that failed is tried again after
+a back-off, and its rows grow old meanwhile. Log directories, log starts, configs and rights are
+read beside the turns, less often the more there is to read.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Protocol
+
+from broker.metrics_schema import ROWS_PER_RECORD_MAX, Envelope, encode_part
+from control.kafka.collector.image import ClusterImage
+from control.kafka.collector.load import interval_ms_for
+from control.kafka.collector.member import Action, Due, Member, back_off_s, quiet, wait_together
+from control.kafka.collector.overview import ClusterOverview
+from control.kafka.collector.report import (
+    REPORT_INTERVAL_MS,
+    MissingRight,
+    WatchReport,
+)
+from control.kafka.collector.rights import Gap, Gaps
+from control.kafka.collector.rows import round_rows
+from control.kafka.collector.source import BrokerSource, wall_ms
+from control.kafka.collector.traffic import Traffic
+from control.kafka.errors import KafkaPortError
+from control.kafka.settings import KafkaSettings
+from control.kafka.wire import KafkaWire
+
+GROUPS_WAIT_S: Final = 0.5
+"""How long a turn waits for the slowest coordinator before it reads end offsets."""
+METADATA_ROWS_PER_S: Final = 2_000
+LOGS_ROWS_PER_S: Final = 2_000
+CONFIGS_INTERVAL_MS: Final = 30_000
+STARTS_INTERVAL_MS: Final = 5_000
+RIGHTS_INTERVAL_MS: Final = 5_000
+OVERVIEW_INTERVAL_MS_MAX: Final = 10_000
+LOGS_INTERVAL_MS_MAX: Final = 30_000
+BUSY_SHARE_MAX: Final = 0.5
+"""Of one core that the collector itself may take: its turns grow further apart above it."""
+_ENCODE_ROWS: Final = ROWS_PER_RECORD_MAX
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectorSettings:
+    """What to watch, where samples go, how much may be asked."""
+
+    watched: KafkaSettings
+    bus: KafkaSettings
+    interval_ms: int = 1_000
+    broker_rows_per_s: int = 5_000
+
+
+class Sink(Protocol):
+    """Where rounds and reports go: ``control.kafka.collector.delivery.Delivery``."""
+
+    async def write(self, broker: int, values: Sequence[bytes], *, round_ms: int) -> None:
+        """The records of one round, in order."""
+
+    async def write_report(self, report: WatchReport) -> None:
+        """The collector's own word."""
+
+
+class Collector:
+    """Samples one cluster until cancelled; ``run`` raises only for what cannot pass."""
+
+    def __init__(self, settings: CollectorSettings, delivery: Sink, say: Say) -> None:
+        self.settings = settings
+        self.image = ClusterImage()
+        self.gaps = Gaps()
+        self.rounds = 0
+        self.is_complete = asyncio.Event()
+        """Every live broker was sampled once."""
+        self.interval_ms = settings.interval_ms
+        self._delivery = delivery
+        self._say = say
+        watched = replace(settings.watched, attempts_max=1)
+        self._wire = KafkaWire(watched)
+        self._overview = ClusterOverview(self._wire, self.image, self.gaps)
+        self._traffic = Traffic()
+        self._members: dict[int, Member] = {}
+        self._metadata_at_ms = 0
+        self._configs, self._reports = Due(), Due()
+        self._movements, self._rights = Due(), Due()
+        self._failure: str | None = None
+        self._failures = 0
+        self._retry_at_s = 0.0
+        self._busy = 0.0
+        self._turn_ms = 0
+
+    async def run(self) -> None:
+        """Turn after turn."""
+        try:
+            while True:
+                begun_s, cpu_s = time.monotonic(), time.process_time()
+                await self.turn()
+                spent_s = time.monotonic() - begun_s
+                self._adapt(time.process_time() - cpu_s)
+                await asyncio.sleep(max(self.interval_ms / 1000 - spent_s, 0.01))
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """End what is under way, and the connections."""
+        dues = (self._configs, self._reports, self._movements, self._rights)
+        tasks = [due.task for due in dues if due.task is not None]
+        tasks += [task for member in self._members.values() for task in member.tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._wire.close()
+
+    async def turn(self) -> None:
+        """One pass over the cluster. Brokers that are slow finish after it has returned."""
+        self._turn_ms = now_ms = wall_ms()
+        is_stale = any(member.source.is_stale for member in self._members.values())
+        is_due = is_stale or not self.image.brokers or now_ms >= self._metadata_at_ms
+        if is_due and time.monotonic() >= self._retry_at_s:
+            await self._refresh(now_ms)
+        self._reports.maybe_start(REPORT_INTERVAL_MS, self._report)
+        if not self.image.brokers:
+            return
+        self._match_members()
+        ready = [member for member in self._members.values() if member.is_ready]
+        for member in ready:
+            member.groups.maybe_start(0, self._guarded(member, member.source.read_groups))
+        await wait_together([member.groups for member in ready], GROUPS_WAIT_S)
+        for member in ready:
+            member.ends.maybe_start(0, self._guarded(member, partial(self._round, member)))
+        await wait_together([member.ends for member in ready], self.interval_ms / 1000)
+        self._do_beside(ready)
+
+    def report(self) -> WatchReport:
+        """How it goes."""
+        return WatchReport(
+            cluster=self.image.cluster_id,
+            bootstrap=self.settings.watched.bootstrap,
+            at_ms=wall_ms(),
+            interval_ms=self.interval_ms,
+            is_partial=self.gaps.is_partial,
+            brokers=tuple(member.report() for member in self._members.values()),
+            missing_rights=tuple(
+                MissingRight(
+                    api=gap.gap.value.api,
+                    operation=gap.gap.value.operation.name,
+                    resource=gap.gap.value.resource,
+                    text=gap.text,
+                    acl=gap.gap.value.acl,
+                    since_ms=gap.since_ms,
+                )
+                for gap in self.gaps.all()
+            ),
+            denied_operations=self._overview.denied_operations,
+            failure=self._failure,
+        )
+
+    async def _refresh(self, now_ms: int) -> None:
+        due_ms = len(self.image.partitions) * 1000 // METADATA_ROWS_PER_S
+        try:
+            await self._overview.read_metadata()
+        except KafkaPortError as error:
+            if self._failure is None:
+                self._say(f"{error}; trying again")
+            self._failure = str(error)
+            self._failures += 1
+            self._retry_at_s = time.monotonic() + back_off_s(self._failures)
+            return
+        if self._failure is not None:
+            self._say(f"{self.settings.watched.bootstrap} answers again")
+        self._failure, self._failures = None, 0
+        self._metadata_at_ms = now_ms + min(due_ms, OVERVIEW_INTERVAL_MS_MAX)
+        for member in self._members.values():
+            member.source.is_stale = False
+
+    def _match_members(self) -> None:
+        """One member per live broker; those that left, or are fenced, are not asked."""
+        live = {broker.id for broker in self.image.brokers.values() if not broker.is_fenced}
+        for broker in self._members.keys() - live:
+            for task in self._members.pop(broker).tasks:
+                task.cancel()
+        for broker in live - self._members.keys():
+            source = BrokerSource(broker, self._wire, self.image, self.gaps)
+            self._members[broker] = Member(source)
+        self._traffic.forget(self.image.partitions)
+
+    async def _round(self, member: Member) -> None:
+        """End offsets of one broker, then its rows into the bus."""
+        source = member.source
+        if any(state.log_start_offset is None for state in self.image.led_by(source.broker)):
+            await source.read_starts()
+        await source.read_ends()
+        for state in self.image.led_by(source.broker):
+            self._traffic.advance(state)
+        self.gaps.judge(
+            Gap.GROUPS,
+            [g for m in self._members.values() for g in m.source.groups.denied()],
+            "groups",
+        )
+        await self._emit(member)
+        member.worked()
+
+    async def _emit(self, member: Member) -> None:
+        """Rows in slices, so that the other brokers' answers are not held up."""
+        broker = member.source.broker
+        round_ms = max(self._turn_ms, member.round_ms + 1)
+        rows = list(round_rows(self.image, broker, member.source.groups, round_ms=round_ms))
+        parts = max(1, -(-len(rows) // _ENCODE_ROWS))
+        values = []
+        for part in range(parts):
+            envelope = Envelope(
+                cluster=self.image.cluster_id,
+                broker=broker,
+                broker_epoch=-1,
+                round_ms=round_ms,
+                interval_ms=self.interval_ms,
+                part=part,
+                parts=parts,
+            )
+            some = rows[part * _ENCODE_ROWS : (part + 1) * _ENCODE_ROWS]
+            values.append(encode_part(envelope, some))
+            await asyncio.sleep(0)
+        try:
+            await self._delivery.write(broker, values, round_ms=round_ms)
+        except KafkaPortError as error:
+            self._say(f"a round of broker {broker} did not reach the bus: {error}")
+            return
+        member.round_ms = round_ms
+        self.rounds += 1
+        if all(other.round_ms for other in self._members.values()):
+            self.is_complete.set()
+
+    def _do_beside(self, ready: list[Member]) -> None:
+        partitions = len(self.image.partitions)
+        overview_ms = min(partitions * 1000 // METADATA_ROWS_PER_S, OVERVIEW_INTERVAL_MS_MAX)
+        self._movements.maybe_start(overview_ms, quiet(self._overview.read_movements))
+        if self._overview.has_new_topics():
+            self._configs.at_ms = 0
+        self._configs.maybe_start(CONFIGS_INTERVAL_MS, quiet(self._overview.read_configs))
+        self._rights.maybe_start(RIGHTS_INTERVAL_MS, quiet(self._overview.read_rights))
+        for member in ready:
+            held = len(self.image.replicas_of(member.source.broker))
+            logs_ms = min(held * 1000 // LOGS_ROWS_PER_S, LOGS_INTERVAL_MS_MAX)
+            member.logs.maybe_start(logs_ms, quiet(partial(self._read_logs, member)))
+            member.starts.maybe_start(STARTS_INTERVAL_MS, quiet(member.source.read_starts))
+
+    async def _read_logs(self, member: Member) -> None:
+        logs = await member.source.read_logs()
+        if logs is None:
+            return
+        for state in self.image.led_by(member.source.broker):
+            if state.key in logs.sizes:
+                self._traffic.take_size(state, logs.sizes[state.key])
+
+    async def _report(self) -> None:
+        if self.image.cluster_id:
+            try:
+                await self._delivery.write_report(self.report())
+            except KafkaPortError as error:
+                self._say(f"the bus did not take a report: {error}")
+
+    def _guarded(self, member: Member, action: Action) -> Action:
+        async def guarded() -> None:
+            try:
+                await action()
+            except KafkaPortError as error:
+                if not member.is_failing:
+                    self._say(f"broker {member.source.broker}: {error}; trying again")
+                member.failed(error)
+                # Who leads instead is not in the image yet.
+                member.source.is_stale = True
+
+        return guarded
+
+    def _adapt(self, busy_s: float) -> None:
+        """The distance of turns: what the busiest broker may be asked, and our own CPU."""
+        self._busy = busy_s if self._busy == 0 else 0.7 * self._busy + 0.3 * busy_s
+        rows = max((_rows_of(m, self.image) for m in self._members.values()), default=0)
+        bound_ms = interval_ms_for(
+            self.settings.interval_ms, rows=rows, rows_per_s_max=self.settings.broker_rows_per_s
+        )
+        self.interval_ms = max(bound_ms, round(self._busy / BUSY_SHARE_MAX * 1000))
+
+
+def _rows_of(member: Member, image: ClusterImage) -> int:
+    groups = member.source.groups.groups.values()
+    commits = sum(1 + len(group.offsets) for group in groups)
+    return commits + len(image.led_by(member.source.broker))

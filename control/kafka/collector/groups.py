@@ -1,0 +1,147 @@
+"""Groups of one coordinator: who is due to be read, and what was read last. Pure.
+
+A group whose offsets move, or whose state changed, is read in every turn; one that stands still
+is read when its last reading is ``IDLE_AGE_MS`` old at most, spread so that not all fall due
+together. Rows always carry the time of their own reading.
+"""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from broker.metrics_schema import CommitSample, GroupSample, Row
+from control.kafka.ports import GroupDescription, ListedGroup
+from control.model.ids import TopicPartition
+
+IDLE_AGE_MS: Final = 5_000
+DESCRIBE_AGE_MS: Final = 5_000
+ACTIVE_FOR_MS: Final = 10_000
+"""How long after its last movement a group counts as active."""
+STATE_EMPTY: Final = "Empty"
+SHARE: Final = "share"
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupState:
+    """One group as last read."""
+
+    group_id: str
+    kind: str
+    state: str
+    listed_ms: int
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    offsets_ms: int = 0
+    moved_ms: int = 0
+    members: int = 0
+    protocol: str = ""
+    owners: Mapping[TopicPartition, str] = field(default_factory=dict)
+    described_ms: int = 0
+    is_denied: bool = False
+    """We may not describe it: its offsets and members cannot be read."""
+
+    @property
+    def idle_age_ms(self) -> int:
+        """From half to all of IDLE_AGE_MS, fixed by the group's name."""
+        half = IDLE_AGE_MS // 2
+        return half + zlib.crc32(self.group_id.encode()) % half
+
+
+class GroupImages:
+    """Groups that one broker coordinates."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, GroupState] = {}
+
+    def take_listed(self, listed: Iterable[ListedGroup], now_ms: int) -> None:
+        """All groups of the coordinator; others are gone or moved away."""
+        groups = {}
+        for group in listed:
+            known = self.groups.get(group.group_id)
+            if known is None:
+                known = GroupState(
+                    group_id=group.group_id,
+                    kind=group.group_type.lower(),
+                    state=group.state,
+                    listed_ms=now_ms,
+                    moved_ms=now_ms,
+                )
+            if group.state and group.state != known.state:
+                known.state, known.moved_ms, known.described_ms = group.state, now_ms, 0
+            known.listed_ms = now_ms
+            groups[group.group_id] = known
+        self.groups = groups
+
+    def due_offsets(self, now_ms: int) -> list[str]:
+        """Groups whose offsets are to be read now."""
+        return [
+            group.group_id
+            for group in self.groups.values()
+            if group.kind != SHARE
+            and (
+                now_ms - group.offsets_ms >= group.idle_age_ms
+                or (now_ms - group.moved_ms < ACTIVE_FOR_MS and not group.is_denied)
+            )
+        ]
+
+    def due_descriptions(self, now_ms: int, *, is_consumer: bool) -> list[str]:
+        """Groups with members (of the new protocol or the classic one) to be described now."""
+        return [
+            group.group_id
+            for group in self.groups.values()
+            if (group.kind == "consumer") is is_consumer
+            and group.kind != SHARE
+            and (group.state != STATE_EMPTY or group.members)
+            and now_ms - group.described_ms >= DESCRIBE_AGE_MS
+        ]
+
+    def take_offsets(
+        self, group_id: str, offsets: Mapping[TopicPartition, int], now_ms: int
+    ) -> None:
+        """Committed offsets, answered at ``now_ms``."""
+        group = self.groups.get(group_id)
+        if group is None:
+            return
+        if offsets != group.offsets and group.offsets_ms:
+            group.moved_ms = now_ms
+        group.offsets, group.offsets_ms, group.is_denied = offsets, now_ms, False
+
+    def take_denied(self, group_id: str, now_ms: int) -> None:
+        """We may not read it; asked again when it would be due as an idle one."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            group.is_denied, group.offsets_ms, group.described_ms = True, now_ms, now_ms
+            group.offsets, group.owners, group.members = {}, {}, 0
+
+    def take_description(self, found: GroupDescription, now_ms: int) -> None:
+        """Members and what they own."""
+        group = self.groups.get(found.group_id)
+        if group is None:
+            return
+        group.state, group.protocol = found.state, found.protocol
+        group.members, group.described_ms = len(found.members), now_ms
+        group.owners = {key: m.member_id for m in found.members for key in m.assignment}
+
+    def denied(self) -> list[str]:
+        """Groups that we may not describe."""
+        return sorted(group.group_id for group in self.groups.values() if group.is_denied)
+
+    def rows(self) -> Iterable[Row]:
+        """Every group, and every offset that was read."""
+        for group in self.groups.values():
+            yield GroupSample(
+                group_id=group.group_id,
+                state=group.state or "Unknown",
+                members=group.members,
+                read_ms=group.listed_ms,
+                protocol=group.protocol,
+            )
+            for key, offset in group.offsets.items():
+                yield CommitSample(
+                    group_id=group.group_id,
+                    topic=key.topic,
+                    partition=key.partition,
+                    committed_offset=offset,
+                    read_ms=group.offsets_ms,
+                    member_id=group.owners.get(key),
+                )

@@ -1,0 +1,196 @@
+"""What any broker can be asked about the whole cluster: metadata, who is there, what moves."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from control.kafka import apis
+from control.kafka.collector.image import BrokerInfo, ClusterImage
+from control.kafka.collector.rights import NO_BITS, Gap, Gaps, missing_rights
+from control.kafka.collector.source import wall_ms
+from control.kafka.errors import KafkaPortError, RefusedError, UnsupportedApiError
+from control.kafka.ports import ConfigScope
+from control.kafka.reassignments import KafkaReassignments
+from control.kafka.wire import Api, KafkaWire
+
+ASK_TIMEOUT_S: Final = 8.0
+"""Of one question to one broker, before another one is asked."""
+BROKERS_ASKED_MAX: Final = 3
+SLOW_S: Final = 0.5
+TOPICS_PER_REQUEST: Final = 500
+TOPICS_JUDGED_MAX: Final = 200
+"""Topics whose authorized operations are asked for."""
+_MIN_ISR: Final = "min.insync.replicas"
+_METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+class ClusterOverview:
+    """Questions that any broker answers; one that is slow is not asked again at once."""
+
+    def __init__(self, wire: KafkaWire, image: ClusterImage, gaps: Gaps) -> None:
+        self._wire = wire
+        self._image = image
+        self._gaps = gaps
+        self._reassignments = KafkaReassignments(wire)
+        self._slow: dict[int, float] = {}
+        """Seconds that brokers took to answer, fading."""
+        self._configured: set[str] = set()
+        self.denied_operations: Mapping[str, str] = {}
+
+    async def read_metadata(self) -> None:
+        """All topics, and every registered broker.
+
+        :raises KafkaPortError: no broker answers.
+        """
+        fields = {"topics": None, "allow_auto_topic_creation": False}
+        message = await self._ask(apis.METADATA, fields)
+        self._wire.set_addresses({b.node_id: (b.host, b.port) for b in message.brokers})
+        self._image.take_metadata(message, wall_ms())
+        await self._read_registered()
+        self._gaps.judge(Gap.TOPICS, self._image.hidden_topics(), "hidden topics")
+
+    async def read_movements(self) -> None:
+        """Running reassignments and the active controller, where we may ask."""
+        await self._read_reassignments()
+        await self._read_controller()
+
+    async def read_configs(self) -> None:
+        """min.insync.replicas of every topic, where we may ask."""
+        names = sorted(self._image.topics)
+        denied: list[str] = []
+        for start in range(0, len(names), TOPICS_PER_REQUEST):
+            fields = {"resources": _config_resources(names[start : start + TOPICS_PER_REQUEST])}
+            message = await self._ask(apis.DESCRIBE_CONFIGS, fields)
+            for result in message.results:
+                if result.error_code is ErrorCode.none:
+                    for config in result.configs:
+                        self._image.min_isr[result.resource_name] = int(config.value)
+                elif result.error_code is ErrorCode.topic_authorization_failed:
+                    denied.append(result.resource_name)
+                    self._image.min_isr.pop(result.resource_name, None)
+        self._configured = set(names)
+        self._gaps.judge(Gap.TOPIC_CONFIGS, denied, "topics")
+
+    def has_new_topics(self) -> bool:
+        """Whether topics appeared whose configs were not read yet."""
+        return not self._configured.issuperset(self._image.topics)
+
+    async def read_rights(self) -> None:
+        """What operations lack, by the bits of authorized operations."""
+        try:
+            cluster = await self._ask(
+                apis.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": True}
+            )
+            bits = cluster.cluster_authorized_operations
+        except UnsupportedApiError:
+            bits = NO_BITS
+        names = [name for name in sorted(self._image.topics) if not name.startswith("__")]
+        fields = {
+            "topics": tuple({"name": name} for name in names[:TOPICS_JUDGED_MAX]),
+            "allow_auto_topic_creation": False,
+            "include_topic_authorized_operations": True,
+        }
+        common = NO_BITS
+        if names:
+            message = await self._ask(apis.METADATA, fields)
+            for topic in message.topics:
+                own = getattr(topic, "topic_authorized_operations", NO_BITS)
+                if topic.error_code is ErrorCode.none and own != NO_BITS:
+                    common = own if common == NO_BITS else common & own
+        self.denied_operations = missing_rights(bits, common)
+
+    async def _read_registered(self) -> None:
+        try:
+            message = await self._ask(
+                apis.DESCRIBE_CLUSTER, {"include_fenced_brokers": True, "endpoint_type": 1}
+            )
+        except UnsupportedApiError:
+            return
+        if message.error_code is ErrorCode.none and hasattr(message.brokers[0], "is_fenced"):
+            self._image.take_registered(
+                BrokerInfo(
+                    id=b.broker_id, host=b.host, port=b.port, rack=b.rack, is_fenced=b.is_fenced
+                )
+                for b in message.brokers
+            )
+
+    async def _read_reassignments(self) -> None:
+        try:
+            self._image.take_reassignments(await self._reassignments.list_reassignments())
+            self._gaps.close(Gap.REASSIGNMENTS)
+        except RefusedError as error:
+            if error.code is ErrorCode.cluster_authorization_failed:
+                self._gaps.open(Gap.REASSIGNMENTS)
+        except UnsupportedApiError:
+            return
+
+    async def _read_controller(self) -> None:
+        topics = ({"topic_name": _METADATA_TOPIC, "partitions": ({"partition_index": 0},)},)
+        try:
+            message = await self._ask(apis.DESCRIBE_QUORUM, {"topics": topics})
+        except UnsupportedApiError:
+            self._image.controller_id = self._image.metadata_controller_id
+            return
+        if message.error_code is ErrorCode.cluster_authorization_failed:
+            self._gaps.open(Gap.CONTROLLER)
+            self._image.controller_id = -1
+            return
+        self._gaps.close(Gap.CONTROLLER)
+        for topic in message.topics:
+            for partition in topic.partitions:
+                if partition.error_code is ErrorCode.none:
+                    self._image.controller_id = partition.leader_id
+
+    async def _ask(self, api: Api, fields: Mapping[str, Any]) -> Any:
+        """Ask brokers in turn, those that were slow lately at the end."""
+        story: KafkaPortError | None = None
+        for node_id in self._choices():
+            begun_s = time.monotonic()
+            try:
+                async with asyncio.timeout(ASK_TIMEOUT_S):
+                    answer = await self._wire.send(api, fields, node_id=node_id)
+            except TimeoutError:
+                continue
+            except UnsupportedApiError:
+                raise
+            except KafkaPortError as error:
+                story = error
+                continue
+            finally:
+                self._took(node_id, time.monotonic() - begun_s)
+            return answer.message
+        return (await self._last_try(api, fields, story)).message
+
+    def _took(self, node_id: int | None, seconds: float) -> None:
+        """Remember how long a broker took; slowly forget it of the others."""
+        if node_id is not None:
+            self._slow = {broker: 0.95 * took for broker, took in self._slow.items()}
+            self._slow[node_id] = seconds
+
+    async def _last_try(
+        self, api: Api, fields: Mapping[str, Any], story: KafkaPortError | None
+    ) -> Any:
+        """Whoever answers, by the bootstrap addresses if need be."""
+        try:
+            return await self._wire.send(api, fields)
+        except KafkaPortError as error:
+            raise story or error from error
+
+    def _choices(self) -> Sequence[int | None]:
+        live = [b.id for b in self._image.brokers.values() if not b.is_fenced]
+        live.sort(key=lambda broker: (self._slow.get(broker, 0.0) > SLOW_S, broker))
+        return live[:BROKERS_ASKED_MAX] or [None]
+
+
+def _config_resources(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {
+            "resource_type": int(ConfigScope.TOPIC),
+            "resource_name": name,
+            "configuration_keys": (_MIN_ISR,),
+        }
+        for name in names
+    )

@@ -1,0 +1,116 @@
+"""How the collector fares: one JSON document per watched cluster on the bus, the newest counts.
+
+Whoever shows figures of a watched cluster reads it to say what they cannot be: partial, because
+rights lack, or old, because a broker does not answer.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from control.kafka.errors import RefusedError
+from control.kafka.reader import RecordReader, Start, StartKind
+from control.kafka.settings import KafkaSettings
+from control.model.ids import TopicPartition
+
+REPORTS_TOPIC: Final = "__partiscope_collectors"
+REPORT_INTERVAL_MS: Final = 3_000
+REPORTS_READ_MAX: Final = 100
+_REPORTS: Final = TopicPartition(REPORTS_TOPIC, 0)
+REPORTS_CONFIGS: Final = {"retention.ms": "3600000", "segment.ms": "600000"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerReport:
+    """How sampling one broker goes."""
+
+    broker: int
+    requests_per_s: float
+    rows_per_s: float
+    sent_bytes_per_s: float
+    received_bytes_per_s: float
+    failing_since_ms: int | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingRight:
+    """A right that is missing: in words, and the command that grants it."""
+
+    api: str
+    operation: str
+    resource: str
+    text: str
+    acl: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchReport:
+    """The collector's own word on one watched cluster."""
+
+    cluster: str
+    bootstrap: str
+    at_ms: int
+    interval_ms: int
+    is_partial: bool
+    """Topics or groups may exist that are not shown."""
+    brokers: Sequence[BrokerReport] = ()
+    missing_rights: Sequence[MissingRight] = ()
+    denied_operations: Mapping[str, str] = field(default_factory=dict)
+    """Per operation of the registry that is not allowed, the rights that it lacks."""
+    failure: str | None = None
+    """Why the cluster as a whole does not answer; null: it does."""
+
+
+def encode_report(report: WatchReport) -> bytes:
+    """As a record's value."""
+    return json.dumps(asdict(report), separators=(",", ":")).encode()
+
+
+def decode_report(value: bytes) -> WatchReport:
+    """Inverse of ``encode_report``; keys of newer versions are left out.
+
+    :raises ValueError: not a report.
+    """
+    try:
+        document: dict[str, Any] = json.loads(value)
+        document["brokers"] = tuple(_known(BrokerReport, row) for row in document["brokers"])
+        document["missing_rights"] = tuple(
+            _known(MissingRight, row) for row in document["missing_rights"]
+        )
+        report: WatchReport = _known(WatchReport, document)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"not a collector's report: {error}") from error
+    return report
+
+
+def _known(kind: Any, document: Mapping[str, Any]) -> Any:
+    names = kind.__dataclass_fields__
+    return kind(**{name: value for name, value in document.items() if name in names})
+
+
+async def read_reports(bus: KafkaSettings | str) -> dict[str, WatchReport]:
+    """The newest report of each cluster, among the newest hundred; none where nobody collects.
+
+    :raises KafkaPortError: the bus does not answer.
+    """
+    reports: dict[str, WatchReport] = {}
+    async with RecordReader(bus) as reader:
+        start = Start(kind=StartKind.LAST, value=REPORTS_READ_MAX)
+        try:
+            records = await reader.browse([_REPORTS], start, limit=REPORTS_READ_MAX)
+        except RefusedError as error:
+            if error.code is ErrorCode.unknown_topic_or_partition:
+                return {}
+            raise
+    for record in records:
+        try:
+            report = decode_report(record.value or b"")
+        except ValueError:
+            continue
+        reports[report.cluster] = report
+    return reports

@@ -1,0 +1,178 @@
+"""What a principal may not do on the watched cluster, and the ACL that would let it.
+
+Gaps are found where the collector asks anyway: an answer with a refusal opens one, the next
+answer without closes it, so rights that come or go while running are noticed. What operations
+would need is told by the brokers themselves, as bits of authorized operations (KIP-430).
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Final
+
+NAMES_MAX: Final = 5
+"""So many hidden topics or groups are named in a gap's detail."""
+NO_BITS: Final = -2147483648
+"""What brokers answer when they were not asked, or are too old to tell."""
+
+
+class AclOperation(IntEnum):
+    """Kafka's ACL operations; the code is the place of the bit."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """What is asked for, by which API, on which resource; what cannot be had without it."""
+
+    api: str
+    operation: AclOperation
+    resource: str
+    """``cluster``, ``topic`` or ``group``."""
+    feature: str
+
+    @property
+    def acl(self) -> str:
+        """The flags of Kafka's own kafka-acls that grant it."""
+        word = "".join(part.capitalize() for part in self.operation.name.split("_"))
+        target = "--cluster" if self.resource == "cluster" else f"--{self.resource} '*'"
+        return f"kafka-acls --add --allow-principal User:NAME --operation {word} {target}"
+
+
+class Gap(Enum):
+    """Rights that watching can lack."""
+
+    LOG_DIRS = Right(
+        api="DescribeLogDirs",
+        operation=AclOperation.DESCRIBE,
+        resource="cluster",
+        feature="sizes, disks, bytes in",
+    )
+    REASSIGNMENTS = Right(
+        api="ListPartitionReassignments",
+        operation=AclOperation.DESCRIBE,
+        resource="cluster",
+        feature="running reassignments",
+    )
+    CONTROLLER = Right(
+        api="DescribeQuorum",
+        operation=AclOperation.DESCRIBE,
+        resource="cluster",
+        feature="which broker is the controller",
+    )
+    TOPICS = Right(
+        api="Metadata",
+        operation=AclOperation.DESCRIBE,
+        resource="topic",
+        feature="topics that are hidden from us, and their groups' lag",
+    )
+    GROUPS = Right(
+        api="OffsetFetch",
+        operation=AclOperation.DESCRIBE,
+        resource="group",
+        feature="offsets, lag and members of groups",
+    )
+    TOPIC_CONFIGS = Right(
+        api="DescribeConfigs",
+        operation=AclOperation.DESCRIBE_CONFIGS,
+        resource="topic",
+        feature="min.insync.replicas",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenGap:
+    """A right that is missing, since when, and where it was seen."""
+
+    gap: Gap
+    since_ms: int
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """One line for a person."""
+        right = self.gap.value
+        what = f"no right to {right.operation.name} the {right.resource} ({right.api})"
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{what}{detail}; without it: {right.feature}"
+
+
+class Gaps:
+    """The rights that are missing now."""
+
+    def __init__(self, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+        self._now_ms = now_ms
+        self._open: dict[Gap, OpenGap] = {}
+
+    def open(self, gap: Gap, detail: str = "") -> None:
+        """The right is missing."""
+        known = self._open.get(gap)
+        since_ms = self._now_ms() if known is None else known.since_ms
+        self._open[gap] = OpenGap(gap=gap, since_ms=since_ms, detail=detail)
+
+    def close(self, gap: Gap) -> None:
+        """The right is there."""
+        self._open.pop(gap, None)
+
+    def judge(self, gap: Gap, missing: Iterable[str], what: str) -> None:
+        """Open with the names that are hidden from us, or close where none is."""
+        names = sorted(missing)
+        if not names:
+            self.close(gap)
+            return
+        more = "" if len(names) <= NAMES_MAX else f" and {len(names) - NAMES_MAX} more"
+        self.open(gap, f"{len(names)} {what} ({', '.join(names[:NAMES_MAX])}{more})")
+
+    def all(self) -> tuple[OpenGap, ...]:
+        """What is missing, in the order of ``Gap``."""
+        return tuple(self._open[gap] for gap in Gap if gap in self._open)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether topics or groups may exist that are not shown at all.
+
+        Without Describe on the cluster neither log directories nor the list of groups are
+        complete, so nobody can tell what is hidden.
+        """
+        return not self._open.keys().isdisjoint((Gap.LOG_DIRS, Gap.TOPICS, Gap.GROUPS))
+
+
+OPERATION_RIGHTS: Final[Mapping[str, tuple[tuple[AclOperation, str], ...]]] = {
+    "reassign": ((AclOperation.ALTER, "cluster"), (AclOperation.ALTER_CONFIGS, "cluster")),
+    "elect": ((AclOperation.ALTER, "cluster"),),
+    "create_topic": ((AclOperation.CREATE, "cluster"),),
+    "add_partitions": ((AclOperation.ALTER, "topic"),),
+    "configure_topic": ((AclOperation.ALTER_CONFIGS, "topic"),),
+    "delete_topic": ((AclOperation.DELETE, "topic"),),
+    "produce": ((AclOperation.WRITE, "topic"),),
+    "browse": ((AclOperation.READ, "topic"),),
+    "reset_offsets": ((AclOperation.READ, "topic"),),
+}
+"""What each operation of the registry needs; topics are judged by those that allow least."""
+
+
+def missing_rights(cluster_bits: int, topic_bits: int) -> dict[str, str]:
+    """Per operation that is not allowed, the missing rights in words.
+
+    ``topic_bits`` are those common to all topics; NO_BITS where brokers do not tell.
+    """
+    bits = {"cluster": cluster_bits, "topic": topic_bits}
+    missing: dict[str, str] = {}
+    for name, rights in OPERATION_RIGHTS.items():
+        lacking = [
+            f"{operation.name} on {'the cluster' if resource == 'cluster' else 'topics'}"
+            for operation, resource in rights
+            if bits[resource] != NO_BITS and not bits[resource] >> operation & 1
+        ]
+        if lacking:
+            missing[name] = " and ".join(lacking)
+    return missing

@@ -1,0 +1,204 @@
+"""One broker of the watched cluster: what it is asked, and what its answers mean."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from control.kafka import apis
+from control.kafka.collector.groups import GroupImages
+from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
+from control.kafka.collector.load import LoadMeter
+from control.kafka.collector.rights import Gap, Gaps
+from control.kafka.errors import UnsupportedApiError
+from control.kafka.groups import classic_description, consumer_description, listed_group
+from control.kafka.ports import OffsetSpec
+from control.kafka.wire import Answer, Api, Fields, KafkaWire, PreparedRequest
+from control.model.ids import TopicPartition
+
+GROUPS_PER_REQUEST: Final = 200
+PARTITIONS_PER_REQUEST: Final = 20_000
+_DENIED: Final = (ErrorCode.group_authorization_failed, ErrorCode.topic_authorization_failed)
+
+
+def wall_ms() -> int:
+    """The clock that samples carry."""
+    return time.time_ns() // 1_000_000
+
+
+class BrokerSource:
+    """Requests to one broker. Errors of the connection are the caller's."""
+
+    def __init__(self, broker: int, wire: KafkaWire, image: ClusterImage, gaps: Gaps) -> None:
+        self.broker = broker
+        self.groups = GroupImages()
+        self.meter = LoadMeter()
+        self.is_stale = False
+        """An answer showed that leadership is not what the image says."""
+        self._wire = wire
+        self._image = image
+        self._gaps = gaps
+        self._prepared: dict[int, tuple[int, list[PreparedRequest]]] = {}
+        self._has_many = True
+
+    async def read_groups(self) -> None:
+        """List the groups coordinated here, then read the offsets and members that are due."""
+        answer = await self._send(apis.LIST_GROUPS, {}, rows=0)
+        now_ms = wall_ms()
+        if answer.message.error_code is not ErrorCode.none:
+            return
+        self.groups.take_listed(map(listed_group, answer.message.groups), now_ms)
+        await self._describe(apis.DESCRIBE_GROUPS, "groups", classic_description, is_consumer=False)
+        if self.groups.due_descriptions(now_ms, is_consumer=True):
+            await self._describe(
+                apis.CONSUMER_GROUP_DESCRIBE, "group_ids", consumer_description, is_consumer=True
+            )
+        for some in _chunks(self.groups.due_offsets(now_ms), GROUPS_PER_REQUEST):
+            await self._read_commits(some)
+
+    async def read_ends(self) -> dict[TopicPartition, int]:
+        """High watermarks of the partitions led here; the image takes them."""
+        asked_ms = wall_ms()
+        found = await self._list_offsets(OffsetSpec.LATEST)
+        self._image.take_offsets(found, asked_ms)
+        return found
+
+    async def read_starts(self) -> None:
+        """Log start offsets of the partitions led here; the image takes them."""
+        self._image.take_starts(await self._list_offsets(OffsetSpec.EARLIEST))
+
+    async def read_logs(self) -> BrokerLogs | None:
+        """Sizes of all replicas here, and the disk; None where we may not ask."""
+        held = len(self._image.replicas_of(self.broker))
+        answer = await self._send(apis.DESCRIBE_LOG_DIRS, {"topics": None}, rows=held)
+        whole_error = getattr(answer.message, "error_code", ErrorCode.none)
+        results = answer.message.results
+        # Without the right, versions before 3 answer with nothing, later ones with an error.
+        if whole_error is ErrorCode.cluster_authorization_failed or not results:
+            self._gaps.open(Gap.LOG_DIRS)
+            return None
+        self._gaps.close(Gap.LOG_DIRS)
+        logs = _broker_logs(results)
+        self._image.logs[self.broker] = logs
+        return logs
+
+    async def _send(self, api: Api, fields: Fields, *, rows: int) -> Answer:
+        answer = await self._wire.send(api, fields, node_id=self.broker)
+        self.meter.count(
+            rows=rows, sent_bytes=answer.sent_bytes, received_bytes=answer.received_bytes
+        )
+        return answer
+
+    async def _describe(self, api: Api, field: str, read: Any, *, is_consumer: bool) -> None:
+        due = self.groups.due_descriptions(wall_ms(), is_consumer=is_consumer)
+        for some in _chunks(due, GROUPS_PER_REQUEST):
+            answer = await self._send(api, {field: tuple(some)}, rows=len(some))
+            now_ms = wall_ms()
+            for group in answer.message.groups:
+                if group.error_code is ErrorCode.none:
+                    self.groups.take_description(read(group), now_ms)
+                elif group.error_code in _DENIED:
+                    self.groups.take_denied(group.group_id, now_ms)
+
+    async def _read_commits(self, group_ids: Sequence[str]) -> None:
+        if self._has_many:
+            wanted = tuple({"group_id": group_id, "topics": None} for group_id in group_ids)
+            try:
+                answer = await self._send(
+                    apis.OFFSET_FETCH_MANY, {"groups": wanted}, rows=self._commits_of(group_ids)
+                )
+            except UnsupportedApiError:
+                self._has_many = False
+            else:
+                for group in answer.message.groups:
+                    self._take_commits(group.group_id, group)
+                return
+        for group_id in group_ids:
+            fields = {"group_id": group_id, "topics": None}
+            answer = await self._send(apis.OFFSET_FETCH, fields, rows=self._commits_of([group_id]))
+            self._take_commits(group_id, answer.message)
+
+    def _take_commits(self, group_id: str, answer: Any) -> None:
+        now_ms = wall_ms()
+        code = getattr(answer, "error_code", ErrorCode.none)
+        if code in _DENIED:
+            self.groups.take_denied(group_id, now_ms)
+        elif code is ErrorCode.none:
+            offsets = {
+                TopicPartition(topic.name, partition.partition_index): partition.committed_offset
+                for topic in answer.topics
+                for partition in topic.partitions
+                if partition.committed_offset >= 0
+            }
+            self.groups.take_offsets(group_id, offsets, now_ms)
+
+    def _commits_of(self, group_ids: Iterable[str]) -> int:
+        known = (self.groups.groups.get(group_id) for group_id in group_ids)
+        return sum(1 + len(group.offsets) for group in known if group is not None)
+
+    async def _list_offsets(self, at: OffsetSpec) -> dict[TopicPartition, int]:
+        found: dict[TopicPartition, int] = {}
+        led = self._image.led_by(self.broker)
+        for request in self._requests(at, led):
+            answer = await self._send(apis.LIST_OFFSETS, request, rows=len(led))
+            for topic in answer.message.topics:
+                name = topic.name
+                for partition in topic.partitions:
+                    if partition.error_code is ErrorCode.none:
+                        key = TopicPartition(name, partition.partition_index)
+                        found[key] = partition.offset
+                    else:
+                        self.is_stale = True
+        return found
+
+    def _requests(self, at: OffsetSpec, led: Sequence[PartitionState]) -> list[PreparedRequest]:
+        version, requests = self._prepared.get(at, (-1, []))
+        if version != self._image.version:
+            requests = [
+                PreparedRequest(_offset_fields(some, at))
+                for some in _chunks(led, PARTITIONS_PER_REQUEST)
+            ]
+            self._prepared[at] = (self._image.version, requests)
+        return requests
+
+
+def _offset_fields(states: Sequence[PartitionState], at: OffsetSpec) -> Mapping[str, Any]:
+    topics: dict[str, list[dict[str, int]]] = {}
+    for state in states:
+        topics.setdefault(state.key.topic, []).append(
+            {
+                "partition_index": state.key.partition,
+                # The leader tells when ours is not the newest word on who leads.
+                "current_leader_epoch": state.leader_epoch,
+                "timestamp": int(at),
+            }
+        )
+    return {
+        "replica_id": -1,
+        "isolation_level": 0,
+        "topics": tuple({"name": t, "partitions": tuple(p)} for t, p in topics.items()),
+    }
+
+
+def _broker_logs(results: Iterable[Any]) -> BrokerLogs:
+    logs = BrokerLogs(read_ms=wall_ms())
+    totals: list[int] = []
+    usable: list[int] = []
+    for result in results:
+        if result.error_code is not ErrorCode.none:
+            continue
+        totals.append(getattr(result, "total_bytes", -1))
+        usable.append(getattr(result, "usable_bytes", -1))
+        for topic in result.topics:
+            for partition in topic.partitions:
+                if not partition.is_future_key:
+                    key = TopicPartition(topic.name, partition.partition_index)
+                    logs.sizes[key] = partition.partition_size
+    if totals and min(totals) >= 0 and min(usable) >= 0:
+        logs.total_bytes, logs.usable_bytes = sum(totals), sum(usable)
+    return logs
+
+
+def _chunks(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,87 @@
+"""What can go wrong between us and a cluster. Each error tells an operator what to do next.
+
+KafkaPortError                 title, reason, next step
+├── UnreachableError           no broker answered (or not in time)
+│   ├── LoginError             the broker does not accept the user, password, token or mechanism
+│   └── TlsError               the listener's certificate, or ours, is not accepted
+├── UnsupportedApiError        the broker does not serve an API that we need
+└── RefusedError               the cluster answered with an error code
+"""
+
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+
+class KafkaPortError(Exception):
+    """Base of the tree; `str()` is one line for a log, the parts are for a screen."""
+
+    def __init__(self, title: str, *, reason: str, next_step: str) -> None:
+        super().__init__(f"{title}: {reason}")
+        self.title = title
+        self.reason = reason
+        self.next_step = next_step
+
+
+class UnreachableError(KafkaPortError):
+    """No broker could be reached, or the answer did not come in time."""
+
+
+class LoginError(UnreachableError):
+    """SASL failed. Not tried again: some brokers lock a user out."""
+
+
+class TlsError(UnreachableError):
+    """The TLS handshake failed in a way that trying again does not mend."""
+
+
+class UnsupportedApiError(KafkaPortError):
+    """Broker and product have no version of an API in common."""
+
+    def __init__(self, api_name: str, *, served: tuple[int, int] | None) -> None:
+        ranges = "not at all" if served is None else f"in versions {served[0]} to {served[1]}"
+        super().__init__(
+            f"the broker cannot {api_name}",
+            reason=f"it serves this API {ranges}",
+            next_step="use a cluster of Apache Kafka 3.3 or newer for this operation",
+        )
+
+
+class RefusedError(KafkaPortError):
+    """The cluster refused with `code`; `what` names the thing that was refused."""
+
+    def __init__(self, code: ErrorCode, *, what: str, message: str | None = None) -> None:
+        self.code = code
+        self.what = what
+        self.message = message or code.name.replace("_", " ")
+        super().__init__(
+            f"{what} was refused",
+            reason=f"{self.message} ({code.name.upper()})",
+            next_step=NEXT_STEPS.get(code, "read the reason, correct the request, try again"),
+        )
+
+
+NEXT_STEPS: Final[dict[ErrorCode, str]] = {
+    ErrorCode.topic_already_exists: "choose another name, or use the topic that is there",
+    ErrorCode.unknown_topic_or_partition: "check the name; `partiscope topics list` shows all",
+    ErrorCode.invalid_replication_factor: "ask for at most as many replicas as there are brokers",
+    ErrorCode.invalid_partitions: "a topic's partitions can only grow",
+    ErrorCode.invalid_config: "`partiscope topics describe` shows the names and current values",
+    ErrorCode.no_reassignment_in_progress: "nothing to do: the partition is not moving",
+    ErrorCode.reassignment_in_progress: "wait for the running reassignment, or cancel it",
+    ErrorCode.non_empty_group: "stop the group's consumers first",
+    ErrorCode.group_id_not_found: "check the name; `partiscope groups list` shows all",
+    ErrorCode.not_enough_replicas: "bring the missing brokers back, or lower min.insync.replicas",
+    ErrorCode.cluster_authorization_failed: "ask for the rights, or use another user",
+    ErrorCode.topic_authorization_failed: "ask for the rights, or use another user",
+    ErrorCode.group_authorization_failed: "ask for the rights, or use another user",
+}
+
+
+def raise_if_refused(code: ErrorCode, *, what: str, message: str | None = None) -> None:
+    """Turn a protocol error code into RefusedError.
+
+    :raises RefusedError: `code` is not NONE.
+    """
+    if code is not ErrorCode.none:
+        raise RefusedError(code, what=what, message=message)

@@ -1,0 +1,242 @@
+"""Consumer groups over the wire: the GroupsPort. Requests go to each group's coordinator."""
+
+import asyncio
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from kio.schema.errors import ErrorCode
+
+from control.kafka import apis
+from control.kafka.errors import RefusedError, UnsupportedApiError, raise_if_refused
+from control.kafka.ports import GroupDescription, GroupMember, ListedGroup
+from control.kafka.retry import retry_passing
+from control.kafka.wire import Answer, Api, KafkaWire
+from control.model.ids import TopicPartition
+
+_DEAD: Final = "Dead"
+_NO_GENERATION: Final = -1
+
+Read = TypeVar("Read")
+
+
+class KafkaGroups:
+    """Groups of one cluster."""
+
+    def __init__(self, wire: KafkaWire) -> None:
+        self._wire = wire
+
+    async def list_groups(self) -> tuple[ListedGroup, ...]:
+        """Groups of all live brokers, by name."""
+        await self._wire.maybe_refresh_addresses()
+        brokers = self._wire.node_ids()
+        answers = await asyncio.gather(*(self._groups_of(broker) for broker in brokers))
+        return tuple(sorted((g for found in answers for g in found), key=lambda g: g.group_id))
+
+    async def describe_group(self, group_id: str) -> GroupDescription:
+        """State and members of a group of either protocol.
+
+        :raises RefusedError: GROUP_ID_NOT_FOUND.
+        """
+        try:
+            return await self._describe_consumer_group(group_id)
+        except UnsupportedApiError:
+            pass
+        except RefusedError as error:
+            if error.code is not ErrorCode.group_id_not_found:
+                raise
+        return await self._describe_classic_group(group_id)
+
+    async def committed_offsets(self, group_id: str) -> Mapping[TopicPartition, int]:
+        """Committed offsets of every partition; one without a commit is absent."""
+        fields = {
+            "group_id": group_id,
+            "topics": None,
+            "groups": ({"group_id": group_id, "topics": None},),
+        }
+
+        def offsets(answer: Answer) -> dict[TopicPartition, int]:
+            body = answer.message
+            body = body.groups[0] if hasattr(body, "groups") else body
+            raise_if_refused(getattr(body, "error_code", ErrorCode.none), what=f"group {group_id}")
+            return {
+                TopicPartition(topic.name, partition.partition_index): partition.committed_offset
+                for topic in body.topics
+                for partition in topic.partitions
+                if partition.committed_offset >= 0
+            }
+
+        return await self._at_coordinator(group_id, apis.OFFSET_FETCH, fields, offsets)
+
+    async def commit_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Set offsets of a group that has no members.
+
+        :raises RefusedError: the group is active (UNKNOWN_MEMBER_ID), a partition is unknown.
+        """
+        fields = {
+            "group_id": group_id,
+            "generation_id_or_member_epoch": _NO_GENERATION,
+            "topics": _offset_topics(offsets),
+        }
+
+        def check(answer: Answer) -> None:
+            for topic in answer.message.topics:
+                for partition in topic.partitions:
+                    key = TopicPartition(topic.name, partition.partition_index)
+                    raise_if_refused(partition.error_code, what=f"offset of {group_id} on {key}")
+
+        await self._at_coordinator(group_id, apis.OFFSET_COMMIT, fields, check)
+
+    async def delete_group(self, group_id: str) -> None:
+        """Forget an empty group and its offsets.
+
+        :raises RefusedError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
+        """
+
+        def check(answer: Answer) -> None:
+            for result in answer.message.results:
+                raise_if_refused(result.error_code, what=f"deleting group {group_id}")
+
+        fields = {"groups_names": (group_id,)}
+        await self._at_coordinator(group_id, apis.DELETE_GROUPS, fields, check)
+
+    async def coordinator(self, group_id: str) -> int:
+        """Broker id of a group's coordinator."""
+        fields = {"key": group_id, "key_type": 0, "coordinator_keys": (group_id,)}
+
+        async def find() -> int:
+            answer = await self._wire.send(apis.FIND_COORDINATOR, fields)
+            found = answer.message
+            found = found.coordinators[0] if hasattr(found, "coordinators") else found
+            message = getattr(found, "error_message", None)
+            raise_if_refused(found.error_code, what=f"group {group_id}", message=message)
+            return int(found.node_id)
+
+        return await retry_passing(find)
+
+    async def _groups_of(self, broker: int) -> list[ListedGroup]:
+        async def list_them() -> list[ListedGroup]:
+            answer = await self._wire.send(apis.LIST_GROUPS, {}, node_id=broker)
+            raise_if_refused(answer.message.error_code, what=f"groups of broker {broker}")
+            return [listed_group(group) for group in answer.message.groups]
+
+        return await retry_passing(list_them)
+
+    async def _describe_consumer_group(self, group_id: str) -> GroupDescription:
+        def read(answer: Answer) -> GroupDescription:
+            (group,) = answer.message.groups
+            raise_if_refused(group.error_code, what=f"group {group_id}")
+            return consumer_description(group)
+
+        fields = {"group_ids": (group_id,)}
+        return await self._at_coordinator(group_id, apis.CONSUMER_GROUP_DESCRIBE, fields, read)
+
+    async def _describe_classic_group(self, group_id: str) -> GroupDescription:
+        def read(answer: Answer) -> GroupDescription:
+            (group,) = answer.message.groups
+            raise_if_refused(group.error_code, what=f"group {group_id}")
+            # Before version 6 an unknown group is answered as a dead one.
+            if group.group_state == _DEAD:
+                raise RefusedError(ErrorCode.group_id_not_found, what=f"group {group_id}")
+            return classic_description(group)
+
+        fields = {"groups": (group_id,)}
+        return await self._at_coordinator(group_id, apis.DESCRIBE_GROUPS, fields, read)
+
+    async def _at_coordinator(
+        self, group_id: str, api: Api, fields: Mapping[str, Any], read: Callable[[Answer], Read]
+    ) -> Read:
+        async def ask() -> Read:
+            node_id = await self.coordinator(group_id)
+            return read(await self._wire.send(api, fields, node_id=node_id))
+
+        return await retry_passing(ask)
+
+
+def consumer_description(group: Any) -> GroupDescription:
+    """A group of a ConsumerGroupDescribe response."""
+    return GroupDescription(
+        group_id=group.group_id,
+        state=group.group_state,
+        protocol=group.assignor_name,
+        members=tuple(map(_consumer_member, group.members)),
+    )
+
+
+def classic_description(group: Any) -> GroupDescription:
+    """A group of a DescribeGroups response."""
+    return GroupDescription(
+        group_id=group.group_id,
+        state=group.group_state,
+        protocol=group.protocol_data,
+        members=tuple(map(_classic_member, group.members)),
+    )
+
+
+def listed_group(group: Any) -> ListedGroup:
+    """A group of a ListGroups response."""
+    return ListedGroup(
+        group_id=group.group_id,
+        state=getattr(group, "group_state", ""),
+        protocol_type=group.protocol_type,
+        group_type=getattr(group, "group_type", ""),
+    )
+
+
+def _offset_topics(offsets: Mapping[TopicPartition, int]) -> tuple[dict[str, Any], ...]:
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for key, offset in sorted(offsets.items()):
+        topics.setdefault(key.topic, []).append(
+            {
+                "partition_index": key.partition,
+                "committed_offset": offset,
+                "committed_leader_epoch": -1,
+                "committed_metadata": "",
+            }
+        )
+    return tuple({"name": name, "partitions": tuple(ids)} for name, ids in topics.items())
+
+
+def _consumer_member(member: Any) -> GroupMember:
+    owned = (
+        TopicPartition(topic.topic_name, partition)
+        for topic in member.assignment.topic_partitions
+        for partition in topic.partitions
+    )
+    return GroupMember(
+        member_id=member.member_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        assignment=tuple(sorted(owned)),
+    )
+
+
+def _classic_member(member: Any) -> GroupMember:
+    return GroupMember(
+        member_id=member.member_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        assignment=tuple(sorted(parse_assignment(bytes(member.member_assignment)))),
+    )
+
+
+def parse_assignment(data: bytes) -> Iterable[TopicPartition]:
+    """The partitions of a ConsumerProtocolAssignment (version, then topics with partitions).
+
+    Bytes of another protocol (Connect, a custom assignor) give what could be read: none.
+    """
+    owned: list[TopicPartition] = []
+    try:
+        (topics,) = struct.unpack_from(">xxi", data)
+        position = 6
+        for _ in range(topics):
+            (length,) = struct.unpack_from(">h", data, position)
+            topic = data[position + 2 : position + 2 + length].decode()
+            position += 2 + length
+            (count,) = struct.unpack_from(">i", data, position)
+            partitions = struct.unpack_from(f">{count}i", data, position + 4)
+            owned += [TopicPartition(topic, partition) for partition in partitions]
+            position += 4 + 4 * count
+    except (struct.error, UnicodeDecodeError):
+        return []
+    return owned

@@ -1,0 +1,172 @@
+"""Sending records: aiokafka's producer with explicit partitions and our errors."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Generator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError, KafkaError
+from kio.schema.errors import ErrorCode
+
+from control.kafka.connections import settings_of
+from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
+from control.kafka.settings import KafkaSettings
+from control.kafka.wire import explain_unreachable
+
+ACKS: Final = {"0": 0, "1": 1, "all": "all"}
+COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutgoingRecord:
+    """A record to send. A null value is a tombstone; a null partition leaves the choice to the
+    producer's own rule (murmur2 of the key, else random); a null timestamp means now."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None = None
+    partition: int | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """Where a record landed; offset -1 with acks 0, where nobody tells."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerOptions:
+    """acks is "0", "1" or "all"; compression one of COMPRESSIONS."""
+
+    acks: str = "all"
+    compression: str = "none"
+    is_idempotent: bool = False
+    linger_ms: int = 0
+
+
+class RecordProducer:
+    """A started producer. Use as an async context manager."""
+
+    def __init__(
+        self, settings: KafkaSettings | str, options: ProducerOptions | None = None
+    ) -> None:
+        self._settings = settings_of(settings)
+        self._options = options or ProducerOptions()
+        self._producer: Any = None
+
+    async def __aenter__(self) -> RecordProducer:
+        options = self._options
+        compression = None if options.compression == "none" else options.compression
+        self._producer = AIOKafkaProducer(
+            bootstrap_servers=self._settings.bootstrap,
+            client_id=self._settings.client_id,
+            metadata_max_age_ms=self._settings.metadata_age_ms_max,
+            request_timeout_ms=self._settings.request_timeout_ms,
+            acks="all" if options.is_idempotent else ACKS[options.acks],
+            compression_type=compression,
+            enable_idempotence=options.is_idempotent,
+            linger_ms=options.linger_ms,
+            **self._settings.security_options(),
+        )
+        try:
+            await self._producer.start()
+        except (KafkaError, OSError, TimeoutError) as error:
+            await self._producer.stop()
+            await explain_unreachable(self._settings)
+            raise _translated(error, self._settings.bootstrap) from error
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._producer.stop()
+
+    async def send(self, record: OutgoingRecord) -> Delivery:
+        """Send and wait for the acknowledgement.
+
+        :raises RefusedError: the record is too large, the topic unknown, too few replicas.
+        :raises UnreachableError: no acknowledgement in time.
+        """
+        return await (await self.enqueue(record))
+
+    async def enqueue(self, record: OutgoingRecord) -> Awaitable[Delivery]:
+        """Hand over to the current batch; await the answer for the delivery."""
+        if record.key is None and record.value is None:
+            message = "a tombstone needs a key"
+            raise RefusedError(ErrorCode.invalid_record, what="sending", message=message)
+        started = time.monotonic()
+        try:
+            acked = await self._producer.send(
+                record.topic,
+                value=record.value,
+                key=record.key,
+                partition=record.partition,
+                timestamp_ms=record.timestamp_ms,
+                headers=list(record.headers),
+            )
+        except (KafkaError, OSError, TimeoutError, AssertionError) as error:
+            raise _translated(error, self._settings.bootstrap) from error
+        bootstrap = self._settings.bootstrap
+        return _PendingDelivery(record, acked, bootstrap=bootstrap, started=started)
+
+
+class _PendingDelivery:
+    """The answer to come for one record; whoever gives up may drop it."""
+
+    __slots__ = ("_acked", "_bootstrap", "_record", "_started")
+
+    def __init__(
+        self, record: OutgoingRecord, acked: asyncio.Future[Any], *, bootstrap: str, started: float
+    ) -> None:
+        self._record = record
+        self._acked = acked
+        self._bootstrap = bootstrap
+        self._started = started
+
+    def __await__(self) -> Generator[Any, None, Delivery]:
+        try:
+            metadata = yield from self._acked
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise _translated(error, self._bootstrap) from error
+        latency_ms = (time.monotonic() - self._started) * 1000
+        if metadata is None:
+            partition = -1 if self._record.partition is None else self._record.partition
+            return Delivery(
+                topic=self._record.topic,
+                partition=partition,
+                offset=-1,
+                timestamp_ms=-1,
+                latency_ms=latency_ms,
+            )
+        return Delivery(
+            topic=self._record.topic,
+            partition=metadata.partition,
+            offset=metadata.offset,
+            timestamp_ms=metadata.timestamp or -1,
+            latency_ms=latency_ms,
+        )
+
+
+def _translated(error: BaseException, bootstrap: str) -> KafkaPortError:
+    if isinstance(error, AssertionError):
+        return RefusedError(
+            ErrorCode.unknown_topic_or_partition, what="sending", message=str(error)
+        )
+    errno = getattr(error, "errno", None)
+    is_refusal = isinstance(error, KafkaError) and not isinstance(error, KafkaConnectionError)
+    if is_refusal and isinstance(errno, int) and errno > 0:
+        return RefusedError(ErrorCode(errno), what="sending", message=str(error) or None)
+    return UnreachableError(
+        f"{bootstrap} did not take the record",
+        reason=str(error) or type(error).__name__,
+        next_step="check that the brokers run and the address is right: `partiscope doctor`",
+    )

@@ -1,0 +1,78 @@
+"""How to reach a cluster: one value shared by admin, producer and reader."""
+
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiokafka.abc import AbstractTokenProvider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSettings:
+    """Where a cluster is and how to speak to it.
+
+    `bootstrap` is HOST:PORT[,HOST:PORT…]; any one of the brokers is enough.
+    """
+
+    bootstrap: str
+    client_id: str = "partiscope"
+    request_timeout_ms: int = 15_000
+    connect_timeout_ms: int = 3_000
+    attempts_max: int = 5
+    """Sendings of one request, the first included; a bound, not a promise."""
+    backoff_ms: int = 100
+    """Doubled after each failed attempt, at most `backoff_ms_max`."""
+    backoff_ms_max: int = 2_000
+    metadata_age_ms_max: int = 10_000
+    """aiokafka's consumer keeps asking a leader that moved until its metadata is this old."""
+    security_protocol: str = "PLAINTEXT"
+    ssl_context: ssl.SSLContext | None = None
+    sasl_mechanism: str = "PLAIN"
+    sasl_username: str | None = None
+    sasl_password: str | None = field(default=None, repr=False)
+    sasl_kerberos_service_name: str = "kafka"
+    sasl_kerberos_domain_name: str | None = None
+    sasl_token: Callable[[], Awaitable[str]] | None = field(default=None, repr=False)
+    """Gives the bearer token of OAUTHBEARER; asked for every connection."""
+
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """The bootstrap addresses as (host, port).
+
+        :raises ValueError: an entry is not HOST:PORT.
+        """
+        return tuple(_parse_address(entry) for entry in self.bootstrap.split(",") if entry.strip())
+
+    def security_options(self) -> dict[str, Any]:
+        """Keyword arguments that every aiokafka class takes for TLS and SASL."""
+        return {
+            "security_protocol": self.security_protocol,
+            "ssl_context": self.ssl_context,
+            "sasl_mechanism": self.sasl_mechanism,
+            "sasl_plain_username": self.sasl_username,
+            "sasl_plain_password": self.sasl_password,
+            "sasl_kerberos_service_name": self.sasl_kerberos_service_name,
+            "sasl_kerberos_domain_name": self.sasl_kerberos_domain_name,
+            "sasl_oauth_token_provider": _provider(self.sasl_token),
+        }
+
+
+class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
+    """What aiokafka asks for tokens."""
+
+    def __init__(self, token: Callable[[], Awaitable[str]]) -> None:
+        self._token = token
+
+    async def token(self) -> str:
+        return await self._token()
+
+
+def _provider(token: Callable[[], Awaitable[str]] | None) -> _TokenProvider | None:
+    return None if token is None else _TokenProvider(token)
+
+
+def _parse_address(entry: str) -> tuple[str, int]:
+    host, _, port = entry.strip().rpartition(":")
+    if not host or not port.isdigit():
+        raise ValueError(f"'{entry.strip()}' is not an address of the form HOST:PORT")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,237 @@
+"""A produce session: records by count and rate, progress with ack latencies, stop at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.connections import settings_of
+from control.kafka.errors import KafkaPortError
+from control.kafka.producer import Delivery, OutgoingRecord, ProducerOptions, RecordProducer
+from control.kafka.settings import KafkaSettings
+from control.lab.keys import KeyChooser, from_list, parse_keys
+from control.lab.partitioners import KeyRule, partition_for
+from control.lab.templates import Template
+
+PROGRESS_EVERY_S: Final = 0.25
+IN_FLIGHT_MAX: Final = 2_000
+LATENCIES_MAX: Final = 20_000
+"""Percentiles cover the newest acknowledgements only."""
+TICK_S: Final = 0.01
+ERRORS_MAX: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceJob:
+    """What to send. `partition` wins over `rule`; `rule` null leaves keyed records to murmur2.
+
+    `rate` is records per second, null as fast as acknowledgements allow.
+    """
+
+    topic: str
+    value: str | None = "{n}"
+    """A template; null sends tombstones."""
+    keys: str | None = None
+    """A description of control.lab.keys."""
+    key_list: tuple[bytes | None, ...] = ()
+    partition: int | None = None
+    rule: KeyRule | None = None
+    count: int = 1
+    rate: float | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    timestamp_ms: int | None = None
+    options: ProducerOptions = field(default_factory=ProducerOptions)
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latencies:
+    """Acknowledgement times in ms."""
+
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceProgress:
+    """A session at one moment; the last one has `is_done`."""
+
+    sent: int
+    acked: int
+    failed: int
+    total: int
+    elapsed_s: float
+    records_per_s: float
+    latencies: Latencies | None
+    per_partition: dict[int, int]
+    histogram_ms: tuple[tuple[float, int], ...]
+    """(upper edge in ms, records) with edges doubling."""
+    last: Delivery | None
+    errors: tuple[str, ...]
+    is_done: bool
+
+
+class ProduceSession:
+    """Runs one job. Iterate `run()`; `stop()` ends it at once, what is in flight is awaited."""
+
+    def __init__(self, settings: KafkaSettings | str, job: ProduceJob) -> None:
+        self._settings = settings_of(settings)
+        self.job = job
+        rng = np.random.default_rng(job.seed)
+        self._choose_key: KeyChooser = (
+            from_list(job.key_list) if job.key_list else parse_keys(job.keys, rng)
+        )
+        self._template = None if job.value is None else Template(job.value, rng)
+        self._stopped = asyncio.Event()
+        self._latencies: deque[float] = deque(maxlen=LATENCIES_MAX)
+        self._per_partition: Counter[int] = Counter()
+        self._sent = self._acked = self._failed = 0
+        self._last: Delivery | None = None
+        self._errors: list[str] = []
+        self._started = time.monotonic()
+
+    def stop(self) -> None:
+        """Send no more."""
+        self._stopped.set()
+
+    async def run(self) -> AsyncIterator[ProduceProgress]:
+        """Progress every PROGRESS_EVERY_S, and once at the end.
+
+        :raises KafkaPortError: topic unknown, cluster unreachable. Single refused records are
+            counted in `failed` instead.
+        """
+        partitions = await self._partition_count()
+        self._started = time.monotonic()
+        async with RecordProducer(self._settings, self.job.options) as producer:
+            sending = asyncio.create_task(self._send_all(producer, partitions))
+            try:
+                while not sending.done():
+                    await asyncio.wait([sending], timeout=PROGRESS_EVERY_S)
+                    if not sending.done():
+                        yield self._progress(is_done=False)
+                await sending
+            finally:
+                self.stop()
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+        yield self._progress(is_done=True)
+
+    async def run_to_end(self) -> ProduceProgress:
+        """The last progress."""
+        last: ProduceProgress | None = None
+        async for progress in self.run():
+            last = progress
+        assert last is not None
+        return last
+
+    async def _partition_count(self) -> int:
+        async with KafkaAdmin.to(self._settings) as admin:
+            (topic,) = await admin.topics([self.job.topic])
+            return len(topic.partitions)
+
+    async def _send_all(self, producer: RecordProducer, partitions: int) -> None:
+        in_flight: set[asyncio.Task[None]] = set()
+        for n in range(self.job.count):
+            if self.job.rate is not None:
+                await self._pace(n)
+            if self._stopped.is_set():
+                break
+            delivery = await producer.enqueue(self._record(n, partitions))
+            self._sent += 1
+            task = asyncio.create_task(self._settle(delivery))
+            in_flight.add(task)
+            task.add_done_callback(in_flight.discard)
+            if len(in_flight) >= IN_FLIGHT_MAX:
+                await asyncio.wait(in_flight, return_when=asyncio.FIRST_COMPLETED)
+        if in_flight:
+            await asyncio.wait(in_flight)
+
+    async def _pace(self, n: int) -> None:
+        """Sleep until record `n` is due; short sleeps are saved up to TICK_S."""
+        assert self.job.rate is not None
+        ahead_s = self._started + n / self.job.rate - time.monotonic()
+        if ahead_s > TICK_S:
+            await _wait_for_event(self._stopped, ahead_s)
+
+    async def _settle(self, delivery: Awaitable[Delivery]) -> None:
+        try:
+            landed = await delivery
+        except KafkaPortError as error:
+            self._failed += 1
+            if len(self._errors) < ERRORS_MAX:
+                self._errors.append(str(error))
+            return
+        self._acked += 1
+        self._last = landed
+        self._latencies.append(landed.latency_ms)
+        self._per_partition[landed.partition] += 1
+
+    def _record(self, n: int, partitions: int) -> OutgoingRecord:
+        job, key = self.job, self._choose_key(n)
+        partition = job.partition
+        if partition is None and job.rule is not None:
+            partition = partition_for(job.rule, key, partitions)
+        now_ms = int(time.time() * 1000)
+        value = None
+        if self._template is not None:
+            value = self._template.render(n=n, key=key, now_ms=now_ms)
+        return OutgoingRecord(
+            topic=job.topic,
+            value=value,
+            key=key,
+            partition=partition,
+            headers=job.headers,
+            timestamp_ms=job.timestamp_ms,
+        )
+
+    def _progress(self, *, is_done: bool) -> ProduceProgress:
+        elapsed_s = time.monotonic() - self._started
+        return ProduceProgress(
+            sent=self._sent,
+            acked=self._acked,
+            failed=self._failed,
+            total=self.job.count,
+            elapsed_s=elapsed_s,
+            records_per_s=self._acked / elapsed_s if elapsed_s > 0 else 0.0,
+            latencies=latencies_of(self._latencies),
+            per_partition=dict(sorted(self._per_partition.items())),
+            histogram_ms=histogram_of(self._latencies),
+            last=self._last,
+            errors=tuple(self._errors),
+            is_done=is_done,
+        )
+
+
+def latencies_of(values_ms: Any) -> Latencies | None:
+    """Percentiles of acknowledgement times; null when there are none."""
+    if not values_ms:
+        return None
+    p50, p95, p99 = np.percentile(np.fromiter(values_ms, dtype=np.float64), (50, 95, 99))
+    return Latencies(p50_ms=float(p50), p95_ms=float(p95), p99_ms=float(p99), max_ms=max(values_ms))
+
+
+def histogram_of(values_ms: Any) -> tuple[tuple[float, int], ...]:
+    """Counts in buckets whose upper edges double from 0.25 ms."""
+    if not values_ms:
+        return ()
+    values = np.fromiter(values_ms, dtype=np.float64)
+    buckets = np.maximum(0, np.ceil(np.log2(np.maximum(values, 1e-3) / 0.25))).astype(int)
+    counts = np.bincount(buckets)
+    return tuple((0.25 * 2.0**i, int(count)) for i, count in enumerate(counts))
+
+
+async def _wait_for_event(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,76 @@
+"""Value templates: known placeholders in braces, everything else (JSON braces too) stays.
+
+=====================  ==========================================
+``{n}``                number of the record, from 0
+``{key}``              its key, empty when there is none
+``{ms}``, ``{now}``    wall clock in ms, or as ISO 8601 in UTC
+``{uuid}``             a new UUID
+``{random:LOW-HIGH}``  a whole number, both ends included
+``{pad:N}``            N bytes of filling
+=====================  ==========================================
+"""
+
+import re
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+
+PAD_BYTES_MAX: Final = 10 << 20
+_PLACEHOLDER: Final = re.compile(
+    r"\{(?P<name>n|key|ms|now|uuid|random:(?P<low>-?\d+)-(?P<high>-?\d+)|pad:(?P<pad>\d+))\}"
+)
+
+
+class TemplateError(ValueError):
+    """A placeholder with impossible numbers."""
+
+
+class Template:
+    """A parsed template.
+
+    :raises TemplateError: `random` with low above high, or `pad` beyond PAD_BYTES_MAX.
+    """
+
+    def __init__(self, text: str, rng: np.random.Generator) -> None:
+        self.text = text
+        self._rng = rng
+        for match in _PLACEHOLDER.finditer(text):
+            _check(match)
+        self._is_plain = _PLACEHOLDER.search(text) is None
+        self._plain = text.encode()
+
+    def render(self, *, n: int, key: bytes | None, now_ms: int) -> bytes:
+        """The value of record `n`."""
+        if self._is_plain:
+            return self._plain
+        values: dict[str, Callable[[], str]] = {
+            "n": lambda: str(n),
+            "key": lambda: (key or b"").decode(errors="replace"),
+            "ms": lambda: str(now_ms),
+            "now": lambda: _iso(now_ms),
+            "uuid": lambda: str(uuid.uuid4()),
+        }
+
+        def replace(match: re.Match[str]) -> str:
+            if match["pad"] is not None:
+                return "x" * int(match["pad"])
+            if match["low"] is not None:
+                return str(self._rng.integers(int(match["low"]), int(match["high"]) + 1))
+            return values[match["name"]]()
+
+        return _PLACEHOLDER.sub(replace, self.text).encode()
+
+
+def _iso(now_ms: int) -> str:
+    moment = datetime.fromtimestamp(now_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _check(match: re.Match[str]) -> None:
+    if match["low"] is not None and int(match["low"]) > int(match["high"]):
+        raise TemplateError(f"{match[0]}: {match['low']} is above {match['high']}")
+    if match["pad"] is not None and int(match["pad"]) > PAD_BYTES_MAX:
+        raise TemplateError(f"{match[0]}: at most {PAD_BYTES_MAX} bytes")

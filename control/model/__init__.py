@@ -1,0 +1,1 @@
+"""Pure: ids, columnar cluster snapshot, findings."""

@@ -1,0 +1,349 @@
+"""The rules: each takes a snapshot and yields findings. ``find_all`` runs them in order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from control.model.columns import BoolColumn, IntColumn, ints, look_up, partition_keys
+from control.model.findings import Finding, Operation, sorted_findings
+from control.model.load import BrokerLoads, Placement, broker_loads, placement
+from control.model.snapshot import ClusterSnapshot
+from control.model.status import (
+    GROUP_SEVERITIES,
+    PARTITION_SEVERITIES,
+    PartitionStatuses,
+    Severity,
+    commit_statuses,
+    partition_statuses,
+)
+
+SKEW_PERCENT_MAX: Final = 20.0
+SKEW_REPLICAS_MIN: Final = 12
+"""Below this many replicas in a cluster, counts cannot be even and skew means nothing."""
+SKEW_BYTES_MIN: Final = 16 * 1024 * 1024
+"""A cluster with less data than this on its average broker is not worth evening out."""
+DISK_WARNING_PERCENT: Final = 80.0
+DISK_CRITICAL_PERCENT: Final = 90.0
+STALE_INTERVALS: Final = 3
+"""Figures older than this many sampling intervals are stale (and red on the screens)."""
+STALE_MS_MIN: Final = 10_000
+NAMES_MAX: Final = 5
+"""So many examples are named in a finding's reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the rules look at, computed once."""
+
+    snapshot: ClusterSnapshot
+    statuses: PartitionStatuses
+    placement: Placement
+    loads: BrokerLoads
+    commit_words: Sequence[str]
+    now_ms: int
+
+    @classmethod
+    def gather(cls, snapshot: ClusterSnapshot, *, now_ms: int) -> "Evidence":
+        placed = placement(snapshot)
+        return cls(
+            snapshot=snapshot,
+            statuses=partition_statuses(snapshot),
+            placement=placed,
+            loads=broker_loads(snapshot, placed),
+            commit_words=commit_statuses(snapshot.commits, commit_log_starts(snapshot)),
+            now_ms=now_ms,
+        )
+
+
+def find_all(evidence: Evidence) -> tuple[Finding, ...]:
+    """All findings, worst first."""
+    rules = (
+        find_partitions, find_brokers, find_disks, find_skew,
+        find_groups, find_stale, find_job_errors,
+    )  # fmt: skip
+    return sorted_findings(finding for rule in rules for finding in rule(evidence))
+
+
+_PARTITION_TEXTS: Final = {
+    "offline": (
+        "{count:plural:partition} offline",
+        "No replica in sync is alive: {names}. Clients can neither read nor write there.",
+        "Bring back a broker of its ISR",
+    ),
+    "under-min-isr": (
+        "{count:plural:partition} under min ISR",
+        "Fewer replicas in sync than min.insync.replicas: {names}. acks=all is refused.",
+        "Bring back the lagging brokers, or move replicas",
+    ),
+    "at-min-isr": (
+        "{count:plural:partition} at min ISR",
+        "One more replica lost and acks=all is refused: {names}.",
+        "Bring back the lagging brokers, or move replicas",
+    ),
+    "under-replicated": (
+        "{count:plural:partition} under-replicated",
+        "Not all replicas are in sync: {names}.",
+        "See which broker is missing or slow",
+    ),
+    "not-preferred": (
+        "{count:plural:leader} not preferred",
+        "The first replica in the assignment does not lead: {names}.",
+        "Elect the preferred leaders",
+    ),
+}
+
+
+def find_partitions(evidence: Evidence) -> Iterator[Finding]:
+    """Partitions that are offline, lack replicas or are led by the wrong one: one per kind."""
+    flags = dict(evidence.statuses.flags)
+    # What is at min ISR is under-replicated too; it is told once, by its worse name.
+    flags["under-replicated"] = flags["under-replicated"] & ~(
+        flags["at-min-isr"] | flags["under-min-isr"]
+    )
+    for word, (title, reason, next_step) in _PARTITION_TEXTS.items():
+        rows = np.flatnonzero(flags[word])
+        if not rows.size:
+            continue
+        names = partition_names(evidence.snapshot, rows)
+        yield Finding(
+            kind=word,
+            severity=PARTITION_SEVERITIES[word],
+            subject=_partitions_path(evidence.snapshot, rows, word),
+            label=names[0] if rows.size == 1 else word,
+            title=title,
+            reason=reason,
+            next_step=next_step,
+            operation=Operation.ELECT if word == "not-preferred" else Operation.OPEN,
+            facts={"count": int(rows.size), "names": _some(names, int(rows.size))},
+        )
+
+
+def find_brokers(evidence: Evidence) -> Iterator[Finding]:
+    """Registered brokers that the controller has fenced."""
+    for row in evidence.snapshot.brokers.to_pylist():
+        if row["is_fenced"]:
+            replicas = _held_by(evidence, row["broker"])
+            yield Finding(
+                kind="broker-fenced",
+                severity=Severity.CRITICAL if replicas else Severity.WARNING,
+                subject=f"brokers/{row['broker']}",
+                label=f"broker {row['broker']}",
+                title="fenced or down",
+                reason="The controller hears no heartbeat; {replicas:plural:replica} out of reach.",
+                next_step="Start it again, or move its replicas away",
+                since_ms=row["sampled_ms"],
+                facts={"replicas": replicas},
+            )
+
+
+def find_disks(evidence: Evidence) -> Iterator[Finding]:
+    """Log directories that fill up."""
+    for row in evidence.snapshot.brokers.to_pylist():
+        used = disk_used_percent(row["disk_total_bytes"], row["disk_usable_bytes"])
+        if used is None or used < DISK_WARNING_PERCENT:
+            continue
+        is_critical = used >= DISK_CRITICAL_PERCENT
+        yield Finding(
+            kind="disk",
+            severity=Severity.CRITICAL if is_critical else Severity.WARNING,
+            subject=f"brokers/{row['broker']}",
+            label=f"broker {row['broker']}",
+            title="disk {used:percent} full",
+            reason="{usable:bytes} left of {total:bytes}.",
+            next_step="Move partitions away or shorten retention",
+            operation=Operation.REASSIGN,
+            facts={
+                "used": used,
+                "usable": row["disk_usable_bytes"],
+                "total": row["disk_total_bytes"],
+            },
+        )
+
+
+_SKEW_MEASURES: Final = {"size_bytes": "bytes", "replicas": "replicas", "leaders": "leaders"}
+
+
+def find_skew(evidence: Evidence) -> Iterator[Finding]:
+    """The worst broker by each measure, once per broker."""
+    loads = evidence.loads
+    if len(loads.brokers) < 2 or float(loads.replicas.sum()) < SKEW_REPLICAS_MIN:
+        return
+    told: set[int] = set()
+    for measure, word in _SKEW_MEASURES.items():
+        values, skews = loads.measure(measure), loads.skew_percent(measure)
+        if measure == "size_bytes" and not float(np.nan_to_num(values).mean()) >= SKEW_BYTES_MIN:
+            continue
+        place = int(np.argmax(np.nan_to_num(np.abs(skews))))
+        broker, skew = int(loads.brokers[place]), float(skews[place])
+        if abs(skew) <= SKEW_PERCENT_MAX or broker in told:
+            continue
+        told.add(broker)
+        unit = "bytes" if measure == "size_bytes" else "count"
+        yield Finding(
+            kind=f"skew-{word}",
+            severity=Severity.WARNING if skew > 0 else Severity.NOTICE,
+            subject=f"brokers/{broker}",
+            label=f"broker {broker}",
+            title=f"{word} skew {{skew:signed_percent}}",
+            reason=f"Holds {{value:{unit}}} {'' if unit == 'bytes' else word + ' '}"
+            f"({{share:percent}}); the mean of all brokers is {{mean:{unit}}}.",
+            next_step="Plan moves",
+            operation=Operation.ELECT if measure == "leaders" else Operation.REASSIGN,
+            facts={
+                "skew": skew,
+                "value": float(values[place]),
+                "mean": float(np.nanmean(values)),
+                "share": float(values[place] / np.nansum(values) * 100.0),
+            },
+        )
+
+
+_GROUP_TEXTS: Final = {
+    "LOST": (
+        "data lost on {partition}",
+        "Its next record is deleted already: retention passed the committed offset {offset:count}.",
+        "Reset the offsets, or accept the gap",
+    ),
+    "STALL": (
+        "STALL on {partition}",
+        "Commits offset {offset:count} again and again with {lag:plural:record} waiting.",
+        "Open the group: one record may hold it up",
+    ),
+    "STOP": (
+        "STOP on {partition}",
+        "No commit since offset {offset:count}; {lag:plural:record} wait.",
+        "Start its consumers again",
+    ),
+    "REWIND": (
+        "REWIND on {partition}",
+        "Went back to offset {offset:count}; {lag:plural:record} will be read again.",
+        "Find out whether somebody has reset its offsets",
+    ),
+}
+
+
+def find_groups(evidence: Evidence) -> Iterator[Finding]:
+    """One finding per group and word, about the partition with the most lag."""
+    commits = evidence.snapshot.commits
+    words = np.array(evidence.commit_words, dtype=object)
+    rows = np.flatnonzero(np.isin(words, list(_GROUP_TEXTS)))
+    worst: dict[tuple[str, str], dict[str, object]] = {}
+    picked = commits.take(rows).to_pylist()
+    for word, row in zip(words[rows], picked, strict=True):
+        key = (row["group_id"], str(word))
+        known = worst.get(key)
+        if known is None or (row["lag"] or 0) > (known["lag"] or 0):  # type: ignore[operator]
+            worst[key] = row
+    for (group, word), row in worst.items():
+        title, reason, next_step = _GROUP_TEXTS[word]
+        since = row["stuck_since_ms"]
+        yield Finding(
+            kind=f"group-{word}",
+            severity=GROUP_SEVERITIES[word],
+            subject=f"groups/{group}",
+            label=group,
+            title=title,
+            reason=reason,
+            next_step=next_step,
+            since_ms=since if isinstance(since, int) else None,
+            facts={
+                "partition": f"{row['topic']}-{row['partition']}",
+                "offset": row["committed_offset"],  # type: ignore[dict-item]
+                "lag": row["lag"],  # type: ignore[dict-item]
+            },
+        )
+
+
+def find_stale(evidence: Evidence) -> Iterator[Finding]:
+    """Live brokers of which nothing new arrived for several of their own intervals."""
+    for row in evidence.snapshot.brokers.to_pylist():
+        if row["is_fenced"] or row["sampled_ms"] is None:
+            continue
+        age_ms = evidence.now_ms - row["sampled_ms"]
+        if age_ms <= stale_after_ms(row["interval_ms"]):
+            continue
+        yield Finding(
+            kind="stale",
+            severity=Severity.WARNING,
+            subject=f"brokers/{row['broker']}",
+            label=f"broker {row['broker']}",
+            title="figures are stale",
+            reason="Nothing new from it for {age:duration}; what is shown is the last that came.",
+            next_step="Check the broker and the metrics job",
+            since_ms=row["sampled_ms"],
+            facts={"age": age_ms},
+        )
+
+
+def find_job_errors(evidence: Evidence) -> Iterator[Finding]:
+    """What the metrics job could not read, or came too late to read."""
+    health = evidence.snapshot.health
+    if health is None:
+        return
+    if health.bad_records_total:
+        yield Finding(
+            kind="bad-records",
+            severity=Severity.NOTICE,
+            subject="overview",
+            label="metrics job",
+            title="{total:plural:unreadable sample} so far",
+            reason="{now:count} in its newest batch; they were counted and put aside.",
+            next_step="Look into the store's bad records for what was sent",
+            facts={"total": health.bad_records_total, "now": health.bad_records},
+        )
+    if health.lost_records_total:
+        yield Finding(
+            kind="lost-records",
+            severity=Severity.NOTICE,
+            subject="overview",
+            label="metrics job",
+            title="{total:plural:lost sample} so far",
+            reason="They were gone from the metrics topic before the job read them: "
+            "history has gaps there.",
+            next_step="Give the metrics topic a longer retention, or the job more time",
+            facts={"total": health.lost_records_total},
+        )
+
+
+def disk_used_percent(total_bytes: int | None, usable_bytes: int | None) -> float | None:
+    """Used share of a disk; None where the broker does not tell."""
+    if total_bytes is None or usable_bytes is None or total_bytes <= 0:
+        return None
+    return (total_bytes - usable_bytes) / total_bytes * 100.0
+
+
+def stale_after_ms(interval_ms: int | None) -> int:
+    """Age from which figures of a source with this interval count as stale."""
+    return max(STALE_MS_MIN, STALE_INTERVALS * (interval_ms or 0))
+
+
+def commit_log_starts(snapshot: ClusterSnapshot) -> IntColumn:
+    """For every row of ``commits`` the log start offset of its partition, -1 where unknown."""
+    wanted, present = partition_keys(snapshot.commits, snapshot.partitions)
+    starts = np.append(ints(snapshot.partitions["log_start_offset"]), -1)
+    return starts[look_up(wanted, present)]
+
+
+def partition_names(snapshot: ClusterSnapshot, rows: IntColumn) -> list[str]:
+    """``topic-partition`` of the first few of these rows."""
+    few = snapshot.partitions.select(["topic", "partition"]).take(rows[:NAMES_MAX]).to_pylist()
+    return [f"{row['topic']}-{row['partition']}" for row in few]
+
+
+def _partitions_path(snapshot: ClusterSnapshot, rows: IntColumn, word: str) -> str:
+    if rows.size > 1:
+        return f"topics?q=status:{word}"
+    row = snapshot.partitions.slice(int(rows[0]), 1).to_pylist()[0]
+    return f"topics/{row['topic']}/partitions/{row['partition']}"
+
+
+def _some(names: Sequence[str], count: int) -> str:
+    more = f" and {count - len(names)} more" if count > len(names) else ""
+    return ", ".join(names) + more
+
+
+def _held_by(evidence: Evidence, broker: int) -> int:
+    mask: BoolColumn = evidence.loads.brokers == broker
+    return int(evidence.loads.replicas[mask].sum())

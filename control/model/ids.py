@@ -1,0 +1,19 @@
+"""Names of things in a cluster. Plain values with a type each, so that they are not mixed up."""
+
+from typing import Final, NamedTuple, NewType
+
+ClusterId = NewType("ClusterId", str)
+BrokerId = NewType("BrokerId", int)
+GroupId = NewType("GroupId", str)
+
+NO_LEADER: Final = BrokerId(-1)
+
+
+class TopicPartition(NamedTuple):
+    """One partition of a topic; prints as Kafka's own logs name it (``orders-7``)."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"

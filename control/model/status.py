@@ -1,0 +1,158 @@
+"""What state a partition or a group is in, in one word, over whole columns.
+
+A partition can be several things at once (``not-preferred`` and ``under-replicated``); its
+status is the worst. Replicas that a running reassignment adds are not missed while they catch
+up: a planned move is ``moving``, never "wrong".
+
+Groups carry Burrow's words, as the metrics job judged them (docs/definitions.md). ``STALL``: it
+commits the same offset again and again while records wait; ``STOP``: it stopped committing;
+``REWIND``: it went back; ``WARN``: it falls behind; ``OK``. Before them goes ``LOST``: records it
+would read next are deleted already.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from control.model.columns import BoolColumn, IntColumn, exploded, floats, ints, list_lengths
+from control.model.snapshot import ClusterSnapshot
+
+
+class Severity(IntEnum):
+    """How bad; ``FINE`` is no finding at all."""
+
+    FINE = 0
+    NOTICE = 1
+    WARNING = 2
+    CRITICAL = 3
+
+
+OK: Final = "ok"
+PARTITION_SEVERITIES: Final[Mapping[str, Severity]] = {
+    "offline": Severity.CRITICAL,
+    "under-min-isr": Severity.CRITICAL,
+    "at-min-isr": Severity.WARNING,
+    "under-replicated": Severity.WARNING,
+    "moving": Severity.NOTICE,
+    "not-preferred": Severity.NOTICE,
+    OK: Severity.FINE,
+}
+"""Worst first: a partition's status is the first word that applies."""
+
+GROUP_SEVERITIES: Final[Mapping[str, Severity]] = {
+    "LOST": Severity.CRITICAL,
+    "STALL": Severity.WARNING,
+    "STOP": Severity.WARNING,
+    "REWIND": Severity.WARNING,
+    "WARN": Severity.NOTICE,
+    "OK": Severity.FINE,
+}
+
+VELOCITY_DEAD_BAND_RECORDS_PER_S: Final = 1.0
+"""Lag that changes slower than this is steady."""
+
+STALL_COMMITS_AFTER_MS: Final = 1_000
+"""A commit this long after the offset last moved shows that the group is alive: STALL."""
+
+
+STUCK_MS_MIN: Final = 15_000
+"""A group that stands still for less than this (three of Kafka's default commit intervals) may
+just be between two commits."""
+
+INTERNAL_PREFIX: Final = "__"
+"""Topics of Kafka's and our own bookkeeping; lists show them last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatuses:
+    """``flags[word]`` says for every row of the partitions table whether the word applies."""
+
+    flags: Mapping[str, BoolColumn]
+
+    def worst(self) -> list[str]:
+        words = list(PARTITION_SEVERITIES)
+        conditions = np.stack([self.flags[word] for word in words])
+        return [words[place] for place in conditions.argmax(axis=0)]
+
+    def count(self, word: str) -> int:
+        return int(self.flags[word].sum())
+
+
+def partition_statuses(snapshot: ClusterSnapshot) -> PartitionStatuses:
+    """Judge every row of the partitions table."""
+    table = snapshot.partitions
+    leader = ints(table["leader"])
+    in_sync = list_lengths(table["isr"])
+    adding = list_lengths(table["adding_replicas"])
+    lacking = _lacks_replicas(table)
+    min_isr = floats(table["min_isr"])
+    is_online = leader >= 0
+    flags = {
+        "offline": ~is_online,
+        "under-min-isr": is_online & (in_sync < min_isr),
+        "at-min-isr": is_online & lacking & (in_sync == min_isr),
+        "under-replicated": is_online & lacking,
+        "moving": (adding > 0) | (list_lengths(table["removing_replicas"]) > 0),
+        "not-preferred": is_online & (leader != _preferred(table)),
+    }
+    any_flag = np.logical_or.reduce(list(flags.values()))
+    return PartitionStatuses(flags={**flags, OK: ~any_flag})
+
+
+def commit_statuses(commits: pa.Table, log_start_offset: IntColumn) -> list[str]:
+    """The status of each committed partition; ``log_start_offset`` is -1 where unknown.
+
+    The job's word counts. Rows without one (a store written before it judged) are judged here by
+    what they tell of standing still and of velocity.
+    """
+    lag = ints(commits["lag"], unknown=0)
+    stuck_since = ints(commits["stuck_since_ms"], unknown=0)
+    stands_ms = ints(commits["read_ms"], unknown=0) - stuck_since
+    stuck = pc.is_valid(commits["stuck_since_ms"]).to_numpy() & (stands_ms >= STUCK_MS_MIN)
+    is_alive = ints(commits["commit_ms"], unknown=0) - stuck_since > STALL_COMMITS_AFTER_MS
+    velocity = np.nan_to_num(floats(commits["lag_records_per_s"]))
+    lost = (ints(commits["committed_offset"]) < log_start_offset) & (lag > 0)
+    grows = (velocity > VELOCITY_DEAD_BAND_RECORDS_PER_S) & (lag > 0)
+    words = np.select(
+        [lost, stuck & is_alive, stuck, grows], ["LOST", "STALL", "STOP", "WARN"], default="OK"
+    )
+    judged = commits["status"].to_pylist()
+    return [
+        str(word) if word == "LOST" or told is None else str(told)
+        for word, told in zip(words, judged, strict=True)
+    ]
+
+
+def worst_of(words: list[str], severities: Mapping[str, Severity]) -> str:
+    """The word that stands first in ``severities``; its last word when there are none."""
+    order = list(severities)
+    return min(words, key=order.index, default=order[-1])
+
+
+def _preferred(table: pa.Table) -> IntColumn:
+    row, broker = exploded(table["replicas"])
+    preferred = np.full(table.num_rows, -2, dtype=np.int64)
+    # Written back to front, so that the first replica of each row is what stays.
+    preferred[row[::-1]] = broker[::-1]
+    return preferred
+
+
+def _lacks_replicas(table: pa.Table) -> BoolColumn:
+    """Some replica that is not just being added is out of the ISR."""
+    settled = list_lengths(table["replicas"]) - list_lengths(table["adding_replicas"])
+    in_sync = list_lengths(table["isr"]).copy()
+    row, broker = exploded(table["isr"])
+    added_row, added_broker = exploded(table["adding_replicas"])
+    if added_row.size:
+        early = np.isin(row * _WIDTH + broker, added_row * _WIDTH + added_broker)
+        np.subtract.at(in_sync, row[early], 1)
+    lacks: BoolColumn = in_sync < settled
+    return lacks
+
+
+_WIDTH: Final = 1 << 32

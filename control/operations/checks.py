@@ -1,0 +1,88 @@
+"""Checks of single form fields: each answers what is wrong with a text, or None."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from control.model.units import parse_byte_rate
+from control.operations.throttle import RATE_MIN_BYTES_PER_S
+
+FieldCheck = Callable[[str], str | None]
+
+TOPIC_CHARACTERS_MAX: Final = 249
+PARTITIONS_MAX: Final = 100_000
+_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
+_OFFSET: Final = re.compile(r"earliest|latest|@\d+|[+-]?\d+")
+
+
+def topic_name(text: str) -> str | None:
+    """Kafka's rule for topic names."""
+    if text in (".", "..") or not _TOPIC.fullmatch(text):
+        return "letters, digits, '.', '_' and '-' only"
+    if len(text) > TOPIC_CHARACTERS_MAX:
+        return f"at most {TOPIC_CHARACTERS_MAX} characters"
+    return None
+
+
+def whole(low: int, high: int) -> FieldCheck:
+    """A whole number from `low` to `high`."""
+
+    def check(text: str) -> str | None:
+        if re.fullmatch(r"-?\d+", text) and low <= int(text) <= high:
+            return None
+        return f"a whole number from {low} to {high}"
+
+    return check
+
+
+def positive_number(text: str) -> str | None:
+    """A number above zero."""
+    try:
+        is_fine = float(text) > 0
+    except ValueError:
+        is_fine = False
+    return None if is_fine else "a number above 0"
+
+
+def broker_ids(text: str) -> str | None:
+    """Ids with commas between."""
+    is_fine = all(part.strip().isdigit() for part in text.split(","))
+    return None if is_fine else "broker ids with commas between, like 101,102"
+
+
+def throttle(text: str) -> str | None:
+    """auto, none or a rate."""
+    rate = parse_byte_rate(text)
+    if text in ("auto", "none") or (rate is not None and rate >= RATE_MIN_BYTES_PER_S):
+        return None
+    return "auto, none, or a rate from 1 KiB such as 50MiB"
+
+
+def config_pairs(text: str) -> str | None:
+    """name=value with commas or line breaks between."""
+    for part in split_pairs(text):
+        if "=" not in part or part.startswith("="):
+            return f"'{part}' is not name=value"
+    return None
+
+
+def headers(text: str) -> str | None:
+    """As config_pairs."""
+    return config_pairs(text)
+
+
+def reset_target(text: str) -> str | None:
+    """Where a group can be reset to."""
+    return (
+        None if _OFFSET.fullmatch(text) else "earliest, latest, an offset, +N, -N or @MILLISECONDS"
+    )
+
+
+def split_pairs(text: str) -> list[str]:
+    """The parts between commas or line breaks, blanks removed."""
+    return [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Checked name=value text as a mapping."""
+    return dict(part.split("=", 1) for part in split_pairs(text))

@@ -1,0 +1,199 @@
+"""OperationsClient: how screens and command line submit operations and watch them.
+
+Submitting needs only the bus; the executor does the work, so a client may go away at any time.
+"""
+
+from __future__ import annotations
+
+import builtins
+import getpass
+import socket
+import time
+from collections.abc import AsyncIterator
+
+from control.kafka.reader import RecordReader, Start, StartKind
+from control.kafka.settings import KafkaSettings
+from control.operations.bus import EVENTS, Bus
+from control.operations.commands import (
+    PARTITIONS_PER_WAVE,
+    THROTTLE_AUTO,
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+    Throttle,
+    new_operation_id,
+)
+from control.operations.errors import CommandDecodeError, InvalidInputError
+from control.operations.events import Event, EventKind, decode_event
+from control.operations.planning import resolve_throttle
+from control.operations.state import OperationState, apply_event, fold, submitted
+from control.planner.proposal import Proposal
+
+
+def whoami() -> str:
+    """user@host, for the journal."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+class OperationsClient:
+    """Submits to and watches one bus. Use as an async context manager."""
+
+    def __init__(self, bus: KafkaSettings | str, *, who: str | None = None) -> None:
+        self._bus = Bus(bus)
+        self._who = who or whoami()
+        self._has_topics = False
+
+    async def __aenter__(self) -> OperationsClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._bus.close()
+
+    async def submit_reassign(
+        self,
+        proposal: Proposal,
+        *,
+        bootstrap: str,
+        throttle: Throttle = THROTTLE_AUTO,
+        partitions_per_wave: int = PARTITIONS_PER_WAVE,
+        reason: str = "",
+        is_strict: bool = True,
+        rollback_of: str | None = None,
+    ) -> str:
+        """Ask for a reassignment of the cluster at `bootstrap`; answers the operation id."""
+        numbers_change = any(len(c.before) != len(c.after) for c in proposal.changes)
+        command = ReassignCommand(
+            operation_id=new_operation_id(),
+            bootstrap=bootstrap,
+            changes=proposal.changes,
+            throttle=throttle,
+            partitions_per_wave=partitions_per_wave,
+            allows_replication_factor_change=numbers_change,
+            is_strict=is_strict,
+            rollback_of=rollback_of,
+            who=self._who,
+            reason=reason,
+            submitted_ms=_now_ms(),
+        )
+        await self._ensure_topics()
+        await self._bus.publish_command(command)
+        return command.operation_id
+
+    async def pause(self, operation_id: str) -> None:
+        """Start no new wave; running partitions go on."""
+        await self._control(operation_id, ControlAction.PAUSE)
+
+    async def resume(self, operation_id: str) -> None:
+        """Go on after a pause."""
+        await self._control(operation_id, ControlAction.RESUME)
+
+    async def cancel(self, operation_id: str, *, reason: str = "") -> None:
+        """Take back what is moving; finished partitions stay where they are."""
+        await self._control(operation_id, ControlAction.CANCEL, reason)
+
+    async def throttle(self, operation_id: str, throttle: Throttle) -> None:
+        """Another rate while it runs: bytes per second, ``50MiB``, auto or none.
+
+        :raises InvalidInputError: no such operation, or no such rate.
+        """
+        resolve_throttle(throttle, ())
+        await self._control(operation_id, ControlAction.THROTTLE, throttle=throttle)
+
+    async def rollback(self, operation_id: str, *, reason: str = "") -> str:
+        """Cancel if it still runs, then submit the inverse; answers the new operation's id.
+
+        :raises InvalidInputError: no such operation, or it moved nothing.
+        """
+        state = await self.get(operation_id)
+        if not state.may_roll_back:
+            raise InvalidInputError({"id": f"{operation_id} moved nothing that could go back"})
+        if not state.is_finished:
+            await self.cancel(operation_id, reason=reason or "rolled back")
+        proposal = Proposal(name=operation_id, changes=state.changes).inverse()
+        return await self.submit_reassign(
+            proposal,
+            bootstrap=state.bootstrap,
+            reason=reason or f"undo {operation_id}",
+            is_strict=False,
+            rollback_of=operation_id,
+        )
+
+    async def list(self) -> builtins.list[OperationState]:
+        """All operations, the newest first, those not yet answered included."""
+        states = fold(await self._bus.read_events())
+        for command in (await self._bus.read_commands())[0]:
+            if isinstance(command, ReassignCommand):
+                states.setdefault(command.operation_id, submitted(command))
+        return sorted(states.values(), key=lambda s: s.submitted_ms, reverse=True)
+
+    async def get(self, operation_id: str) -> OperationState:
+        """One operation.
+
+        :raises InvalidInputError: there is none with this id.
+        """
+        for state in await self.list():
+            if state.operation_id == operation_id:
+                return state
+        raise InvalidInputError(
+            {"id": f"no operation {operation_id}; `partiscope moves` lists all"}
+        )
+
+    async def watch(self, operation_id: str) -> AsyncIterator[OperationState]:
+        """The state after each event, from its first to its end."""
+        state = OperationState(operation_id=operation_id)
+        async for event in self.events():
+            if event.operation_id == operation_id and event.kind is not EventKind.JOURNAL:
+                state = apply_event(state, event)
+                yield state
+                if state.is_finished:
+                    return
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Every event of every operation from the first on, for ever, as they come."""
+        await self._ensure_topics()
+        async with RecordReader(self._bus.settings) as reader:
+            positions = await reader.positions([EVENTS], Start(kind=StartKind.EARLIEST))
+            async for record in reader.follow(positions):
+                try:
+                    yield decode_event(record.value)
+                except CommandDecodeError:
+                    continue
+
+    async def _control(
+        self,
+        operation_id: str,
+        action: ControlAction,
+        reason: str = "",
+        throttle: Throttle | None = None,
+    ) -> None:
+        await self.get(operation_id)
+        command = ControlCommand(
+            operation_id=operation_id,
+            action=action,
+            throttle=throttle,
+            who=self._who,
+            reason=reason,
+            submitted_ms=_now_ms(),
+        )
+        await self._bus.publish_command(command)
+
+    async def _ensure_topics(self) -> None:
+        if not self._has_topics:
+            await self._bus.ensure_topics()
+            self._has_topics = True
+
+
+async def wait_for(client: OperationsClient, operation_id: str) -> OperationState:
+    """The state of an operation at its end."""
+    state = OperationState(operation_id=operation_id)
+    async for newer in client.watch(operation_id):
+        state = newer
+    return state
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,174 @@
+"""Commands that travel through the operations topic, as JSON of version 1.
+
+A command is a request, not a fact: the executor answers with events (control.operations.events).
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from control.operations.errors import CommandDecodeError
+from control.planner.proposal import PartitionChange, Proposal
+
+OPERATIONS_TOPIC: Final = "__partiscope_operations"
+COMMAND_VERSION: Final = 1
+PARTITIONS_PER_WAVE: Final = 20
+
+THROTTLE_AUTO: Final = "auto"
+THROTTLE_NONE: Final = "none"
+
+Throttle = int | str
+"""Bytes per second, or THROTTLE_AUTO or THROTTLE_NONE."""
+
+
+class ControlAction(StrEnum):
+    """What can be done to a running operation."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    THROTTLE = "throttle"
+    """To another rate, which the command carries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignCommand:
+    """Bring partitions from `before` to `after` on the cluster at `bootstrap`.
+
+    `is_strict` refuses the plan when a partition is no longer where `before` says.
+    """
+
+    operation_id: str
+    bootstrap: str
+    changes: tuple[PartitionChange, ...]
+    throttle: Throttle = THROTTLE_AUTO
+    partitions_per_wave: int = PARTITIONS_PER_WAVE
+    elects_preferred: bool = True
+    allows_replication_factor_change: bool = False
+    is_strict: bool = True
+    rollback_of: str | None = None
+    who: str = ""
+    reason: str = ""
+    submitted_ms: int = 0
+
+    @property
+    def proposal(self) -> Proposal:
+        """The changes with their figures and inverse."""
+        return Proposal(name=self.operation_id, changes=self.changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlCommand:
+    """Pause, resume, cancel or throttle an operation."""
+
+    operation_id: str
+    action: ControlAction
+    throttle: Throttle | None = None
+    who: str = ""
+    reason: str = ""
+    submitted_ms: int = 0
+
+
+Command = ReassignCommand | ControlCommand
+
+
+def new_operation_id() -> str:
+    """A short name that fits a link and a line: ``mv-3f9a21c4``."""
+    return f"mv-{secrets.token_hex(4)}"
+
+
+def encode_command(command: Command) -> bytes:
+    """The value of a record of the operations topic; its key is the operation id."""
+    document: dict[str, Any] = {
+        "v": COMMAND_VERSION,
+        "operation_id": command.operation_id,
+        "who": command.who,
+        "reason": command.reason,
+        "submitted_ms": command.submitted_ms,
+    }
+    if isinstance(command, ControlCommand):
+        document |= {"kind": "control", "action": command.action.value}
+        document |= {} if command.throttle is None else {"throttle": command.throttle}
+    else:
+        document |= {
+            "kind": "reassign",
+            "bootstrap": command.bootstrap,
+            "changes": changes_document(command.changes),
+            "throttle": command.throttle,
+            "partitions_per_wave": command.partitions_per_wave,
+            "elects_preferred": command.elects_preferred,
+            "allows_replication_factor_change": command.allows_replication_factor_change,
+            "is_strict": command.is_strict,
+            "rollback_of": command.rollback_of,
+        }
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def decode_command(value: bytes | None) -> Command:
+    """The inverse of encode_command; keys of later versions are ignored.
+
+    :raises CommandDecodeError: not a command.
+    """
+    try:
+        document = json.loads(value or b"")
+        shared: dict[str, Any] = {
+            "operation_id": str(document["operation_id"]),
+            "who": str(document.get("who", "")),
+            "reason": str(document.get("reason", "")),
+            "submitted_ms": int(document.get("submitted_ms", 0)),
+        }
+        if document["kind"] == "control":
+            action = ControlAction(document["action"])
+            return ControlCommand(action=action, throttle=document.get("throttle"), **shared)
+        if document["kind"] == "reassign":
+            return _decode_reassign(document, shared)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CommandDecodeError(f"{type(error).__name__}: {error}") from error
+    raise CommandDecodeError(f"kind {document['kind']!r} is unknown")
+
+
+def changes_document(changes: tuple[PartitionChange, ...]) -> list[dict[str, Any]]:
+    """Changes as JSON values."""
+    return [
+        {
+            "topic": c.topic,
+            "partition": c.partition,
+            "before": list(c.before),
+            "after": list(c.after),
+            "size": c.size_bytes,
+        }
+        for c in changes
+    ]
+
+
+def parse_changes(entries: list[Mapping[str, Any]]) -> tuple[PartitionChange, ...]:
+    """The inverse of changes_document."""
+    return tuple(
+        PartitionChange(
+            topic=entry["topic"],
+            partition=int(entry["partition"]),
+            before=tuple(entry["before"]),
+            after=tuple(entry["after"]),
+            size_bytes=int(entry["size"]),
+        )
+        for entry in entries
+    )
+
+
+def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> ReassignCommand:
+    return ReassignCommand(
+        bootstrap=document["bootstrap"],
+        changes=parse_changes(document["changes"]),
+        throttle=document.get("throttle", THROTTLE_AUTO),
+        partitions_per_wave=int(document.get("partitions_per_wave", PARTITIONS_PER_WAVE)),
+        elects_preferred=bool(document.get("elects_preferred", True)),
+        allows_replication_factor_change=bool(
+            document.get("allows_replication_factor_change", False)
+        ),
+        is_strict=bool(document.get("is_strict", True)),
+        rollback_of=document.get("rollback_of"),
+        **shared,
+    )

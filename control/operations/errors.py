@@ -1,0 +1,76 @@
+"""Why an operation did not happen.
+
+OperationError                 title, reason, next step
+├── CommandDecodeError         a record of the operations topic that is no command we know
+├── InvalidInputError          a form or flag that cannot be; names the field
+├── ReadOnlyError              this session may only look
+├── NotConfirmedError          the typed confirmation does not match
+├── ConflictError              another operator moves the same partitions
+└── FencedError                another executor owns the operations now
+"""
+
+
+class OperationError(Exception):
+    """Base of the tree; `str()` is one line, the parts are for a screen."""
+
+    def __init__(self, title: str, *, reason: str, next_step: str) -> None:
+        super().__init__(f"{title}: {reason}")
+        self.title = title
+        self.reason = reason
+        self.next_step = next_step
+
+
+class CommandDecodeError(OperationError):
+    """A record that is not a command or event of a version we know."""
+
+    def __init__(self, reason: str) -> None:
+        next_step = "submit it with a product of the same or an older version"
+        super().__init__("unreadable record", reason=reason, next_step=next_step)
+
+
+class InvalidInputError(OperationError):
+    """`fields` maps a field's name to what is wrong with it."""
+
+    def __init__(self, fields: dict[str, str]) -> None:
+        reason = "; ".join(f"{name}: {text}" for name, text in fields.items())
+        super().__init__("wrong input", reason=reason, next_step="correct it and try again")
+        self.fields = fields
+
+
+class ReadOnlyError(OperationError):
+    """Started with --read-only."""
+
+    def __init__(self, what: str) -> None:
+        next_step = "start without --read-only to change the cluster"
+        super().__init__(
+            f"{what} was not done", reason="this session only reads", next_step=next_step
+        )
+
+
+class NotConfirmedError(OperationError):
+    """What destroys needs the name typed."""
+
+    def __init__(self, what: str, name: str) -> None:
+        super().__init__(
+            f"{what} was not done",
+            reason="the name was not typed to confirm it",
+            next_step=f"type {name} to confirm",
+        )
+
+
+class ConflictError(OperationError):
+    """Somebody else's reassignment moves a partition of this one."""
+
+    def __init__(self, reason: str) -> None:
+        next_step = "watch it with `partiscope moves`, then plan again"
+        super().__init__("the reassignment was not begun", reason=reason, next_step=next_step)
+
+
+class FencedError(OperationError):
+    """The group gave the operations to another executor (or none) in the meantime."""
+
+    def __init__(self, reason: str) -> None:
+        next_step = "nothing to do: the owner goes on with the operation"
+        super().__init__(
+            "this executor no longer owns the operations", reason=reason, next_step=next_step
+        )

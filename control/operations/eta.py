@@ -1,0 +1,73 @@
+"""Rate and time left of a move: a window of samples, an interval rather than a number."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+WINDOW_SAMPLES_MAX: Final = 30
+SAMPLES_MIN: Final = 3
+ARRIVALS_MAX: Final = 8
+DOUBT_MIN: Final = 0.1
+DOUBT_MAX: Final = 0.5
+
+
+@dataclass(slots=True, kw_only=True)
+class ArrivalWindow:
+    """The newest (time, bytes received so far by broker) samples."""
+
+    samples: deque[tuple[float, Mapping[int, int]]] = field(
+        default_factory=lambda: deque(maxlen=ARRIVALS_MAX)
+    )
+
+    def add(self, at_s: float, received: Mapping[int, int]) -> None:
+        """One more sample, times increasing."""
+        self.samples.append((at_s, received))
+
+    def busiest_bytes_per_s(self) -> float | None:
+        """What the broker that receives most gets; null with fewer than SAMPLES_MIN samples."""
+        if len(self.samples) < SAMPLES_MIN:
+            return None
+        (first_s, first), (last_s, last) = self.samples[0], self.samples[-1]
+        gained = max((last[b] - first.get(b, 0) for b in last), default=0)
+        return max(0, gained) / (last_s - first_s) if last_s > first_s else None
+
+
+@dataclass(slots=True, kw_only=True)
+class RateWindow:
+    """The newest (time, bytes done) samples; bytes never fall, so a rate is never negative."""
+
+    samples: deque[tuple[float, int]] = field(
+        default_factory=lambda: deque(maxlen=WINDOW_SAMPLES_MAX)
+    )
+
+    def add(self, at_s: float, bytes_done: int) -> None:
+        """One more sample, times increasing."""
+        newest = self.samples[-1][1] if self.samples else 0
+        self.samples.append((at_s, max(bytes_done, newest)))
+
+    def rate_bytes_per_s(self) -> float | None:
+        """Mean over the window; null with fewer than two samples."""
+        if len(self.samples) < 2:
+            return None
+        (first_s, first), (last_s, last) = self.samples[0], self.samples[-1]
+        return (last - first) / (last_s - first_s) if last_s > first_s else None
+
+    def eta_s(self, bytes_left: int) -> tuple[float, float] | None:
+        """(soonest, latest) seconds left: the mean rate, two standard errors up and down, but
+        at least a tenth and at most half of the mean (copies arrive in lumps).
+
+        Null with fewer than SAMPLES_MIN samples or while nothing arrives.
+        """
+        if bytes_left <= 0:
+            return 0.0, 0.0
+        mean = self.rate_bytes_per_s()
+        if len(self.samples) < SAMPLES_MIN or not mean:
+            return None
+        steps = np.diff(np.array(self.samples, dtype=np.float64), axis=0)
+        rates = steps[:, 1] / np.maximum(steps[:, 0], 1e-6)
+        doubt = 2 * float(rates.std()) / len(rates) ** 0.5
+        doubt = min(max(doubt, mean * DOUBT_MIN), mean * DOUBT_MAX)
+        return bytes_left / (mean + doubt), bytes_left / (mean - doubt)

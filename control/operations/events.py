@@ -1,0 +1,128 @@
+"""Events that travel through the events topic: what happened to an operation, as JSON v1.
+
+The key of a record is the operation id. `data` depends on the kind; its keys are read only by
+control.operations.state, which folds the events of one operation into its state.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from control.operations.errors import CommandDecodeError
+
+EVENTS_TOPIC: Final = "__partiscope_events"
+EVENT_VERSION: Final = 1
+
+
+class EventKind(StrEnum):
+    """What happened, in the order in which it can happen."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    STARTED = "started"
+    THROTTLE_RECORDED = "throttle_recorded"
+    """Written before the throttle is set, so that a crash never leaves one unrecorded."""
+    WAVE_STARTED = "wave_started"
+    PROGRESS = "progress"
+    WAVE_DONE = "wave_done"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    CANCELLING = "cancelling"
+    ELECTED = "elected"
+    THROTTLE_REMOVED = "throttle_removed"
+    NOTE = "note"
+    FINISHED = "finished"
+    JOURNAL = "journal"
+    """A direct operation (create a topic, reset offsets, …) that some screen or script did."""
+
+
+class Outcome(StrEnum):
+    """How an operation ended."""
+
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened, with a line for people."""
+
+    operation_id: str
+    kind: EventKind
+    at_ms: int
+    message: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StalledMove:
+    """A partition that does not get on, and the cause as far as it shows."""
+
+    topic: str
+    partition: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveProgress:
+    """How far a reassignment is. ETA figures are null while nothing can be said."""
+
+    bytes_done: int
+    bytes_total: int
+    partitions_done: int
+    partitions_total: int
+    wave: int
+    """From 1; 0 before the first."""
+    waves: int
+    rate_bytes_per_s: float | None = None
+    eta_s_low: float | None = None
+    eta_s_high: float | None = None
+    in_flight: tuple[str, ...] = ()
+    stalled: tuple[StalledMove, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "MoveProgress":
+        """The inverse of document()."""
+        fields = dict(document)
+        fields["in_flight"] = tuple(fields.get("in_flight", ()))
+        fields["stalled"] = tuple(StalledMove(**s) for s in fields.get("stalled", ()))
+        return cls(**fields)
+
+
+def encode_event(event: Event) -> bytes:
+    """The value of a record of the events topic."""
+    document = {
+        "v": EVENT_VERSION,
+        "operation_id": event.operation_id,
+        "kind": event.kind.value,
+        "at_ms": event.at_ms,
+        "message": event.message,
+        "data": event.data,
+    }
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def decode_event(value: bytes | None) -> Event:
+    """The inverse of encode_event.
+
+    :raises CommandDecodeError: not an event of a kind we know.
+    """
+    try:
+        document = json.loads(value or b"")
+        return Event(
+            operation_id=document["operation_id"],
+            kind=EventKind(document["kind"]),
+            at_ms=int(document["at_ms"]),
+            message=document.get("message", ""),
+            data=document.get("data", {}),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise CommandDecodeError(f"{type(error).__name__}: {error}") from error

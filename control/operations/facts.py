@@ -1,0 +1,135 @@
+"""What a cluster looks like right now, as far as planning and pre-flight need it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.ports import (
+    AdminPort,
+    BrokerNode,
+    ConfigResource,
+    ConfigScope,
+    LogDir,
+    OngoingReassignment,
+    PartitionMetadata,
+)
+from control.model.ids import TopicPartition
+from control.planner.proposal import PartitionChange
+from control.planner.topology import Topology, TopologyBroker, TopologyPartition
+
+MIN_ISR: Final = "min.insync.replicas"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """One reading of the cluster. `brokers` are the live ones; fenced ones are not among them.
+
+    `sizes` are bytes of the largest replica; `usable_bytes` is absent where a broker does not tell.
+    """
+
+    cluster_id: str
+    brokers: tuple[BrokerNode, ...]
+    partitions: Mapping[TopicPartition, PartitionMetadata]
+    reassigning: Mapping[TopicPartition, OngoingReassignment]
+    sizes: Mapping[TopicPartition, int]
+    usable_bytes: Mapping[int, int]
+    min_isr: Mapping[str, int]
+    produced: Mapping[TopicPartition, float] = field(default_factory=dict)
+    """Bytes per second that producers write, by leader; absent where not measured."""
+    readers: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    """Groups that have committed in moving partitions, with these partitions."""
+
+    @property
+    def broker_ids(self) -> frozenset[int]:
+        """Live brokers."""
+        return frozenset(broker.id for broker in self.brokers)
+
+    def placement_of(self, key: TopicPartition) -> tuple[int, ...] | None:
+        """The replicas a partition has, or is going to have; null when it does not exist."""
+        moving = self.reassigning.get(key)
+        if moving is not None:
+            return moving.target_replicas
+        partition = self.partitions.get(key)
+        return None if partition is None else partition.replicas
+
+
+async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = ()) -> ClusterFacts:
+    """Read the cluster; `min_isr` only for topics that `changes` leave with fewer replicas.
+
+    :raises KafkaPortError: unreachable.
+    """
+    cluster = await admin.describe_cluster()
+    metadata, moving, log_dirs = await asyncio.gather(
+        admin.topics(), admin.list_reassignments(), _log_dirs(admin)
+    )
+    known = {topic.name for topic in metadata}
+    shrinking = {c.topic for c in changes if len(c.after) < len(c.before)} & known
+    min_isr = {topic: await _min_isr(admin, topic) for topic in sorted(shrinking)}
+    return ClusterFacts(
+        cluster_id=cluster.cluster_id,
+        brokers=cluster.brokers,
+        partitions={p.key: p for topic in metadata for p in topic.partitions},
+        reassigning={reassignment.key: reassignment for reassignment in moving},
+        sizes=sizes_of(log_dirs),
+        usable_bytes=_usable(log_dirs),
+        min_isr=min_isr,
+    )
+
+
+def topology_of(facts: ClusterFacts) -> Topology:
+    """The planner's input. Replicas on brokers that are down keep their place: such brokers are
+    listed without a rack of their own, so a plan can move their replicas away."""
+    racks = {broker.id: broker.rack for broker in facts.brokers}
+    some_rack = next((rack for rack in racks.values() if rack is not None), None)
+    partitions = []
+    for key, metadata in sorted(facts.partitions.items()):
+        replicas = facts.placement_of(key) or metadata.replicas
+        for replica in replicas:
+            racks.setdefault(replica, some_rack)
+        partitions.append(
+            TopologyPartition(
+                topic=key.topic,
+                partition=key.partition,
+                replicas=replicas,
+                size_bytes=facts.sizes.get(key, 0),
+            )
+        )
+    brokers = tuple(TopologyBroker(id=id_, rack=rack) for id_, rack in sorted(racks.items()))
+    return Topology(brokers=brokers, partitions=tuple(partitions))
+
+
+def sizes_of(log_dirs: Iterable[LogDir]) -> dict[TopicPartition, int]:
+    """Bytes of the largest replica of each partition."""
+    sizes: dict[TopicPartition, int] = {}
+    for log_dir in log_dirs:
+        for replica in log_dir.replicas:
+            key = TopicPartition(replica.topic, replica.partition)
+            if not replica.is_future:
+                sizes[key] = max(sizes.get(key, 0), replica.size_bytes)
+    return sizes
+
+
+async def _log_dirs(admin: AdminPort) -> tuple[LogDir, ...]:
+    """Log directories, or none where the rights or the API lack: sizes are then unknown."""
+    try:
+        return await admin.log_dirs()
+    except KafkaPortError:
+        return ()
+
+
+def _usable(log_dirs: Iterable[LogDir]) -> dict[int, int]:
+    usable: dict[int, int] = {}
+    for log_dir in log_dirs:
+        if log_dir.usable_bytes is not None:
+            usable[log_dir.broker] = usable.get(log_dir.broker, 0) + log_dir.usable_bytes
+    return usable
+
+
+async def _min_isr(admin: AdminPort, topic: str) -> int:
+    resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
+    for entry in await admin.describe_configs(resource):
+        if entry.name == MIN_ISR and entry.value is not None:
+            return int(entry.value)
+    return 1

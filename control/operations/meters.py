@@ -1,0 +1,65 @@
+"""Short measurements before a move: what producers write, and which groups read."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.ports import AdminPort, GroupsPort
+from control.model.ids import TopicPartition
+from control.operations.facts import sizes_of
+from control.planner.proposal import PartitionChange
+
+PRODUCED_OVER_S: Final = 1.0
+"""How long growth is watched: two readings of the log directories lie this far apart."""
+GROUPS_MAX: Final = 200
+GROUPS_TOGETHER: Final = 8
+READERS_WITHIN_S: Final = 3.0
+
+
+async def measure_produced(
+    admin: AdminPort, changes: Iterable[PartitionChange], *, over_s: float = PRODUCED_OVER_S
+) -> dict[TopicPartition, float]:
+    """Bytes per second that the logs of moving partitions grow by. A log that shrank meanwhile
+    (retention) and a cluster that does not tell sizes answer nothing: the rate is unknown."""
+    keys = sorted(change.key for change in changes if change.adding)
+    if not keys:
+        return {}
+    loop = asyncio.get_running_loop()
+    try:
+        first = sizes_of(await admin.log_dirs(partitions=keys))
+        first_s = loop.time()
+        await asyncio.sleep(over_s)
+        second = sizes_of(await admin.log_dirs(partitions=keys))
+        span_s = loop.time() - first_s
+    except KafkaPortError:
+        return {}
+    return {
+        key: (second[key] - first[key]) / span_s
+        for key in keys
+        if key in first and key in second and second[key] >= first[key]
+    }
+
+
+async def read_readers(
+    groups: GroupsPort, changes: Iterable[PartitionChange]
+) -> Mapping[str, frozenset[TopicPartition]]:
+    """The groups that have committed in moving partitions: of the first GROUPS_MAX groups, as
+    many as answer in time."""
+    moving = frozenset(change.key for change in changes)
+    found: dict[str, frozenset[TopicPartition]] = {}
+    slots = asyncio.Semaphore(GROUPS_TOGETHER)
+
+    async def ask(group_id: str) -> None:
+        async with slots:
+            with contextlib.suppress(KafkaPortError):
+                read = moving & (await groups.committed_offsets(group_id)).keys()
+                if read:
+                    found[group_id] = frozenset(read)
+
+    with contextlib.suppress(KafkaPortError, TimeoutError):
+        async with asyncio.timeout(READERS_WITHIN_S):
+            listed = sorted(group.group_id for group in await groups.list_groups())
+            await asyncio.gather(*map(ask, listed[:GROUPS_MAX]))
+    return found

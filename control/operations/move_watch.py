@@ -1,0 +1,201 @@
+"""What a reassignment has reached, read from the cluster: where partitions are, bytes copied."""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.ports import AdminPort, OngoingReassignment, PartitionMetadata
+from control.model.ids import TopicPartition
+from control.operations.adaptive import Reading
+from control.operations.eta import ArrivalWindow, RateWindow
+from control.operations.events import MoveProgress, StalledMove
+from control.operations.stalls import StallWatch
+from control.planner.proposal import PartitionChange
+
+ASTRAY_READINGS: Final = 5
+"""A partition neither moving nor there for so many readings was taken back: one reading may come
+from a broker that has not heard of the move yet."""
+IN_FLIGHT_NAMES_MAX: Final = 50
+
+
+class MoveWatch:
+    """Follows the partitions of one operation."""
+
+    def __init__(
+        self, admin: AdminPort, changes: tuple[PartitionChange, ...], *, waves: int
+    ) -> None:
+        self._admin = admin
+        self._changes = changes
+        self._waves = waves
+        self._sizes = {change.key: change.size_bytes for change in changes}
+        self._copied: dict[tuple[TopicPartition, int], int] = {}
+        self._placed: Mapping[TopicPartition, PartitionMetadata] = {}
+        self._moving: Mapping[TopicPartition, OngoingReassignment] = {}
+        self._alive: frozenset[int] = frozenset()
+        self._submitted: dict[TopicPartition, int] = {}
+        self._stalls = StallWatch()
+        self._rate = RateWindow()
+        self._arrivals = ArrivalWindow()
+        self._answered_in_s = 0.0
+
+    def take_sizes(self, sizes: Mapping[TopicPartition, int]) -> None:
+        """Bytes per partition as they are now, newer than the plan's."""
+        self._sizes |= {key: sizes[key] for key in self._sizes if key in sizes}
+
+    async def refresh(self) -> None:
+        """Read placements, running reassignments and copied bytes.
+
+        :raises KafkaPortError: the cluster does not answer.
+        """
+        cluster = await self._admin.describe_cluster()
+        self._alive = frozenset(broker.id for broker in cluster.brokers)
+        # Order matters: a move that ends between the two is seen as done, not as lost.
+        moving = await self._admin.list_reassignments()
+        topics = await self._admin.topics(sorted({change.topic for change in self._changes}))
+        self._moving = {reassignment.key: reassignment for reassignment in moving}
+        self._placed = {p.key: p for topic in topics for p in topic.partitions}
+        await self._read_copied()
+        for key in self._submitted:
+            change = next(c for c in self._changes if c.key == key)
+            is_astray = not self.is_there(change) and not self.is_moving(change)
+            self._submitted[key] = self._submitted[key] + 1 if is_astray else 0
+
+    def note_submitted(self, keys: Iterable[TopicPartition]) -> None:
+        """These were just asked to move."""
+        self._submitted |= dict.fromkeys(keys, 0)
+
+    def gone_astray(self) -> list[TopicPartition]:
+        """Asked to move, but neither moving nor there for ASTRAY_READINGS."""
+        return [key for key, readings in self._submitted.items() if readings >= ASTRAY_READINGS]
+
+    def is_there(self, change: PartitionChange) -> bool:
+        """Whether the partition is where it should be, and not moving."""
+        placed = self._placed.get(change.key)
+        return (
+            placed is not None
+            and change.key not in self._moving
+            and placed.replicas == change.after
+        )
+
+    def is_moving(self, change: PartitionChange) -> bool:
+        """Whether it is on its way to where it should be."""
+        moving = self._moving.get(change.key)
+        return moving is not None and set(moving.target_replicas) == set(change.after)
+
+    def is_disordered(self, change: PartitionChange) -> bool:
+        """Whether it has the replicas of before in another order, which is not the wanted one."""
+        placed = self._placed.get(change.key)
+        if placed is None or placed.replicas in (change.before, change.after):
+            return False
+        return set(placed.replicas) == set(change.before)
+
+    def left(self, wave: tuple[PartitionChange, ...]) -> list[PartitionChange]:
+        """Changes of a wave that are not there yet."""
+        return [change for change in wave if not self.is_there(change)]
+
+    def leaders(self) -> dict[TopicPartition, int]:
+        """Present leaders."""
+        return {key: partition.leader for key, partition in self._placed.items()}
+
+    @property
+    def partitions_done(self) -> int:
+        """Partitions that are there."""
+        return sum(map(self.is_there, self._changes))
+
+    def reading(self, now_s: float) -> Reading:
+        """What an adaptive throttle looks at; `now_s` is a monotonic clock in seconds."""
+        received: dict[int, int] = {}
+        for (_, broker), size in self._copied.items():
+            received[broker] = received.get(broker, 0) + size
+        self._arrivals.add(now_s, received)
+        out_of_sync = sum(
+            len(placed.isr) < len(placed.replicas)
+            for key, placed in self._placed.items()
+            if key not in self._moving
+        )
+        return Reading(
+            at_s=now_s,
+            answered_in_s=self._answered_in_s,
+            busiest_bytes_per_s=self._arrivals.busiest_bytes_per_s(),
+            out_of_sync=out_of_sync,
+        )
+
+    def progress(self, *, wave: int, now_s: float, throttle: int | None = None) -> MoveProgress:
+        """Bytes, rate and time left; `now_s` is a monotonic clock in seconds."""
+        total = sum(self._sizes[c.key] * len(c.adding) for c in self._changes)
+        done = sum(map(self._bytes_done, self._changes))
+        self._rate.add(now_s, done)
+        eta = self._rate.eta_s(total - done)
+        rate = self._rate.rate_bytes_per_s()
+        in_flight = [str(c.key) for c in self._changes if self.is_moving(c)]
+        return MoveProgress(
+            bytes_done=done,
+            bytes_total=total,
+            partitions_done=self.partitions_done,
+            partitions_total=len(self._changes),
+            wave=wave,
+            waves=self._waves,
+            rate_bytes_per_s=None if rate is None else round(rate, 1),
+            eta_s_low=None if eta is None else round(eta[0], 1),
+            eta_s_high=None if eta is None else round(eta[1], 1),
+            in_flight=tuple(in_flight[:IN_FLIGHT_NAMES_MAX]),
+            stalled=self._stalled(now_s, throttle),
+        )
+
+    def _bytes_done(self, change: PartitionChange) -> int:
+        size = self._sizes[change.key]
+        if self.is_there(change):
+            return size * len(change.adding)
+        return sum(min(size, self._copied.get((change.key, b), 0)) for b in change.adding)
+
+    def _stalled(self, now_s: float, throttle: int | None) -> tuple[StalledMove, ...]:
+        stalled = []
+        for change in self._changes:
+            if not self.is_moving(change):
+                self._stalls.forget(change.key)
+                continue
+            copied = sum(self._copied.get((change.key, b), 0) for b in change.adding)
+            size = self._sizes[change.key] * len(change.adding)
+            still = self._stalls.look(change.key, size=size, copied=copied, now_s=now_s)
+            if still is not None:
+                reason = self._obstacle(change) or still.explain(throttle)
+                stalled.append(
+                    StalledMove(topic=change.topic, partition=change.partition, reason=reason)
+                )
+        return tuple(stalled)
+
+    def _obstacle(self, change: PartitionChange) -> str | None:
+        """What plainly stands in the way."""
+        down = [broker for broker in change.adding if broker not in self._alive]
+        if down:
+            return f"broker {down[0]} is down"
+        placed = self._placed.get(change.key)
+        if placed is not None and placed.leader < 0:
+            return "the partition has no leader"
+        return None
+
+    async def _read_copied(self) -> None:
+        """Bytes on the brokers that receive and on the leaders that send; what cannot be read
+        stays as it was."""
+        moving = [change for change in self._changes if self.is_moving(change)]
+        receiving = {broker for change in moving for broker in change.adding}
+        sending = {self._placed[c.key].leader for c in moving if c.key in self._placed}
+        brokers = (receiving | sending) & self._alive
+        if not brokers:
+            return
+        started_s = time.monotonic()
+        try:
+            keys = [change.key for change in moving]
+            log_dirs = await self._admin.log_dirs(brokers, partitions=keys)
+        except KafkaPortError:
+            return
+        self._answered_in_s = time.monotonic() - started_s
+        adding = {(change.key, broker) for change in moving for broker in change.adding}
+        for log_dir in log_dirs:
+            for replica in log_dir.replicas:
+                key = TopicPartition(replica.topic, replica.partition)
+                if (key, replica.broker) in adding:
+                    self._copied[(key, replica.broker)] = replica.size_bytes
+                elif key in self._placed and replica.broker == self._placed[key].leader:
+                    self._sizes[key] = replica.size_bytes

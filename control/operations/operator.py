@@ -1,0 +1,268 @@
+"""Operator: everything that can be done to a cluster, the same for both screens and scripts.
+
+Methods that take a form's values are named as the form in control.operations.registry. Whatever
+changes the cluster raises ReadOnlyError in a read-only session and leaves a line in the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.errors import KafkaPortError
+from control.kafka.ports import ConfigResource, ConfigScope, ElectionType, NewTopic
+from control.kafka.producer import ProducerOptions
+from control.lab.partitioners import KeyRule, partitions_for_key
+from control.lab.session import ProduceJob, ProduceSession
+from control.model.ids import TopicPartition
+from control.operations import checks, registry
+from control.operations.client import OperationsClient, whoami
+from control.operations.conflicts import check_others, unknown_others
+from control.operations.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotConfirmedError,
+    ReadOnlyError,
+)
+from control.operations.group_offsets import OffsetReset, apply_reset, preview_reset
+from control.operations.journal import Journal
+from control.operations.planning import Planning, Preview
+from control.operations.verdict import Check, Verdict
+from control.planner.goals import Goal, PlanRequest
+from control.planner.optimizer import Plan, judge
+from control.planner.proposal import Proposal
+
+Values = Mapping[str, str]
+
+
+class Operator:
+    """One cluster and one bus. Use as an async context manager, in one event loop."""
+
+    def __init__(
+        self, *, bootstrap: str, bus: str | None, is_read_only: bool = False, who: str | None = None
+    ) -> None:
+        self.bootstrap = bootstrap
+        self.is_read_only = is_read_only
+        self.admin = KafkaAdmin.to(bootstrap)
+        self.planning = Planning(self.admin)
+        self.moves = OperationsClient(bus or bootstrap, who=who)
+        self.journal = Journal(bus, who=who or whoami())
+
+    async def __aenter__(self) -> Operator:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(self.admin.close(), self.moves.close(), self.journal.close())
+
+    async def plan(self, values: Values) -> Plan:
+        """Alternatives for the reassign form; a partition with replicas is a plan by hand.
+
+        :raises InvalidInputError: a wrong field.
+        :raises GoalError: a request that makes no sense for the cluster.
+        """
+        fields = registry.REASSIGN.parse(values)
+        request = _plan_request(fields)
+        if not fields["partition"]:
+            return await self.planning.plan(request)
+        targets = {_one_partition(fields): _ids(fields["replicas"])}
+        proposal = await self.planning.proposal(targets, "by hand")
+        topology = await self.planning.topology()
+        alternative = judge(topology, PlanRequest(), proposal)
+        return Plan(
+            before=topology,
+            request=request,
+            balance_before=judge(topology, PlanRequest(), Proposal(name="now")).balance,
+            alternatives=(alternative,),
+        )
+
+    async def preview(self, proposal: Proposal, values: Values) -> Preview:
+        """Now and after, with pre-flight, for a chosen alternative."""
+        fields = registry.REASSIGN.parse(values)
+        preview = await self.planning.preview(
+            proposal,
+            throttle=fields["throttle"],
+            partitions_per_wave=int(fields["partitions_per_wave"]),
+        )
+        return replace(preview, checks=(*preview.checks, await self._others(proposal)))
+
+    async def _others(self, proposal: Proposal) -> Check:
+        """What other operators have asked for."""
+        try:
+            states = await self.moves.list()
+        except KafkaPortError as error:
+            return unknown_others(str(error))
+        return check_others(states, proposal.changes, bootstrap=self.bootstrap)
+
+    async def reassign(self, proposal: Proposal, values: Values) -> str:
+        """Submit a previewed proposal; answers the operation id to watch with `moves`."""
+        _check_writable(self, "the reassignment")
+        fields = registry.REASSIGN.parse(values)
+        others = await self._others(proposal)
+        if others.verdict is Verdict.FAIL:
+            raise ConflictError(others.reason)
+        return await self.moves.submit_reassign(
+            proposal,
+            bootstrap=self.bootstrap,
+            throttle=fields["throttle"],
+            partitions_per_wave=int(fields["partitions_per_wave"]),
+            reason=fields["reason"],
+        )
+
+    async def key_preview(self, topic: str, key: str) -> dict[KeyRule, tuple[int, int] | None]:
+        """(partition, its leader) that `key` would hit, by rule; None where the client chooses."""
+        (metadata,) = await self.admin.topics([topic])
+        leaders = {p.partition: p.leader for p in metadata.partitions}
+        hits = partitions_for_key(key.encode() if key else None, len(leaders))
+        return {
+            rule: None if hit is None else (hit, leaders.get(hit, -1)) for rule, hit in hits.items()
+        }
+
+    def produce(self, values: Values) -> ProduceSession:
+        """A session for the produce form: iterate `run()`, `stop()` ends it.
+
+        :raises InvalidInputError: a wrong field.
+        """
+        _check_writable(self, "producing")
+        fields = registry.PRODUCE.parse(values)
+        return ProduceSession(self.admin.wire.settings, produce_job(fields))
+
+    async def create_topic(self, values: Values) -> None:
+        """Create a topic and wait until it is led."""
+        _check_writable(self, "the topic")
+        fields = registry.CREATE_TOPIC.parse(values)
+        topic = NewTopic(
+            name=fields["topic"],
+            partitions=int(fields["partitions"]),
+            replication_factor=int(fields["replication_factor"]),
+            configs=checks.pairs(fields["configs"]),
+        )
+        await self.admin.create_topic(topic)
+        await self.journal.write(f"create topic {topic.name}", **fields)
+
+    async def add_partitions(self, values: Values) -> None:
+        """Raise a topic's number of partitions."""
+        _check_writable(self, "the change")
+        fields = registry.ADD_PARTITIONS.parse(values)
+        await self.admin.create_partitions(fields["topic"], int(fields["partitions"]))
+        await self.journal.write(f"{fields['topic']}: {fields['partitions']} partitions", **fields)
+
+    async def configure_topic(self, values: Values) -> None:
+        """Set configs of a topic; an empty value removes one."""
+        _check_writable(self, "the change")
+        fields = registry.CONFIGURE_TOPIC.parse(values)
+        changes = {name: value or None for name, value in checks.pairs(fields["configs"]).items()}
+        resource = ConfigResource(scope=ConfigScope.TOPIC, name=fields["topic"])
+        await self.admin.alter_configs(resource, changes)
+        await self.journal.write(f"configure {fields['topic']}", **fields)
+
+    async def delete_topic(self, values: Values, *, typed: str) -> None:
+        """Delete a topic whose name was typed.
+
+        :raises NotConfirmedError: it was not.
+        """
+        _check_writable(self, "deleting")
+        fields = registry.DELETE_TOPIC.parse(values)
+        _check_typed("deleting", fields["topic"], typed)
+        await self.admin.delete_topic(fields["topic"])
+        reason = fields.pop("reason")
+        await self.journal.write(f"delete topic {fields['topic']}", reason=reason, **fields)
+
+    async def elect(self, values: Values) -> tuple[int, tuple[str, ...]]:
+        """Elect preferred leaders where others lead; (elected, refusals in words)."""
+        _check_writable(self, "the election")
+        patterns = _names(registry.ELECT.parse(values)["topics"])
+        wrong = [
+            partition.key
+            for topic in await self.admin.topics()
+            for partition in topic.partitions
+            if _matches(topic.name, patterns) and partition.leader != partition.replicas[0]
+        ]
+        if not wrong:
+            return 0, ()
+        refused = await self.admin.elect_leaders(wrong, ElectionType.PREFERRED)
+        await self.journal.write(f"elect {len(wrong)} preferred leaders")
+        return len(wrong) - len(refused), tuple(map(str, refused.values()))
+
+    async def preview_reset_offsets(self, values: Values) -> tuple[OffsetReset, ...]:
+        """What resetting would change; nothing is changed."""
+        fields = registry.RESET_OFFSETS.parse(values)
+        topics = [fields["topic"]]
+        return await preview_reset(self.admin, fields["group"], topics, fields["to"])
+
+    async def reset_offsets(self, values: Values, *, typed: str) -> tuple[OffsetReset, ...]:
+        """Reset a stopped group whose name was typed; answers what was changed.
+
+        :raises NotConfirmedError: it was not.
+        """
+        _check_writable(self, "the reset")
+        fields = registry.RESET_OFFSETS.parse(values)
+        _check_typed("the reset", fields["group"], typed)
+        resets = await self.preview_reset_offsets(values)
+        await apply_reset(self.admin, fields["group"], resets)
+        what = f"reset {fields['group']} on {fields['topic']} to {fields['to']}"
+        before = {str(reset.key): reset.before for reset in resets}
+        await self.journal.write(what, reason=fields["reason"], before=before)
+        return resets
+
+
+def _check_writable(operator: Operator, what: str) -> None:
+    if operator.is_read_only:
+        raise ReadOnlyError(what)
+
+
+def produce_job(fields: Values) -> ProduceJob:
+    """The job of checked values of the produce form."""
+    is_tombstone = fields["is_tombstone"] in ("1", "true", "yes", "on")
+    return ProduceJob(
+        topic=fields["topic"],
+        value=None if is_tombstone else fields["value"],
+        keys=fields["key"] or None,
+        partition=int(fields["partition"]) if fields["partition"] else None,
+        rule=KeyRule(fields["rule"]),
+        count=int(fields["count"]),
+        rate=float(fields["rate"]) if fields["rate"] else None,
+        headers=tuple((n, v.encode()) for n, v in checks.pairs(fields["headers"]).items()),
+        options=ProducerOptions(acks=fields["acks"], compression=fields["compression"]),
+    )
+
+
+def _plan_request(fields: Values) -> PlanRequest:
+    return PlanRequest(
+        goal=Goal(fields["goal"]),
+        topics=_names(fields["topics"]),
+        exclude_topics=_names(fields["exclude_topics"]),
+        keep_partitions=_names(fields["keep_partitions"]),
+        remove_brokers=_ids(fields["remove_brokers"]),
+        relieve_brokers=_ids(fields["relieve_brokers"]),
+        exclude_brokers=_ids(fields["exclude_brokers"]),
+        replication_factor=int(fields["replication_factor"] or 0) or None,
+    )
+
+
+def _one_partition(fields: Values) -> TopicPartition:
+    topics = _names(fields["topics"])
+    if len(topics) != 1:
+        raise InvalidInputError({"topics": "name the one topic whose partition moves"})
+    if not fields["replicas"]:
+        raise InvalidInputError({"replicas": "name the brokers it moves to, the leader first"})
+    return TopicPartition(topics[0], int(fields["partition"]))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(checks.split_pairs(text))
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in checks.split_pairs(text))
+
+
+def _matches(topic: str, patterns: tuple[str, ...]) -> bool:
+    return not patterns or any(fnmatchcase(topic, pattern) for pattern in patterns)
+
+
+def _check_typed(what: str, name: str, typed: str) -> None:
+    if typed != name:
+        raise NotConfirmedError(what, name)

@@ -1,0 +1,221 @@
+"""Plan and preview on a live cluster. Nothing here changes it."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from control.kafka.ports import ClusterPort
+from control.model.ids import TopicPartition
+from control.model.units import parse_byte_rate
+from control.operations.commands import (
+    PARTITIONS_PER_WAVE,
+    THROTTLE_AUTO,
+    THROTTLE_NONE,
+    Throttle,
+)
+from control.operations.errors import InvalidInputError
+from control.operations.facts import ClusterFacts, read_facts, topology_of
+from control.operations.meters import measure_produced, read_readers
+from control.operations.preflight import Check, is_refused, preflight
+from control.operations.preflight_load import expected_seconds
+from control.operations.throttle import auto_rate
+from control.operations.traffic import bytes_in
+from control.planner.figures import Balance, balance_of, loads_of
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import Plan, plan
+from control.planner.proposal import PartitionChange, Proposal, proposal_of
+from control.planner.topology import Topology
+from control.planner.waves import plan_waves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerPreview:
+    """One broker now, at the worst moment of the move (both copies exist), and after."""
+
+    broker: int
+    replicas_now: int
+    replicas_after: int
+    leaders_now: int
+    leaders_after: int
+    bytes_now: int
+    bytes_during: int
+    bytes_after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """All that an operator should see before confirming."""
+
+    proposal: Proposal
+    brokers: tuple[BrokerPreview, ...]
+    balance_now: Balance
+    balance_after: Balance
+    checks: tuple[Check, ...]
+    throttle_bytes_per_s: int | None
+    seconds_min: float | None
+    """Time of the busiest link at the throttle; null without one."""
+    seconds_max: float | None
+    """The same with what producers write and wave by wave; null without a throttle."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether pre-flight forbids it."""
+        return is_refused(self.checks)
+
+
+class Planning:
+    """Plans for one cluster."""
+
+    def __init__(self, admin: ClusterPort) -> None:
+        self._admin = admin
+
+    async def topology(self, *, with_internal: bool = True) -> Topology:
+        """The cluster as the planner sees it, with bytes per partition."""
+        facts = await read_facts(self._admin)
+        topology = topology_of(facts)
+        if with_internal:
+            return topology
+        visible = tuple(p for p in topology.partitions if not p.topic.startswith("__"))
+        return Topology(brokers=topology.brokers, partitions=visible)
+
+    async def plan(self, request: PlanRequest) -> Plan:
+        """Alternatives for the cluster as it is now.
+
+        :raises GoalError: the request makes no sense for it.
+        :raises KafkaPortError: it could not be read.
+        """
+        return plan(await self.topology(), request)
+
+    async def proposal(
+        self,
+        targets: Mapping[TopicPartition, Sequence[int]],
+        name: str = "plan",
+        made_for: Mapping[TopicPartition, Sequence[int]] | None = None,
+    ) -> Proposal:
+        """What a reassignment file would change now.
+
+        `made_for`: where the partitions were when the file was made; pre-flight then refuses it
+        as stale when they are elsewhere.
+
+        :raises InvalidInputError: a partition does not exist.
+        """
+        facts = await read_facts(self._admin)
+        proposal = proposal_for(facts, targets, name)
+        known = made_for or {}
+        changes = (replace(c, before=tuple(known.get(c.key, c.before))) for c in proposal.changes)
+        return replace(proposal, changes=tuple(changes))
+
+    async def preview(
+        self,
+        proposal: Proposal,
+        *,
+        throttle: Throttle = THROTTLE_AUTO,
+        is_strict: bool = True,
+        partitions_per_wave: int = PARTITIONS_PER_WAVE,
+    ) -> Preview:
+        """Figures now and after, and pre-flight, without changing anything."""
+        changes = proposal.changes
+        facts, produced, readers = await asyncio.gather(
+            read_facts(self._admin, changes=changes),
+            measure_produced(self._admin, changes),
+            read_readers(self._admin.groups, changes),
+        )
+        facts = replace(facts, produced=produced, readers=readers)
+        return preview_of(
+            facts,
+            proposal,
+            throttle=throttle,
+            is_strict=is_strict,
+            partitions_per_wave=partitions_per_wave,
+        )
+
+
+def proposal_for(
+    facts: ClusterFacts, targets: Mapping[TopicPartition, Sequence[int]], name: str = "plan"
+) -> Proposal:
+    """The proposal from the present placement to `targets`.
+
+    :raises InvalidInputError: a partition does not exist.
+    """
+    for key in sorted(targets):
+        if key not in facts.partitions:
+            raise InvalidInputError({"partition": f"{key} does not exist"})
+    return proposal_of(name, topology_of(facts), targets)
+
+
+def resolve_throttle(
+    throttle: Throttle,
+    changes: Sequence[PartitionChange],
+    produced: Mapping[TopicPartition, float] | None = None,
+) -> int | None:
+    """Bytes per second, or null for none; auto leaves room for what producers write.
+
+    :raises InvalidInputError: neither auto, none nor a rate.
+    """
+    if throttle == THROTTLE_NONE:
+        return None
+    if throttle == THROTTLE_AUTO:
+        return auto_rate(changes, produced or {})
+    rate = throttle if isinstance(throttle, int) else parse_byte_rate(throttle)
+    if rate is None:
+        raise InvalidInputError({"throttle": f"{throttle!r} is not auto, none or a rate: 50MiB"})
+    return rate
+
+
+def preview_of(
+    facts: ClusterFacts,
+    proposal: Proposal,
+    *,
+    throttle: Throttle,
+    is_strict: bool = True,
+    partitions_per_wave: int = PARTITIONS_PER_WAVE,
+) -> Preview:
+    """The preview of a proposal on a cluster read before."""
+    rate = resolve_throttle(throttle, proposal.changes, facts.produced)
+    checks = preflight(
+        facts,
+        proposal.changes,
+        throttle_bytes_per_s=rate,
+        is_strict=is_strict,
+        partitions_per_wave=partitions_per_wave,
+    )
+    waves = plan_waves(proposal.changes, partitions_per_wave=partitions_per_wave)
+    takes = expected_seconds(facts, waves, rate) if rate else (None, None)
+    now = topology_of(facts)
+    known = set(now.broker_ids)
+    keys = {partition.key for partition in now.partitions}
+    targets = {
+        change.key: change.after
+        for change in proposal.changes
+        if change.key in keys and known.issuperset(change.after) and change.after
+    }
+    after = now.with_replicas(targets)
+    return Preview(
+        proposal=proposal,
+        brokers=_broker_previews(now, after, proposal),
+        balance_now=balance_of(now),
+        balance_after=balance_of(after),
+        checks=checks,
+        throttle_bytes_per_s=rate,
+        seconds_min=takes[0],
+        seconds_max=takes[1],
+    )
+
+
+def _broker_previews(
+    now: Topology, after: Topology, proposal: Proposal
+) -> tuple[BrokerPreview, ...]:
+    arriving = bytes_in(proposal.changes)
+    return tuple(
+        BrokerPreview(
+            broker=here.broker,
+            replicas_now=here.replicas,
+            replicas_after=there.replicas,
+            leaders_now=here.leaders,
+            leaders_after=there.leaders,
+            bytes_now=here.bytes,
+            bytes_during=here.bytes + arriving.get(here.broker, 0),
+            bytes_after=there.bytes,
+        )
+        for here, there in zip(loads_of(now), loads_of(after), strict=True)
+    )

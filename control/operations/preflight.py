@@ -1,0 +1,164 @@
+"""Checks before a reassignment: each a verdict with its reason. Pure."""
+
+from collections.abc import Iterable
+
+from control.operations.commands import PARTITIONS_PER_WAVE
+from control.operations.facts import ClusterFacts
+from control.operations.preflight_load import check_disk, check_throttle, check_time
+from control.operations.verdict import NAMES_MAX, Check, Verdict
+from control.operations.verdict import check_of as _check
+from control.planner.proposal import PartitionChange
+from control.planner.waves import plan_waves
+
+__all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
+
+
+def preflight(
+    facts: ClusterFacts,
+    changes: tuple[PartitionChange, ...],
+    *,
+    throttle_bytes_per_s: int | None,
+    is_strict: bool = True,
+    partitions_per_wave: int = PARTITIONS_PER_WAVE,
+) -> tuple[Check, ...]:
+    """Every check, in the order in which an operator would ask."""
+    waves = plan_waves(changes, partitions_per_wave=partitions_per_wave)
+    return (
+        _check_existence(facts, changes),
+        _check_stale(facts, changes, is_strict=is_strict),
+        _check_brokers(facts, changes),
+        _check_shape(changes),
+        _check_running(facts, changes),
+        check_disk(facts, waves),
+        _check_min_isr(facts, changes),
+        _check_racks(facts, changes),
+        _check_health(facts, changes),
+        _check_groups(facts, changes),
+        check_throttle(facts, waves, throttle_bytes_per_s),
+        check_time(facts, waves, throttle_bytes_per_s),
+    )
+
+
+def is_refused(checks: Iterable[Check]) -> bool:
+    """Whether any check fails."""
+    return any(check.verdict is Verdict.FAIL for check in checks)
+
+
+def failures(checks: Iterable[Check]) -> str:
+    """The failed checks in one line."""
+    return "; ".join(f"{c.name}: {c.reason}" for c in checks if c.verdict is Verdict.FAIL)
+
+
+def _check_existence(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    bad = [f"{c.key} does not exist" for c in changes if c.key not in facts.partitions]
+    if not changes:
+        bad = ["the plan changes nothing"]
+    return _check("partitions", bad, fine=f"all {len(changes)} exist")
+
+
+def _check_stale(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_strict: bool
+) -> Check:
+    bad = []
+    for change in changes:
+        now = facts.placement_of(change.key)
+        if now is not None and set(now) != set(change.before) and now != change.after:
+            bad.append(
+                f"{change.key} is on {list(now)}, the plan was made for {list(change.before)}"
+            )
+    verdict = Verdict.FAIL if is_strict else Verdict.WARN
+    return _check("plan is current", bad, fine="nothing moved since it was made", verdict=verdict)
+
+
+def _check_brokers(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    wanted = {broker for change in changes for broker in change.after}
+    bad = [
+        f"broker {broker} is unknown or not running" for broker in sorted(wanted - facts.broker_ids)
+    ]
+    return _check("brokers", bad, fine="all targets are running")
+
+
+def _check_shape(changes: tuple[PartitionChange, ...]) -> Check:
+    bad = [
+        f"{c.key}: {list(c.after)} is empty or names a broker twice" for c in changes if _is_bad(c)
+    ]
+    if bad:
+        return _check("replicas", bad, fine="")
+    changed = [
+        f"{c.key}: {len(c.before)} replicas become {len(c.after)}"
+        for c in changes
+        if len(c.before) != len(c.after)
+    ]
+    fine = "replication factors stay; Kafka 4.1 and later are told to refuse anything else"
+    return _check("replicas", changed, fine=fine, verdict=Verdict.WARN)
+
+
+def _is_bad(change: PartitionChange) -> bool:
+    return not change.after or len(set(change.after)) < len(change.after)
+
+
+def _check_running(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    ours = {change.key for change in changes}
+    bad = [f"{key} is being reassigned already" for key in sorted(facts.reassigning) if key in ours]
+    if bad:
+        return _check("running reassignments", bad, fine="")
+    others = [str(key) for key in sorted(facts.reassigning)]
+    return _check(
+        "running reassignments",
+        [f"{name} is moving as well" for name in others],
+        fine="none",
+        verdict=Verdict.WARN,
+    )
+
+
+def _check_min_isr(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    bad = [
+        f"{c.key}: {len(c.after)} replicas are fewer than min.insync.replicas "
+        f"{facts.min_isr[c.topic]}"
+        for c in changes
+        if len(c.after) < facts.min_isr.get(c.topic, 1)
+    ]
+    return _check("min.insync.replicas", bad, fine="stays possible")
+
+
+def _check_health(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    bad = []
+    for change in changes:
+        partition = facts.partitions.get(change.key)
+        if partition is not None and partition.leader < 0:
+            bad.append(f"{change.key} has no leader and cannot move")
+        elif partition is not None and len(partition.isr) < len(partition.replicas):
+            bad.append(
+                f"{change.key} has {len(partition.isr)} of {len(partition.replicas)} in sync"
+            )
+    fine = "every replica is in sync"
+    return _check("in-sync replicas", bad, fine=fine, verdict=Verdict.WARN)
+
+
+def _check_racks(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    """Who loses a rack by the move; while it runs the old copies are there as well."""
+    rack_of = {broker.id: broker.rack for broker in facts.brokers}
+    if any(rack is None for rack in rack_of.values()):
+        return _check("racks", [], fine="brokers have no racks")
+    bad = []
+    for change in changes:
+        before, after = (
+            len({rack_of.get(b) for b in ids}) for ids in (change.before, change.after)
+        )
+        if after < before and len(change.after) >= before:
+            bad.append(f"{change.key} is on {after} racks afterwards, on {before} now")
+    return _check("racks", bad, fine="no partition loses one", verdict=Verdict.WARN)
+
+
+def _check_groups(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    """Who reads what moves: said, not judged."""
+    moving = {change.key for change in changes if change.adding or change.has_new_leader}
+    readers = [
+        f"{group} reads {len(read & moving)} of them"
+        for group, read in sorted(facts.readers.items())
+        if read & moving
+    ]
+    if not readers:
+        return _check("groups", [], fine="none reads what moves")
+    more = f" and {len(readers) - NAMES_MAX} more" if len(readers) > NAMES_MAX else ""
+    return _check("groups", [], fine="; ".join(readers[:NAMES_MAX]) + more)

@@ -1,0 +1,111 @@
+"""Pre-flight's checks of quantities: disk through every wave, throttle, time. Pure."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from control.model.units import byte_rate_text, bytes_text, duration_text
+from control.operations.facts import ClusterFacts
+from control.operations.throttle import RATE_MIN_BYTES_PER_S
+from control.operations.traffic import (
+    busiest,
+    bytes_in,
+    bytes_off,
+    demand_by_broker,
+    seconds_of,
+    working_rate,
+)
+from control.operations.verdict import Check, Verdict, check_of
+from control.planner.proposal import PartitionChange
+
+DISK_RESERVE: Final = 0.05
+"""Share of what is free that a move must leave."""
+TIGHT_SHARE: Final = 0.5
+"""A throttle of which producers take more than this is named a slow one."""
+
+Waves = Sequence[tuple[PartitionChange, ...]]
+
+
+def peak_bytes(waves: Waves) -> dict[int, int]:
+    """The most that each broker holds beyond what it holds now: in a wave both copies exist, and
+    what left in earlier waves has made room."""
+    now: dict[int, int] = {}
+    peak: dict[int, int] = {}
+    for wave in waves:
+        for broker, size in bytes_in(wave).items():
+            now[broker] = now.get(broker, 0) + size
+            peak[broker] = max(peak.get(broker, 0), now[broker])
+        for broker, size in bytes_off(wave).items():
+            now[broker] = now.get(broker, 0) - size
+    return peak
+
+
+def check_disk(facts: ClusterFacts, waves: Waves) -> Check:
+    """Whether every broker has room at its worst moment."""
+    bad, unknown = [], []
+    for broker, needed in sorted(peak_bytes(waves).items()):
+        usable = facts.usable_bytes.get(broker)
+        if usable is None:
+            unknown.append(f"broker {broker} does not tell its free space")
+        elif needed > usable * (1 - DISK_RESERVE):
+            bad.append(
+                f"broker {broker} needs {bytes_text(needed)} more at its fullest moment "
+                f"and has {bytes_text(usable)} free"
+            )
+    if bad:
+        bad[-1] += "; move less to it, or free its disk first"
+        return check_of("disk", bad, fine="")
+    fine = "both copies fit in every wave"
+    return check_of("disk", unknown, fine=fine, verdict=Verdict.WARN)
+
+
+def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check:
+    """Whether copies can catch up with producers at this throttle (KIP-73)."""
+    name = "throttle"
+    if rate is None:
+        reason = "none: the move may take all bandwidth"
+        return Check(name=name, verdict=Verdict.WARN, reason=reason)
+    if rate < RATE_MIN_BYTES_PER_S:
+        least = byte_rate_text(RATE_MIN_BYTES_PER_S)
+        reason = f"{byte_rate_text(rate)} is below Kafka's minimum of {least}"
+        return Check(name=name, verdict=Verdict.FAIL, reason=reason)
+    worst = max(waves, key=lambda wave: _demand(facts, wave)[1], default=())
+    broker, demand = _demand(facts, worst)
+    shown, taken = byte_rate_text(rate), byte_rate_text(demand)
+    if demand >= rate:
+        works = byte_rate_text(working_rate(worst, facts.produced))
+        reason = (
+            f"producers write {taken} that broker {broker} must carry for the moving partitions: "
+            f"at {shown} the copies never catch up; {works} works"
+        )
+        return Check(name=name, verdict=Verdict.FAIL, reason=reason)
+    if demand > rate * TIGHT_SHARE:
+        reason = f"{shown} per broker, of which producers take {taken} on broker {broker}: slow"
+        return Check(name=name, verdict=Verdict.WARN, reason=reason)
+    missing = sum(c.key not in facts.produced for wave in waves for c in wave if c.adding)
+    if missing:
+        reason = f"{shown} per broker; the produce rate of {missing} partitions is unknown"
+        return Check(name=name, verdict=Verdict.WARN, reason=reason)
+    reason = f"{shown} per broker; producers take at most {taken} of it"
+    return Check(name=name, verdict=Verdict.OK, reason=reason)
+
+
+def check_time(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check:
+    """How long it takes, as an interval."""
+    name = "time"
+    if rate is None or rate <= 0:
+        reason = "unknown without a throttle: as fast as disks and network go"
+        return Check(name=name, verdict=Verdict.OK, reason=reason)
+    low, high = expected_seconds(facts, waves, rate)
+    span = f"{duration_text(low * 1000)} to {duration_text(high * 1000)}"
+    reason = f"≈ {span} at {byte_rate_text(rate)} per broker"
+    return Check(name=name, verdict=Verdict.OK, reason=reason)
+
+
+def expected_seconds(facts: ClusterFacts, waves: Waves, rate: int) -> tuple[float, float]:
+    """(soonest, latest) at this throttle."""
+    changes = tuple(change for wave in waves for change in wave)
+    return seconds_of(changes, waves, rate=rate, produced=facts.produced)
+
+
+def _demand(facts: ClusterFacts, wave: tuple[PartitionChange, ...]) -> tuple[int, float]:
+    return busiest(demand_by_broker(wave, facts.produced)) or (-1, 0.0)

@@ -1,0 +1,213 @@
+"""Running one reassignment: pre-flight, throttle, waves, progress, election, clean-up.
+
+Every step looks at the cluster before it acts, so the run can be started again at any point: after
+a crash the executor starts it anew and it goes on where the cluster is. `hold` is called before
+each change; it raises FencedError when the operations belong to another executor.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.ports import AdminPort, ElectionType
+from control.model.ids import TopicPartition
+from control.operations.commands import ReassignCommand
+from control.operations.events import EventKind, MoveProgress, Outcome
+from control.operations.facts import read_facts
+from control.operations.meters import measure_produced
+from control.operations.move_watch import MoveWatch
+from control.operations.planning import resolve_throttle
+from control.operations.preflight import failures, is_refused, preflight
+from control.operations.preflight_load import expected_seconds
+from control.operations.run_context import RunContext
+from control.operations.throttle_keeper import ThrottleKeeper
+from control.planner.proposal import PartitionChange
+from control.planner.waves import plan_waves
+
+TICK_S: Final = 1.0
+FIRST_TICK_S: Final = 0.1
+REFUSED_NAMES_MAX: Final = 5
+
+
+class ReassignRun:
+    """One reassignment on one cluster."""
+
+    def __init__(self, admin: AdminPort, command: ReassignCommand, context: RunContext) -> None:
+        self._admin = admin
+        self._command = command
+        self._context = context
+        self._waves = plan_waves(command.changes, partitions_per_wave=command.partitions_per_wave)
+        self._watch = MoveWatch(admin, command.changes, waves=len(self._waves))
+        self._throttle = ThrottleKeeper(admin, command, context)
+        self._produced: Mapping[TopicPartition, float] | None = None
+        self._refused: dict[TopicPartition, str] = {}
+
+    async def run(self) -> None:
+        """To the end, whichever.
+
+        :raises FencedError: another executor owns the operations.
+        :raises UnreachableError: the cluster does not answer; run again later.
+        """
+        context = self._context
+        if not context.state().is_started and not await self._start():
+            return
+        if self._produced is None:
+            self._produced = await measure_produced(self._admin, self._command.changes)
+        await self._throttle.begin(self._produced)
+        outcome = await self._run_waves()
+        if outcome is Outcome.DONE and self._command.elects_preferred:
+            await self._elect()
+        await self.remove_throttle()
+        await context.emit(EventKind.FINISHED, self._last_words(outcome), outcome=outcome.value)
+
+    async def remove_throttle(self) -> None:
+        """Remove what this operation set, if anything; may be repeated."""
+        await self._throttle.remove()
+
+    async def _start(self) -> bool:
+        """Pre-flight; False when refused or cancelled before the start."""
+        command, context = self._command, self._context
+        if context.flags().is_cancelled:
+            outcome = Outcome.CANCELLED
+            await context.emit(EventKind.FINISHED, "cancelled before it began", outcome=outcome)
+            return False
+        facts, produced = await asyncio.gather(
+            read_facts(self._admin, changes=command.changes),
+            measure_produced(self._admin, command.changes),
+        )
+        self._produced = produced
+        facts = replace(facts, produced=produced)
+        rate = resolve_throttle(command.throttle, command.changes, produced)
+        checks = preflight(
+            facts,
+            command.changes,
+            throttle_bytes_per_s=rate,
+            is_strict=command.is_strict,
+            partitions_per_wave=command.partitions_per_wave,
+        )
+        if is_refused(checks):
+            await context.emit(EventKind.REFUSED, failures(checks))
+            return False
+        self._watch.take_sizes(facts.sizes)
+        message = f"{len(command.changes)} partitions in {len(self._waves)} waves"
+        progress = self._watch.progress(wave=0, now_s=time.monotonic())
+        expected = expected_seconds(facts, self._waves, rate) if rate else None
+        await context.emit(
+            EventKind.STARTED, message, progress=progress.document(), expected_s=expected
+        )
+        return True
+
+    async def _run_waves(self) -> Outcome:
+        for number, wave in enumerate(self._waves, 1):
+            await self._wait_while_paused()
+            if self._context.flags().is_cancelled:
+                return await self._cancel()
+            await self._watch.refresh()
+            if not self._watch.left(wave):
+                continue
+            await self._run_wave(number, wave)
+            if self._context.flags().is_cancelled:
+                return await self._cancel()
+        await self._watch.refresh()
+        await self._emit_progress(len(self._waves))
+        return Outcome.FAILED if self._refused else Outcome.DONE
+
+    async def _run_wave(self, number: int, wave: tuple[PartitionChange, ...]) -> None:
+        context = self._context
+        message = f"wave {number} of {len(self._waves)}: {len(wave)} partitions"
+        await context.emit(EventKind.WAVE_STARTED, message, wave=number)
+        await context.hold()
+        await self._submit(wave)
+        tick_s = FIRST_TICK_S
+        while not context.flags().is_cancelled:
+            await context.flags().wait(tick_s)
+            tick_s = min(tick_s * 2, TICK_S)
+            await self._watch.refresh()
+            await self._throttle.tick(self._watch.reading(time.monotonic()))
+            await self._emit_progress(number)
+            for key in self._watch.gone_astray():
+                self._refused.setdefault(key, "was taken back by somebody else")
+            if all(change.key in self._refused for change in self._watch.left(wave)):
+                await context.emit(EventKind.WAVE_DONE, f"wave {number} done", wave=number)
+                return
+
+    async def _submit(self, wave: tuple[PartitionChange, ...]) -> None:
+        """Ask for all that is neither there nor on its way there."""
+        wanted = {c.key: c.after for c in self._watch.left(wave) if not self._watch.is_moving(c)}
+        refused = await self._admin.alter_reassignments(
+            wanted,
+            allow_replication_factor_change=self._command.allows_replication_factor_change,
+        )
+        self._watch.note_submitted(key for key in wanted if key not in refused)
+        for key, error in refused.items():
+            self._refused[key] = str(error)
+            await self._context.emit(EventKind.NOTE, str(error))
+
+    async def _wait_while_paused(self) -> None:
+        context = self._context
+        if not context.flags().is_paused or context.flags().is_cancelled:
+            return
+        await context.emit(EventKind.PAUSED, "paused: no new wave starts")
+        while context.flags().is_paused and not context.flags().is_cancelled:
+            await context.flags().wait()
+        await context.emit(EventKind.RESUMED, "resumed")
+
+    async def _cancel(self) -> Outcome:
+        """Take back what is moving. What has arrived stays."""
+        context = self._context
+        await context.emit(EventKind.CANCELLING, "cancelling")
+        while True:
+            await context.hold()
+            await self._watch.refresh()
+            moving = [c.key for c in self._command.changes if self._watch.is_moving(c)]
+            if not moving:
+                await self._restore_order()
+                await self._emit_progress(len(self._waves))
+                return Outcome.CANCELLED
+            await self._admin.alter_reassignments(dict.fromkeys(moving, None))
+            await asyncio.sleep(FIRST_TICK_S)
+
+    async def _restore_order(self) -> None:
+        """Kafka takes a move back to the same replicas, but in the order of the target with the
+        removed ones last: the preferred leader would be another. No data moves for this."""
+        disordered = {
+            change.key: change.before
+            for change in self._command.changes
+            if self._watch.is_disordered(change)
+        }
+        await self._admin.alter_reassignments(disordered)
+
+    async def _elect(self) -> None:
+        led_by = self._watch.leaders()
+        wrong = [c.key for c in self._command.changes if led_by.get(c.key) != c.after[0]]
+        if not wrong:
+            return
+        await self._context.hold()
+        try:
+            refused = await self._admin.elect_leaders(wrong, ElectionType.PREFERRED)
+        except KafkaPortError as error:
+            await self._context.emit(EventKind.NOTE, str(error))
+            return
+        for error_of_one in refused.values():
+            await self._context.emit(EventKind.NOTE, str(error_of_one))
+        message = f"{len(wrong) - len(refused)} preferred leaders elected"
+        await self._context.emit(EventKind.ELECTED, message)
+
+    async def _emit_progress(self, wave: int) -> None:
+        rate = self._throttle.rate
+        progress = self._watch.progress(wave=wave, now_s=time.monotonic(), throttle=rate)
+        if _differs(self._context.state().progress, progress):
+            await self._context.emit(EventKind.PROGRESS, **progress.document())
+
+    def _last_words(self, outcome: Outcome) -> str:
+        done = self._watch.partitions_done
+        words = f"{outcome.value}: {done} of {len(self._command.changes)} partitions moved"
+        names = [f"{k}: {why}" for k, why in list(self._refused.items())[:REFUSED_NAMES_MAX]]
+        return "; ".join([words, *names])
+
+
+def _differs(before: MoveProgress | None, now: MoveProgress) -> bool:
+    return before is None or before.document() != now.document()

@@ -1,0 +1,46 @@
+"""What the executor lends to a run, and what operators asked of it."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from control.operations.commands import Throttle
+from control.operations.events import EventKind
+from control.operations.state import OperationState
+
+
+@dataclass(slots=True, kw_only=True)
+class ControlFlags:
+    """What an operator asked of a running operation."""
+
+    is_paused: bool = False
+    is_cancelled: bool = False
+    throttle: Throttle | None = None
+    """The last one asked for while it runs; None: as the command says."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set with each change; whoever waits clears it first."""
+
+    async def wait(self, timeout_s: float | None = None) -> None:
+        """Until a change after this call, or the timeout."""
+        self.changed.clear()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.changed.wait()
+        except TimeoutError:
+            return
+
+
+class RunContext(Protocol):
+    """What the executor lends to a run."""
+
+    def state(self) -> OperationState:
+        """The state by all events so far."""
+
+    def flags(self) -> ControlFlags:
+        """What operators asked so far."""
+
+    async def hold(self) -> None:
+        """Raise FencedError unless we own the operations."""
+
+    async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:
+        """Write an event, durably."""

@@ -1,0 +1,63 @@
+"""Moves that do not get on: what is left to copy has not shrunk for a while, and why. Pure."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from control.model.ids import TopicPartition
+from control.model.units import byte_rate_text, bytes_text
+
+STALLED_AFTER_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standstill:
+    """How long nothing was gained, and what came and went meanwhile."""
+
+    for_s: float
+    written: int
+    """Bytes that producers added to what must be copied."""
+    copied: int
+
+    def explain(self, throttle: int | None) -> str:
+        """In a sentence, with what to do."""
+        limit = "without a throttle" if throttle is None else f"at {byte_rate_text(throttle)}"
+        if self.copied <= 0:
+            return (
+                f"no byte arrived for {self.for_s:.0f} s {limit}: see the target's log, "
+                f"or raise the throttle if other moves use it up"
+            )
+        return (
+            f"in {self.for_s:.0f} s producers wrote {bytes_text(self.written)} and the copy got "
+            f"{bytes_text(self.copied)} {limit}: raise the throttle"
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Mark:
+    since_s: float
+    size: int
+    copied: int
+
+
+class StallWatch:
+    """Remembers for each move when least was left."""
+
+    def __init__(self) -> None:
+        self._best: dict[TopicPartition, _Mark] = {}
+
+    def look(
+        self, key: TopicPartition, *, size: int, copied: int, now_s: float
+    ) -> Standstill | None:
+        """A standstill, once what is left has not shrunk for STALLED_AFTER_S."""
+        best = self._best.get(key)
+        if best is None or size - copied < best.size - best.copied:
+            self._best[key] = _Mark(since_s=now_s, size=size, copied=copied)
+            return None
+        still_s = now_s - best.since_s
+        if still_s < STALLED_AFTER_S:
+            return None
+        return Standstill(for_s=still_s, written=size - best.size, copied=copied - best.copied)
+
+    def forget(self, key: TopicPartition) -> None:
+        """It no longer moves."""
+        self._best.pop(key, None)

@@ -1,0 +1,205 @@
+"""The state of an operation: a fold over its events, the same for executor and screens.
+
+phase      entered by
+========== =======================================================
+SUBMITTED  a command that no executor has answered yet
+WAITING    ACCEPTED: in the queue
+RUNNING    STARTED, RESUMED
+PAUSED     PAUSED: no new wave starts, running partitions go on
+CANCELLING CANCELLING: running partitions go back
+FINISHED   FINISHED, REFUSED: `outcome` says how
+========== =======================================================
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from control.operations.commands import ReassignCommand, changes_document, parse_changes
+from control.operations.events import Event, EventKind, MoveProgress, Outcome
+from control.planner.proposal import PartitionChange
+
+
+class Phase(StrEnum):
+    """Where an operation stands."""
+
+    SUBMITTED = "submitted"
+    WAITING = "waiting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    CANCELLING = "cancelling"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationState:
+    """One reassignment, running or past; the journal's line with its undo."""
+
+    operation_id: str
+    phase: Phase = Phase.SUBMITTED
+    outcome: Outcome | None = None
+    who: str = ""
+    reason: str = ""
+    bootstrap: str = ""
+    rollback_of: str | None = None
+    submitted_ms: int = 0
+    started_ms: int | None = None
+    updated_ms: int = 0
+    finished_ms: int | None = None
+    changes: tuple[PartitionChange, ...] = ()
+    throttle_bytes_per_s: int | None = None
+    throttle: Mapping[str, Any] | None = None
+    """What was recorded to be removed; null once it is."""
+    expected_s: tuple[float, float] | None = None
+    """(soonest, latest) seconds as foreseen at the start; null without a throttle."""
+    progress: MoveProgress | None = None
+    message: str = ""
+    """The last line for people."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.phase is Phase.FINISHED
+
+    @property
+    def is_started(self) -> bool:
+        """Whether pre-flight was passed."""
+        return self.started_ms is not None
+
+    @property
+    def took_s(self) -> float | None:
+        """From start to end; null while it runs."""
+        if self.started_ms is None or self.finished_ms is None:
+            return None
+        return (self.finished_ms - self.started_ms) / 1000
+
+    @property
+    def may_roll_back(self) -> bool:
+        """Whether something was moved that can be moved back."""
+        return self.is_started and self.outcome is not Outcome.REFUSED
+
+    def document(self) -> dict[str, Any]:
+        """JSON values for `partiscope moves --json`."""
+        return {
+            "id": self.operation_id,
+            "phase": self.phase.value,
+            "outcome": None if self.outcome is None else self.outcome.value,
+            "who": self.who,
+            "reason": self.reason,
+            "rollback_of": self.rollback_of,
+            "submitted_ms": self.submitted_ms,
+            "started_ms": self.started_ms,
+            "finished_ms": self.finished_ms,
+            "throttle_bytes_per_s": self.throttle_bytes_per_s,
+            "planned": {
+                "bytes": sum(change.moved_bytes for change in self.changes),
+                "seconds": self.expected_s,
+            },
+            "real": {
+                "bytes": None if self.progress is None else self.progress.bytes_done,
+                "seconds": self.took_s,
+            },
+            "progress": None if self.progress is None else self.progress.document(),
+            "message": self.message,
+            "notes": list(self.notes),
+            "changes": changes_document(self.changes),
+        }
+
+
+_PHASES = {
+    EventKind.ACCEPTED: Phase.WAITING,
+    EventKind.STARTED: Phase.RUNNING,
+    EventKind.RESUMED: Phase.RUNNING,
+    EventKind.PAUSED: Phase.PAUSED,
+    EventKind.CANCELLING: Phase.CANCELLING,
+    EventKind.FINISHED: Phase.FINISHED,
+    EventKind.REFUSED: Phase.FINISHED,
+}
+NOTES_MAX = 50
+
+
+def submitted(command: ReassignCommand) -> OperationState:
+    """The state before any executor answered."""
+    return OperationState(
+        operation_id=command.operation_id,
+        who=command.who,
+        reason=command.reason,
+        bootstrap=command.bootstrap,
+        rollback_of=command.rollback_of,
+        submitted_ms=command.submitted_ms,
+        updated_ms=command.submitted_ms,
+        changes=command.changes,
+    )
+
+
+def accepted_data(command: ReassignCommand) -> dict[str, Any]:
+    """What ACCEPTED carries, so that the events alone tell the whole story."""
+    return {
+        "who": command.who,
+        "reason": command.reason,
+        "bootstrap": command.bootstrap,
+        "rollback_of": command.rollback_of,
+        "submitted_ms": command.submitted_ms,
+        "changes": changes_document(command.changes),
+    }
+
+
+def apply_event(state: OperationState, event: Event) -> OperationState:
+    """The state after one more event. Events of a finished operation change nothing."""
+    if state.is_finished and event.kind is not EventKind.THROTTLE_REMOVED:
+        return state
+    changed: dict[str, Any] = {"updated_ms": event.at_ms}
+    if event.kind in _PHASES:
+        changed["phase"] = _PHASES[event.kind]
+    if event.message:
+        changed["message"] = event.message
+    changed |= _changed_by(state, event)
+    return replace(state, **changed)
+
+
+def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
+    data = event.data
+    match event.kind:
+        case EventKind.ACCEPTED:
+            return {
+                "who": data["who"],
+                "reason": data["reason"],
+                "bootstrap": data["bootstrap"],
+                "rollback_of": data["rollback_of"],
+                "submitted_ms": data["submitted_ms"],
+                "changes": parse_changes(data["changes"]),
+            }
+        case EventKind.STARTED:
+            expected = data.get("expected_s")
+            return {
+                "started_ms": event.at_ms,
+                "progress": MoveProgress.parse(data["progress"]),
+                "expected_s": None if expected is None else (expected[0], expected[1]),
+            }
+        case EventKind.THROTTLE_RECORDED:
+            return {"throttle": data, "throttle_bytes_per_s": data["rate"]}
+        case EventKind.THROTTLE_REMOVED:
+            return {"throttle": None}
+        case EventKind.PROGRESS:
+            return {"progress": MoveProgress.parse(data)}
+        case EventKind.NOTE:
+            return {"notes": (*state.notes, event.message)[-NOTES_MAX:]}
+        case EventKind.REFUSED:
+            return {"outcome": Outcome.REFUSED, "finished_ms": event.at_ms}
+        case EventKind.FINISHED:
+            return {"outcome": Outcome(data["outcome"]), "finished_ms": event.at_ms}
+        case _:
+            return {}
+
+
+def fold(events: list[Event]) -> dict[str, OperationState]:
+    """States by operation id, in order of first appearance; journal lines are no operations."""
+    states: dict[str, OperationState] = {}
+    for event in events:
+        if event.kind is not EventKind.JOURNAL:
+            state = states.get(event.operation_id)
+            state = state or OperationState(operation_id=event.operation_id)
+            states[event.operation_id] = apply_event(state, event)
+    return states

@@ -1,0 +1,171 @@
+"""Replication throttles (KIP-73), set and removed as Kafka's reassignment tool does.
+
+Brokers concerned get `leader.` and `follower.replication.throttled.rate`; topics concerned get
+`leader.replication.throttled.replicas` for every replica that exists before the move, and
+`follower.replication.throttled.replicas` for the destinations only. Example: 0 moves from
+(101, 102) to (102, 103): leader `0:101,0:102`, follower `0:103`.
+
+What is set is recorded first (`ThrottleRecord`) and only that is removed: a rate that somebody
+else set stays as it is, entries of others in a replicas list stay, `*` stays.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from control.model.ids import TopicPartition
+from control.operations.traffic import bytes_in, working_rate
+from control.planner.proposal import PartitionChange
+
+LEADER_RATE: Final = "leader.replication.throttled.rate"
+FOLLOWER_RATE: Final = "follower.replication.throttled.rate"
+LEADER_REPLICAS: Final = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
+RATES: Final = (LEADER_RATE, FOLLOWER_RATE)
+REPLICA_LISTS: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
+ALL_REPLICAS: Final = "*"
+
+RATE_MIN_BYTES_PER_S: Final = 1024
+"""Kafka's tool refuses less."""
+AUTO_MIN_BYTES_PER_S: Final = 10 << 20
+AUTO_MAX_BYTES_PER_S: Final = 100 << 20
+AUTO_SECONDS: Final = 600
+
+Configs = Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThrottleRecord:
+    """What one operation sets: the rate per broker, and its entries per topic and list."""
+
+    rate: int
+    brokers: tuple[int, ...]
+    entries: Mapping[str, Mapping[str, tuple[str, ...]]]
+    """topic → config name → entries ``partition:broker``."""
+    former_rates: tuple[int, ...] = ()
+    """Rates that this operation set before: a crash may have left one on a broker."""
+
+    def document(self) -> dict[str, Any]:
+        """JSON values."""
+        entries = {
+            topic: {name: list(values) for name, values in lists.items()}
+            for topic, lists in self.entries.items()
+        }
+        return {
+            "rate": self.rate,
+            "brokers": list(self.brokers),
+            "entries": entries,
+            "former_rates": list(self.former_rates),
+        }
+
+    @property
+    def own_values(self) -> frozenset[str]:
+        """What a broker's config may say that is ours."""
+        return frozenset(map(str, (self.rate, *self.former_rates)))
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "ThrottleRecord":
+        """The inverse of document()."""
+        entries = {
+            topic: {name: tuple(values) for name, values in lists.items()}
+            for topic, lists in document["entries"].items()
+        }
+        return cls(
+            rate=document["rate"],
+            brokers=tuple(document["brokers"]),
+            entries=entries,
+            former_rates=tuple(document.get("former_rates", ())),
+        )
+
+
+def auto_rate(changes: Iterable[PartitionChange], produced: Mapping[TopicPartition, float]) -> int:
+    """Bytes/s to begin with: the busiest destination is done in ten minutes, within 10-100 MiB/s,
+    and never less than what leaves copies room to catch up with producers."""
+    changes = tuple(changes)
+    wanted = max(bytes_in(changes).values(), default=0) // AUTO_SECONDS
+    wanted = min(max(wanted, AUTO_MIN_BYTES_PER_S), AUTO_MAX_BYTES_PER_S)
+    return max(wanted, 2 * working_rate(changes, produced))
+
+
+def plan_throttle(
+    changes: Iterable[PartitionChange],
+    *,
+    rate: int,
+    broker_configs: Mapping[int, Configs],
+    topic_configs: Mapping[str, Configs],
+) -> ThrottleRecord:
+    """What to set, given what is set now: brokers with a rate of somebody else are left out."""
+    brokers: set[int] = set()
+    entries: dict[str, dict[str, list[str]]] = {}
+    for change in changes:
+        if not change.adding:
+            continue
+        brokers.update(change.before, change.after)
+        lists = entries.setdefault(change.topic, {name: [] for name in REPLICA_LISTS})
+        lists[LEADER_REPLICAS] += [f"{change.partition}:{b}" for b in change.before]
+        lists[FOLLOWER_REPLICAS] += [f"{change.partition}:{b}" for b in change.adding]
+    ours = {
+        topic: {
+            name: tuple(e for e in values if e not in _entries(topic_configs.get(topic, {}), name))
+            for name, values in lists.items()
+        }
+        for topic, lists in entries.items()
+    }
+    free = sorted(b for b in brokers if not any(broker_configs.get(b, {}).get(r) for r in RATES))
+    return ThrottleRecord(rate=rate, brokers=tuple(free), entries=ours)
+
+
+def broker_changes_to_set(record: ThrottleRecord) -> dict[int, dict[str, str | None]]:
+    """Config changes per broker."""
+    return {broker: dict.fromkeys(RATES, str(record.rate)) for broker in record.brokers}
+
+
+def topic_changes_to_set(
+    record: ThrottleRecord, now: Mapping[str, Configs]
+) -> dict[str, dict[str, str | None]]:
+    """Config changes per topic: our entries joined with those that are there."""
+    changes: dict[str, dict[str, str | None]] = {}
+    for topic, lists in record.entries.items():
+        for name, ours in lists.items():
+            present = _entries(now.get(topic, {}), name)
+            if ALL_REPLICAS in present or not ours:
+                continue
+            joined = [*present, *(entry for entry in ours if entry not in present)]
+            if joined != present:
+                changes.setdefault(topic, {})[name] = ",".join(joined)
+    return changes
+
+
+def broker_changes_to_remove(
+    record: ThrottleRecord, now: Mapping[int, Configs]
+) -> dict[int, dict[str, str | None]]:
+    """Deletes of rates, unless somebody set another value since: that one is theirs.
+
+    A rate that is not seen is deleted as well: the broker may not have shown it yet.
+    """
+    changes: dict[int, dict[str, str | None]] = {}
+    for broker in record.brokers:
+        configs = now.get(broker, {})
+        own = {None, *record.own_values}
+        ours = [name for name in RATES if configs.get(name) in own]
+        if ours:
+            changes[broker] = dict.fromkeys(ours, None)
+    return changes
+
+
+def topic_changes_to_remove(
+    record: ThrottleRecord, now: Mapping[str, Configs]
+) -> dict[str, dict[str, str | None]]:
+    """Lists without our entries; deleted when nothing else is left."""
+    changes: dict[str, dict[str, str | None]] = {}
+    for topic, lists in record.entries.items():
+        for name, ours in lists.items():
+            present = _entries(now.get(topic, {}), name)
+            left = [entry for entry in present if entry not in ours]
+            if left != present:
+                changes.setdefault(topic, {})[name] = ",".join(left) or None
+    return changes
+
+
+def _entries(configs: Configs, name: str) -> list[str]:
+    return [entry for entry in (configs.get(name) or "").split(",") if entry]

@@ -1,0 +1,117 @@
+"""The throttle of one running reassignment: set, adapted, changed by hand, removed.
+
+What is about to be set is recorded first. A change records the new rate together with those it
+replaces, so that whatever a crash left on a broker is known to be ours.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from control.kafka.ports import AdminPort
+from control.model.ids import TopicPartition
+from control.model.units import byte_rate_text
+from control.operations.adaptive import AdaptiveThrottle, Reading
+from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, ReassignCommand, Throttle
+from control.operations.events import EventKind
+from control.operations.planning import resolve_throttle
+from control.operations.run_context import RunContext
+from control.operations.throttle import RATE_MIN_BYTES_PER_S, ThrottleRecord
+from control.operations.throttling import Throttling
+from control.operations.traffic import working_rate
+
+FORMER_RATES_MAX: Final = 8
+
+
+class ThrottleKeeper:
+    """Every step may be repeated after a crash."""
+
+    def __init__(self, admin: AdminPort, command: ReassignCommand, context: RunContext) -> None:
+        self._command = command
+        self._context = context
+        self._throttling = Throttling(admin)
+        self._moves_data = any(change.adding for change in command.changes)
+        self._wanted: Throttle = command.throttle
+        self._adaptive: AdaptiveThrottle | None = None
+        self._floor = RATE_MIN_BYTES_PER_S
+
+    @property
+    def rate(self) -> int | None:
+        """Bytes per second now; None without a throttle."""
+        recorded = self._context.state().throttle
+        return None if recorded is None else int(recorded["rate"])
+
+    async def begin(self, produced: Mapping[TopicPartition, float]) -> None:
+        """Set it, or set again what was recorded before a crash."""
+        changes = self._command.changes
+        self._floor = max(RATE_MIN_BYTES_PER_S, working_rate(changes, produced))
+        self._wanted = self._asked()
+        recorded = self._context.state().throttle
+        if recorded is not None:
+            await self._resume(ThrottleRecord.parse(recorded))
+        else:
+            rate = resolve_throttle(self._wanted, changes, produced)
+            if rate is None or not self._moves_data or self._context.flags().is_cancelled:
+                return
+            await self._record(await self._throttling.plan(changes, rate), "throttle")
+        self._adapt_from(self.rate)
+
+    async def _resume(self, record: ThrottleRecord) -> None:
+        """After a crash: what was recorded, unless an operator asked for another since."""
+        if self._wanted != THROTTLE_AUTO:
+            wanted = resolve_throttle(self._wanted, self._command.changes)
+            if wanted != record.rate:
+                await self._change_to(wanted, "asked for")
+                return
+        await self._apply(record)
+
+    async def tick(self, reading: Reading) -> None:
+        """What an operator asked for since, else what the reading suggests."""
+        asked = self._asked()
+        if asked != self._wanted:
+            self._wanted = asked
+            await self._change_to(resolve_throttle(asked, self._command.changes), "asked for")
+            self._adapt_from(self.rate)
+        elif self._adaptive is not None and self._wanted == THROTTLE_AUTO:
+            rate = self._adaptive.observe(reading)
+            if rate is not None:
+                await self._change_to(rate, "adapted to")
+
+    async def remove(self) -> None:
+        """Remove what this operation set, if anything; may be repeated."""
+        recorded = self._context.state().throttle
+        if recorded is None:
+            return
+        await self._context.hold()
+        await self._throttling.remove(ThrottleRecord.parse(recorded))
+        await self._context.emit(EventKind.THROTTLE_REMOVED, "throttle removed")
+
+    def _asked(self) -> Throttle:
+        """The last wish of an operator, else the command's."""
+        return self._context.flags().throttle or self._command.throttle
+
+    def _adapt_from(self, rate: int | None) -> None:
+        is_auto = rate is not None and self._wanted == THROTTLE_AUTO
+        self._adaptive = AdaptiveThrottle(rate=rate or 0, floor=self._floor) if is_auto else None
+
+    async def _change_to(self, rate: int | None, why: str) -> None:
+        recorded = self._context.state().throttle
+        if rate is None or self._wanted == THROTTLE_NONE:
+            await self.remove()
+        elif recorded is None:
+            if self._moves_data:
+                await self._record(await self._throttling.plan(self._command.changes, rate), why)
+        else:
+            record = ThrottleRecord.parse(recorded)
+            former = (*record.former_rates, record.rate)[-FORMER_RATES_MAX:]
+            await self._record(replace(record, rate=rate, former_rates=former), why)
+
+    async def _record(self, record: ThrottleRecord, why: str) -> None:
+        brokers = ", ".join(map(str, record.brokers))
+        message = f"{why} {byte_rate_text(record.rate)} on brokers {brokers}"
+        await self._context.emit(EventKind.THROTTLE_RECORDED, message, **record.document())
+        await self._apply(record)
+
+    async def _apply(self, record: ThrottleRecord) -> None:
+        await self._context.hold()
+        await self._throttling.apply(record)

@@ -1,0 +1,117 @@
+"""Setting and removing throttles on a cluster, waiting each time until the brokers show it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from control.kafka.ports import AdminPort, ConfigResource, ConfigScope
+from control.operations.throttle import (
+    RATES,
+    REPLICA_LISTS,
+    Configs,
+    ThrottleRecord,
+    broker_changes_to_remove,
+    broker_changes_to_set,
+    plan_throttle,
+    topic_changes_to_remove,
+    topic_changes_to_set,
+)
+from control.planner.proposal import PartitionChange
+
+_SHOWN_POLLS_MAX: Final = 100
+_SHOWN_POLL_S: Final = 0.1
+
+
+class Throttling:
+    """Applies throttle records to one cluster. Every step may be repeated after a crash."""
+
+    def __init__(self, admin: AdminPort) -> None:
+        self._admin = admin
+
+    async def plan(self, changes: tuple[PartitionChange, ...], rate: int) -> ThrottleRecord:
+        """What to set, given what others have set."""
+        brokers = {broker for change in changes for broker in (*change.before, *change.after)}
+        alive = {broker.id for broker in (await self._admin.describe_cluster()).brokers}
+        return plan_throttle(
+            changes,
+            rate=rate,
+            broker_configs=await self._broker_configs(brokers & alive),
+            topic_configs=await self._topic_configs({change.topic for change in changes}),
+        )
+
+    async def apply(self, record: ThrottleRecord) -> None:
+        """Set it on every live broker and topic concerned, and wait until it shows."""
+        record = await self._among_living(record)
+        for _ in range(_SHOWN_POLLS_MAX):
+            topics = topic_changes_to_set(record, await self._topic_configs(record.entries))
+            now = await self._broker_configs(record.brokers)
+            brokers = {
+                broker: wanted
+                for broker, wanted in broker_changes_to_set(record).items()
+                if any(now[broker].get(name) != value for name, value in wanted.items())
+            }
+            if not topics and not brokers:
+                return
+            await self._admin.alter_many_configs(_resources(brokers, topics))
+            await asyncio.sleep(_SHOWN_POLL_S)
+
+    async def remove(self, record: ThrottleRecord) -> None:
+        """Remove what is ours, and wait until it shows."""
+        record = await self._among_living(record)
+        brokers = broker_changes_to_remove(record, await self._broker_configs(record.brokers))
+        topics: Mapping[str, Mapping[str, str | None]] = {}
+        for _ in range(_SHOWN_POLLS_MAX):
+            topics = topic_changes_to_remove(record, await self._topic_configs(record.entries))
+            if not topics and not brokers:
+                return
+            await self._admin.alter_many_configs(_resources(brokers, topics))
+            await asyncio.sleep(_SHOWN_POLL_S)
+            now = await self._broker_configs(record.brokers)
+            brokers = {
+                broker: dict.fromkeys(RATES, None)
+                for broker, configs in now.items()
+                if any(configs.get(name) in record.own_values for name in RATES)
+            }
+
+    async def _among_living(self, record: ThrottleRecord) -> ThrottleRecord:
+        """Without topics that were deleted; a dead broker's rate goes when it is back.
+
+        The rate of a broker is a config of the cluster, but only that broker shows it.
+        """
+        alive = {broker.id for broker in (await self._admin.describe_cluster()).brokers}
+        topics = {topic.name for topic in await self._admin.topics()}
+        return replace(
+            record,
+            brokers=tuple(broker for broker in record.brokers if broker in alive),
+            entries={t: lists for t, lists in record.entries.items() if t in topics},
+        )
+
+    async def _broker_configs(self, brokers: Iterable[int]) -> dict[int, Configs]:
+        return {
+            broker: await self._configs(ConfigScope.BROKER, str(broker), RATES)
+            for broker in sorted(brokers)
+        }
+
+    async def _topic_configs(self, topics: Iterable[str]) -> dict[str, Configs]:
+        return {
+            topic: await self._configs(ConfigScope.TOPIC, topic, REPLICA_LISTS)
+            for topic in sorted(topics)
+        }
+
+    async def _configs(self, scope: ConfigScope, name: str, wanted: tuple[str, ...]) -> Configs:
+        resource = ConfigResource(scope=scope, name=name)
+        entries = await self._admin.describe_configs(resource)
+        return {e.name: e.value for e in entries if e.name in wanted and not e.is_default}
+
+
+def _resources(
+    brokers: Mapping[int, Mapping[str, str | None]], topics: Mapping[str, Mapping[str, str | None]]
+) -> dict[ConfigResource, Mapping[str, str | None]]:
+    resources: dict[ConfigResource, Mapping[str, str | None]] = {
+        ConfigResource(scope=ConfigScope.BROKER, name=str(broker)): configs
+        for broker, configs in brokers.items()
+    }
+    for topic, configs in topics.items():
+        resources[ConfigResource(scope=ConfigScope.TOPIC, name=topic)] = configs
+    return resources

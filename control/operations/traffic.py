@@ -1,0 +1,111 @@
+"""What producers write to moving partitions, and what that asks of a throttle (KIP-73). Pure.
+
+A throttle limits what a broker sends (as leader) and receives (as follower) of throttled replicas,
+new records included. A copy that is slower than the producers never catches up, so the move would
+never end.
+
+Worked example: producers write 4 MiB/s to a partition that moves from (1, 2) to (3, 2). Broker 3
+receives at least 4 MiB/s; broker 1, its leader, sends 4 MiB/s to each of 2 and 3: 8 MiB/s. A
+throttle of 6 MiB/s would starve the copy; one of 10 leaves 2 MiB/s to catch up with.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from control.model.ids import TopicPartition
+from control.planner.proposal import PartitionChange
+
+CATCH_UP_SHARE: Final = 0.25
+"""A working throttle leaves at least this share of what producers write for the old data."""
+_MIB: Final = 1 << 20
+
+
+def demand_by_broker(
+    changes: Iterable[PartitionChange], produced: Mapping[TopicPartition, float]
+) -> dict[int, float]:
+    """Bytes per second of new records that each broker must receive or send for the moves,
+    whichever is more; partitions whose rate is not known count as idle."""
+    receives: dict[int, float] = {}
+    sends: dict[int, float] = {}
+    for change in changes:
+        rate = produced.get(change.key, 0.0)
+        if not rate or not change.adding:
+            continue
+        for broker in change.adding:
+            receives[broker] = receives.get(broker, 0.0) + rate
+        copies = len({*change.before, *change.after}) - 1
+        leader = change.before[0]
+        sends[leader] = sends.get(leader, 0.0) + rate * copies
+    brokers = receives.keys() | sends.keys()
+    return {b: max(receives.get(b, 0.0), sends.get(b, 0.0)) for b in sorted(brokers)}
+
+
+def busiest(demand: Mapping[int, float]) -> tuple[int, float] | None:
+    """The broker with the largest demand, and how large; None when nobody writes."""
+    if not demand:
+        return None
+    broker = max(demand, key=lambda b: (demand[b], -b))
+    return broker, demand[broker]
+
+
+def working_rate(
+    changes: Iterable[PartitionChange], produced: Mapping[TopicPartition, float]
+) -> int:
+    """The smallest sensible throttle, in whole MiB/s; 0 when nobody writes."""
+    most = busiest(demand_by_broker(changes, produced))
+    if most is None:
+        return 0
+    return -int(-most[1] * (1 + CATCH_UP_SHARE) // _MIB) * _MIB
+
+
+def bytes_in(changes: Iterable[PartitionChange]) -> dict[int, int]:
+    """Bytes that each broker receives as copies."""
+    arriving: dict[int, int] = {}
+    for change in changes:
+        for broker in change.adding:
+            arriving[broker] = arriving.get(broker, 0) + change.size_bytes
+    return arriving
+
+
+def bytes_off(changes: Iterable[PartitionChange]) -> dict[int, int]:
+    """Bytes that each broker drops once the copies are complete."""
+    leaving: dict[int, int] = {}
+    for change in changes:
+        for broker in change.removing:
+            leaving[broker] = leaving.get(broker, 0) + change.size_bytes
+    return leaving
+
+
+def seconds_of(
+    changes: tuple[PartitionChange, ...],
+    waves: Iterable[tuple[PartitionChange, ...]],
+    *,
+    rate: int,
+    produced: Mapping[TopicPartition, float],
+) -> tuple[float, float]:
+    """(soonest, latest): the busiest link at the full rate all the time; each wave waiting for
+    its busiest link, at what producers leave of the rate, and a little between waves."""
+    soonest = max(_link_bytes(changes).values(), default=0) / rate
+    latest = 0.0
+    for wave in waves:
+        demand = demand_by_broker(wave, produced)
+        slowest = 0.0
+        for broker, size in _link_bytes(wave).items():
+            left = max(rate - demand.get(broker, 0.0), 0.1 * rate)
+            slowest = max(slowest, size / left)
+        latest += slowest + _WAVE_PAUSE_S
+    return soonest, max(soonest, latest)
+
+
+_WAVE_PAUSE_S: Final = 1.0
+
+
+def _link_bytes(changes: Iterable[PartitionChange]) -> dict[int, int]:
+    """The larger of what a broker receives and, as a leader, sends."""
+    receives = bytes_in(changes := tuple(changes))
+    sends: dict[int, int] = {}
+    for change in changes:
+        leader = change.before[0]
+        sends[leader] = sends.get(leader, 0) + change.moved_bytes
+    brokers = receives.keys() | sends.keys()
+    return {b: max(receives.get(b, 0), sends.get(b, 0)) for b in brokers}

@@ -1,0 +1,32 @@
+"""A check of pre-flight: a verdict that is never without its reason."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+NAMES_MAX: Final = 3
+
+
+class Verdict(StrEnum):
+    """Of one check."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A check with its reason."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+
+
+def check_of(name: str, bad: list[str], *, fine: str, verdict: Verdict = Verdict.FAIL) -> Check:
+    """`verdict` with the first of what is bad, or OK with what is fine."""
+    if not bad:
+        return Check(name=name, verdict=Verdict.OK, reason=fine)
+    more = f" and {len(bad) - NAMES_MAX} more" if len(bad) > NAMES_MAX else ""
+    return Check(name=name, verdict=verdict, reason="; ".join(bad[:NAMES_MAX]) + more)

@@ -1,0 +1,2 @@
+"""Plans: pure, deterministic functions from a topology to proposals. Nothing here touches a
+cluster; clock, dice, files and network stay outside."""

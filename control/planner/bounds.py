@@ -1,0 +1,120 @@
+"""Between what every balanced broker should stay, racks considered.
+
+A rack cannot hold more replicas than there are partitions (one each, where partitions are spread),
+so brokers of a small rack must carry more than the mean whatever the plan. The mean is therefore
+shared out by racks first: each rack gets what its brokers are worth, but no more than it can and
+no less than it must hold.
+
+Worked example: racks a (2 brokers), b (2), c (1), 100 partitions of 3 replicas. Every rack must
+hold one replica of each: 100 per rack, so 50 per broker in a and b, and 100 on the one in c.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from control.planner.columns import Floats
+from control.planner.goals import Tolerance, whole_bounds
+from control.planner.placement import Placement
+
+_BISECTIONS: Final = 60
+_BESIDE_A_FULL_RACK: Final = 0.09
+"""Brokers of a rack with room need not be evener than this while another rack is forced to
+carry more: moving their bytes would not bring the largest broker down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """One element a broker; `unit` is the bytes of a mean replica."""
+
+    count_min: Floats
+    count_max: Floats
+    bytes_max: Floats
+    unit: float
+
+    def penalty(self, broker: int, count: float, held: float) -> float:
+        """How far outside a broker would be with so much, in replicas."""
+        over = count - self.count_max[broker]
+        under = self.count_min[broker] - count
+        heavy = (held - self.bytes_max[broker]) / self.unit
+        return float(max(over, 0.0) + max(under, 0.0) + max(heavy, 0.0))
+
+    def is_settled(self, placement: Placement) -> bool:
+        """Whether every balanced broker is within."""
+        inside = (
+            (placement.count <= self.count_max)
+            & (placement.count >= self.count_min)
+            & (placement.bytes <= self.bytes_max)
+        )
+        return bool(inside[placement.is_target].all())
+
+
+def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
+    """Bounds around what each broker that may receive replicas should have."""
+    brokers = placement.brokers
+    count_mean, bytes_mean = fair_shares(placement)
+    unit = max(1.0, float(placement.bytes.sum()) / max(1, int(placement.count.sum())))
+    count_min, count_max = np.zeros(brokers), np.full(brokers, np.inf)
+    bytes_max = np.full(brokers, np.inf)
+    if tolerance.replicas is not None:
+        count_min, count_max = whole_bounds(count_mean, tolerance.replicas)
+    if tolerance.bytes is not None:
+        most = float(bytes_mean.max(initial=0.0))
+        relaxed = np.minimum(bytes_mean * (1 + _BESIDE_A_FULL_RACK), most)
+        bytes_max = np.maximum(bytes_mean * (1 + tolerance.bytes), relaxed)
+    return Bounds(count_min=count_min, count_max=count_max, bytes_max=bytes_max, unit=unit)
+
+
+def relief_bounds(placement: Placement, relieved: list[int]) -> Bounds:
+    """Only the relieved brokers must shrink, to the mean; nobody else grows above it."""
+    _, bytes_mean = fair_shares(placement)
+    bytes_max = np.maximum(bytes_mean, placement.bytes)
+    bytes_max[relieved] = bytes_mean[relieved]
+    unit = max(1.0, float(placement.bytes.sum()) / max(1, int(placement.count.sum())))
+    return Bounds(
+        count_min=np.zeros(placement.brokers),
+        count_max=np.full(placement.brokers, np.inf),
+        bytes_max=bytes_max,
+        unit=unit,
+    )
+
+
+def fair_shares(placement: Placement) -> tuple[Floats, Floats]:
+    """(replicas, bytes) that each target broker should have; 0 for the others."""
+    target = placement.is_target
+    staying = target | placement.is_removed
+    count = _share_out(placement, float(placement.count[staying].sum()), weights=None)
+    size = placement.columns.size.astype(np.float64)
+    held = _share_out(placement, float(placement.bytes[staying].sum()), weights=size)
+    return count, held
+
+
+def _share_out(placement: Placement, total: float, weights: Floats | None) -> Floats:
+    target = placement.is_target
+    racks = placement.racks
+    rack = np.minimum(np.array(placement.rack), racks)
+    brokers = np.bincount(rack[target], minlength=racks + 1)[:racks].astype(np.float64)
+    if racks == 1 or not target.any():
+        even = total / max(1, int(target.sum()))
+        return np.where(target, even, 0.0)
+    per = np.array([len(replicas) for replicas in placement.replicas], dtype=np.float64)
+    weight = np.ones(len(per)) if weights is None else weights
+    most = float((np.ceil(per / racks) * weight).sum())
+    least = float((np.floor(per / racks) * weight).sum())
+    quota = _fill(total, brokers, least, most)
+    share = np.divide(quota, brokers, out=np.zeros(racks), where=brokers > 0)
+    return np.where(target, np.append(share, 0.0)[rack], 0.0)
+
+
+def _fill(total: float, brokers: Floats, least: float, most: float) -> Floats:
+    """Per rack level × brokers, clamped to [least, most] where it has brokers, adding up to
+    `total` as far as the clamps allow."""
+    has = brokers > 0
+    low, high = 0.0, total / max(1.0, float(brokers[has].min(initial=1.0)))
+    for _ in range(_BISECTIONS):
+        level = (low + high) / 2
+        filled = np.where(has, np.clip(level * brokers, least, most), 0.0)
+        low, high = (level, high) if filled.sum() < total else (low, level)
+    level = (low + high) / 2
+    return np.where(has, np.clip(level * brokers, least, most), 0.0)

@@ -1,0 +1,104 @@
+"""The fewest bytes that any plan must move to reach the same balance: a proven bound.
+
+Replica numbers per partition do not change, so bytes that leave brokers equal bytes that arrive.
+Three relaxations, each true for every assignment within the reached balance (replicas per broker
+in [min, max], bytes per broker ≤ max, no replica left on removed brokers, racks as possible):
+
+* out: a removed broker loses all it has; a broker above the largest bytes loses the excess, and
+  one above the most replicas loses that many, at least its smallest ones;
+* in: a broker below the fewest replicas receives that many distinct partitions, at least the
+  smallest that it does not hold;
+* racks: a partition on k racks too few moves at least k replicas, off one of its crowded racks.
+
+Out and racks are joined: what leaves a crowded rack may at the same time be what a broker must
+lose, but no more of it than that broker must lose and than such partitions have there. So
+
+    moved ≥ out + racks - min(racks, Σ over brokers of min(out of it, crowded bytes on it)).
+
+Worked example: brokers hold 100, 100 and 0 bytes, and the plan reaches at most 70. Two brokers
+lose at least 30 each: 60 bytes move, whatever the plan.
+"""
+
+import numpy as np
+
+from control.planner.columns import Columns, Flags, Floats, Numbers, rack_numbers
+from control.planner.figures import Balance
+from control.planner.goals import PlanRequest
+from control.planner.topology import Topology
+
+
+def lower_bound_bytes(
+    before: Topology,
+    request: PlanRequest,
+    reached: Balance,
+    columns: Columns,
+    *,
+    mended: Flags,
+) -> int:
+    """Bytes that every plan reaching `reached` (over the brokers that stay) must move.
+
+    `mended`: per partition, whether racks and removed brokers are asked of it. What is outside
+    the scope, or what the plan leaves as it is, is not.
+    """
+    removed = np.isin(before.broker_ids, request.remove_brokers)
+    out = _leaving(columns, removed, reached, mended)
+    racks, crowded_on = _racks(before, columns, removed, mended)
+    shared = min(racks, int(np.minimum(out, crowded_on).sum()))
+    return max(int(out.sum()) + racks - shared, _arriving(columns, removed, reached))
+
+
+def added_bytes(columns: Columns, factor: int) -> int:
+    """Bytes that a replication factor takes: whatever is placed where, the new copies travel."""
+    missing = np.maximum(factor - columns.width, 0)
+    return int((missing * columns.size).sum())
+
+
+def _leaving(columns: Columns, removed: Flags, reached: Balance, mended: Flags) -> Numbers:
+    """Per broker, the bytes that it must lose."""
+    held, count = columns.held(), columns.count()
+    sizes = columns.size[columns.of]
+    order = np.lexsort((sizes, columns.on))
+    running = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[order])))
+    starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(count)))[:-1]
+    excess = np.maximum(count - reached.replicas.max, 0)
+    smallest = running[starts + excess] - running[starts]
+    needed = np.maximum(np.maximum(held - reached.bytes.max, smallest), 0)
+    asked = np.where(mended[columns.of], sizes, 0)
+    leaving = np.bincount(columns.on, weights=asked, minlength=columns.brokers).astype(np.int64)
+    return np.where(removed, leaving, needed)
+
+
+def _arriving(columns: Columns, removed: Flags, reached: Balance) -> int:
+    count = columns.count()
+    smallest_first = np.argsort(columns.size, kind="stable")
+    total = 0
+    for broker in np.flatnonzero(~removed).tolist():
+        missing = max(0, reached.replicas.min - int(count[broker]))
+        if missing:
+            here = columns.of[columns.on == broker]
+            first = smallest_first[: missing + len(here)]
+            others = first[~np.isin(first, here)][:missing]
+            total += int(columns.size[others].sum())
+    return total
+
+
+def _racks(
+    before: Topology, columns: Columns, removed: Flags, mended: Flags
+) -> tuple[int, Numbers]:
+    """(bytes that repairs move, per broker the bytes of replicas that a repair may take)."""
+    nothing = np.zeros(columns.brokers, dtype=np.int64)
+    rack, racks = rack_numbers(before, removed)
+    if racks == 1 or not len(columns.width):
+        return 0, nothing
+    on_rack: Floats = np.zeros((len(columns.width), racks + 1), dtype=np.int16)
+    places = np.where(removed[columns.on], racks, rack[columns.on])
+    np.add.at(on_rack, (columns.of, places), 1)
+    used = (on_rack[:, :racks] > 0).sum(axis=1)
+    missing = np.where(mended, np.maximum(np.minimum(columns.width, racks) - used, 0), 0)
+    is_crowded = (missing[columns.of] > 0) & (
+        removed[columns.on] | (on_rack[columns.of, places] > 1)
+    )
+    bytes_of = columns.size[columns.of[is_crowded]]
+    crowded = nothing.astype(np.float64)
+    np.add.at(crowded, columns.on[is_crowded], bytes_of)
+    return int((missing * columns.size).sum()), crowded.astype(np.int64)

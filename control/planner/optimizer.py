@@ -1,0 +1,143 @@
+"""plan(): from a topology and a request to judged alternatives. Pure and deterministic."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from control.planner.bounds import bounds_of, relief_bounds
+from control.planner.columns import Columns, columns_of
+from control.planner.even import even_out
+from control.planner.figures import Balance, BrokerLoad, balance_among, loads_after, loads_of
+from control.planner.goals import Goal, PlanRequest, Tolerance
+from control.planner.leaders import even_leaders
+from control.planner.limits import proofs
+from control.planner.lower_bound import added_bytes, lower_bound_bytes
+from control.planner.placement import Placement, movable_partitions
+from control.planner.proposal import Proposal, proposal_of
+from control.planner.repair import Mender
+from control.planner.topology import Topology
+from control.planner.verify import Violation, verify_proposal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """A judged proposal. `lower_bound_bytes` is proven for the balance that it reaches."""
+
+    proposal: Proposal
+    balance: Balance
+    violations: tuple[Violation, ...]
+    lower_bound_bytes: int | None
+
+    @property
+    def name(self) -> str:
+        """The proposal's name."""
+        return self.proposal.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Alternatives for one topology, the recommended first, and the balance now. `limits` say
+    what no plan can reach, and why."""
+
+    before: Topology
+    request: PlanRequest
+    balance_before: Balance
+    alternatives: tuple[Alternative, ...]
+    limits: tuple[str, ...] = ()
+
+
+def plan(topology: Topology, request: PlanRequest) -> Plan:
+    """Plan every alternative of the request's goal.
+
+    Removed brokers named in the topology count as removed in the request.
+
+    :raises GoalError: the request makes no sense for this topology, or cannot be fulfilled.
+    """
+    removed = tuple(dict.fromkeys((*request.remove_brokers, *topology.remove_brokers)))
+    request = replace(request, remove_brokers=removed)
+    request.check(topology)
+    columns = columns_of(topology)
+    loads = loads_of(topology, columns)
+    placement = Placement(topology, request, columns)
+    judging = _Judge(topology, request, columns, loads)
+    alternatives: list[Alternative] = []
+    for tolerance in request.tolerances():
+        proposal = _propose(placement, request, tolerance)
+        if all(proposal.changes != known.proposal.changes for known in alternatives):
+            alternatives.append(judging.judge(proposal))
+    return Plan(
+        before=topology,
+        request=request,
+        balance_before=balance_among(loads),
+        alternatives=tuple(alternatives),
+        limits=() if request.goal in _KEEPS_DATA else proofs(placement),
+    )
+
+
+_KEEPS_DATA: Final = frozenset({Goal.LEADERS, Goal.RACKS, Goal.RELIEVE})
+
+
+def judge(topology: Topology, request: PlanRequest, proposal: Proposal) -> Alternative:
+    """Figures, violations and bound of any proposal, edited by hand or read from a file."""
+    columns = columns_of(topology)
+    return _Judge(topology, request, columns, loads_of(topology, columns)).judge(proposal)
+
+
+class _Judge:
+    def __init__(
+        self,
+        topology: Topology,
+        request: PlanRequest,
+        columns: Columns,
+        loads: Sequence[BrokerLoad],
+    ) -> None:
+        self._topology = topology
+        self._request = request
+        self._columns = columns
+        self._loads = loads
+
+    def judge(self, proposal: Proposal) -> Alternative:
+        request = self._request
+        after = loads_after(self._loads, proposal.changes)
+        reached = balance_among(after, request.remove_brokers)
+        violations = verify_proposal(self._topology, request, proposal)
+        return Alternative(
+            proposal=proposal,
+            balance=reached,
+            violations=violations,
+            lower_bound_bytes=self._bound(proposal, reached, violations),
+        )
+
+    def _bound(
+        self, proposal: Proposal, reached: Balance, violations: Sequence[Violation]
+    ) -> int | None:
+        if all(len(c.before) == len(c.after) for c in proposal.changes):
+            left = {violation.where for violation in violations}
+            mended = movable_partitions(self._topology, self._request)
+            if left:
+                mended &= [str(p.key) not in left for p in self._topology.partitions]
+            return lower_bound_bytes(
+                self._topology, self._request, reached, self._columns, mended=mended
+            )
+        factor = self._request.replication_factor
+        if factor is None or not self._request.is_everything:
+            return None
+        return added_bytes(self._columns, factor)
+
+
+def _propose(original: Placement, request: PlanRequest, tolerance: Tolerance) -> Proposal:
+    placement = original.copied()
+    keeps_leaders = tolerance.leaders is None
+    mender = Mender(placement, keeps_leaders=keeps_leaders)
+    if request.replication_factor is not None:
+        mender.replicate(request.replication_factor)
+        mender = Mender(placement, keeps_leaders=keeps_leaders)
+    mender.evacuate()
+    mender.spread_over_racks()
+    if request.goal is Goal.RELIEVE and tolerance.bytes is None:
+        relieved = [placement.topology.broker_ids.index(id_) for id_ in request.relieve_brokers]
+        even_out(placement, relief_bounds(placement, relieved))
+    elif tolerance.replicas is not None or tolerance.bytes is not None:
+        even_out(placement, bounds_of(placement, tolerance))
+    even_leaders(placement, tolerance)
+    return proposal_of(tolerance.name, placement.topology, placement.targets())

@@ -1,0 +1,179 @@
+"""The optimizer's working state: who holds what, with single moves in microseconds.
+
+Partitions and brokers are numbered as in the topology; `replicas[p]` are broker numbers, the
+preferred leader first. `by_size[b]` are the movable replicas of a broker as ranks: partitions
+sorted by size, so that the one nearest to a wanted size is a binary search away. Only `move`,
+`lead`, `add` and `drop` change anything, so the figures per broker always agree with the lists
+(`check_invariants`).
+"""
+
+from bisect import bisect_left, insort
+from copy import copy
+from itertools import islice
+
+import numpy as np
+
+from control.model.ids import TopicPartition
+from control.planner.columns import Columns, Flags, Numbers, columns_of, rack_numbers
+from control.planner.goals import PlanRequest
+from control.planner.topology import Topology
+
+
+class Placement:
+    """A mutable placement of all partitions of a topology under one request."""
+
+    def __init__(
+        self, topology: Topology, request: PlanRequest, columns: Columns | None = None
+    ) -> None:
+        self.topology = topology
+        self.columns = columns = columns or columns_of(topology)
+        ids = topology.broker_ids
+        self.brokers = len(ids)
+        on = iter(columns.on.tolist())
+        self.replicas = [list(islice(on, width)) for width in columns.width.tolist()]
+        self.size: list[int] = columns.size.tolist()
+        self.is_movable = movable_partitions(topology, request)
+        self.is_removed: Flags = np.isin(ids, request.remove_brokers)
+        self.is_excluded: Flags = np.isin(ids, request.exclude_brokers)
+        self.is_target: Flags = ~(self.is_removed | self.is_excluded)
+        """Brokers that may receive replicas; these are the ones to be balanced."""
+        racks, self.racks = rack_numbers(topology, self.is_removed)
+        self.rack: list[int] = racks.tolist()
+        self.count = columns.count()
+        self.bytes = columns.held()
+        self.leaders = columns.leaders()
+        self.partition_at = np.argsort(columns.size, kind="stable").tolist()
+        """The partition of each rank."""
+        self.rank_of = _inverse(self.partition_at)
+        self.by_size = self._ranks_by_broker()
+
+    def copied(self) -> "Placement":
+        """Another one to work on, sharing what never changes."""
+        other = copy(self)
+        other.replicas = [replicas.copy() for replicas in self.replicas]
+        other.by_size = [ranks.copy() for ranks in self.by_size]
+        other.count, other.bytes = self.count.copy(), self.bytes.copy()
+        other.leaders = self.leaders.copy()
+        return other
+
+    def _ranks_by_broker(self) -> list[list[int]]:
+        columns = self.columns
+        kept = self.is_movable[columns.of]
+        on, ranks = columns.on[kept], np.array(self.rank_of, dtype=np.int64)[columns.of[kept]]
+        order = np.lexsort((ranks, on))
+        edges = np.searchsorted(on[order], np.arange(self.brokers + 1))
+        sorted_ranks = ranks[order]
+        return [
+            [] if self.is_excluded[b] else sorted_ranks[edges[b] : edges[b + 1]].tolist()
+            for b in range(self.brokers)
+        ]
+
+    def distinct_racks(self, partition: int) -> int:
+        """Racks of brokers that stay which the partition uses."""
+        return len({r for b in self.replicas[partition] if (r := self.rack[b]) < self.racks})
+
+    def wanted_racks(self, partition: int) -> int:
+        """On how many racks it can be."""
+        return min(len(self.replicas[partition]), self.racks)
+
+    def may_move(self, partition: int, source: int, target: int) -> bool:
+        """Whether the replica on `source` may go to `target`: never to a broker that holds one,
+        nor to fewer racks than it can be on and is on now."""
+        replicas = self.replicas[partition]
+        if target in replicas:
+            return False
+        rack = self.rack
+        if self.racks == 1 or rack[source] == rack[target]:
+            return True
+        others = {rack[b] for b in replicas if b != source and rack[b] < self.racks}
+        used_now = len(others | {rack[source]}) if rack[source] < self.racks else len(others)
+        return len(others | {rack[target]}) >= min(self.wanted_racks(partition), used_now)
+
+    def move(self, partition: int, source: int, target: int) -> None:
+        """Put the replica on `source` to `target`, at the same place in the order."""
+        replicas = self.replicas[partition]
+        position = replicas.index(source)
+        assert target not in replicas
+        replicas[position] = target
+        self._list(partition, source, -1, is_leader=position == 0)
+        self._list(partition, target, 1, is_leader=position == 0)
+
+    def add(self, partition: int, target: int) -> None:
+        """One more replica, last in the order."""
+        assert target not in self.replicas[partition]
+        self.replicas[partition].append(target)
+        self._list(partition, target, 1, is_leader=False)
+
+    def drop(self, partition: int, source: int) -> None:
+        """One replica fewer; who was second leads when the leader goes."""
+        replicas = self.replicas[partition]
+        is_leader = replicas[0] == source
+        replicas.remove(source)
+        self._list(partition, source, -1, is_leader=is_leader)
+        if is_leader:
+            self.leaders[replicas[0]] += 1
+
+    def lead(self, partition: int, broker: int) -> None:
+        """Make `broker`, which holds a replica, the preferred leader; no data moves."""
+        replicas = self.replicas[partition]
+        position = replicas.index(broker)
+        self.leaders[replicas[0]] -= 1
+        self.leaders[broker] += 1
+        replicas[0], replicas[position] = replicas[position], replicas[0]
+
+    def _list(self, partition: int, broker: int, sign: int, *, is_leader: bool) -> None:
+        self.count[broker] += sign
+        self.bytes[broker] += sign * self.size[partition]
+        self.leaders[broker] += sign * is_leader
+        if not self.is_movable[partition] or self.is_excluded[broker]:
+            return
+        ranks, rank = self.by_size[broker], self.rank_of[partition]
+        if sign > 0:
+            insort(ranks, rank)
+        else:
+            del ranks[bisect_left(ranks, rank)]
+
+    def movable_on(self, broker: int) -> list[int]:
+        """Partitions with a replica on `broker` that may move, the largest first."""
+        return [self.partition_at[rank] for rank in reversed(self.by_size[broker])]
+
+    def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """Replicas of every partition that differs from the topology, as broker ids."""
+        ids = self.topology.broker_ids
+        changed = {}
+        for partition, replicas in zip(self.topology.partitions, self.replicas, strict=True):
+            placed = tuple([ids[b] for b in replicas])
+            if placed != partition.replicas:
+                changed[partition.key] = placed
+        return changed
+
+    def check_invariants(self) -> None:
+        """The figures per broker agree with the lists."""
+        fresh: Numbers = np.zeros(self.brokers, dtype=np.int64)
+        for p, replicas in enumerate(self.replicas):
+            assert len(set(replicas)) == len(replicas)
+            np.add.at(fresh, replicas, self.size[p])
+        assert fresh.tolist() == self.bytes.tolist()
+        firsts = [replicas[0] for replicas in self.replicas]
+        assert np.bincount(firsts, minlength=self.brokers).tolist() == self.leaders.tolist()
+        for b, ranks in enumerate(self.by_size):
+            assert ranks == sorted(ranks)
+            assert all(b in self.replicas[self.partition_at[rank]] for rank in ranks)
+
+
+def movable_partitions(topology: Topology, request: PlanRequest) -> Flags:
+    """Which partitions the request allows to move."""
+    if request.is_everything:
+        return np.ones(len(topology.partitions), dtype=np.bool_)
+    topics = {p.topic for p in topology.partitions}
+    allowed = {topic for topic in topics if request.has_topic(topic)}
+    kept = set(request.keep_partitions)
+    return np.array(
+        [p.topic in allowed and str(p.key) not in kept for p in topology.partitions], dtype=np.bool_
+    )
+
+
+def _inverse(order: list[int]) -> list[int]:
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    return list(ranks.tolist())

@@ -1,0 +1,110 @@
+"""A proposal: what changes, what it moves, and its inverse."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from control.model.ids import TopicPartition
+from control.planner.topology import Topology
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionChange:
+    """One partition's replicas before and after; bytes of one replica."""
+
+    topic: str
+    partition: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    size_bytes: int
+
+    @property
+    def key(self) -> TopicPartition:
+        """The partition's name."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        """Brokers that receive a copy."""
+        return tuple(id_ for id_ in self.after if id_ not in self.before)
+
+    @property
+    def removing(self) -> tuple[int, ...]:
+        """Brokers that drop theirs."""
+        return tuple(id_ for id_ in self.before if id_ not in self.after)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that travel."""
+        return self.size_bytes * len(self.adding)
+
+    @property
+    def has_new_leader(self) -> bool:
+        """Whether the preferred leader changes."""
+        return self.before[:1] != self.after[:1]
+
+    def inverse(self) -> "PartitionChange":
+        """The way back."""
+        return PartitionChange(
+            topic=self.topic,
+            partition=self.partition,
+            before=self.after,
+            after=self.before,
+            size_bytes=self.size_bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Changes by partition name; partitions that stay are absent."""
+
+    name: str
+    changes: tuple[PartitionChange, ...] = field(default=())
+
+    @property
+    def moved_replicas(self) -> int:
+        """Replicas that travel."""
+        return sum(len(change.adding) for change in self.changes)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that travel."""
+        return sum(change.moved_bytes for change in self.changes)
+
+    @property
+    def moved_leaders(self) -> int:
+        """Partitions whose preferred leader changes."""
+        return sum(change.has_new_leader for change in self.changes)
+
+    def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """Target replicas per changed partition."""
+        return {change.key: change.after for change in self.changes}
+
+    def inverse(self) -> "Proposal":
+        """The proposal that undoes this one."""
+        return Proposal(
+            name=f"undo {self.name}", changes=tuple(change.inverse() for change in self.changes)
+        )
+
+
+def proposal_of(
+    name: str, topology: Topology, targets: Mapping[TopicPartition, Sequence[int]]
+) -> Proposal:
+    """The proposal that brings `topology` to `targets`; entries that change nothing are left out.
+
+    :raises KeyError: a target partition is not in the topology.
+    """
+    now = {p.key: p for p in topology.partitions if p.key in targets}
+    changes = []
+    for key, replicas in sorted(targets.items()):
+        partition = now[key]
+        if tuple(replicas) != partition.replicas:
+            changes.append(
+                PartitionChange(
+                    topic=key.topic,
+                    partition=key.partition,
+                    before=partition.replicas,
+                    after=tuple(replicas),
+                    size_bytes=partition.size_bytes,
+                )
+            )
+    return Proposal(name=name, changes=tuple(changes))

@@ -1,0 +1,102 @@
+"""Kafka's reassignment JSON, in and out (ReassignPartitionsCommand).
+
+``{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[5,6],"log_dirs":[…]}]}``:
+``version`` may be absent and is 1; the first replica is the preferred leader; ``log_dirs`` may be
+absent, and holds one ``"any"`` or absolute path per replica.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from control.model.ids import TopicPartition
+
+VERSION: Final = 1
+ANY_LOG_DIR: Final = "any"
+
+
+class ReassignmentJsonError(ValueError):
+    """A reassignment file that Kafka's tool would refuse; the message names the entry."""
+
+
+def parse_reassignment(text: str | bytes) -> dict[TopicPartition, tuple[int, ...]]:
+    """Target replicas per partition.
+
+    :raises ReassignmentJsonError: not JSON, or an entry that Kafka's tool refuses.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise ReassignmentJsonError(f"not JSON: {error}") from error
+    return parse_reassignment_document(document)
+
+
+def parse_reassignment_document(document: object) -> dict[TopicPartition, tuple[int, ...]]:
+    """parse_reassignment for a document that is decoded already."""
+    if not isinstance(document, Mapping):
+        raise ReassignmentJsonError("the document must be an object")
+    if document.get("version", VERSION) != VERSION:
+        raise ReassignmentJsonError("Not supported version field value")
+    entries = document.get("partitions")
+    if not isinstance(entries, list) or not entries:
+        raise ReassignmentJsonError("partitions must be a list that is not empty")
+    targets: dict[TopicPartition, tuple[int, ...]] = {}
+    for i, entry in enumerate(entries):
+        key, replicas = _parse_entry(entry, f"partitions[{i}]")
+        if key in targets:
+            raise ReassignmentJsonError(f"partitions[{i}]: {key} is listed twice")
+        targets[key] = replicas
+    return targets
+
+
+def reassignment_document(targets: Mapping[TopicPartition, Sequence[int]]) -> dict[str, Any]:
+    """As Kafka's tool writes it: by topic then partition, one log dir per replica."""
+    partitions = [
+        {
+            "topic": key.topic,
+            "partition": key.partition,
+            "replicas": list(replicas),
+            "log_dirs": [ANY_LOG_DIR] * len(replicas),
+        }
+        for key, replicas in sorted(targets.items())
+    ]
+    return {"version": VERSION, "partitions": partitions}
+
+
+def format_reassignment(targets: Mapping[TopicPartition, Sequence[int]]) -> str:
+    """The text of a reassignment file, without blanks, as Kafka's tool prints it."""
+    return json.dumps(reassignment_document(targets), separators=(",", ":"))
+
+
+def _parse_entry(entry: object, where: str) -> tuple[TopicPartition, tuple[int, ...]]:
+    if not isinstance(entry, Mapping):
+        raise ReassignmentJsonError(f"{where} must be an object")
+    topic, partition = entry.get("topic"), entry.get("partition")
+    if not isinstance(topic, str) or not topic:
+        raise ReassignmentJsonError(f"{where}.topic must be a name, not {topic!r}")
+    if not _is_whole(partition):
+        raise ReassignmentJsonError(f"{where}.partition must be a whole number from 0")
+    replicas = entry.get("replicas")
+    if not isinstance(replicas, list) or not all(_is_whole(r) for r in replicas):
+        raise ReassignmentJsonError(f"{where}.replicas must be a list of broker ids")
+    _check_replicas(replicas, entry.get("log_dirs"), where)
+    return TopicPartition(topic, int(str(partition))), tuple(replicas)
+
+
+def _check_replicas(replicas: list[int], log_dirs: object, where: str) -> None:
+    if not replicas:
+        raise ReassignmentJsonError(f"{where}.replicas is empty")
+    if len(set(replicas)) < len(replicas):
+        raise ReassignmentJsonError(f"{where}.replicas {replicas} names a broker twice")
+    if log_dirs is None:
+        return
+    if not isinstance(log_dirs, list) or len(log_dirs) != len(replicas):
+        raise ReassignmentJsonError(f"{where}.log_dirs must name one directory per replica")
+    for path in log_dirs:
+        is_place = isinstance(path, str) and (path == ANY_LOG_DIR or path.startswith("/"))
+        if not is_place:
+            raise ReassignmentJsonError(f'{where}.log_dirs: {path!r} is neither "any" nor a path')
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,189 @@
+"""The planner's input: brokers, racks, and where every partition lives with how many bytes.
+
+The file format (``partiscope plan --topology``)::
+
+    {"brokers": [{"id": 101, "rack": "a"}],
+     "partitions": [{"topic": "t", "partition": 0, "replicas": [101, 102], "size": 123456}]}
+
+``rack`` may be absent or null; ``remove_brokers``, a list of ids, says which brokers go. The first
+replica is the preferred leader.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from control.model.ids import TopicPartition
+
+_DOCUMENT_KEYS: Final = frozenset({"brokers", "partitions", "remove_brokers"})
+_BROKER_KEYS: Final = frozenset({"id", "rack"})
+_PARTITION_KEYS: Final = frozenset({"topic", "partition", "replicas", "size"})
+
+
+class TopologyError(ValueError):
+    """An entry of a topology document that cannot be; the message names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyBroker:
+    """A broker that may hold replicas. `rack` is null where racks are not configured."""
+
+    id: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyPartition:
+    """A partition and its replicas, the preferred leader first; bytes of one replica."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    size_bytes: int
+
+    @property
+    def key(self) -> TopicPartition:
+        """The partition's name."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """Brokers and partitions at one moment. Brokers without partitions have just joined."""
+
+    brokers: tuple[TopologyBroker, ...]
+    partitions: tuple[TopologyPartition, ...]
+    remove_brokers: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_brokers(self)
+        _check_partitions(self)
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        """Ids in the order of the document."""
+        return tuple(broker.id for broker in self.brokers)
+
+    def with_replicas(self, targets: Mapping[TopicPartition, Sequence[int]]) -> "Topology":
+        """The same cluster with some partitions placed elsewhere."""
+        partitions = tuple(
+            TopologyPartition(
+                topic=p.topic,
+                partition=p.partition,
+                replicas=tuple(targets.get(p.key, p.replicas)),
+                size_bytes=p.size_bytes,
+            )
+            for p in self.partitions
+        )
+        return Topology(
+            brokers=self.brokers, partitions=partitions, remove_brokers=self.remove_brokers
+        )
+
+
+def parse_topology(document: object) -> Topology:
+    """Read a decoded topology file.
+
+    :raises TopologyError: naming the entry and what is wrong with it.
+    """
+    fields = _mapping(document, "the topology", allowed=_DOCUMENT_KEYS)
+    removed = _list(fields.get("remove_brokers", []), "remove_brokers")
+    return Topology(
+        brokers=tuple(
+            _parse_broker(entry, f"brokers[{i}]")
+            for i, entry in enumerate(_list(fields.get("brokers"), "brokers"))
+        ),
+        partitions=tuple(
+            _parse_partition(entry, f"partitions[{i}]")
+            for i, entry in enumerate(_list(fields.get("partitions"), "partitions"))
+        ),
+        remove_brokers=tuple(_whole(id_, f"remove_brokers[{i}]") for i, id_ in enumerate(removed)),
+    )
+
+
+def topology_document(topology: Topology) -> dict[str, Any]:
+    """The inverse of parse_topology."""
+    return {
+        "brokers": [{"id": broker.id, "rack": broker.rack} for broker in topology.brokers],
+        "partitions": [
+            {
+                "topic": p.topic,
+                "partition": p.partition,
+                "replicas": list(p.replicas),
+                "size": p.size_bytes,
+            }
+            for p in topology.partitions
+        ],
+    }
+
+
+def _check_brokers(topology: Topology) -> None:
+    seen: set[int] = set()
+    for i, broker in enumerate(topology.brokers):
+        if broker.id in seen:
+            raise TopologyError(f"brokers[{i}]: broker {broker.id} is listed twice")
+        seen.add(broker.id)
+    for id_ in topology.remove_brokers:
+        if id_ not in seen:
+            raise TopologyError(f"remove_brokers: broker {id_} is not among the brokers")
+
+
+def _check_partitions(topology: Topology) -> None:
+    known = set(topology.broker_ids)
+    seen: set[TopicPartition] = set()
+    for i, p in enumerate(topology.partitions):
+        where = f"partitions[{i}] ({p.key})"
+        if p.key in seen:
+            raise TopologyError(f"{where}: listed twice")
+        seen.add(p.key)
+        if not p.replicas:
+            raise TopologyError(f"{where}: replicas is empty")
+        if len(set(p.replicas)) < len(p.replicas):
+            raise TopologyError(f"{where}: replicas {list(p.replicas)} names a broker twice")
+        for replica in p.replicas:
+            if replica not in known:
+                raise TopologyError(f"{where}: replica {replica} is not among the brokers")
+        if p.size_bytes < 0:
+            raise TopologyError(f"{where}: size {p.size_bytes} is negative")
+
+
+def _parse_broker(entry: object, where: str) -> TopologyBroker:
+    fields = _mapping(entry, where, allowed=_BROKER_KEYS)
+    rack = fields.get("rack")
+    if rack is not None and not isinstance(rack, str):
+        raise TopologyError(f"{where}: rack must be a text or null, not {rack!r}")
+    return TopologyBroker(id=_whole(fields.get("id"), f"{where}.id"), rack=rack)
+
+
+def _parse_partition(entry: object, where: str) -> TopologyPartition:
+    fields = _mapping(entry, where, allowed=_PARTITION_KEYS)
+    topic = fields.get("topic")
+    if not isinstance(topic, str) or not topic:
+        raise TopologyError(f"{where}.topic must be a name, not {topic!r}")
+    replicas = _list(fields.get("replicas"), f"{where}.replicas")
+    return TopologyPartition(
+        topic=topic,
+        partition=_whole(fields.get("partition"), f"{where}.partition"),
+        replicas=tuple(_whole(r, f"{where}.replicas[{i}]") for i, r in enumerate(replicas)),
+        size_bytes=_whole(fields.get("size", 0), f"{where}.size"),
+    )
+
+
+def _mapping(value: object, where: str, *, allowed: frozenset[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TopologyError(f"{where} must be an object, not {type(value).__name__}")
+    unknown = sorted(set(value) - allowed)
+    if unknown:
+        raise TopologyError(f"{where} has unknown keys {unknown}; known are {sorted(allowed)}")
+    return value
+
+
+def _list(value: object, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise TopologyError(f"{where} must be a list, not {type(value).__name__}")
+    return value
+
+
+def _whole(value: object, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TopologyError(f"{where} must be a whole number from 0, not {value!r}")
+    return value

@@ -1,0 +1,112 @@
+"""The judge: looks only at the topology before, the request and the proposal.
+
+It shares no code with the optimizer, so an error there is found here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from control.model.ids import TopicPartition
+from control.planner.goals import PlanRequest
+from control.planner.proposal import PartitionChange, Proposal
+from control.planner.topology import Topology
+
+_After = Mapping[TopicPartition, tuple[int, ...]]
+"""Replicas of the changed partitions; the others are as they were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A rule that does not hold after the proposal. `is_new` when it held before."""
+
+    rule: str
+    where: str
+    reason: str
+    is_new: bool
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+def verify_proposal(
+    before: Topology, request: PlanRequest, proposal: Proposal
+) -> tuple[Violation, ...]:
+    """Every violated rule: unknown, duplicate, excluded or removed brokers, a changed number of
+    replicas, partitions outside the scope, fewer racks than possible."""
+    found: list[Violation] = []
+    for change in proposal.changes:
+        found += _change_violations(before, request, change)
+    after = {change.key: change.after for change in proposal.changes}
+    found += _removed_violations(before, after, request)
+    found += _rack_violations(before, after, request)
+    return tuple(found)
+
+
+def distinct_racks_needed(replicas: int, racks: int) -> int:
+    """On how many racks a partition can and therefore should be."""
+    return min(replicas, racks)
+
+
+def _change_violations(
+    before: Topology, request: PlanRequest, change: PartitionChange
+) -> list[Violation]:
+    known = set(before.broker_ids)
+    where, found = str(change.key), []
+
+    def add(rule: str, reason: str) -> None:
+        found.append(Violation(rule=rule, where=where, reason=reason, is_new=True))
+
+    unknown = [id_ for id_ in change.after if id_ not in known]
+    if unknown:
+        add("brokers", f"brokers {unknown} do not exist")
+    if len(set(change.after)) < len(change.after):
+        add("replicas", f"{list(change.after)} names a broker twice")
+    if len(change.after) != (request.replication_factor or len(change.before)):
+        add("replicas", f"replicas change from {len(change.before)} to {len(change.after)}")
+    touched = {*change.adding, *change.removing} & set(request.exclude_brokers)
+    if touched:
+        add("excluded", f"touches excluded brokers {sorted(touched)}")
+    if not request.has_topic(change.topic) or where in request.keep_partitions:
+        add("scope", "is outside the scope of the request")
+    return found
+
+
+def _removed_violations(before: Topology, after: _After, request: PlanRequest) -> list[Violation]:
+    removed = set(request.remove_brokers)
+    if not removed:
+        return []
+    found = []
+    for partition in before.partitions:
+        still = removed.intersection(after.get(partition.key, partition.replicas))
+        if still:
+            reason = f"still on brokers {sorted(still)} that are removed"
+            where = str(partition.key)
+            found.append(Violation(rule="removed", where=where, reason=reason, is_new=False))
+    return found
+
+
+def _rack_violations(before: Topology, after: _After, request: PlanRequest) -> list[Violation]:
+    kept = [b for b in before.brokers if b.id not in request.remove_brokers]
+    if any(b.rack is None for b in kept):
+        return []
+    rack_of = {b.id: b.rack for b in before.brokers}
+    racks = len({b.rack for b in kept})
+    if racks == 1:
+        return []
+    found = []
+    for partition in before.partitions:
+        replicas = after.get(partition.key, partition.replicas)
+        needed = distinct_racks_needed(len(replicas), racks)
+        used = len({rack_of.get(id_) for id_ in replicas})
+        if used < needed:
+            used_before = len({rack_of.get(id_) for id_ in partition.replicas})
+            reason = f"on {used} racks where {needed} are possible"
+            found.append(
+                Violation(
+                    rule="racks",
+                    where=str(partition.key),
+                    reason=reason,
+                    is_new=used_before >= needed,
+                )
+            )
+    return found

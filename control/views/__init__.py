@@ -1,0 +1,1 @@
+"""Read models for the screens: snapshot, rows, series, format, feed."""

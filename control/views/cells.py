@@ -1,0 +1,339 @@
+"""From one record of a table to one row of cells. Each function takes what ``to_pylist`` gives."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from control.model.findings import Finding
+from control.model.health import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, SKEW_PERCENT_MAX
+from control.model.status import GROUP_SEVERITIES, OK, PARTITION_SEVERITIES
+from control.views import format as text
+from control.views.rows import (
+    TONE_OF,
+    BrokerRow,
+    Cell,
+    FindingRow,
+    GroupPartitionRow,
+    GroupRow,
+    PartitionRow,
+    ReplicaRow,
+    SegmentRow,
+    Tone,
+    TopicRow,
+)
+from control.views.tables import NEVER_MS
+
+Record = Mapping[str, Any]
+
+STAR: Final = "★ "
+DAY_MS: Final = 86_400_000.0
+YEAR_MS: Final = 365 * DAY_MS
+SEGMENT_COUNT_WHY: Final = "n/a: only brokers of ours, or JMX, tell the number of segments"
+
+
+def count_cell(value: float | None) -> Cell:
+    """A whole number."""
+    return Cell(value, text.count_text(value))
+
+
+def bytes_cell(value: float | None, *, estimated: bool = False) -> Cell:
+    """A size."""
+    return Cell(value, text.bytes_text(value, estimated=estimated))
+
+
+def byte_rate_cell(value: float | None) -> Cell:
+    """Bytes per second."""
+    return Cell(value, text.byte_rate_text(value))
+
+
+def record_rate_cell(value: float | None) -> Cell:
+    """Records per second."""
+    return Cell(value, text.record_rate_text(value))
+
+
+def text_cell(value: str | None, *, missing: str = text.NA) -> Cell:
+    """A word as it is; ``missing`` where there is none."""
+    return Cell(value, value if value else missing)
+
+
+def lag_cell(value: float | None, *, has_group: bool = True) -> Cell:
+    """No group: there is no lag (–). A group without a figure: n/a."""
+    if value is None and not has_group:
+        return Cell(None, text.NONE, Tone.MUTED)
+    return count_cell(value)
+
+
+def velocity_cell(value: float | None, lag: float | None) -> Cell:
+    """How fast lag grows; within the dead band it is steady."""
+    if value is None:
+        return Cell(None, text.NA if lag else text.NONE, Tone.MUTED)
+    if abs(value) < 1:
+        return Cell(value, "steady")
+    return Cell(
+        value, text.signed_record_rate_text(value), Tone.WARNING if value > 0 else Tone.FINE
+    )
+
+
+def clears_cell(value: float | None, status: str) -> Cell:
+    """When lag will be gone. A group that keeps up has nothing to clear: some lag is always
+    on its way."""
+    if value is None:
+        return Cell(None, text.NA, Tone.MUTED)
+    if value == 0:
+        return Cell(0.0, "now")
+    if value == NEVER_MS:
+        if status == "OK":
+            return Cell(value, text.NONE, Tone.MUTED)
+        return Cell(value, "never", Tone.WARNING)
+    return Cell(value, text.duration_text(value, estimated=True))
+
+
+def lag_time_cell(value: float | None) -> Cell:
+    """Lag in time, always an estimate."""
+    estimated = value is not None and value > 0
+    return Cell(value, text.duration_text(value, estimated=estimated))
+
+
+def status_cell(word: str) -> Cell:
+    """A partition's or topic's status, sorted by how bad it is."""
+    return Cell(list(PARTITION_SEVERITIES).index(word), word, TONE_OF[PARTITION_SEVERITIES[word]])
+
+
+def group_status_cell(word: str) -> Cell:
+    """A group's status, sorted by how bad it is."""
+    return Cell(list(GROUP_SEVERITIES).index(word), word, TONE_OF[GROUP_SEVERITIES[word]])
+
+
+def leader_cell(leader: int, *, is_preferred: bool) -> Cell:
+    """The leader's id, with a star when it is the preferred one."""
+    if leader < 0:
+        return Cell(leader, "none", Tone.CRITICAL)
+    return Cell(leader, f"{STAR if is_preferred else ''}{leader}")
+
+
+def skew_cell(value: float) -> Cell:
+    """Distance from the mean in percent."""
+    tone = Tone.WARNING if abs(value) > SKEW_PERCENT_MAX else Tone.PLAIN
+    return Cell(value, text.signed_percent_text(value), tone)
+
+
+def disk_cell(used_percent: float | None) -> Cell:
+    """Used share of a disk."""
+    tone = Tone.PLAIN
+    if used_percent is not None and used_percent >= DISK_WARNING_PERCENT:
+        tone = Tone.CRITICAL if used_percent >= DISK_CRITICAL_PERCENT else Tone.WARNING
+    return Cell(used_percent, text.percent_text(used_percent), tone)
+
+
+def age_cell(at_ms: int | None, *, now_ms: int) -> Cell:
+    """Since when a figure was read."""
+    age = None if at_ms is None else max(now_ms - at_ms, 0)
+    return Cell(age, text.age_text(age))
+
+
+def broker_row(record: Record) -> BrokerRow:
+    """``record`` is a row of ``brokers.broker_table``."""
+    broker, fenced = record["broker"], record["is_fenced"]
+    return BrokerRow(
+        key=str(broker),
+        path=f"brokers/{broker}",
+        broker=Cell(broker, f"{STAR if record['is_controller'] else ''}{broker}"),
+        status=Cell(int(bool(fenced)), "fenced", Tone.CRITICAL)
+        if fenced
+        else Cell(0, "alive", Tone.FINE),
+        rack=text_cell(record["rack"], missing=text.NONE),
+        replicas=count_cell(record["replicas"]),
+        leaders=count_cell(record["leaders"]),
+        size_bytes=bytes_cell(record["size_bytes"], estimated=record["is_estimated"]),
+        in_bytes=byte_rate_cell(record["in_bytes_per_s"]),
+        out_bytes=byte_rate_cell(record["out_bytes_per_s"]),
+        skew=skew_cell(record["skew_percent"]) if record["skew_percent"] is not None
+        else Cell(None, text.NA),
+        disk=disk_cell(record["disk_percent"]),
+        full_in=full_cell(record["full_ms"]),
+        age=Cell(record["age_ms"], text.age_text(record["age_ms"])),
+    )  # fmt: skip
+
+
+def full_cell(full_ms: float | None) -> Cell:
+    """``≈ 9 d``: the largest unit is enough; a warning within a day, critical within an hour."""
+    if full_ms is None:
+        return Cell(None, text.NA)
+    if full_ms > YEAR_MS:
+        return Cell(full_ms, "> 1 y")
+    tone = Tone.PLAIN
+    if full_ms < DAY_MS:
+        tone = Tone.CRITICAL if full_ms < DAY_MS / 24 else Tone.WARNING
+    amount = text.duration_text(full_ms, estimated=True)
+    return Cell(full_ms, " ".join(amount.split(" ")[:3]), tone)
+
+
+def topic_row(record: Record) -> TopicRow:
+    """``record`` is a row of ``tables.topic_table``."""
+    least, most = record["replicas_count_min"], record["replicas_count_max"]
+    factor = str(least) if least == most else f"{least}–{most}"
+    return TopicRow(
+        key=record["topic"],
+        path=f"topics/{record['topic']}",
+        topic=text_cell(record["topic"]),
+        status=status_cell(record["status"]),
+        partitions=count_cell(record["partition_count"]),
+        replicas=Cell(most, factor),
+        size_bytes=bytes_cell(record["all_bytes_sum"]),
+        in_records=record_rate_cell(record["in_records_per_s_sum"]),
+        in_bytes=byte_rate_cell(record["in_bytes_per_s_sum"]),
+        out_bytes=byte_rate_cell(record["out_bytes_per_s_sum"]),
+        lag=lag_cell(record["lag_max"], has_group=False),
+    )
+
+
+def partition_row(record: Record) -> PartitionRow:
+    """``record`` is a row of ``tables.partition_table``."""
+    return PartitionRow(
+        key=record["name"],
+        path=f"topics/{record['topic']}/partitions/{record['partition']}",
+        topic=text_cell(record["topic"]),
+        partition=Cell(record["partition"], str(record["partition"])),
+        status=status_cell(record["status"]),
+        leader=leader_cell(record["leader"], is_preferred=record["is_preferred"]),
+        replicas=_ids_cell(record["replicas"]),
+        isr=_isr_cell(record["isr"], record["replicas"]),
+        size_bytes=bytes_cell(record["size_bytes"]),
+        records=count_cell(record["records"]),
+        segments=count_cell(record["segments"]),
+        in_records=record_rate_cell(record["in_records_per_s"]),
+        in_bytes=byte_rate_cell(record["in_bytes_per_s"]),
+        out_bytes=byte_rate_cell(record["out_bytes_per_s"]),
+        lag=lag_cell(record["lag"], has_group=bool(record["groups"])),
+        log_start_offset=count_cell(record["log_start_offset"]),
+        high_watermark=count_cell(record["high_watermark"]),
+    )
+
+
+def replica_row(record: Record, *, now_ms: int) -> ReplicaRow:
+    """``record``: a replica joined with its partition (``pages.replica_rows`` makes it)."""
+    role = "leader" if record["is_leader"] else "follower"
+    in_sync = record["is_in_sync"]
+    lag = 0 if record["is_leader"] else record["follower_lag"]
+    return ReplicaRow(
+        key=str(record["broker"]),
+        path=f"brokers/{record['broker']}",
+        broker=Cell(record["broker"], str(record["broker"])),
+        rack=text_cell(record["rack"], missing=text.NONE),
+        role=Cell(role, f"{STAR if record['is_preferred'] else ''}{role}"),
+        in_sync=Cell(int(in_sync), "in sync", Tone.FINE)
+        if in_sync
+        else Cell(0, "out of sync", Tone.WARNING),
+        follower_lag=count_cell(lag),
+        log_end_offset=count_cell(record["log_end_offset"]),
+        size_bytes=bytes_cell(record["size_bytes"]),
+        segments=count_cell(record["segments"]),
+        age=age_cell(record["read_ms"], now_ms=now_ms),
+    )
+
+
+def group_row(record: Record) -> GroupRow:
+    """``record`` is a row of ``tables.group_table``."""
+    group, lag = record["group_id"], record["lag_sum"]
+    committed = bool(record["partition_count"])
+    return GroupRow(
+        key=group,
+        path=f"groups/{group}",
+        group=text_cell(group),
+        status=group_status_cell(record["status"]),
+        lag=lag_cell(lag, has_group=committed),
+        lag_time=lag_time_cell(record["lag_ms_max"]) if committed else _NOTHING,
+        velocity=velocity_cell(record["lag_records_per_s_sum"], lag) if committed else _NOTHING,
+        clears=clears_cell(record["clears_ms"], record["status"]) if committed else _NOTHING,
+        consumed=record_rate_cell(record["consumed_records_per_s_sum"]) if committed else _NOTHING,
+        members=count_cell(record["members"]),
+        partitions=count_cell(record["partition_count"] or 0),
+        topics=text_cell(record["topics"], missing=text.NONE),
+        state=text_cell(record["state"]),
+    )
+
+
+def group_partition_row(record: Record) -> GroupPartitionRow:
+    """``record`` is a row of ``tables.commit_table``."""
+    lag = record["lag"]
+    topic, partition = record["topic"], record["partition"]
+    stuck = record["stuck_ms"]
+    return GroupPartitionRow(
+        key=f"{record['group_id']} {topic}-{partition}",
+        path=f"topics/{topic}/partitions/{partition}",
+        group=text_cell(record["group_id"]),
+        topic=text_cell(topic),
+        partition=Cell(partition, str(partition)),
+        status=group_status_cell(record["status"]),
+        lag=lag_cell(lag),
+        lag_time=lag_time_cell(record["lag_ms"]),
+        velocity=velocity_cell(record["lag_records_per_s"], lag),
+        clears=clears_cell(record["clears_ms"], record["status"]),
+        committed=count_cell(record["committed_offset"]),
+        end=count_cell(record["end_offset"]),
+        consumed=record_rate_cell(record["consumed_records_per_s"]),
+        member=text_cell(record["member_id"], missing=text.NONE),
+        stuck=Cell(None, text.NONE, Tone.MUTED)
+        if stuck is None
+        else Cell(stuck, text.duration_text(stuck), Tone.WARNING),
+        leader=leader_cell(record["leader"], is_preferred=False),
+    )
+
+
+def segment_rows(record: Record) -> tuple[SegmentRow, ...]:
+    """Of one partition's record: its newest segments, oldest first. Empty when unknown."""
+    sizes: Sequence[int] = record["segment_bytes"] or ()
+    total = record["segments"] or len(sizes)
+    first = total - len(sizes)
+    return tuple(
+        _segment_row(record, number=number, size_bytes=size, is_active=number == total)
+        for number, size in enumerate(sizes, start=first + 1)
+    )
+
+
+def finding_row(finding: Finding, *, now_ms: int) -> FindingRow:
+    """A finding in words, its figures filled in."""
+    return FindingRow(
+        key=f"{finding.kind} {finding.label}",
+        path=finding.subject,
+        severity=Cell(-finding.severity, finding.severity.name.lower(), TONE_OF[finding.severity]),
+        label=text_cell(finding.label),
+        title=text_cell(text.phrase(finding.title, finding.facts)),
+        reason=text_cell(text.phrase(finding.reason, finding.facts)),
+        since=Cell(finding.since_ms, f"since {text.clock_text(finding.since_ms, now_ms=now_ms)}")
+        if finding.since_ms is not None
+        else Cell(None, ""),
+        next_step=text_cell(finding.next_step),
+        operation=text_cell(str(finding.operation)),
+    )
+
+
+_NOTHING: Final = Cell(None, text.NONE, Tone.MUTED)
+
+
+def _ids_cell(ids: Sequence[int]) -> Cell:
+    shown = text.ids_text(ids)
+    return Cell(shown, shown)
+
+
+def _isr_cell(isr: Sequence[int], replicas: Sequence[int]) -> Cell:
+    """``3/3``, and which are missing: ``2/3 (−103)``."""
+    missing = [item for item in replicas if item not in isr]
+    lacks = f" ({', '.join(f'{text.MINUS}{item}' for item in missing)})" if missing else ""
+    tone = Tone.WARNING if missing else Tone.PLAIN
+    return Cell(len(isr) - len(replicas), f"{len(isr)}/{len(replicas)}{lacks}", tone)
+
+
+def _segment_row(record: Record, *, number: int, size_bytes: int, is_active: bool) -> SegmentRow:
+    path = f"topics/{record['topic']}/partitions/{record['partition']}/segments"
+    base = record["active_base_offset"] if is_active else None
+    return SegmentRow(
+        key=str(number),
+        path=path,
+        number=count_cell(number),
+        base_offset=count_cell(base),
+        size_bytes=bytes_cell(size_bytes),
+        state=Cell(int(is_active), "active" if is_active else "closed"),
+    )
+
+
+assert list(PARTITION_SEVERITIES)[-1] == OK

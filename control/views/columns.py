@@ -1,0 +1,132 @@
+"""The columns of every table: name, title, explanation, and what stays on a narrow screen."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column; ``id`` is the field of the row. ``rank`` 1 is shown on the narrowest screen."""
+
+    id: str
+    title: str
+    why: str = ""
+    is_number: bool = True
+    rank: int = 3
+
+
+def _text(id: str, title: str, why: str = "", *, rank: int = 3) -> Column:  # noqa: A002
+    return Column(id=id, title=title, why=why, is_number=False, rank=rank)
+
+
+def _number(id: str, title: str, why: str = "", *, rank: int = 3) -> Column:  # noqa: A002
+    return Column(id=id, title=title, why=why, rank=rank)
+
+
+_SIZE: Final = "Bytes of the .log files on disk"
+_LAG: Final = "High watermark less committed offset; the worst group's"
+_IN: Final = "Bytes per second that producers append"
+_OUT: Final = "Bytes per second that consumers read"
+_LAG_TIME: Final = "How old the next unread record is: lag over the produce rate, an estimate"
+_VELOCITY: Final = "How fast lag grows (+) or shrinks (−)"
+_CLEARS: Final = "When lag reaches 0 at this pace"
+
+BROKER_COLUMNS: Final = (
+    _text("broker", "broker", "★ the active controller", rank=1),
+    _text("status", "status", rank=1),
+    _text("rack", "rack"),
+    _number("replicas", "replicas", "Assigned replicas, in sync or not", rank=2),
+    _number("leaders", "leaders", "Partitions that it leads", rank=2),
+    _number("size_bytes", "bytes", _SIZE, rank=1),
+    _number("in_bytes", "in/s", _IN, rank=2),
+    _number("out_bytes", "out/s", _OUT),
+    _number("skew", "skew", "Bytes against the mean of all registered brokers", rank=2),
+    _number("disk", "disk", "Used share of its log directory's disk"),
+    _number("full_in", "full in", "At the earliest, as fast as now and without retention", rank=2),
+    _number("age", "age", "Since it last sampled itself"),
+)
+TOPIC_COLUMNS: Final = (
+    _text("topic", "topic", rank=1),
+    _text("status", "status", "The worst of its partitions", rank=1),
+    _number("partitions", "partitions", rank=2),
+    _number("replicas", "replicas", "Replication factor; a range when it differs"),
+    _number("size_bytes", "bytes", f"{_SIZE}, all replicas", rank=1),
+    _number("in_records", "records/s", "Records per second that producers append", rank=2),
+    _number("in_bytes", "in/s", _IN, rank=2),
+    _number("out_bytes", "out/s", _OUT),
+    _number("lag", "lag", _LAG, rank=2),
+)
+PARTITION_COLUMNS: Final = (
+    _text("topic", "topic", rank=1),
+    _number("partition", "partition", rank=1),
+    _text("status", "status", "The worst that applies", rank=1),
+    _number("leader", "leader", "★ the preferred one", rank=2),
+    _text("replicas", "replicas", "In assignment order: the first is preferred", rank=2),
+    _text("isr", "ISR", "Replicas in sync"),
+    _number("size_bytes", "bytes", f"{_SIZE}, the leader's replica", rank=2),
+    _number("records", "records", "High watermark less log start offset"),
+    _number("segments", "segments", "Log segments of the leader's replica"),
+    _number("in_records", "records/s", "Records per second that producers append", rank=2),
+    _number("in_bytes", "in/s", _IN),
+    _number("out_bytes", "out/s", _OUT),
+    _number("lag", "lag", _LAG, rank=1),
+    _number("log_start_offset", "start", "Log start offset"),
+    _number("high_watermark", "high watermark", "Consumers read below it"),
+)
+REPLICA_COLUMNS: Final = (
+    _text("broker", "broker", rank=1),
+    _text("rack", "rack"),
+    _text("role", "role", "Leader or follower; ★ preferred leader", rank=1),
+    _text("in_sync", "in sync", rank=1),
+    _number("follower_lag", "behind", "Records behind the leader", rank=2),
+    _number("log_end_offset", "end offset"),
+    _number("size_bytes", "bytes", _SIZE, rank=1),
+    _number("segments", "segments", rank=2),
+    _number("age", "age"),
+)
+GROUP_COLUMNS: Final = (
+    _text("group", "group", rank=1),
+    _text("status", "status", "The worst of its partitions", rank=1),
+    _number("lag", "lag", "Sum over its partitions", rank=1),
+    _number("lag_time", "in time", _LAG_TIME, rank=2),
+    _number("velocity", "moving", _VELOCITY, rank=2),
+    _number("clears", "clears in", _CLEARS, rank=2),
+    _number("consumed", "consumes", "Records per second by its commits"),
+    _number("members", "members", rank=2),
+    _number("partitions", "partitions", "Partitions with a committed offset"),
+    _text("topics", "topics"),
+    _text("state", "state", "As its coordinator says"),
+)
+GROUP_PARTITION_COLUMNS: Final = (
+    _text("topic", "topic", rank=1),
+    _number("partition", "partition", rank=1),
+    _text("status", "status", rank=1),
+    _number("lag", "lag", "High watermark less committed offset", rank=1),
+    _number("lag_time", "in time", _LAG_TIME, rank=2),
+    _number("velocity", "moving", _VELOCITY, rank=2),
+    _number("clears", "clears in", _CLEARS),
+    _number("committed", "committed", "Committed offset", rank=2),
+    _number("end", "end", "Earliest high watermark read at or after the commit"),
+    _number("consumed", "consumes", "Records per second by its commits"),
+    _number("stuck", "stands for", "Since when it has not moved, with lag"),
+    _number("leader", "leader"),
+    _text("member", "member", "Who owns the partition"),
+)
+GROUP_OF_PARTITION_COLUMNS: Final = (
+    _text("group", "group", rank=1),
+    *(item for item in GROUP_PARTITION_COLUMNS if item.id not in {"topic", "partition", "leader"}),
+)
+SEGMENT_COLUMNS: Final = (
+    _number("number", "segment", "Oldest first", rank=1),
+    _number("base_offset", "base offset", rank=1),
+    _number("size_bytes", "bytes", _SIZE, rank=1),
+    _text("state", "state", "The newest is active: it is written to", rank=1),
+)
+FINDING_COLUMNS: Final = (
+    _text("severity", "severity", rank=1),
+    _text("label", "subject", rank=1),
+    _text("title", "finding", rank=1),
+    _text("reason", "reason", rank=2),
+    _text("since", "since", rank=2),
+    _text("next_step", "next step", rank=2),
+)

@@ -1,0 +1,175 @@
+"""The filter language of every table: ``lag>10000 broker:102 status:under-replicated orders``.
+
+A filter is a list of terms; a row passes when all do. A term is a word (found anywhere in the
+row's name), or ``field`` ``operator`` ``value``; a ``-`` in front turns it round; quotes keep
+blanks together.
+
+- ``:`` finds a part of a text, one of a list (``broker:102``: any replica on 102; ``status:``:
+  any state that applies), or an equal number.
+- ``=`` ``!=`` compare whole values, ``>`` ``>=`` ``<`` ``<=`` numbers. Numbers take ``k``,
+  ``M``, ``G`` (thousands) and ``Ki``, ``Mi``, ``Gi``, ``Ti`` (``size>1.5Gi``).
+
+Unknown (n/a) passes no comparison.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from control.model.columns import BoolColumn, exploded, floats
+
+TERMS_MAX: Final = 20
+"""A longer filter is a mistake, such as a pasted text."""
+
+
+class FilterError(ValueError):
+    """A filter that cannot be understood; its text says why and what would be."""
+
+
+class FieldKind(Enum):
+    """What a field holds, and so how it is compared."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    IDS = "list of numbers"
+    WORDS = "list of words"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterField:
+    """Where a field of the language finds its values in a table."""
+
+    column: str
+    kind: FieldKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """One term. ``field`` is empty for a bare word."""
+
+    field: str
+    operator: str
+    value: str
+    is_negated: bool = False
+
+
+_TERM: Final = re.compile(
+    r"""(?P<no>-)?(?:(?P<field>[A-Za-z_][\w-]*)(?P<op>:|>=|<=|!=|=|>|<))?(?P<value>"[^"]*"|\S+)"""
+)
+_NUMBER: Final = re.compile(r"(?P<digits>-?[\d,]*\.?\d+)(?P<unit>[A-Za-z]*)")
+_UNITS: Final = {
+    "": 1.0, "k": 1e3, "m": 1e6, "g": 1e9,
+    "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40,
+    "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30, "tib": 2.0**40,
+}  # fmt: skip
+
+
+def parse_filter(text: str) -> tuple[Term, ...]:
+    """Cut a filter into terms.
+
+    Raises:
+        FilterError: more than ``TERMS_MAX`` terms.
+    """
+    terms = tuple(
+        Term(
+            field=(found["field"] or "").lower(),
+            operator=found["op"] or ":",
+            value=found["value"].strip('"'),
+            is_negated=bool(found["no"]),
+        )
+        for found in _TERM.finditer(text)
+    )
+    if len(terms) > TERMS_MAX:
+        raise FilterError(f"more than {TERMS_MAX} terms")
+    return terms
+
+
+def filter_mask(
+    table: pa.Table, text: str, fields: Mapping[str, FilterField], *, name_column: str
+) -> BoolColumn:
+    """Which rows of ``table`` pass. ``name_column`` is where bare words are looked for.
+
+    Raises:
+        FilterError: an unknown field, a value of the wrong kind, too many terms.
+    """
+    mask: BoolColumn = np.ones(table.num_rows, dtype=np.bool_)
+    named = {**fields, "": FilterField(name_column, FieldKind.TEXT)}
+    for term in parse_filter(text):
+        place = named.get(term.field)
+        if place is None:
+            raise FilterError(f"no field {term.field!r}; there are {', '.join(sorted(fields))}")
+        passed = _MATCHERS[place.kind](table[place.column], term)
+        mask &= ~passed if term.is_negated else passed
+    return mask
+
+
+def parse_number(text: str) -> float:
+    """``10000``, ``10k``, ``1.5Gi``.
+
+    Raises:
+        FilterError: not a number.
+    """
+    found = _NUMBER.fullmatch(text)
+    unit = found["unit"].lower() if found else ""
+    if found is None or unit not in _UNITS:
+        raise FilterError(f"{text!r} is not a number (such as 10000, 10k or 1.5Gi)")
+    return float(found["digits"].replace(",", "")) * _UNITS[unit]
+
+
+def _match_text(column: pa.ChunkedArray, term: Term) -> BoolColumn:
+    if term.operator in {"=", "!="}:
+        equal = _bools(pc.equal(column, term.value))
+        return equal if term.operator == "=" else ~equal
+    if term.operator != ":":
+        raise FilterError(f"{term.field} is a text: use {term.field}:… or {term.field}=…")
+    return _bools(pc.match_substring(column, term.value, ignore_case=True))
+
+
+def _match_number(column: pa.ChunkedArray, term: Term) -> BoolColumn:
+    values, wanted = floats(column), parse_number(term.value)
+    return _COMPARISONS[term.operator](values, wanted)
+
+
+def _match_ids(column: pa.ChunkedArray, term: Term) -> BoolColumn:
+    if term.operator not in {":", "=", "!="}:
+        raise FilterError(f"{term.field} is a list of ids: use {term.field}:101")
+    row, element = exploded(column)
+    holds = np.zeros(len(column), dtype=np.bool_)
+    holds[row[element == int(parse_number(term.value))]] = True
+    return ~holds if term.operator == "!=" else holds
+
+
+def _match_words(column: pa.ChunkedArray, term: Term) -> BoolColumn:
+    """Words are kept as one text, each between blanks: `` at-min-isr under-replicated ``."""
+    exact = term.operator in {"=", "!="}
+    wanted = f" {term.value} " if exact else f" {term.value}"
+    holds = _bools(pc.match_substring(column, wanted, ignore_case=True))
+    return ~holds if term.operator == "!=" else holds
+
+
+def _bools(values: pa.ChunkedArray) -> BoolColumn:
+    mask: BoolColumn = pc.fill_null(values, False).to_numpy()
+    return mask
+
+
+_COMPARISONS: Final = {
+    ":": np.equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+}
+_MATCHERS: Final = {
+    FieldKind.TEXT: _match_text,
+    FieldKind.NUMBER: _match_number,
+    FieldKind.IDS: _match_ids,
+    FieldKind.WORDS: _match_words,
+}

@@ -1,0 +1,211 @@
+"""Rows of reassignments, running and past, for both screens.
+
+States come from ``control.operations``, which is this room's sibling: the Protocols below say
+what of them is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from control.views import format as text
+from control.views.columns import Column
+from control.views.rows import Cell, Row, Tone
+
+
+class Progress(Protocol):
+    """How far a move is."""
+
+    @property
+    def bytes_done(self) -> int: ...
+    @property
+    def bytes_total(self) -> int: ...
+    @property
+    def partitions_done(self) -> int: ...
+    @property
+    def partitions_total(self) -> int: ...
+    @property
+    def wave(self) -> int: ...
+    @property
+    def waves(self) -> int: ...
+    @property
+    def rate_bytes_per_s(self) -> float | None: ...
+    @property
+    def eta_s_low(self) -> float | None: ...
+    @property
+    def eta_s_high(self) -> float | None: ...
+
+
+class Change(Protocol):
+    """One partition's part of a move."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def before(self) -> tuple[int, ...]: ...
+    @property
+    def after(self) -> tuple[int, ...]: ...
+    @property
+    def adding(self) -> tuple[int, ...]: ...
+    @property
+    def moved_bytes(self) -> int: ...
+    @property
+    def has_new_leader(self) -> bool: ...
+
+
+class Move(Protocol):
+    """A reassignment."""
+
+    @property
+    def operation_id(self) -> str: ...
+    @property
+    def phase(self) -> str: ...
+    @property
+    def outcome(self) -> str | None: ...
+    @property
+    def who(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def submitted_ms(self) -> int: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def changes(self) -> Sequence[Change]: ...
+    @property
+    def progress(self) -> Progress | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveRow(Row):
+    """One reassignment."""
+
+    move: Cell
+    status: Cell
+    done: Cell
+    rate: Cell
+    eta: Cell
+    partitions: Cell
+    size_bytes: Cell
+    submitted: Cell
+    who: Cell
+    reason: Cell
+    message: Cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow(Row):
+    """One partition of a plan: before, after, what travels."""
+
+    name: Cell
+    before: Cell
+    after: Cell
+    new_leader: Cell
+    moved: Cell
+
+
+MOVE_COLUMNS: Final = (
+    Column(id="move", title="move", is_number=False, rank=1),
+    Column(id="status", title="status", is_number=False, rank=1),
+    Column(id="done", title="done", rank=1),
+    Column(id="rate", title="rate", rank=2),
+    Column(id="eta", title="ends", why="An interval, not a promise", is_number=False, rank=2),
+    Column(id="partitions", title="partitions", rank=3),
+    Column(id="size_bytes", title="bytes", why="What travels", rank=2),
+    Column(id="submitted", title="submitted", is_number=False, rank=3),
+    Column(id="who", title="who", is_number=False, rank=3),
+    Column(id="reason", title="why", is_number=False, rank=3),
+)
+CHANGE_COLUMNS: Final = (
+    Column(id="name", title="partition", is_number=False, rank=1),
+    Column(id="before", title="now", why="The first leads", is_number=False, rank=1),
+    Column(id="after", title="planned", why="The first leads", is_number=False, rank=1),
+    Column(id="new_leader", title="new leader?", is_number=False, rank=2),
+    Column(id="moved", title="travels", rank=2),
+)
+
+_TONES: Final = {
+    "running": Tone.NOTICE,
+    "waiting": Tone.MUTED,
+    "submitted": Tone.MUTED,
+    "paused": Tone.WARNING,
+    "cancelling": Tone.WARNING,
+    "done": Tone.FINE,
+    "cancelled": Tone.WARNING,
+    "failed": Tone.CRITICAL,
+    "refused": Tone.CRITICAL,
+}
+
+
+def move_row(move: Move, *, now_ms: int) -> MoveRow:
+    """A reassignment as both screens list it."""
+    word = str(move.outcome or move.phase)
+    progress = move.progress
+    total = sum(change.moved_bytes for change in move.changes)
+    running = move.outcome is None and progress is not None
+    return MoveRow(
+        key=move.operation_id,
+        path=f"moves/{move.operation_id}",
+        move=Cell(move.operation_id, move.operation_id),
+        status=Cell(word, word, _TONES.get(word, Tone.PLAIN)),
+        done=done_cell(progress),
+        rate=Cell(progress.rate_bytes_per_s, text.byte_rate_text(progress.rate_bytes_per_s))
+        if running and progress is not None
+        else Cell(None, text.NONE),
+        eta=eta_cell(progress, now_ms=now_ms) if running else Cell(None, text.NONE),
+        partitions=Cell(len(move.changes), text.count_text(len(move.changes))),
+        size_bytes=Cell(total, text.bytes_text(total)),
+        submitted=Cell(move.submitted_ms, text.clock_text(move.submitted_ms, now_ms=now_ms)),
+        who=Cell(move.who, move.who or text.NONE),
+        reason=Cell(move.reason, move.reason or text.NONE),
+        message=Cell(move.message, move.message or text.NONE),
+    )
+
+
+def done_percent(progress: Progress | None) -> float | None:
+    """By bytes where any travel, else by partitions; None before the start."""
+    if progress is None:
+        return None
+    if progress.bytes_total:
+        return min(progress.bytes_done / progress.bytes_total * 100.0, 100.0)
+    if progress.partitions_total:
+        return progress.partitions_done / progress.partitions_total * 100.0
+    return 100.0
+
+
+def done_cell(progress: Progress | None) -> Cell:
+    """Share that is done."""
+    share = done_percent(progress)
+    return Cell(share, text.NONE if share is None else text.percent_text(float(int(share))))
+
+
+def eta_cell(progress: Progress | None, *, now_ms: int) -> Cell:
+    """``12:40-12:52``: between when and when it ends; one time when both fall together."""
+    if progress is None or progress.eta_s_low is None or progress.eta_s_high is None:
+        return Cell(None, text.NA)
+    first, last = (
+        text.clock_text(now_ms + seconds * 1000, now_ms=now_ms)
+        for seconds in (progress.eta_s_low, progress.eta_s_high)
+    )
+    shown = first if first == last else f"{first}–{last}"
+    return Cell(progress.eta_s_high, f"{text.ESTIMATE}{shown}")
+
+
+def change_row(change: Change) -> ChangeRow:
+    """One line of a plan's diff."""
+    name = f"{change.topic}-{change.partition}"
+    led = change.has_new_leader
+    return ChangeRow(
+        key=name,
+        path=f"topics/{change.topic}/partitions/{change.partition}",
+        name=Cell(name, name),
+        before=Cell(None, text.ids_text(change.before)),
+        after=Cell(None, text.ids_text(change.after)),
+        new_leader=Cell(int(led), f"yes, {change.after[0]}" if led else "no"),
+        moved=Cell(
+            change.moved_bytes,
+            text.bytes_text(change.moved_bytes) if change.adding else "no data",
+        ),
+    )

@@ -1,0 +1,267 @@
+"""Pages of the tables: filter, sort and cut over Arrow columns, then rows for what is left.
+
+Sorting is stable and by value, never by text; unknown values come last in both directions.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from control.views import cells, columns
+from control.views.columns import Column
+from control.views.filters import FieldKind, FilterError, FilterField, filter_mask
+from control.views.rows import Row
+
+LIMIT_MAX: Final = 1_000
+"""No screen shows more rows at once; a larger limit is cut down to this."""
+
+R = TypeVar("R", bound=Row, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableQuery:
+    """What of a table is wanted. ``sort`` is a column's id, with ``-`` in front for descending."""
+
+    filter: str = ""
+    sort: str = ""
+    offset: int = 0
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[R]):
+    """One page of rows, and what it was cut from."""
+
+    rows: tuple[R, ...]
+    columns: tuple[Column, ...]
+    total: int
+    """Rows of the whole table."""
+    matching: int
+    """Rows that pass the filter."""
+    offset: int = 0
+    problem: str = ""
+    """Why the filter or the sort could not be followed; the rows are then empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSpec(Generic[R]):
+    """How one kind of table is filtered, sorted and shown."""
+
+    columns: tuple[Column, ...]
+    name_column: str
+    fields: Mapping[str, FilterField]
+    sorts: Mapping[str, str]
+    """Column of the table that a column of the screen is sorted by."""
+    build: Callable[[Mapping[str, Any]], R]
+
+
+def page_of(table: pa.Table, spec: TableSpec[R], query: TableQuery) -> Page[R]:
+    """The wanted page. A filter or sort that cannot be followed is told in ``problem``."""
+    empty: Page[R] = Page(
+        rows=(), columns=spec.columns, total=table.num_rows, matching=0, offset=query.offset
+    )
+    try:
+        found = matching(table, spec, query)
+    except FilterError as error:
+        return replace(empty, problem=str(error))
+    limit = min(max(query.limit, 0), LIMIT_MAX)
+    cut = found.slice(max(query.offset, 0), limit)
+    rows = tuple(spec.build(record) for record in cut.to_pylist())
+    return replace(empty, rows=rows, matching=found.num_rows)
+
+
+def matching(table: pa.Table, spec: TableSpec[R], query: TableQuery) -> pa.Table:
+    """All rows that pass the filter, sorted.
+
+    Raises:
+        FilterError: a filter or sort that cannot be followed.
+    """
+    if query.filter.strip():
+        mask = filter_mask(table, query.filter, spec.fields, name_column=spec.name_column)
+        table = table.filter(pa.array(mask))
+    if not query.sort:
+        return table
+    name = query.sort.removeprefix("-")
+    if name not in spec.sorts:
+        raise FilterError(f"no column {name!r} to sort by; there are {', '.join(spec.sorts)}")
+    return table.take(_order(table[spec.sorts[name]], descending=query.sort.startswith("-")))
+
+
+def _order(column: pa.ChunkedArray, *, descending: bool) -> pa.Array:
+    """Row numbers in order; ties keep the table's own order, nulls come last."""
+    way = "descending" if descending else "ascending"
+    values = pa.table({"value": column, "row": pa.array(np.arange(len(column)))})
+    keys = [("value", way, "at_end"), ("row", "ascending", "at_end")]
+    return pc.sort_indices(values, sort_keys=keys)
+
+
+def _text(column: str) -> FilterField:
+    return FilterField(column, FieldKind.TEXT)
+
+
+def _number(column: str) -> FilterField:
+    return FilterField(column, FieldKind.NUMBER)
+
+
+def _ids(column: str) -> FilterField:
+    return FilterField(column, FieldKind.IDS)
+
+
+_STATUS: Final = FilterField("statuses", FieldKind.WORDS)
+
+PARTITIONS: Final = TableSpec(
+    columns=columns.PARTITION_COLUMNS,
+    name_column="name",
+    fields={
+        "topic": _text("topic"),
+        "partition": _number("partition"),
+        "broker": _ids("replicas"),
+        "replica": _ids("replicas"),
+        "isr": _ids("isr"),
+        "leader": _number("leader"),
+        "status": _STATUS,
+        "lag": _number("lag"),
+        "size": _number("size_bytes"),
+        "bytes": _number("size_bytes"),
+        "records": _number("records"),
+        "segments": _number("segments"),
+        "in": _number("in_bytes_per_s"),
+        "out": _number("out_bytes_per_s"),
+        "rate": _number("in_records_per_s"),
+    },
+    sorts={
+        "topic": "topic",
+        "partition": "partition",
+        "status": "rank",
+        "leader": "leader",
+        "isr": "isr_count",
+        "size_bytes": "size_bytes",
+        "records": "records",
+        "segments": "segments",
+        "in_records": "in_records_per_s",
+        "in_bytes": "in_bytes_per_s",
+        "out_bytes": "out_bytes_per_s",
+        "lag": "lag",
+        "log_start_offset": "log_start_offset",
+        "high_watermark": "high_watermark",
+    },
+    build=cells.partition_row,
+)
+TOPICS: Final = TableSpec(
+    columns=columns.TOPIC_COLUMNS,
+    name_column="topic",
+    fields={
+        "topic": _text("topic"),
+        "status": _STATUS,
+        "partitions": _number("partition_count"),
+        "size": _number("all_bytes_sum"),
+        "bytes": _number("all_bytes_sum"),
+        "in": _number("in_bytes_per_s_sum"),
+        "out": _number("out_bytes_per_s_sum"),
+        "rate": _number("in_records_per_s_sum"),
+        "lag": _number("lag_max"),
+    },
+    sorts={
+        "topic": "topic",
+        "status": "rank_min",
+        "partitions": "partition_count",
+        "replicas": "replicas_count_max",
+        "size_bytes": "all_bytes_sum",
+        "in_records": "in_records_per_s_sum",
+        "in_bytes": "in_bytes_per_s_sum",
+        "out_bytes": "out_bytes_per_s_sum",
+        "lag": "lag_max",
+    },
+    build=cells.topic_row,
+)
+GROUPS: Final = TableSpec(
+    columns=columns.GROUP_COLUMNS,
+    name_column="group_id",
+    fields={
+        "group": _text("group_id"),
+        "topic": _text("topics"),
+        "status": _STATUS,
+        "state": _text("state"),
+        "lag": _number("lag_sum"),
+        "members": _number("members"),
+        "partitions": _number("partition_count"),
+    },
+    sorts={
+        "group": "group_id",
+        "status": "rank",
+        "lag": "lag_sum",
+        "lag_time": "lag_ms_max",
+        "velocity": "lag_records_per_s_sum",
+        "clears": "clears_ms",
+        "consumed": "consumed_records_per_s_sum",
+        "members": "members",
+        "partitions": "partition_count",
+        "topics": "topics",
+        "state": "state",
+    },
+    build=cells.group_row,
+)
+GROUP_PARTITIONS: Final = TableSpec(
+    columns=columns.GROUP_PARTITION_COLUMNS,
+    name_column="name",
+    fields={
+        "group": _text("group_id"),
+        "topic": _text("topic"),
+        "partition": _number("partition"),
+        "status": _STATUS,
+        "lag": _number("lag"),
+        "leader": _number("leader"),
+        "broker": _number("leader"),
+        "member": _text("member_id"),
+    },
+    sorts={
+        "group": "group_id",
+        "topic": "topic",
+        "partition": "partition",
+        "status": "rank",
+        "lag": "lag",
+        "lag_time": "lag_ms",
+        "velocity": "lag_records_per_s",
+        "clears": "clears_ms",
+        "committed": "committed_offset",
+        "end": "end_offset",
+        "consumed": "consumed_records_per_s",
+        "stuck": "stuck_ms",
+        "leader": "leader",
+        "member": "member_id",
+    },
+    build=cells.group_partition_row,
+)
+BROKERS: Final = TableSpec(
+    columns=columns.BROKER_COLUMNS,
+    name_column="name",
+    fields={
+        "broker": _number("broker"),
+        "rack": _text("rack"),
+        "replicas": _number("replicas"),
+        "leaders": _number("leaders"),
+        "size": _number("size_bytes"),
+        "bytes": _number("size_bytes"),
+        "skew": _number("skew_percent"),
+        "disk": _number("disk_percent"),
+    },
+    sorts={
+        "broker": "broker",
+        "rack": "rack",
+        "status": "is_fenced",
+        "replicas": "replicas",
+        "leaders": "leaders",
+        "size_bytes": "size_bytes",
+        "in_bytes": "in_bytes_per_s",
+        "out_bytes": "out_bytes_per_s",
+        "skew": "skew_percent",
+        "full_in": "full_ms",
+        "disk": "disk_percent",
+        "age": "age_ms",
+    },
+    build=cells.broker_row,
+)

@@ -1,0 +1,244 @@
+"""History for charts: times and values side by side, at most so many points.
+
+The store's reader has the history; what it answers is cut here into series with a name and a
+unit. A gap in time stays a gap: charts break the line there instead of drawing across it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from control.model.columns import FloatColumn, IntColumn, floats, ints
+from control.model.ids import TopicPartition
+
+POINTS_MAX: Final = 300
+SERIES_MAX: Final = 12
+"""More lines than this in one chart cannot be told apart; the largest are taken."""
+GAP_INTERVALS: Final = 3
+
+
+class HistoryReader(Protocol):
+    """What charts ask of the store (``spark_metrics.aggregates.AggregatesReader``)."""
+
+    def partition_history(
+        self,
+        *,
+        cluster: str,
+        topic: str,
+        partition: int | None = None,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+    ) -> Any: ...
+
+    def commit_history(
+        self,
+        *,
+        cluster: str,
+        group_id: str,
+        topic: str | None = None,
+        partition: int | None = None,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+    ) -> Any: ...
+
+    def cluster_history(
+        self, *, cluster: str, since_ms: int, until_ms: int, points_max: int = 600
+    ) -> Any: ...
+
+    def topic_history(
+        self, *, cluster: str, topic: str, since_ms: int, until_ms: int, points_max: int = 600
+    ) -> Any: ...
+
+    def broker_history(
+        self, *, cluster: str, broker: int, since_ms: int, until_ms: int, points_max: int = 600
+    ) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """From when to when, milliseconds since the epoch, both ends included."""
+
+    since_ms: int
+    until_ms: int
+
+    @classmethod
+    def last(cls, duration_ms: int, *, now_ms: int) -> "Span":
+        return cls(since_ms=now_ms - duration_ms, until_ms=now_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One line: ``values`` (None where unknown or in a gap) at ``at_ms``, increasing."""
+
+    name: str
+    unit: str
+    """``bytes/s``, ``records/s``, ``records``, ``bytes`` or empty for plain counts."""
+    at_ms: Sequence[int]
+    values: Sequence[float | None]
+
+    @property
+    def last(self) -> float | None:
+        known = [value for value in self.values if value is not None]
+        return known[-1] if known else None
+
+
+def cluster_throughput(reader: HistoryReader, cluster: str, span: Span) -> tuple[Series, ...]:
+    """Bytes in and out of all partitions."""
+    table = reader.cluster_history(
+        cluster=cluster, since_ms=span.since_ms, until_ms=span.until_ms, points_max=POINTS_MAX
+    )
+    return _columns(table, _THROUGHPUT)
+
+
+def topic_throughput(
+    reader: HistoryReader, cluster: str, topic: str, span: Span
+) -> tuple[Series, ...]:
+    """Bytes and records of all partitions of a topic."""
+    table = reader.topic_history(
+        cluster=cluster,
+        topic=topic,
+        since_ms=span.since_ms,
+        until_ms=span.until_ms,
+        points_max=POINTS_MAX,
+    )
+    return _columns(table, _THROUGHPUT)
+
+
+def partition_series(
+    reader: HistoryReader, cluster: str, name: TopicPartition, span: Span
+) -> tuple[Series, ...]:
+    """Throughput in and out, records in, size and replicas in sync of one partition."""
+    table = reader.partition_history(
+        cluster=cluster,
+        topic=name.topic,
+        partition=name.partition,
+        since_ms=span.since_ms,
+        until_ms=span.until_ms,
+        points_max=POINTS_MAX,
+    )
+    return _columns(table, {**_THROUGHPUT, **_PARTITION})
+
+
+def group_lag(
+    reader: HistoryReader,
+    cluster: str,
+    group: str,
+    span: Span,
+    *,
+    only: TopicPartition | None = None,
+) -> tuple[Series, ...]:
+    """Lag of each partition of a group, the largest ``SERIES_MAX`` by their newest lag."""
+    table = reader.commit_history(
+        cluster=cluster,
+        group_id=group,
+        topic=only.topic if only else None,
+        partition=only.partition if only else None,
+        since_ms=span.since_ms,
+        until_ms=span.until_ms,
+        points_max=POINTS_MAX,
+    )
+    names = pc.binary_join_element_wise(
+        table["topic"], pc.cast(table["partition"], pa.string()), "-"
+    )
+    found = [
+        _series(name, "records", table.filter(pc.equal(names, name)), "lag")
+        for name in pc.unique(names).to_pylist()
+    ]
+    return tuple(sorted(found, key=lambda item: -(item.last or 0.0))[:SERIES_MAX])
+
+
+def total_lag(reader: HistoryReader, cluster: str, group: str, span: Span) -> Series:
+    """Lag of a whole group: the sum over its partitions, each with its newest figure."""
+    table = reader.commit_history(
+        cluster=cluster,
+        group_id=group,
+        since_ms=span.since_ms,
+        until_ms=span.until_ms,
+        points_max=POINTS_MAX,
+    )
+    if not table.num_rows:
+        return Series(name=group, unit="records", at_ms=(), values=())
+    step = max((span.until_ms - span.since_ms) // POINTS_MAX, 1_000)
+    slots = np.arange(span.since_ms // step, span.until_ms // step + 1, dtype=np.int64)
+    names = pc.binary_join_element_wise(
+        table["topic"], pc.cast(table["partition"], pa.string()), "-"
+    )
+    total = np.zeros(len(slots))
+    known = np.zeros(len(slots), dtype=np.bool_)
+    for name in pc.unique(names).to_pylist():
+        own = table.filter(pc.equal(names, name))
+        filled = _filled(ints(own["at_ms"]) // step, floats(own["lag"]), slots)
+        known |= ~np.isnan(filled)
+        total += np.nan_to_num(filled)
+    values = np.where(known, total, np.nan)
+    return Series(name=group, unit="records", at_ms=(slots * step).tolist(), values=_nones(values))
+
+
+def _filled(at: IntColumn, values: FloatColumn, slots: IntColumn) -> FloatColumn:
+    """The newest value at or before each slot; NaN before the first."""
+    place = np.searchsorted(at, slots, side="right") - 1
+    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
+
+
+_THROUGHPUT: Final = {
+    "in": ("in_bytes_per_s", "bytes/s"),
+    "out": ("out_bytes_per_s", "bytes/s"),
+    "records in": ("in_records_per_s", "records/s"),
+}
+_PARTITION: Final = {
+    "size": ("size_bytes", "bytes"),
+    "segments": ("segments", ""),
+    "in sync": ("isr_count", ""),
+    "high watermark": ("high_watermark", "records"),
+}
+
+
+def _columns(table: pa.Table, wanted: dict[str, tuple[str, str]]) -> tuple[Series, ...]:
+    return tuple(_series(name, unit, table, column) for name, (column, unit) in wanted.items())
+
+
+def _series(name: str, unit: str, table: pa.Table, column: str) -> Series:
+    at, values = with_gaps(ints(table["at_ms"]), floats(table[column]))
+    return Series(name=name, unit=unit, at_ms=at.tolist(), values=_nones(values))
+
+
+def with_gaps(at_ms: IntColumn, values: FloatColumn) -> tuple[IntColumn, FloatColumn]:
+    """Put an unknown value into every pause of more than ``GAP_INTERVALS`` usual steps."""
+    if len(at_ms) < 3:
+        return at_ms, values
+    steps = np.diff(at_ms)
+    usual = float(np.median(steps))
+    pauses = np.flatnonzero(steps > GAP_INTERVALS * usual) + 1
+    return (
+        np.insert(at_ms, pauses, at_ms[pauses - 1] + 1),
+        np.insert(values, pauses, np.nan),
+    )
+
+
+def _nones(values: FloatColumn) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+def named(series: Series, name: str) -> Series:
+    """The same line by another name."""
+    return replace(series, name=name)
+
+
+def broker_throughput(
+    reader: HistoryReader, cluster: str, broker: int, span: Span
+) -> tuple[Series, ...]:
+    """Bytes and records of the partitions that the broker led at each time."""
+    table = reader.broker_history(
+        cluster=cluster,
+        broker=broker,
+        since_ms=span.since_ms,
+        until_ms=span.until_ms,
+        points_max=POINTS_MAX,
+    )
+    return _columns(table, _THROUGHPUT)

@@ -1,0 +1,252 @@
+"""Everything the screens show, as of one version of the store; immutable and shared by all."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from control.kafka.collector.report import WatchReport
+from control.model.findings import Finding, carry_since, sorted_findings
+from control.model.health import Evidence, find_all, stale_after_ms
+from control.model.ids import ClusterId, TopicPartition
+from control.model.snapshot import ClusterSnapshot
+from control.model.status import Severity
+from control.views import cells, overview, tables
+from control.views.brokers import broker_table
+from control.views.overview import Headline, HeatMap
+from control.views.pages import (
+    BROKERS,
+    GROUP_PARTITIONS,
+    GROUPS,
+    PARTITIONS,
+    TOPICS,
+    Page,
+    TableQuery,
+    page_of,
+)
+from control.views.rows import (
+    BrokerRow,
+    Cell,
+    FindingRow,
+    GroupPartitionRow,
+    GroupRow,
+    PartitionRow,
+    ReplicaRow,
+    SegmentRow,
+    TopicRow,
+)
+from control.views.watch import watch_findings
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorSnapshot:
+    """One moment of one cluster. Tables and figures are made when first asked for, once."""
+
+    version: int
+    """Of the store; 0: there is no store yet."""
+    built_ms: int
+    evidence: Evidence
+    findings: tuple[Finding, ...] = field(default=())
+    watch: WatchReport | None = None
+    """The collector's own word where the cluster is watched from outside."""
+
+    @property
+    def cluster(self) -> ClusterSnapshot:
+        return self.evidence.snapshot
+
+    @property
+    def denied_operations(self) -> Mapping[str, str]:
+        """Per operation of the registry that the principal may not do, the rights it lacks."""
+        return {} if self.watch is None else self.watch.denied_operations
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing has been heard of any cluster yet."""
+        return bool(self.cluster.brokers.num_rows == 0 and self.cluster.partitions.num_rows == 0)
+
+    @property
+    def interval_ms(self) -> int:
+        """How often the slowest broker samples itself; 1 s until one has told."""
+        return int(pc.max(self.cluster.brokers["interval_ms"]).as_py() or 1_000)
+
+    def age_ms(self, now_ms: int) -> int | None:
+        """Since the newest figure was read at its source; None: nothing was ever read."""
+        sampled = self.cluster.sampled_ms
+        return None if sampled is None else max(now_ms - sampled, 0)
+
+    def is_stale(self, now_ms: int) -> bool:
+        age = self.age_ms(now_ms)
+        return age is None or age > stale_after_ms(self.interval_ms)
+
+    @cached_property
+    def headline(self) -> Headline:
+        return overview.headline(self.evidence)
+
+    @cached_property
+    def health(self) -> Cell:
+        worst = max((item.severity for item in self.findings), default=Severity.FINE)
+        return overview.health_cell(worst, len(self.findings))
+
+    @cached_property
+    def broker_table(self) -> pa.Table:
+        return broker_table(self.evidence)
+
+    @cached_property
+    def partition_table(self) -> pa.Table:
+        return tables.partition_table(self.evidence)
+
+    @cached_property
+    def topic_table(self) -> pa.Table:
+        return tables.topic_table(self.partition_table)
+
+    @cached_property
+    def commit_table(self) -> pa.Table:
+        return tables.commit_table(self.evidence)
+
+    @cached_property
+    def group_table(self) -> pa.Table:
+        return tables.group_table(self.evidence, self.commit_table)
+
+    @cached_property
+    def finding_rows(self) -> tuple[FindingRow, ...]:
+        return tuple(cells.finding_row(item, now_ms=self.built_ms) for item in self.findings)
+
+    def job_cell(self, now_ms: int) -> Cell:
+        """The metrics job in a word: how long its batches take, or that it is late."""
+        return overview.job_cell(self.cluster.health, interval_ms=self.interval_ms, now_ms=now_ms)
+
+    def heat_map(self, measure: str) -> HeatMap:
+        return overview.heat_map(self.evidence, measure)
+
+
+def build_snapshot(
+    tables_now: Mapping[str, pa.Table],
+    *,
+    version: int,
+    now_ms: int,
+    cluster: ClusterId | None = None,
+    earlier: Iterable[Finding] = (),
+    watch: WatchReport | None = None,
+) -> OperatorSnapshot:
+    """From the store's now-tables to what the screens show.
+
+    ``earlier`` are the findings shown so far: one that still stands keeps its date. ``watch`` is
+    the collector's report where the cluster is watched from outside.
+    """
+    chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
+    evidence = Evidence.gather(chosen, now_ms=now_ms)
+    told = () if watch is None else tuple(watch_findings(watch, now_ms=now_ms))
+    findings = carry_since((*find_all(evidence), *told), earlier, now_ms=now_ms)
+    return OperatorSnapshot(
+        version=version,
+        built_ms=now_ms,
+        evidence=evidence,
+        findings=sorted_findings(findings),
+        watch=watch,
+    )
+
+
+def broker_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[BrokerRow]:
+    """A page of the brokers."""
+    return page_of(snapshot.broker_table, BROKERS, query or TableQuery())
+
+
+def topic_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[TopicRow]:
+    """A page of the topics."""
+    return page_of(snapshot.topic_table, TOPICS, query or TableQuery())
+
+
+def partition_page(
+    snapshot: OperatorSnapshot, query: TableQuery | None = None, *, topic: str | None = None
+) -> Page[PartitionRow]:
+    """All partitions, or those of one topic."""
+    table = snapshot.partition_table
+    return page_of(_where(table, topic=topic), PARTITIONS, query or TableQuery())
+
+
+def group_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[GroupRow]:
+    """A page of the groups."""
+    return page_of(snapshot.group_table, GROUPS, query or TableQuery())
+
+
+def group_partition_page(
+    snapshot: OperatorSnapshot, query: TableQuery | None = None, *, group: str
+) -> Page[GroupPartitionRow]:
+    """A page of the partitions that a group has committed."""
+    table = _where(snapshot.commit_table, group_id=group)
+    return page_of(table, GROUP_PARTITIONS, query or TableQuery())
+
+
+def groups_of_partition(
+    snapshot: OperatorSnapshot, name: TopicPartition
+) -> tuple[GroupPartitionRow, ...]:
+    """The groups that read this partition."""
+    table = _where(snapshot.commit_table, topic=name.topic, partition=name.partition)
+    return tuple(cells.group_partition_row(record) for record in table.to_pylist())
+
+
+def partition_row(snapshot: OperatorSnapshot, name: TopicPartition) -> PartitionRow | None:
+    """One partition; None when it does not exist."""
+    record = partition_record(snapshot, name)
+    return None if record is None else cells.partition_row(record)
+
+
+def partition_record(snapshot: OperatorSnapshot, name: TopicPartition) -> dict[str, Any] | None:
+    """The partition's row of ``partition_table`` with raw values; None: no such partition."""
+    table = _where(snapshot.partition_table, topic=name.topic, partition=name.partition)
+    rows: list[dict[str, Any]] = table.slice(0, 1).to_pylist()
+    return rows[0] if rows else None
+
+
+def segment_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[SegmentRow, ...]:
+    """The newest segments of a partition's leader, oldest first; empty where unknown."""
+    record = partition_record(snapshot, name)
+    return () if record is None else cells.segment_rows(record)
+
+
+def replica_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[ReplicaRow, ...]:
+    """One per assigned replica, in assignment order; what its broker did not report is n/a."""
+    record = partition_record(snapshot, name)
+    if record is None:
+        return ()
+    reported = {
+        row["broker"]: row
+        for row in _where(
+            snapshot.cluster.replicas, topic=name.topic, partition=name.partition
+        ).to_pylist()
+    }
+    racks = dict(
+        zip(
+            snapshot.broker_table["broker"].to_pylist(),
+            snapshot.broker_table["rack"].to_pylist(),
+            strict=True,
+        )
+    )
+    return tuple(
+        cells.replica_row(
+            {
+                **_UNREPORTED,
+                **reported.get(broker, {}),
+                "broker": broker,
+                "rack": racks.get(broker),
+                "is_leader": broker == record["leader"],
+                "is_in_sync": broker in record["isr"],
+                "is_preferred": place == 0,
+            },
+            now_ms=snapshot.built_ms,
+        )
+        for place, broker in enumerate(record["replicas"])
+    )
+
+
+_UNREPORTED = dict.fromkeys(("log_end_offset", "size_bytes", "segments", "follower_lag", "read_ms"))
+
+
+def _where(table: pa.Table, **wanted: str | int | None) -> pa.Table:
+    for column, value in wanted.items():
+        if value is not None:
+            table = table.filter(pc.equal(table[column], value))
+    return table

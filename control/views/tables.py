@@ -1,0 +1,223 @@
+"""The tables behind the screens' lists, one Arrow table per list, built once per snapshot.
+
+They hold what the store holds and what follows from it (status, lag of the worst group, time to
+clear), in plain columns to filter and sort; text is made later, for one page of rows.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from control.model.columns import (
+    FloatColumn,
+    floats,
+    ints,
+    list_lengths,
+    look_up,
+    partition_keys,
+)
+from control.model.health import Evidence
+from control.model.status import (
+    GROUP_SEVERITIES,
+    INTERNAL_PREFIX,
+    PARTITION_SEVERITIES,
+    VELOCITY_DEAD_BAND_RECORDS_PER_S,
+)
+
+NEVER_MS: Final = float("inf")
+"""Time to clear of lag that does not shrink."""
+
+
+def partition_table(evidence: Evidence) -> pa.Table:
+    """One row per partition, by name.
+
+    Adds to the store's columns: name, status, statuses (all words that apply), rank (of the
+    status, 0 worst), is_preferred, records, all_bytes (of all replicas), lag (of the worst
+    group), groups.
+    """
+    store = evidence.snapshot.partitions
+    worst = evidence.statuses.worst()
+    ranks = {word: rank for rank, word in enumerate(PARTITION_SEVERITIES)}
+    lag, groups = _lag_by_partition(evidence)
+    records = floats(store["high_watermark"]) - floats(store["log_start_offset"])
+    added = {
+        "name": _names(store),
+        "status": pa.array(worst, pa.string()),
+        "statuses": pa.array(_all_words(evidence), pa.string()),
+        "rank": pa.array([ranks[word] for word in worst], pa.int32()),
+        "is_preferred": pa.array(~evidence.statuses.flags["not-preferred"]),
+        "isr_count": pa.array(list_lengths(store["isr"])),
+        "records": _nullable(records),
+        "all_bytes": _nullable(_bytes_of_all_replicas(evidence)),
+        "lag": _nullable(lag),
+        "groups": pa.array(groups),
+    }
+    return _sorted(_with(store, added), ["topic", "partition"])
+
+
+def topic_table(partitions: pa.Table) -> pa.Table:
+    """One row per topic, summed up from ``partition_table``."""
+    replicas = pa.array(list_lengths(partitions["replicas"]))
+    plus = _with(partitions, {"replicas_count": replicas})
+    sums = ["all_bytes", "in_records_per_s", "in_bytes_per_s", "out_bytes_per_s"]
+    grouped = plus.group_by("topic").aggregate(
+        [
+            ("partition", "count"),
+            ("rank", "min"),
+            ("replicas_count", "min"),
+            ("replicas_count", "max"),
+            ("lag", "max"),
+            *((name, "sum") for name in sums),
+        ]
+    )
+    words = list(PARTITION_SEVERITIES)
+    statuses = [words[rank] for rank in grouped["rank_min"].to_pylist()]
+    named = _with(
+        grouped,
+        {
+            "status": pa.array(statuses, pa.string()),
+            "statuses": pa.array([f" {word} " for word in statuses], pa.string()),
+        },
+    )
+    return _sorted(named, ["topic"])
+
+
+def commit_table(evidence: Evidence) -> pa.Table:
+    """One row per group and partition.
+
+    Adds to the store's columns: name, status, statuses, rank, lag_ms (the job's; where it
+    knows none, lag over the produce rate, at least as long as the group has stood still),
+    clears_ms, leader.
+    """
+    commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
+    wanted, present = partition_keys(commits, partitions)
+    place = look_up(wanted, present)
+    rates = np.append(floats(partitions["in_records_per_s"]), np.nan)[place]
+    leaders = np.append(ints(partitions["leader"]), -1)[place]
+    words = list(evidence.commit_words)
+    ranks = {word: rank for rank, word in enumerate(GROUP_SEVERITIES)}
+    stuck_ms = evidence.now_ms - floats(commits["stuck_since_ms"])
+    estimated_ms = _lag_ms(floats(commits["lag"]), rates, stuck_ms)
+    told_ms = floats(commits["time_lag_ms"])
+    added = {
+        "name": pc.binary_join_element_wise(commits["group_id"], _names(commits), " "),
+        "status": pa.array(words, pa.string()),
+        "statuses": pa.array([f" {word} " for word in words], pa.string()),
+        "rank": pa.array([ranks[word] for word in words], pa.int32()),
+        "lag_ms": _nullable(np.where(np.isnan(told_ms), estimated_ms, told_ms)),
+        "clears_ms": _nullable(
+            clears_ms(floats(commits["lag"]), floats(commits["lag_records_per_s"]))
+        ),
+        "stuck_ms": _nullable(stuck_ms),
+        "leader": pa.array(leaders),
+    }
+    return _sorted(_with(commits, added), ["group_id", "topic", "partition"])
+
+
+def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
+    """One row per group, those that never committed included; most lag first."""
+    sums = ("lag", "lag_records_per_s", "consumed_records_per_s")
+    grouped = commits.group_by("group_id").aggregate(
+        [
+            ("partition", "count"),
+            ("rank", "min"),
+            ("lag_ms", "max"),
+            ("stuck_ms", "max"),
+            ("topic", "distinct"),
+            *((name, "sum") for name in sums),
+        ]
+    )
+    topics = [", ".join(sorted(item)) for item in grouped["topic_distinct"].to_pylist()]
+    grouped = _with(
+        grouped.drop_columns("topic_distinct"), {"topics": pa.array(topics, pa.string())}
+    )
+    known = evidence.snapshot.groups.select(["group_id", "state", "protocol", "members"])
+    joined = known.join(grouped, "group_id", join_type="full outer").combine_chunks()
+    words = list(GROUP_SEVERITIES)
+    ranks = ints(joined["rank_min"], unknown=len(words) - 1)
+    statuses = [words[rank] for rank in ranks]
+    lag = floats(joined["lag_sum"])
+    added = {
+        "status": pa.array(statuses, pa.string()),
+        "statuses": pa.array([f" {word} " for word in statuses], pa.string()),
+        "rank": pa.array(ranks),
+        "clears_ms": _nullable(clears_ms(lag, floats(joined["lag_records_per_s_sum"]))),
+    }
+    order = [("rank", "ascending"), ("lag_sum", "descending"), ("group_id", "ascending")]
+    return _with(joined, added).sort_by(order)
+
+
+def clears_ms(lag: FloatColumn, velocity: FloatColumn) -> FloatColumn:
+    """When lag will be gone: 0 when it is, ``NEVER_MS`` when it does not shrink.
+
+    Lag that hovers within the dead band is neither: NaN (unknown) when small amounts come
+    and go, ``NEVER_MS`` only when the whole of it stands or grows.
+    """
+    shrinks = velocity < -VELOCITY_DEAD_BAND_RECORDS_PER_S
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pace = np.where(shrinks, lag / -velocity * 1000.0, NEVER_MS)
+    known = np.where(np.isnan(lag) | np.isnan(velocity), np.nan, pace)
+    return np.where(lag == 0, 0.0, known)
+
+
+def _lag_ms(lag: FloatColumn, in_rate: FloatColumn, stuck_ms: FloatColumn) -> FloatColumn:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_rate = np.where(in_rate > 0, lag / in_rate * 1000.0, np.nan)
+    # fmax takes the one that is known where the other is not.
+    estimate = np.fmax(by_rate, stuck_ms)
+    return np.where(lag == 0, 0.0, estimate)
+
+
+def _lag_by_partition(evidence: Evidence) -> tuple[FloatColumn, Any]:
+    """The lag of the worst group, NaN where no group reads, and how many groups read."""
+    commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
+    wanted, present = partition_keys(commits, partitions)
+    place = look_up(wanted, present)
+    lag = floats(commits["lag"])
+    known = (place >= 0) & ~np.isnan(lag)
+    worst = np.full(partitions.num_rows, -np.inf)
+    np.maximum.at(worst, place[known], lag[known])
+    groups = np.bincount(place[place >= 0], minlength=partitions.num_rows)
+    return np.where(np.isinf(worst), np.nan, worst), groups
+
+
+def _bytes_of_all_replicas(evidence: Evidence) -> FloatColumn:
+    """By partition; NaN where no replica's size is known."""
+    placed, rows = evidence.placement, evidence.snapshot.partitions.num_rows
+    known = ~np.isnan(placed.size_bytes)
+    total = np.bincount(placed.row[known], weights=placed.size_bytes[known], minlength=rows)
+    return np.where(np.bincount(placed.row[known], minlength=rows) > 0, total, np.nan)
+
+
+def _all_words(evidence: Evidence) -> list[str]:
+    words = np.full(evidence.snapshot.partitions.num_rows, " ", dtype=object)
+    for word, flags in evidence.statuses.flags.items():
+        words[flags] += f"{word} "
+    return [str(item) for item in words]
+
+
+def _names(table: pa.Table) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(table["topic"], pc.cast(table["partition"], "string"), "-")
+
+
+def _nullable(values: FloatColumn) -> pa.Array:
+    return pa.array(values, pa.float64(), from_pandas=True)
+
+
+def _with(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
+    """The table with these columns, in the place of those that it has under such names."""
+    kept = table.drop_columns([name for name in columns if name in table.column_names])
+    for name, values in columns.items():
+        kept = kept.append_column(name, values)
+    return kept
+
+
+def _sorted(table: pa.Table, keys: list[str]) -> pa.Table:
+    """By these columns; topics of bookkeeping come last."""
+    internal = pc.starts_with(table["topic"], INTERNAL_PREFIX)
+    columns = pa.table({"internal": internal, **{key: table[key] for key in keys}})
+    order = [(name, "ascending") for name in columns.column_names]
+    return table.take(pc.sort_indices(columns, sort_keys=order)).combine_chunks()

@@ -1,0 +1,156 @@
+"""The collector's own word on a watched cluster, as findings, and who listens to it.
+
+A figure of a watched cluster can be old because a broker does not answer, and the picture can be
+partial because rights lack: both are said as findings, beside those of the figures themselves.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from control.kafka.collector.report import REPORT_INTERVAL_MS, WatchReport, read_reports
+from control.kafka.errors import KafkaPortError
+from control.kafka.settings import KafkaSettings
+from control.model.findings import Finding
+from control.model.ids import ClusterId
+from control.model.status import Severity
+
+SILENT_MS: Final = 5 * REPORT_INTERVAL_MS
+"""A report older than this: the collector does not run, or the bus does not take its word."""
+READ_INTERVAL_S: Final = REPORT_INTERVAL_MS / 1000
+STOP_TIMEOUT_S: Final = 5.0
+FAILING_MS_MIN: Final = 3_000
+"""A broker that failed for a shorter time is not worth a finding: leaders move, brokers restart."""
+
+
+def watch_findings(report: WatchReport, *, now_ms: int) -> Iterator[Finding]:
+    """What an operator should know about how the figures came about."""
+    if now_ms - report.at_ms > SILENT_MS:
+        yield _finding(
+            "collector-silent",
+            Severity.WARNING,
+            label="collector",
+            title="says nothing",
+            reason=f"the last word on {report.bootstrap} came some time ago; figures stay as "
+            "they were",
+            next_step="look at logs/collector.log, or start `partiscope collect`",
+            since_ms=report.at_ms,
+        )
+        return
+    if report.failure is not None:
+        yield _finding(
+            "cluster-away",
+            Severity.CRITICAL,
+            label="watched cluster",
+            title="does not answer",
+            reason=report.failure,
+            next_step="check the brokers and the network; figures come back by themselves",
+        )
+    for broker in report.brokers:
+        since_ms = broker.failing_since_ms
+        if since_ms is not None and now_ms - since_ms >= FAILING_MS_MIN:
+            yield _finding(
+                "broker-not-sampled",
+                Severity.WARNING,
+                subject=f"brokers/{broker.broker}",
+                label=f"broker {broker.broker}",
+                title="is not sampled",
+                reason=broker.failure or "it does not answer",
+                next_step="check the broker; its figures stay as they were until then",
+                since_ms=since_ms,
+            )
+    yield from _gap_findings(report)
+    if report.denied_operations:
+        names = sorted(report.denied_operations.items())
+        yield _finding(
+            "operations-denied",
+            Severity.NOTICE,
+            label="operations",
+            title="some are not allowed to us",
+            reason="; ".join(f"{name.replace('_', ' ')} needs {right}" for name, right in names),
+            next_step="watch only, or ask for these rights; they are noticed when they come",
+        )
+
+
+def _gap_findings(report: WatchReport) -> Iterator[Finding]:
+    for right in report.missing_rights:
+        yield _finding(
+            f"right-missing-{right.api}",
+            Severity.WARNING,
+            label=f"{right.operation} on {right.resource}",
+            title="the picture may be partial" if report.is_partial else "some figures are n/a",
+            reason=right.text,
+            next_step=f"grant it: {right.acl}",
+            since_ms=right.since_ms,
+        )
+
+
+def _finding(
+    kind: str,
+    severity: Severity,
+    *,
+    label: str,
+    title: str,
+    reason: str,
+    next_step: str,
+    subject: str = "overview",
+    since_ms: int | None = None,
+) -> Finding:
+    # Words of others may hold braces, which the templates of findings would take for fields.
+    return Finding(
+        kind=kind,
+        severity=severity,
+        subject=subject,
+        label=label,
+        title=title,
+        reason="{what}",
+        next_step=next_step,
+        since_ms=since_ms,
+        facts={"what": reason},
+    )
+
+
+class ReportWatch:
+    """Reads the newest report of one cluster in a thread of its own; calling it answers it."""
+
+    def __init__(self, bus: KafkaSettings | str, cluster: ClusterId) -> None:
+        self._bus = bus
+        self._cluster = cluster
+        self._report: WatchReport | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="report-watch", daemon=True)
+        self._thread.start()
+
+    def __call__(self) -> WatchReport | None:
+        """The newest report; None: none was read yet."""
+        return self._report
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping.set()
+        self._thread.join(STOP_TIMEOUT_S)
+
+    def _watch(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                reports = asyncio.run(read_reports(self._bus))
+            except KafkaPortError:
+                reports = {}
+            self._report = reports.get(self._cluster, self._report)
+            self._stopping.wait(READ_INTERVAL_S)
+
+
+def report_watch(bus: str | None, cluster: ClusterId | None) -> Callable[[], WatchReport | None]:
+    """What a screen's feed asks: a watch of the cluster, or nobody where none is named."""
+    if bus is None or cluster is None:
+        return lambda: None
+    return ReportWatch(bus, cluster)
+
+
+def read_report(bus: KafkaSettings | str, cluster: ClusterId) -> WatchReport | None:
+    """The newest report of a cluster, read now; None where nobody collects, or no bus answers."""
+    try:
+        return asyncio.run(read_reports(bus)).get(cluster)
+    except KafkaPortError:
+        return None

@@ -1,0 +1,1 @@
+"""The web face: thin callbacks, pure figures."""

@@ -1,0 +1,165 @@
+"""Builds the page from its parts, and serves it."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+from dash import Dash
+from fastapi import FastAPI
+
+from control.views.feed import SnapshotFeed
+from control.views.series import HistoryReader
+from control.views.store import open_store
+from control.views.watch import report_watch
+from dashboard import export, live, router, shell
+from dashboard.context import Screen
+from dashboard.desk import Desk
+from dashboard.guard import Guard
+from dashboard.pages.lists import PAGES
+from dashboard.settings import DashboardSettings
+
+ASSETS: Final = Path(__file__).parent / "assets"
+WORKERS: Final = 6
+"""Threads that run callbacks; the page's event loop itself never computes."""
+INDEX: Final = """<!DOCTYPE html>
+<html lang="en">
+<head>
+{%metas%}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{%title%}</title>
+<script>
+// Before anything is painted, so that a dark page does not flash white.
+(function () {
+  var chosen = null;
+  try { chosen = JSON.parse(window.localStorage.getItem("scheme-choice")); } catch (error) {}
+  var dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.scheme = chosen || (dark ? "dark" : "light");
+})();
+</script>
+{%favicon%}
+{%css%}
+</head>
+<body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
+</html>"""
+
+
+def create_app(
+    feed: SnapshotFeed,
+    reader: HistoryReader,
+    operations: Desk,
+    settings: DashboardSettings,
+) -> Dash:
+    """The Dash application; its ``server`` is an ASGI app without the guard around it."""
+    # Without FastAPI's own documentation pages, which would load scripts from elsewhere.
+    server: Any = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    screen = Screen(feed=feed, reader=reader, settings=settings, desk=operations)
+    export.register(server, screen, PAGES)
+    app = Dash(
+        "dashboard",
+        server=server,
+        assets_folder=str(ASSETS),
+        title="partiscope",
+        update_title="",
+        index_string=INDEX,
+        suppress_callback_exceptions=True,
+        websocket_inactivity_timeout=0,
+        websocket_max_workers=WORKERS,
+        serve_locally=True,
+        compress=True,
+    )
+    app.layout = lambda: shell.layout(screen)
+    shell.register(app, screen)
+    router.register(app, screen)
+    live.register(app, screen)
+    # Otherwise done by the first request for "/" or a callback: a deep link that came first
+    # would be served without our scripts and styles.
+    app._setup_server()  # type: ignore[no-untyped-call]
+    return app
+
+
+def desk_of(settings: DashboardSettings) -> Desk:
+    """Where the page acts, by its settings."""
+    return Desk(bootstrap=settings.bootstrap, bus=settings.bus, is_read_only=settings.is_read_only)
+
+
+def guarded(app: Dash, hosts: Callable[[], frozenset[str]]) -> Guard:
+    """The page as it is served: behind the check of Host and Origin."""
+    return Guard(app.server, hosts)
+
+
+def serve(
+    settings: DashboardSettings,
+    *,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until interrupted. ``on_ready`` is given the address once it answers.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    reader = open_store(settings.store)
+    feed = SnapshotFeed(
+        reader,
+        cluster=settings.cluster_id,
+        watch=report_watch(settings.bus, settings.cluster_id),
+    )
+    listener = _listen(settings)
+    port = int(listener.getsockname()[1])
+    desk = desk_of(settings)
+    app = create_app(feed, reader, desk, settings)
+    hosts = settings.hosts(port)
+    config = uvicorn.Config(
+        guarded(app, lambda: hosts),
+        log_level="warning",
+        ws="websockets-sansio",
+        timeout_graceful_shutdown=2,
+        access_log=False,
+    )
+    feed.start()
+    try:
+        if on_ready is not None:
+            on_ready(f"http://{settings.host}:{port}")
+        _PageServer(config, at_end=desk.close).run(sockets=[listener])
+    finally:
+        feed.stop()
+        listener.close()
+
+
+class _PageServer(uvicorn.Server):
+    """Ends with status 0 on SIGTERM and Ctrl-C: both are how the page is meant to end."""
+
+    def __init__(self, config: uvicorn.Config, at_end: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self._at_end = at_end
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike uvicorn's own, does not raise the signal again after a clean end."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Also end what follows the moves."""
+        await self._at_end()
+        await super().shutdown(sockets)
+
+
+def _listen(settings: DashboardSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener

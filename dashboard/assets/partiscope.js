@@ -1,0 +1,425 @@
+// Keys, theme and refresh: the little that must happen in the browser.
+(function () {
+  "use strict";
+
+  const GO_TIMEOUT_MS = 2500;
+  const TOAST_MS = 2500;
+  const WHY_MS = 7000;
+  let goUntil = 0;
+  let toastTimer = 0;
+
+  function navigate(path) {
+    window.history.pushState({}, "", "/" + path);
+    window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+    window.scrollTo(0, 0);
+  }
+
+  function click(id) {
+    const button = document.getElementById(id);
+    if (button) button.click();
+  }
+
+  function here() {
+    return window.location.pathname.replace(/^\/+/, "").split("/").map(decodeURIComponent);
+  }
+
+  function levelUp() {
+    const parts = here();
+    if (parts[0] === "browse") return navigate("topics/" + encodeURIComponent(parts[1]));
+    if (parts[0] === "topics" && parts.length >= 4) return navigate("topics/" + encodeURIComponent(parts[1]));
+    if (parts.length > 1) return navigate(parts[0]);
+    return navigate("overview");
+  }
+
+  function toast(words, shownMs) {
+    const place = document.getElementById("note");
+    if (!place) return;
+    place.textContent = words;
+    place.classList.add("shown");
+    window.clearTimeout(toastTimer);
+    toastTimer = window.setTimeout(() => place.classList.remove("shown"), shownMs || TOAST_MS);
+  }
+
+  // From a view path to what it is about, by the names that forms use.
+  function scopeOf(path) {
+    const [plain, query] = String(path || "").replace(/^\/+/, "").split("?");
+    const parts = plain.split("/").map(decodeURIComponent);
+    const scope = {};
+    if (["topics", "browse", "produce"].includes(parts[0]) && parts[1]) scope.topic = parts[1];
+    if (parts[0] === "topics" && parts[2] === "partitions") scope.partition = parts[3];
+    if (parts[0] === "brokers" && parts[1]) scope.broker = parts[1];
+    if (parts[0] === "groups" && parts[1]) scope.group = parts[1];
+    const wanted = new URLSearchParams(query || "");
+    if (wanted.get("partition") && scope.topic) scope.partition = wanted.get("partition");
+    return scope;
+  }
+
+  // What a key acts on: what has the focus, else what is under the pointer, else the selected
+  // row, else the view itself.
+  function marked() {
+    const focused = document.activeElement && document.activeElement.closest("main [data-path]");
+    return focused || Array.from(document.querySelectorAll("main [data-path]:hover")).pop() || null;
+  }
+
+  let selectedPath = "";
+
+  function scope() {
+    const element = marked();
+    const own = scopeOf(window.location.pathname + window.location.search);
+    if (element) return { ...own, ...scopeOf(element.dataset.path) };
+    const selected = document.querySelector(".grid") ? scopeOf(selectedPath) : {};
+    return { ...own, ...selected };
+  }
+
+  function query(values) {
+    const known = Object.entries(values).filter(([, value]) => value);
+    return known.length ? "?" + new URLSearchParams(known) : "";
+  }
+
+  function openForm(form, given) {
+    window.dash_clientside.set_props("operation", { data: { form, given, at: Date.now() } });
+  }
+
+  function reassignHere() {
+    const element = marked();
+    const plans = 'a.finding-step[href^="/plan"]';
+    const step = element ? element.querySelector(plans) : document.querySelector("#findings " + plans);
+    if (step) return navigate(step.getAttribute("href").replace(/^\//, ""));
+    const { topic, partition } = scope();
+    return navigate("plan" + query({ topics: topic, partition }));
+  }
+
+  function operate(form) {
+    const here_ = scope();
+    if (form === "reassign") return reassignHere();
+    if (form === "produce") {
+      const place = here_.topic ? "produce/" + encodeURIComponent(here_.topic) : "produce";
+      return navigate(place + query({ partition: here_.partition }));
+    }
+    return openForm(form, { topic: here_.topic, topics: here_.topic, group: here_.group });
+  }
+
+  function keymap(name) {
+    const place = document.getElementById("keymap");
+    return place ? JSON.parse(place.dataset[name]) : {};
+  }
+
+  function copyLink() {
+    if (!navigator.clipboard) return toast("this browser lets no page copy; the link is above");
+    return navigator.clipboard.writeText(window.location.href).then(
+      () => toast("link copied"),
+      () => toast("the browser refused to copy; the link is in its address line")
+    );
+  }
+
+  function exportTable(format) {
+    const grid = document.querySelector(".grid");
+    if (!grid) return toast("no table here to export");
+    const kind = grid.id.replace(/^grid-/, "");
+    const wanted = new URLSearchParams(window.location.search);
+    const here_ = scopeOf(window.location.pathname);
+    const limits = { q: wanted.get("q"), sort: wanted.get("sort"), scope: here_.topic || here_.group };
+    const field = document.getElementById("filter-" + kind);
+    if (field && field.value) limits.q = field.value;
+    const link = document.createElement("a");
+    link.href = "/export/" + kind + "." + format + query(limits);
+    link.download = kind + "." + format;
+    link.click();
+    return toast("exported what the filter leaves as " + format.toUpperCase());
+  }
+
+  // What stands behind a figure: its explanation, where the pointer or the focus is.
+  function why() {
+    const focused = document.activeElement && document.activeElement.closest("main [title]");
+    const element = focused || Array.from(document.querySelectorAll("main [title]:hover")).pop();
+    if (!element) return toast("point at a figure or a column's title, then press i");
+    const label = element.querySelector(".tile-label");
+    const name = (label || element).textContent.trim();
+    return toast(name + ": " + element.title, WHY_MS);
+  }
+
+  function focusHeader() {
+    const header = document.querySelector(".grid .ag-header-cell");
+    if (header) header.focus();
+  }
+
+  const ACTIONS = {
+    "/": () => {
+      const field = document.querySelector("main .filter-input input, main input.filter-input");
+      if (field) field.focus();
+    },
+    " ": () => click("pause-button"),
+    "?": () => click("help-button"),
+    ":": () => click("palette-button"),
+    "@": () => click("time-button"),
+    i: why,
+    s: focusHeader,
+    t: () => click("scheme-switch"),
+    e: () => exportTable("csv"),
+    v: () => {
+      const { topic, partition } = scope();
+      if (topic) navigate("browse/" + encodeURIComponent(topic) + query({ partition }));
+      else toast("v browses a topic: choose one first");
+    },
+    w: () => navigate("what-if" + query({ broker: scope().broker })),
+    x: () => click("move-cancel"),
+    u: () => click("move-rollback"),
+    y: copyLink,
+    Escape: levelUp,
+  };
+
+  function isTyping(event) {
+    const target = event.target;
+    return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+  }
+
+  function isDialogOpen() {
+    return document.querySelector('[role="dialog"]') !== null;
+  }
+
+  function submitsByEnter(target) {
+    return target.tagName === "INPUT" && target.getAttribute("aria-haspopup") !== "listbox";
+  }
+
+  function typedKey(event) {
+    const target = event.target;
+    if (target.id === "palette-query") return paletteKey(event);
+    if (event.key === "Enter" && submitsByEnter(target)) {
+      const form = target.closest(".operation-form");
+      const button = form && form.querySelector("button.submit");
+      if (button) button.click();
+    }
+    if (event.key === "Escape" && !wasDialogOpen) target.blur();
+    return undefined;
+  }
+
+  function go(key) {
+    const path = keymap("places")[key];
+    goUntil = 0;
+    if (path) navigate(path);
+    return Boolean(path);
+  }
+
+  function pressed(event) {
+    if ((event.ctrlKey || event.metaKey) && event.key === "p") {
+      event.preventDefault();
+      return click("palette-button");
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
+    if (isTyping(event)) return typedKey(event);
+    if (wasDialogOpen || isDialogOpen()) return undefined;
+    if (goUntil > Date.now() && go(event.key)) return event.preventDefault();
+    if (event.key === "g") {
+      goUntil = Date.now() + GO_TIMEOUT_MS;
+      return undefined;
+    }
+    const isControl = /^(BUTTON|A|SUMMARY)$/.test(event.target.tagName);
+    if (event.key === " " && isControl) return undefined;
+    const form = keymap("forms")[event.key];
+    const action = form ? () => operate(form) : ACTIONS[event.key];
+    if (action) {
+      event.preventDefault();
+      action();
+    }
+    return undefined;
+  }
+
+  // Told before the dialog itself hears of the key: the Escape that closes it must not also lead
+  // one level up.
+  let wasDialogOpen = false;
+  window.addEventListener("keydown", () => { wasDialogOpen = isDialogOpen(); }, true);
+  document.addEventListener("keydown", pressed);
+
+  document.addEventListener("click", function (event) {
+    const target = event.target.closest("[data-form], [data-export], [data-go], .closes, #copy-button");
+    if (!target) return;
+    if (target.id === "copy-button") copyLink();
+    else if (target.dataset.export) exportTable(target.dataset.export);
+    else if (target.classList.contains("palette-entry")) chosen(target);
+    else if (target.classList.contains("closes")) closeDialogs();
+    else if (target.dataset.form) {
+      openForm(target.dataset.form, Object.fromEntries(new URLSearchParams(target.dataset.given)));
+    }
+  });
+
+  function closeDialogs() {
+    for (const id of ["operation-dialog", "palette", "help", "time-dialog"]) {
+      window.dash_clientside.set_props(id, { opened: false });
+    }
+  }
+
+  function chosen(entry) {
+    closeDialogs();
+    if (entry.dataset.go) navigate(entry.dataset.go);
+    else if (entry.dataset.form) window.setTimeout(() => operate(entry.dataset.form), 50);
+    else window.setTimeout(() => click(entry.dataset.button), 50);
+  }
+
+  // In the palette the field keeps the focus; arrows move a mark, Enter takes the marked entry.
+  function paletteKey(event) {
+    const entries = Array.from(document.querySelectorAll(".palette-entry"));
+    let place = entries.findIndex((entry) => entry.classList.contains("marked"));
+    if (event.key === "Enter") {
+      const entry = entries[Math.max(place, 0)];
+      if (entry) chosen(entry);
+      return;
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || !entries.length) return;
+    event.preventDefault();
+    entries.forEach((entry) => entry.classList.remove("marked"));
+    place = (place + step + entries.length) % entries.length;
+    entries[place].classList.add("marked");
+    entries[place].scrollIntoView({ block: "nearest" });
+  }
+
+  function systemScheme() {
+    return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  }
+
+  function paint(scheme) {
+    document.documentElement.dataset.scheme = scheme;
+    document.documentElement.dataset.agThemeMode = scheme;
+  }
+
+  paint(document.documentElement.dataset.scheme || systemScheme());
+
+  function withGrids(action) {
+    if (!window.dash_ag_grid) return;
+    for (const grid of document.querySelectorAll(".grid[id]")) {
+      window.dash_ag_grid.getApiAsync(grid.id).then((api) => {
+        if (api && !api.isDestroyed()) action(api);
+      });
+    }
+  }
+
+  // The address line names what is shown, so that its link shows the same.
+  function keepInUrl(values) {
+    const url = new URL(window.location.href);
+    for (const [name, value] of Object.entries(values)) {
+      if (value) url.searchParams.set(name, value);
+      else url.searchParams.delete(name);
+    }
+    if (url.href !== window.location.href) {
+      window.history.replaceState({}, "", url.pathname + url.search);
+    }
+  }
+
+  window.dash_clientside = window.dash_clientside || {};
+  const none = () => window.dash_clientside.no_update;
+
+  window.dash_clientside.partiscope = {
+    tick: (pushed, isPaused) => (isPaused || !pushed ? none() : pushed),
+    togglePause: (clicks) => {
+      const isPaused = clicks % 2 === 1;
+      document.documentElement.dataset.paused = isPaused ? "yes" : "no";
+      return [isPaused, isPaused ? "▶" : "❚❚"];
+    },
+    switchScheme: (clicks, scheme) => ((scheme || systemScheme()) === "dark" ? "light" : "dark"),
+    applyScheme: (scheme) => {
+      const wanted = scheme || systemScheme();
+      paint(wanted);
+      return [wanted, wanted];
+    },
+    toggleHelp: (clicks, isOpen) => !isOpen,
+    refreshGrids: (tick) => {
+      if (tick) withGrids((api) => api.refreshInfiniteCache());
+    },
+    markNav: (pathname) => {
+      const view = (pathname || "/").split("/")[1] || "overview";
+      for (const link of document.querySelectorAll(".nav-link")) {
+        link.setAttribute("aria-current", link.id === "nav-" + view ? "page" : "false");
+      }
+      document.title = view + " · partiscope";
+      return view;
+    },
+    togglePalette: () => {
+      window.setTimeout(() => {
+        const field = document.getElementById("palette-query");
+        if (field) field.focus();
+      }, 120);
+      return [true, ""];
+    },
+    readTime: (pathname, search, apply, now, at, range, before) => {
+      const cause = window.dash_clientside.callback_context.triggered_id;
+      const wanted = new URLSearchParams(search || "");
+      let time = before || {};
+      if (cause === "time-apply") time = { at: (at || "").trim(), range };
+      else if (cause === "time-now") time = {};
+      else if (wanted.get("at") || wanted.get("range")) {
+        time = { at: wanted.get("at") || "", range: wanted.get("range") || "" };
+      }
+      keepInUrl({ at: time.at, range: time.range === "10m" ? "" : time.range });
+      return time;
+    },
+    closeTime: () => window.dash_clientside.callback_context.triggered_id === "time-button",
+    lossChosen: (loss) => {
+      if (!loss || !window.location.pathname.startsWith("/what-if")) return none();
+      const [kind, value] = loss.split("=");
+      keepInUrl({ broker: "", rack: "", [kind]: value });
+      return none();
+    },
+    openBroker: (click) => {
+      if (click) navigate("brokers/" + encodeURIComponent(click.points[0].x));
+    },
+    openTopic: (click) => {
+      const topic = click && click.points[0].x;
+      if (topic && !topic.startsWith("(")) navigate("topics/" + encodeURIComponent(topic));
+    },
+    markStep: (result, review) => {
+      const step = review && review.length ? 2 : result ? 1 : 0;
+      document.querySelectorAll("#plan-step li").forEach((item, place) => {
+        item.setAttribute("aria-current", place === step ? "step" : "false");
+      });
+    },
+    filterChanged: (text) => {
+      keepInUrl({ q: text });
+      withGrids((api) => api.purgeInfiniteCache());
+      return none();
+    },
+  };
+
+  window.dashAgGridFunctions = window.dashAgGridFunctions || {};
+  const functions = window.dashAgGridFunctions;
+  // A narrow screen keeps name, status and one figure (columns of rank 1).
+  functions.fitColumns = (params) => {
+    const width = params.api.getGridBodyElement
+      ? params.api.getGridBodyElement().clientWidth
+      : document.documentElement.clientWidth;
+    const limit = width && width < 620 ? 1 : 3;
+    for (const column of params.api.getColumns() || []) {
+      const found = /rank-(\d)/.exec(String(column.getColDef().cellClass));
+      const isShown = !found || Number(found[1]) <= limit;
+      if (column.isVisible() !== isShown) params.api.setColumnsVisible([column.getColId()], isShown);
+    }
+  };
+  // A short table ends with its last row; a long one fills the window and scrolls.
+  const ROW_PX = 34;
+  const HEAD_PX = 40;
+  const ROWS_MIN = 3;
+  functions.fitHeight = (params) => {
+    const box = document.querySelector(".grid[id]");
+    if (!box) return;
+    const rows = Math.max(params.api.getDisplayedRowCount(), ROWS_MIN);
+    const wanted = HEAD_PX + rows * ROW_PX + 14;
+    box.style.maxHeight = wanted + "px";
+    box.style.minHeight = Math.min(wanted, 320) + "px";
+  };
+  functions.keepSort = (params) => {
+    const sorted = params.api.getColumnState().find((column) => column.sort);
+    keepInUrl({ sort: sorted ? (sorted.sort === "desc" ? "-" : "") + sorted.colId : "" });
+  };
+  functions.rememberRow = (params) => {
+    const rows = params.api.getSelectedRows();
+    selectedPath = rows.length ? rows[0].path : "";
+  };
+  functions.openRow = (params) => params.data && navigate(params.data.path);
+  functions.openRowOnEnter = (params) => {
+    if (params.event && params.event.key === "Enter" && params.data) navigate(params.data.path);
+  };
+  functions.openRowOfFirstColumn = (params) => {
+    if (params.data && params.column && params.column.getPinned() === "left") {
+      navigate(params.data.path);
+    }
+  };
+})();

@@ -1,0 +1,246 @@
+"""The large tables: rows come page by page from the server, which filters and sorts.
+
+The grid keeps scroll place, selection and column widths while its rows are refreshed, since rows
+have identities (their keys) and blocks are refreshed in place.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import dash_ag_grid as dag
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
+
+from control.views.columns import Column
+from control.views.export import FORMATS
+from control.views.pages import Page, TableQuery, TableSpec
+from control.views.rows import SHAPES, Row, Tone
+from dashboard import ids
+from dashboard.components.parts import attributes
+from dashboard.context import Screen
+from dashboard.theme import DARK, LIGHT
+
+BLOCK_ROWS: Final = 100
+NAME_WIDTH: Final = 150
+_TONE_TEST: Final = "params.data && params.data[params.colDef.field + '__tone'] == '{tone}'"
+PageOf = Callable[[Screen, TableQuery, str | None], Page[Any]]
+
+
+_THEME_SIZES: Final = (
+    "fontFamily: 'inherit', fontSize: 13, rowHeight: 34, headerHeight: 36,"
+    " cellHorizontalPadding: 10"
+)
+GRID_THEME: Final = (
+    f"themeQuartz.withParams({{{_THEME_SIZES}, accentColor: '{LIGHT.leader}',"
+    f" foregroundColor: '{LIGHT.text}', backgroundColor: '{LIGHT.surface}'}}, 'light')"
+    f".withParams({{{_THEME_SIZES}, accentColor: '{DARK.leader}', browserColorScheme: 'dark',"
+    f" foregroundColor: '{DARK.text}', backgroundColor: '{DARK.surface}'}}, 'dark')"
+)
+_WIDE: Final = {"status": 128, "isr": 100, "replicas": 112, "topics": 160, "partition": 88,
+                "records": 88, "high_watermark": 134, "start": 84, "in_bytes": 92, "out_bytes": 92,
+                "in_records": 92, "segments": 90, "lag_time": 92, "clears": 108, "committed": 100,
+                "consumed": 96, "stuck": 104, "member": 150}  # fmt: skip
+_NARROWEST: Final = 76
+
+
+def grid_block(
+    kind: str,
+    spec: TableSpec[Any],
+    *,
+    query: Mapping[str, str],
+    scope: str | None = None,
+    without: str = "",
+) -> html.Div:
+    """Filter field, counts and the grid itself; ``query`` is that of the view's path, the
+    column ``without`` says the same in every row of ``scope``."""
+    shown = tuple(column for column in spec.columns if column.id != without)
+    spec = replace(spec, columns=shown)
+    return html.Div(
+        [
+            dcc.Store(id=ids.grid_scope(kind), data=scope),
+            html.Div(
+                [
+                    html.Label("filter", htmlFor=ids.grid_filter(kind), className="unseen"),
+                    _filter_field(kind, query),
+                    _count_line(kind),
+                    *_exports(),
+                ],
+                className="filter-line",
+            ),
+            _grid(kind, spec, query.get("sort", "")),
+        ],
+        className="grid-block",
+    )
+
+
+def register_grid(app: Dash, screen: Screen, kind: str, page_of: PageOf) -> None:
+    """Answer the grid's requests for rows."""
+
+    in_browser: Any = app.clientside_callback
+    in_browser(
+        ClientsideFunction("partiscope", "filterChanged"),
+        Input(ids.grid_filter(kind), "value"),
+        prevent_initial_call=True,
+    )
+
+    @app.callback(
+        Output(ids.grid(kind), "getRowsResponse"),
+        Output(ids.grid_count(kind), "children"),
+        Output(ids.grid_count(kind), "className"),
+        Input(ids.grid(kind), "getRowsRequest"),
+        State(ids.grid_filter(kind), "value"),
+        State(ids.grid_scope(kind), "data"),
+        prevent_initial_call=True,
+        # The grid's request carries functions, which a WebSocket message cannot.
+        websocket=False,
+    )
+    async def answer(
+        request: dict[str, Any] | None, text: str | None, scope: str | None
+    ) -> tuple[dict[str, Any], str, str]:
+        query = table_query(request or {}, text or "")
+        page = await asyncio.to_thread(page_of, screen, query, scope)
+        words = page.problem or count_words(page)
+        return rows_response(page), words, "count problem" if page.problem else "count"
+
+
+def table_query(request: Mapping[str, Any], text: str) -> TableQuery:
+    """What the grid asks for, as the views understand it."""
+    start = int(request.get("startRow") or 0)
+    end = int(request.get("endRow") or start + BLOCK_ROWS)
+    sorts = request.get("sortModel") or []
+    sort = ""
+    if sorts:
+        sort = ("-" if sorts[0]["sort"] == "desc" else "") + str(sorts[0]["colId"])
+    return TableQuery(filter=text, sort=sort, offset=start, limit=max(end - start, 1))
+
+
+def rows_response(page: Page[Any]) -> dict[str, Any]:
+    """Rows as the grid takes them."""
+    return {
+        "rowData": [grid_row(row, page.columns) for row in page.rows],
+        "rowCount": page.matching,
+    }
+
+
+def grid_row(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
+    """Texts and tones of one row, with its identity and where Enter leads."""
+    shown = {"key": row.key, "path": row.path}
+    for column in columns:
+        cell = row.cell(column.id)
+        shape = "" if column.is_number else SHAPES[cell.tone].strip()
+        shown[column.id] = f"{shape} {cell.text}" if shape else cell.text
+        if cell.tone:
+            shown[f"{column.id}__tone"] = str(cell.tone)
+    return shown
+
+
+def count_words(page: Page[Any]) -> str:
+    """``12 of 1,234``."""
+    if page.matching == page.total:
+        return f"{page.total:,} rows"
+    return f"{page.matching:,} of {page.total:,} rows"
+
+
+def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
+    return dcc.Input(
+        id=ids.grid_filter(kind),
+        value=query.get("q", ""),
+        type="search",
+        debounce=0.25,
+        className="filter-input",
+        placeholder="filter, e.g. lag>10000 broker:102 status:under-replicated   ( / )",
+        autoComplete="off",
+        spellCheck="false",
+    )
+
+
+def _count_line(kind: str) -> html.Span:
+    return html.Span("", id=ids.grid_count(kind), className="count", role="status")
+
+
+def _exports() -> list[html.Button]:
+    return [
+        html.Button(
+            name,
+            className="export",
+            title=f"What the filter leaves, as {name.upper()}" + (" (e)" if name == "csv" else ""),
+            **attributes({"data-export": name}),
+        )
+        for name in FORMATS
+    ]
+
+
+def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
+    return dag.AgGrid(
+        id=ids.grid(kind),
+        rowModelType="infinite",
+        columnDefs=[_column_def(column, spec, sort) for column in spec.columns],
+        defaultColDef={
+            "resizable": True,
+            "suppressMovable": True,
+            "sortingOrder": ["asc", "desc", None],
+            "cellClassRules": {
+                f"tone-{tone}": _TONE_TEST.format(tone=tone)
+                for tone in Tone
+                if tone
+            },
+        },
+        getRowId="params.data.key",
+        eventListeners={
+            "gridReady": ["fitColumns(params)"],
+            "gridSizeChanged": ["fitColumns(params)"],
+            "modelUpdated": ["fitHeight(params)"],
+            "rowDoubleClicked": ["openRow(params)"],
+            "cellKeyDown": ["openRowOnEnter(params)"],
+            "cellClicked": ["openRowOfFirstColumn(params)"],
+            "sortChanged": ["keepSort(params)"],
+            "selectionChanged": ["rememberRow(params)"],
+        },
+        dashGridOptions={
+            "theme": {"function": GRID_THEME},
+            "cacheBlockSize": BLOCK_ROWS,
+            "maxBlocksInCache": 20,
+            # One request at a time: the grid's request is a single property, and a second one
+            # would overwrite the first before it is answered.
+            "maxConcurrentDatasourceRequests": 1,
+            "infiniteInitialRowCount": 1,
+            "blockLoadDebounceMillis": 40,
+            "rowSelection": {
+                "mode": "singleRow",
+                "checkboxes": False,
+                "enableClickSelection": True,
+            },
+            "animateRows": False,
+            "tooltipShowDelay": 300,
+            "suppressDragLeaveHidesColumns": True,
+            "enableCellTextSelection": True,
+        },
+        className="grid",
+        style={"height": None, "width": "100%"},
+    )  # fmt: skip
+
+
+def _min_width(column: Column, spec: TableSpec[Any]) -> int:
+    is_name = column is spec.columns[0] and not column.is_number
+    return NAME_WIDTH if is_name else _WIDE.get(column.id, _NARROWEST)
+
+
+def _column_def(column: Column, spec: TableSpec[Any], sort: str) -> dict[str, Any]:
+    ordered, width = column.id in spec.sorts, _min_width(column, spec)
+    shown: dict[str, Any] = {
+        "field": column.id,
+        "colId": column.id,
+        "headerName": column.title,
+        "headerTooltip": column.why or None,
+        "sortable": ordered,
+        "cellClass": f"rank-{column.rank}" + (" number" if column.is_number else ""),
+        "headerClass": "ag-right-aligned-header" if column.is_number else "",
+        "pinned": "left" if column is spec.columns[0] else None,
+        "minWidth": width,
+        "width": width,
+        "flex": None if column is spec.columns[0] else 1,
+    }
+    if sort.removeprefix("-") == column.id and ordered:
+        shown["sort"] = "desc" if sort.startswith("-") else "asc"
+    return shown

@@ -1,0 +1,135 @@
+"""Forms of the registry of operations as fields of the page.
+
+A field's id names the place of the form on the page and the field, so that a callback takes all
+fields of a place at once, whichever the registry has.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import dash_mantine_components as dmc
+from dash import ALL, Output, State, html
+
+from control.operations.errors import InvalidInputError
+from control.operations.registry import FieldKind, FormField, OperationForm
+from control.views.snapshot import OperatorSnapshot
+from dashboard.components.parts import attributes
+
+FIELD: Final = "field"
+PLAN: Final = "plan"
+PRODUCE: Final = "produce"
+BROWSE: Final = "browse"
+DIALOG: Final = "dialog"
+"""Places of forms on the page."""
+_NO: Final = "no"
+
+
+def field_id(place: str, name: Any) -> dict[str, Any]:
+    """Id of one field; ``ALL`` as its name means every field of the place."""
+    return {"type": FIELD, "place": place, "name": name}
+
+
+def every_value(place: str) -> tuple[State, State]:
+    """Ids and values of all fields of a place, for ``values_of``."""
+    wanted = field_id(place, ALL)
+    return State(wanted, "id"), State(wanted, "value")
+
+
+def every_error(place: str) -> Output:
+    """What is written under each field of a place, for ``errors_of``."""
+    return Output(field_id(place, ALL), "error")
+
+
+def values_of(found: Sequence[Mapping[str, str]], values: Sequence[Any]) -> dict[str, str]:
+    """The texts of all fields by name."""
+    return {item["name"]: _text(value) for item, value in zip(found, values, strict=True)}
+
+
+def errors_of(found: Sequence[Mapping[str, str]], error: Exception | None) -> list[str | None]:
+    """What is wrong, field by field, in the order of ``found``."""
+    wrong = error.fields if isinstance(error, InvalidInputError) else {}
+    return [wrong.get(item["name"]) for item in found]
+
+
+def form_fields(
+    form: OperationForm,
+    place: str,
+    *,
+    given: Mapping[str, str],
+    snapshot: OperatorSnapshot,
+    only: Iterable[str] = (),
+    without: Iterable[str] = (),
+) -> html.Div:
+    """The fields in the form's order, side by side where there is room; long texts below."""
+    chosen = set(only) or {field.name for field in form.fields} - set(without)
+    values = form.defaults(given)
+    short: list[Any] = []
+    long: list[Any] = []
+    for field in form.fields:
+        if field.name in chosen:
+            kind = long if field.kind is FieldKind.LONG_TEXT else short
+            kind.append(_widget(field, place, values[field.name], snapshot))
+    return html.Div([html.Div(short, className="form-line"), *long], className="form")
+
+
+def operation_button(
+    form: OperationForm, given: Mapping[str, str] | None = None, *, label: str = ""
+) -> Any:
+    """A button that opens the form in the dialog, filled in with ``given``."""
+    return dmc.Button(
+        f"{label or form.title} ({form.key})",
+        size="xs",
+        variant="light",
+        className="opens-form",
+        **attributes({"data-form": form.name, "data-given": urlencode(given or {})}),
+    )
+
+
+def _widget(field: FormField, place: str, value: str, snapshot: OperatorSnapshot) -> Any:
+    shared: dict[str, Any] = {
+        "id": field_id(place, field.name),
+        "label": field.label,
+        "description": field.help or None,
+        "required": field.is_required,
+        "size": "sm",
+        "inputWrapperOrder": ["label", "input", "description", "error"],
+    }
+    if field.kind is FieldKind.FLAG:
+        options = [{"value": _NO, "label": "no"}, {"value": "yes", "label": "yes"}]
+        chosen = "yes" if value == "yes" else _NO
+        return dmc.Select(data=options, value=chosen, allowDeselect=False, **shared)
+    if field.choices:
+        options = [{"value": choice, "label": choice} for choice in field.choices]
+        return dmc.Select(data=options, value=value, allowDeselect=False, **shared)
+    if field.kind in _OFFERS:
+        names = [*_OFFERS[field.kind](snapshot)]
+        names += [value] if value and value not in names else []
+        options = [{"value": name, "label": name} for name in names]
+        return dmc.Select(data=options, value=value or None, searchable=True, **shared)
+    if field.kind is FieldKind.LONG_TEXT:
+        return dmc.Textarea(value=value, autosize=True, minRows=2, maxRows=14, **shared)
+    if field.kind is FieldKind.NUMBER:
+        return dmc.NumberInput(value=value, hideControls=True, **shared)
+    return dmc.TextInput(value=value, **shared)
+
+
+def _topics(snapshot: OperatorSnapshot) -> Iterable[str]:
+    return (name for name in snapshot.cluster.topics if not name.startswith("__"))
+
+
+def _groups(snapshot: OperatorSnapshot) -> Iterable[str]:
+    names: list[str] = snapshot.group_table["group_id"].to_pylist()
+    return sorted(names)
+
+
+_OFFERS: Final = {FieldKind.TOPIC: _topics, FieldKind.GROUP: _groups}
+
+
+def _text(value: Any) -> str:
+    """What a widget has, as the registry's checks take it."""
+    if value is None or value == _NO:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()

@@ -1,0 +1,171 @@
+"""Small parts: cards, tiles, badges, findings, what to say when there is nothing."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from control.views.actions import action_of
+from control.views.rows import SHAPES, Cell, FindingRow, Tone
+from dashboard.figures.base import HEIGHT
+
+GRAPH_CONFIG: Final[Any] = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
+
+
+BLANK: Final[Any] = {
+    "data": [],
+    "layout": {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "xaxis": {"visible": False},
+        "yaxis": {"visible": False},
+    },
+}
+"""A chart before its first figure: nothing, on any ground."""
+
+
+def attributes(named: dict[str, str]) -> dict[str, Any]:
+    """HTML attributes whose names are no Python names (``data-…``, ``aria-…``)."""
+    return dict(named)
+
+
+def aria(label: str) -> dict[str, Any]:
+    """What a screen reader says for a control that shows a sign only."""
+    return attributes({"aria-label": label})
+
+
+def card(title: str, *children: Any, extra: Any = None, class_name: str = "") -> html.Section:
+    """A titled block of a view; ``extra`` stands at the right of its title."""
+    head = html.Div([html.H2(title), html.Div(extra)], className="card-head")
+    return html.Section([head, *children], className=f"card {class_name}".strip())
+
+
+def graph(component_id: str, height: int = HEIGHT, *, grows: bool = False) -> dcc.Graph:
+    """A chart as wide as its card; one that ``grows`` also takes what height is left there."""
+    return dcc.Graph(
+        id=component_id,
+        figure=BLANK,
+        config=GRAPH_CONFIG,
+        style={"height": f"{height}px"},
+        className="graph grows" if grows else "graph",
+        responsive=True,
+    )
+
+
+def tile(label: str, cell: Cell, why: str = "") -> html.Div:
+    """One figure with its name."""
+    return html.Div(
+        [html.Div(label, className="tile-label"), html.Div(toned(cell), className="tile-value")],
+        className="tile",
+        title=why or None,
+    )
+
+
+def toned(cell: Cell) -> html.Span:
+    """A cell's text in its tone, with the tone's shape where it has one."""
+    shape = SHAPES[cell.tone].strip()
+    words = f"{shape} {cell.text}" if shape else cell.text
+    return html.Span(words, className=f"tone-{cell.tone}" if cell.tone else None)
+
+
+def badge(component_id: str) -> html.Span:
+    """A place in the top bar that callbacks fill."""
+    return html.Span(id=component_id, className="badge")
+
+
+def finding_line(row: FindingRow) -> html.Div:
+    """A finding: shape, subject, what, since when, why, and the step to take."""
+    return html.Div(
+        [
+            html.Span(row.severity.shape, className=f"finding-shape tone-{row.severity.tone}",
+                      title=row.severity.text),
+            dcc.Link(row.label.text, href=f"/{row.path}", className="finding-subject"),
+            html.Span(row.title.text, className="finding-title"),
+            html.Span(row.reason.text, className="finding-reason"),
+            html.Span(row.since.text, className="finding-since"),
+            _next_step(row),
+        ],
+        className=f"finding edge-{row.severity.tone}",
+        **attributes({"data-path": row.path}),
+    )  # fmt: skip
+
+
+def finding_words(row: FindingRow) -> html.Div:
+    """A finding that is only thought of: no date, no step."""
+    return html.Div(
+        [
+            html.Span(row.severity.shape, className=f"finding-shape tone-{row.severity.tone}"),
+            html.Span(row.label.text, className="finding-subject"),
+            html.Span(row.title.text, className="finding-title"),
+            html.Span(row.reason.text, className="finding-reason"),
+        ],
+        className=f"finding edge-{row.severity.tone}",
+    )
+
+
+def _next_step(row: FindingRow) -> Any:
+    """A link to what mends it, filled in, or a button that opens its form."""
+    action, words = action_of(row), f"{row.next_step.text} →"
+    if not action.form:
+        return dcc.Link(words, href=f"/{action.path}", className="finding-step")
+    return html.Button(
+        words,
+        className="finding-step opens-form",
+        **attributes({"data-form": action.form, "data-given": urlencode(action.given)}),
+    )
+
+
+def calm_line(words: str) -> html.Div:
+    """No finding."""
+    return html.Div(
+        [
+            html.Span(SHAPES[Tone.FINE], className="finding-shape tone-fine"),
+            html.Span(words, className="finding-title"),
+        ],
+        className="finding edge-fine",
+    )
+
+
+def empty(title: str, *steps: str) -> html.Div:
+    """Nothing to show, and what to do about it."""
+    return html.Div(
+        [html.P(title, className="empty-title"), html.Ul([html.Li(step) for step in steps])],
+        className="empty",
+        role="status",
+    )
+
+
+def modal(component_id: str, title: str, children: Any, **more: Any) -> Any:
+    """A dialog, closed; its button to close has a name for who cannot see its sign."""
+    return dmc.Modal(
+        children,
+        id=component_id,
+        title=title,
+        opened=False,
+        closeButtonProps=aria("close"),
+        transitionProps={"duration": 0},
+        **more,
+    )
+
+
+def measure_switch(component_id: str, measures: dict[str, str], value: str) -> Any:
+    """Which figure a chart shows."""
+    return dmc.SegmentedControl(
+        id=component_id,
+        data=[{"value": name, "label": label} for name, label in measures.items()],
+        value=value,
+        size="xs",
+    )
+
+
+def crumbs(parts: Sequence[tuple[str, str]]) -> html.Nav:
+    """Where one is; all but the last lead up."""
+    shown: list[Any] = []
+    for place, (label, path) in enumerate(parts):
+        if place:
+            shown.append(html.Span("/", className="crumb-slash"))
+        is_last = place == len(parts) - 1
+        shown.append(html.H1(label) if is_last else dcc.Link(label, href=f"/{path}"))
+    return html.Nav(shown, className="crumbs")

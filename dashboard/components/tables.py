@@ -1,0 +1,46 @@
+"""Plain tables of view rows, for those short enough to be shown whole."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dash import dcc, html
+
+from control.views.columns import Column
+from control.views.rows import SHAPES, Cell, Row
+from dashboard.components.parts import attributes
+
+
+def rows_table(rows: Sequence[Row], columns: Sequence[Column], *, link: bool = True) -> html.Div:
+    """One line per row; the first cell links to the row's view.
+
+    On narrow screens only columns of rank 1 stay (the style sheet hides the others).
+    """
+    head = html.Tr([_head(column) for column in columns])
+    body = [
+        html.Tr(
+            [
+                _cell(row.cell(column.id), column, row.path if link and place == 0 else "")
+                for place, column in enumerate(columns)
+            ],
+            **attributes({"data-key": row.key, "data-path": row.path}),
+        )
+        for row in rows
+    ]
+    table = html.Table([html.Thead(head), html.Tbody(body)], className="rows")
+    return html.Div(table, className="rows-frame")
+
+
+def _head(column: Column) -> html.Th:
+    return html.Th(column.title, title=column.why or None, className=_class_of(column))
+
+
+def _cell(cell: Cell, column: Column, path: str) -> html.Td:
+    shape = SHAPES[cell.tone].strip()
+    words: Any = f"{shape} {cell.text}" if shape and not column.is_number else cell.text
+    tone = f" tone-{cell.tone}" if cell.tone else ""
+    content = dcc.Link(words, href=f"/{path}") if path else words
+    return html.Td(content, className=_class_of(column) + tone)
+
+
+def _class_of(column: Column) -> str:
+    return f"{'number' if column.is_number else 'text'} rank-{column.rank}"

@@ -1,0 +1,47 @@
+"""What every view of the page is given: the feed, the history, the operations."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from control.views.feed import SnapshotFeed
+from control.views.journal import Mark, marks
+from control.views.series import HistoryReader, Span
+from control.views.snapshot import OperatorSnapshot
+from control.views.times import TimeError, span_of
+from dashboard.desk import Desk
+from dashboard.settings import DashboardSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """Shared by all views and all browsers; holds no state of either."""
+
+    feed: SnapshotFeed
+    reader: HistoryReader
+    settings: DashboardSettings
+    desk: Desk
+    now_ms: Callable[[], int] = lambda: int(time.time() * 1000)
+
+    @property
+    def snapshot(self) -> OperatorSnapshot:
+        """The newest there is."""
+        return self.feed.current
+
+    @property
+    def cluster(self) -> str:
+        """Id of the watched cluster."""
+        return self.snapshot.cluster.cluster
+
+    def span(self, time: Mapping[str, str] | None = None) -> Span:
+        """The charts' stretch of time: ``range`` long up to ``at``, as the page's links have
+        them; the last ten minutes without, or where they cannot be read."""
+        wanted, now_ms = time or {}, self.now_ms()
+        try:
+            return span_of(wanted.get("at", ""), wanted.get("range", ""), now_ms=now_ms)
+        except TimeError:
+            return span_of("", "", now_ms=now_ms)
+
+    def marks(self, span: Span) -> Sequence[Mark]:
+        """What the journal says of this stretch."""
+        return marks(self.desk.moves.journal, span)

@@ -1,0 +1,162 @@
+"""Where the page acts: one operator for all browsers, opened when it is first needed.
+
+Everything here runs on the page's event loop.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.reader import RecordReader
+from control.lab.session import ProduceProgress, ProduceSession
+from control.operations.client import OperationsClient
+from control.operations.errors import OperationError, ReadOnlyError
+from control.operations.operator import Operator
+from control.views import format as text
+from dashboard.follow import Moves
+
+SESSIONS_MAX: Final = 50
+
+DeskError = (KafkaPortError, OperationError, OSError, ValueError)
+"""What an operator is told instead of an exception."""
+
+Values = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What came of a form, and the view that shows it (empty: none)."""
+
+    words: str
+    path: str = ""
+
+
+class Desk:
+    """Acts on one cluster. ``bootstrap`` None: there is none to act on."""
+
+    def __init__(self, *, bootstrap: str | None, bus: str | None, is_read_only: bool) -> None:
+        self._bootstrap = bootstrap
+        self._bus = bus
+        self._is_read_only = is_read_only
+        self._operator: Operator | None = None
+        self._sessions: dict[str, ProduceSession] = {}
+        self.moves = Moves(None if bootstrap is None else self._client)
+
+    @property
+    def operator(self) -> Operator:
+        """What acts.
+
+        Raises:
+            ValueError: there is no cluster to act on.
+        """
+        if self._operator is None:
+            self._operator = Operator(
+                bootstrap=self.bootstrap, bus=self._bus, is_read_only=self._is_read_only
+            )
+        return self._operator
+
+    @property
+    def bootstrap(self) -> str:
+        """The cluster.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if self._bootstrap is None:
+            raise ValueError("no cluster to act on: start with --bootstrap HOST:PORT")
+        return self._bootstrap
+
+    async def close(self) -> None:
+        """End following the moves, and the connections."""
+        await self.moves.close()
+        if self._operator is not None:
+            await self._operator.__aexit__()
+
+    async def perform(self, form: str, values: Values, *, typed: str = "") -> Done:
+        """Do what a form of the registry says, other than moving and producing."""
+        return await _PERFORMERS[form](self.operator, values, typed)
+
+    async def control(self, action: str, operation_id: str) -> str:
+        """``pause``, ``resume``, ``cancel`` or ``rollback``; answers what was asked for."""
+        if self._is_read_only:
+            raise ReadOnlyError(action)
+        client = self.operator.moves
+        if action == "rollback":
+            return f"roll back submitted as {await client.rollback(operation_id)}"
+        await {"pause": client.pause, "resume": client.resume, "cancel": client.cancel}[action](
+            operation_id
+        )
+        return f"{action} asked for"
+
+    async def produce(self, session_id: str, values: Values) -> AsyncIterator[ProduceProgress]:
+        """Send records; ``stop`` ends it. At most ``SESSIONS_MAX`` run at a time."""
+        if len(self._sessions) >= SESSIONS_MAX:
+            raise ValueError(f"{SESSIONS_MAX} produce sessions run already")
+        session = self.operator.produce(values)
+        self._sessions[session_id] = session
+        try:
+            async for progress in session.run():
+                yield progress
+        finally:
+            session.stop()
+            self._sessions.pop(session_id, None)
+
+    def stop(self, session_id: str) -> None:
+        """End a produce session of this page, if it runs."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            session.stop()
+
+    def reader(self) -> RecordReader:
+        """Reads records; an async context manager with connections of its own."""
+        return RecordReader(self.bootstrap)
+
+    def _client(self) -> OperationsClient:
+        return self.operator.moves
+
+
+async def _create_topic(operator: Operator, values: Values, _: str) -> Done:
+    await operator.create_topic(values)
+    topic = values["topic"]
+    return Done(words=f"{topic} is created and led", path=f"topics/{topic}")
+
+
+async def _add_partitions(operator: Operator, values: Values, _: str) -> Done:
+    await operator.add_partitions(values)
+    topic = values["topic"]
+    return Done(words=f"{topic} has {values['partitions']} partitions", path=f"topics/{topic}")
+
+
+async def _configure_topic(operator: Operator, values: Values, _: str) -> Done:
+    await operator.configure_topic(values)
+    return Done(words=f"{values['topic']} is configured")
+
+
+async def _delete_topic(operator: Operator, values: Values, typed: str) -> Done:
+    await operator.delete_topic(values, typed=typed)
+    return Done(words=f"{values['topic']} is deleted", path="topics")
+
+
+async def _elect(operator: Operator, values: Values, _: str) -> Done:
+    elected, refused = await operator.elect(values)
+    if refused:
+        kept = "; ".join(refused)
+        raise ValueError(f"{text.plural_text(len(refused), 'partition')} kept its leader: {kept}")
+    return Done(words=f"{text.plural_text(elected, 'leader')} elected")
+
+
+async def _reset_offsets(operator: Operator, values: Values, typed: str) -> Done:
+    resets = await operator.reset_offsets(values, typed=typed)
+    words = f"{values['group']} is reset on {text.plural_text(len(resets), 'partition')}"
+    return Done(words=words, path=f"groups/{values['group']}")
+
+
+_PERFORMERS: Final[Mapping[str, Callable[[Operator, Values, str], Awaitable[Done]]]] = {
+    "create_topic": _create_topic,
+    "add_partitions": _add_partitions,
+    "configure_topic": _configure_topic,
+    "delete_topic": _delete_topic,
+    "elect": _elect,
+    "reset_offsets": _reset_offsets,
+}

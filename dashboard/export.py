@@ -1,0 +1,39 @@
+"""The tables as files: ``/export/partitions.csv?q=lag>0&sort=-lag&scope=orders``."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.responses import PlainTextResponse, Response, StreamingResponse
+
+from control.views.export import ExportError, export
+from control.views.pages import TableQuery
+from dashboard.components.grid import PageOf
+from dashboard.context import Screen
+
+_TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+
+
+def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> None:
+    """One route for all tables."""
+
+    @server.get("/export/{kind}.{format}", include_in_schema=False)
+    def answer(kind: str, format: str, request: Request) -> Response:  # noqa: A002
+        given = request.query_params
+        page_of = pages.get(kind)
+        if page_of is None:
+            names = ", ".join(pages)
+            return PlainTextResponse(f"404: no table {kind!r}; there are {names}\n", 404)
+        query = TableQuery(filter=given.get("q", ""), sort=given.get("sort", ""))
+        try:
+            pieces = export(_bound(page_of, screen, given.get("scope")), query, format=format)
+        except ExportError as error:
+            return PlainTextResponse(f"400: {error}\n", 400)
+        name = f'attachment; filename="{kind}.{format}"'
+        return StreamingResponse(
+            pieces, media_type=_TYPES[format], headers={"content-disposition": name}
+        )
+
+
+def _bound(page_of: PageOf, screen: Screen, scope: str | None) -> Callable[[TableQuery], Any]:
+    return lambda query: page_of(screen, query, scope)

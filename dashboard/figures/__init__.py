@@ -1,0 +1,1 @@
+"""Figures of the page: pure functions of view rows and series. They know no component."""

@@ -1,0 +1,154 @@
+"""Lines over time: throughput, lag, size."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from control.views import format as text
+from control.views.journal import Mark
+from control.views.series import Series, Span
+from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks, times
+from dashboard.theme import palette
+
+DAY_MS: Final = 86_400_000
+_TEXT_OF: Final[dict[str, tuple[Callable[[float], str], int]]] = {
+    "bytes/s": (text.byte_rate_text, 1024),
+    "bytes": (text.bytes_text, 1024),
+    "records/s": (text.record_rate_text, 1000),
+    "records": (text.count_text, 1000),
+    "": (text.count_text, 1000),
+}
+
+
+def lines(
+    series: Sequence[Series],
+    scheme: str,
+    *,
+    keep: str,
+    colors: Sequence[str] = (),
+    marks: Sequence[Mark] = (),
+    span: Span | None = None,
+) -> Figure:
+    """One line per series, all of one unit; areas when there are at most two. ``marks`` are
+    what happened meanwhile: a line through the chart, its words on hover. The axis covers
+    ``span``, so that figures which stopped coming are seen to have stopped."""
+    shown = [item for item in series if item.last is not None]
+    if not shown:
+        return empty_figure("no history yet", scheme)
+    palette_lines = colors or palette(scheme).lines
+    to_text, base = _TEXT_OF[shown[0].unit]
+    largest = max(value for item in shown for value in item.values if value is not None)
+    ticks = nice_ticks(largest, base=base)
+    data = [
+        _line(item, palette_lines[place % len(palette_lines)], to_text, is_area=len(shown) <= 2)
+        for place, item in enumerate(shown)
+    ]
+    return figure(
+        data,
+        scheme,
+        keep=keep,
+        showlegend=len(shown) > 1,
+        hovermode="x unified",
+        **_marked(marks, scheme),
+        xaxis={
+            "type": "date",
+            "tickformat": "%H:%M" if _stretch_ms(shown) <= DAY_MS else "%d %b %H:%M",
+            "hoverformat": "%H:%M:%S",
+            "nticks": 6,
+            "tickangle": 0,
+            **_range_of(span),
+        },
+        yaxis={
+            "tickvals": ticks,
+            "ticktext": [to_text(tick) for tick in ticks],
+            "range": [0, max(largest * 1.05, 1)],
+        },
+    )
+
+
+def throughput(
+    series: Sequence[Series],
+    scheme: str,
+    *,
+    keep: str,
+    marks: Sequence[Mark] = (),
+    span: Span | None = None,
+) -> Figure:
+    """Bytes in and out, in their own colours."""
+    colors = palette(scheme)
+    wanted = [item for item in series if item.name in {"in", "out"}]
+    own = (colors.incoming, colors.outgoing)
+    return lines(wanted, scheme, keep=keep, colors=own, marks=marks, span=span)
+
+
+def _range_of(span: Span | None) -> dict[str, Any]:
+    return {} if span is None else {"range": times([span.since_ms, span.until_ms])}
+
+
+def _stretch_ms(shown: Sequence[Series]) -> int:
+    return max(item.at_ms[-1] - item.at_ms[0] for item in shown)
+
+
+def _marked(marks: Sequence[Mark], scheme: str) -> dict[str, Any]:
+    color = palette(scheme).muted
+    at = times([mark.at_ms for mark in marks])
+    return {
+        "shapes": [
+            {
+                "type": "line",
+                "x0": when,
+                "x1": when,
+                "yref": "paper",
+                "y0": 0,
+                "y1": 1,
+                "line": {"color": color, "width": 1, "dash": "dot"},
+            }
+            for when in at
+        ],
+        "annotations": [
+            {
+                "x": when,
+                "yref": "paper",
+                "y": 1,
+                "text": "◆",
+                "hovertext": mark.words,
+                "showarrow": False,
+                "font": {"color": color, "size": 11},
+            }
+            for when, mark in zip(at, marks, strict=True)
+        ],
+    }
+
+
+def _line(
+    item: Series, color: str, to_text: Callable[[float], str], *, is_area: bool
+) -> dict[str, Any]:
+    item = _without_edges(item)
+    known = ["" if value is None else to_text(value) for value in item.values]
+    line: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": item.name,
+        "x": times(item.at_ms),
+        "y": list(item.values),
+        "customdata": known,
+        "hovertemplate": "%{customdata}<extra>" + item.name + "</extra>",
+        "line": {"color": color, "width": 2},
+        "connectgaps": False,
+    }
+    if is_area:
+        line |= {"fill": "tozeroy", "fillcolor": _faint(color)}
+    return line
+
+
+def _without_edges(item: Series) -> Series:
+    """Without unknown values before the first and after the last known one: the chart would
+    fill the ground under them."""
+    places = [place for place, value in enumerate(item.values) if value is not None]
+    kept = slice(places[0], places[-1] + 1)
+    return replace(item, at_ms=item.at_ms[kept], values=item.values[kept])
+
+
+def _faint(color: str) -> str:
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, 0.10)"

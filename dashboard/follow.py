@@ -1,0 +1,107 @@
+"""The moves as the page knows them: one task follows the bus for all browsers.
+
+It starts when the first page is opened, and begins again, more and more slowly, when the bus
+cannot be reached.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from control.kafka.errors import KafkaPortError
+from control.operations.client import OperationsClient
+from control.operations.errors import OperationError
+from control.operations.events import Event, EventKind
+from control.operations.journal import JournalLine, line_of_event, line_of_state
+from control.operations.state import OperationState, apply_event
+
+FIRST_RETRY_S: Final = 0.5
+RETRY_S_MAX: Final = 10.0
+MOVES_MAX: Final = 500
+LINES_MAX: Final = 2_000
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Moves:
+    """States of reassignments, folded from their events. Lives on the page's event loop."""
+
+    def __init__(self, open_client: Callable[[], OperationsClient] | None) -> None:
+        """``open_client`` None: there is no bus, and never a move."""
+        self._open_client = open_client
+        self._states: dict[str, OperationState] = {}
+        self._lines: deque[JournalLine] = deque(maxlen=LINES_MAX)
+        self._listeners: set[Callable[[], None]] = set()
+        self._following: asyncio.Task[None] | None = None
+        self.trouble = ""
+        """Why moves cannot be followed at the moment; empty: they are."""
+        self.version = 0
+        """Grows with every event."""
+
+    @property
+    def newest_first(self) -> tuple[OperationState, ...]:
+        """All that are known."""
+        return tuple(sorted(self._states.values(), key=lambda s: s.submitted_ms, reverse=True))
+
+    def get(self, operation_id: str) -> OperationState | None:
+        """One of them."""
+        return self._states.get(operation_id)
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have ``listener`` called (in the loop) when a move gets on; returns how to end that."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    def maybe_follow(self) -> None:
+        """Follow from now on, if there is a bus and nobody does so yet."""
+        if self._open_client is not None and self._following is None:
+            self._following = asyncio.get_running_loop().create_task(
+                self._follow(self._open_client)
+            )
+
+    async def close(self) -> None:
+        """End following."""
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+
+    @property
+    def journal(self) -> tuple[JournalLine, ...]:
+        """Every change that is known, the newest first: moves and what needed no executor."""
+        lines = [*self._lines, *map(line_of_state, self._states.values())]
+        return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
+
+    def take(self, event: Event) -> None:
+        """One more event; lines of the journal are no moves."""
+        if event.kind is EventKind.JOURNAL:
+            self._lines.append(line_of_event(event))
+            self._wake()
+            return
+        known = self._states.get(event.operation_id)
+        known = known or OperationState(operation_id=event.operation_id)
+        self._states[event.operation_id] = apply_event(known, event)
+        if len(self._states) > MOVES_MAX:
+            oldest = min(self._states.values(), key=lambda state: state.submitted_ms)
+            del self._states[oldest.operation_id]
+        self._wake()
+
+    async def _follow(self, open_client: Callable[[], OperationsClient]) -> None:
+        pause_s = FIRST_RETRY_S
+        while True:
+            try:
+                async for event in open_client().events():
+                    pause_s, self.trouble = FIRST_RETRY_S, ""
+                    self.take(event)
+            except (KafkaPortError, OperationError, OSError, ValueError) as error:
+                self.trouble = str(error)
+                _log.info("moves cannot be followed: %s", error)
+                self._wake()
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, RETRY_S_MAX)
+
+    def _wake(self) -> None:
+        self.version += 1
+        for listener in tuple(self._listeners):
+            listener()

@@ -1,0 +1,91 @@
+"""Pushes news to every open page over WebSocket: one small message per version of the store.
+
+The message goes into a store of the page (``ids.PUSHED``), which the browser hands on to
+``ids.TICK`` unless the operator paused; whatever shows live figures depends on that. The age of
+the data is pushed once a second even when nothing is new: silence must be seen.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dash import Dash, ctx, set_props
+
+from control.views import format as text
+from control.views.rows import Tone
+from control.views.snapshot import OperatorSnapshot
+from dashboard import ids
+from dashboard.context import Screen
+
+HEARTBEAT_S: Final = 1.0
+AMBER_INTERVALS: Final = 2
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """One task per open page, for as long as it is open."""
+
+    @app.callback(persistent=True, websocket=True)
+    async def push() -> None:
+        screen.desk.moves.maybe_follow()
+        changed = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wake(_: OperatorSnapshot) -> None:
+            loop.call_soon_threadsafe(changed.set)
+
+        endings = (screen.feed.subscribe(wake), screen.desk.moves.subscribe(changed.set))
+        seen = Seen()
+        try:
+            while not (ctx.websocket and ctx.websocket.is_shutdown):
+                seen = push_news(screen, seen)
+                await _wait(changed)
+        finally:
+            for end in endings:
+                end()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one open page has been told."""
+
+    snapshot: tuple[int, int] | None = None
+    moves: int = -1
+
+
+async def _wait(changed: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(changed.wait(), HEARTBEAT_S)
+    except TimeoutError:
+        return
+    changed.clear()
+
+
+def push_news(screen: Screen, seen: Seen) -> Seen:
+    """Send the age, and the versions that this page has not seen."""
+    snapshot = screen.snapshot
+    words, tone = age_of(snapshot, screen.now_ms())
+    set_props(ids.AGE, {"children": words, "className": f"age tone-{tone}"})
+    current = Seen((snapshot.version, snapshot.built_ms), screen.desk.moves.version)
+    if current.snapshot != seen.snapshot:
+        set_props(ids.PUSHED, {"data": news(snapshot)})
+    if current.moves != seen.moves:
+        set_props(ids.MOVES_PUSHED, {"data": current.moves})
+    return current
+
+
+def news(snapshot: OperatorSnapshot) -> dict[str, Any]:
+    """What tells one snapshot from the next."""
+    return {"version": snapshot.version, "built_ms": snapshot.built_ms}
+
+
+def age_of(snapshot: OperatorSnapshot, now_ms: int) -> tuple[str, Tone]:
+    """Text and tone of the data's age: amber past its interval, red past three and more."""
+    age = snapshot.age_ms(now_ms)
+    if age is None:
+        return "no data yet", Tone.MUTED
+    if snapshot.is_stale(now_ms):
+        return f"✖ {text.age_text(age)}", Tone.CRITICAL
+    # Between two samples the age grows up to the interval, and a batch takes about as long.
+    if age > 2 * AMBER_INTERVALS * snapshot.interval_ms:
+        return f"▲ {text.age_text(age)}", Tone.WARNING
+    return text.age_text(age), Tone.FINE

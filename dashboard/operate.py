@@ -1,0 +1,150 @@
+"""The dialog of operations: any form of the registry, what it is about to do, then the change.
+
+A key or a button of the page puts the form's name and what it is about into ``ids.OPERATION``.
+"""
+
+from typing import Any, Final
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from control.operations.intent import intent
+from control.operations.registry import Confirmation, OperationForm, form_named
+from dashboard import ids
+from dashboard.components import operation_form as fields
+from dashboard.components.forms import good, problem, text_field
+from dashboard.components.parts import modal
+from dashboard.context import Screen
+from dashboard.desk import DeskError
+
+_DESTROYS: Final = Confirmation.TYPED
+
+
+def dialog() -> Any:
+    """The empty dialog, part of the frame."""
+    return html.Div(
+        [
+            dcc.Store(id=ids.OPERATION),
+            modal(ids.OPERATION_DIALOG, "", html.Div(id=ids.OPERATION_BODY), size="lg"),
+        ]
+    )
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Open, submit, confirm."""
+
+    @app.callback(
+        Output(ids.OPERATION_DIALOG, "opened"),
+        Output(ids.OPERATION_DIALOG, "title"),
+        Output(ids.OPERATION_BODY, "children"),
+        Input(ids.OPERATION, "data"),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    def show(asked: dict[str, Any] | None) -> tuple[Any, Any, Any]:
+        if not asked:
+            return no_update, no_update, no_update
+        form = form_named(asked["form"])
+        return True, form.title, body(screen, form, asked.get("given") or {})
+
+    @app.callback(
+        Output(ids.OPERATION_OUTCOME, "children"),
+        fields.every_error(fields.DIALOG),
+        Input(ids.OPERATION_SUBMIT, "n_clicks"),
+        State(ids.OPERATION, "data"),
+        *fields.every_value(fields.DIALOG),
+        running=[(Output(ids.OPERATION_SUBMIT, "loading"), True, False)],
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def submit(
+        clicks: int | None, asked: dict[str, Any], found: list[Any], values: list[Any]
+    ) -> tuple[Any, Any]:
+        if not clicks:
+            return no_update, [no_update] * len(found)
+        form, given = form_named(asked["form"]), fields.values_of(found, values)
+        try:
+            return await submitted(screen, form, given), fields.errors_of(found, None)
+        except DeskError as error:
+            return problem(error), fields.errors_of(found, error)
+
+    @app.callback(
+        Output(ids.OPERATION_OUTCOME, "children", allow_duplicate=True),
+        Input(ids.OPERATION_CONFIRM, "n_clicks"),
+        State(ids.OPERATION, "data"),
+        State(ids.OPERATION_TYPED, "value", allow_optional=True),
+        *fields.every_value(fields.DIALOG),
+        running=[(Output(ids.OPERATION_CONFIRM, "loading"), True, False)],
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def confirm(
+        clicks: int | None, asked: dict[str, Any], typed: str | None, *typed_fields: list[Any]
+    ) -> Any:
+        if not clicks:
+            return no_update
+        form, given = form_named(asked["form"]), fields.values_of(*typed_fields)
+        try:
+            return await performed(screen, form, given, typed or "")
+        except DeskError as error:
+            return problem(error)
+
+
+def body(screen: Screen, form: OperationForm, given: dict[str, str]) -> html.Div:
+    """The form as the dialog shows it first."""
+    shown = fields.form_fields(form, fields.DIALOG, given=given, snapshot=screen.snapshot)
+    is_direct = form.confirmation is Confirmation.NONE
+    denied = screen.snapshot.denied_operations.get(form.name)
+    button = dmc.Button(
+        form.submit_label if is_direct else "Preview",
+        id=ids.OPERATION_SUBMIT,
+        className="submit",
+        disabled=denied is not None,
+    )
+    lacking = [] if denied is None else [html.P(f"✖ not allowed here: it needs {denied}")]
+    return html.Div(
+        [
+            html.P(form.help, className="note"),
+            *lacking,
+            shown,
+            html.Div(button, className="actions"),
+            html.Div(id=ids.OPERATION_OUTCOME, **{"aria-live": "polite"}),  # type: ignore[arg-type]
+        ],
+        className="form operation-form",
+    )
+
+
+async def submitted(screen: Screen, form: OperationForm, values: dict[str, str]) -> Any:
+    """The change itself where nothing stands before it, else what it would do."""
+    form.parse(values)
+    if form.confirmation is Confirmation.NONE:
+        return await performed(screen, form, values, "")
+    lines = await intent(screen.desk.operator, form.name, values)
+    if not lines:
+        return good("nothing to change: it is so already")
+    return confirmation(form, values, lines)
+
+
+async def performed(screen: Screen, form: OperationForm, values: dict[str, str], typed: str) -> Any:
+    """Done, and where to see it."""
+    done = await screen.desk.perform(form.name, values, typed=typed)
+    link = [dcc.Link("open →", href=f"/{done.path}", className="closes")] if done.path else []
+    return html.Div([good(done.words), *link], className="form")
+
+
+def confirmation(form: OperationForm, values: dict[str, str], lines: tuple[str, ...]) -> html.Div:
+    """What it would do, the name to type where it destroys, and the button."""
+    typed = []
+    if form.confirmation is _DESTROYS and form.confirm_field is not None:
+        name = values[form.confirm_field]
+        typed = [text_field(ids.OPERATION_TYPED, f"Type {name} to confirm", name)]
+    color = "red" if typed else "blue"
+    label = form.title if typed else form.submit_label
+    return html.Div(
+        [
+            html.Ul([html.Li(line) for line in lines], className="lines"),
+            *typed,
+            html.Div(dmc.Button(label, id=ids.OPERATION_CONFIRM, color=color), className="actions"),
+        ],
+        className="form",
+    )

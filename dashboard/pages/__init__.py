@@ -1,0 +1,1 @@
+"""Views of the page: each file has ``layout(screen, path)`` and ``register(app, screen)``."""

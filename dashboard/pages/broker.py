@@ -1,0 +1,98 @@
+"""One broker: what it carries, its throughput, and the partitions it holds."""
+
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, dcc, html
+
+from control.views import pages, series
+from control.views import snapshot as views
+from control.views.pages import TableQuery
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from dashboard import ids
+from dashboard.components.grid import grid_block
+from dashboard.components.parts import card, crumbs, empty, graph, tile
+from dashboard.context import Screen
+from dashboard.figures import lines
+from dashboard.figures.base import Figure
+from dashboard.figures.drawing import drawn
+
+
+def layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """Tiles, throughput, and its partitions as a table filtered to it."""
+    broker = int(path.params["broker"])
+    head = crumbs([("Brokers", "brokers"), (f"broker {broker}", "")])
+    query = {"q": f"broker:{broker}", **path.query}
+    return [
+        head,
+        dcc.Store(id=ids.BROKER_PATH, data=broker),
+        html.Div(id=ids.BROKER_TILES, className="tiles"),
+        html.Div(_actions(broker), className="actions"),
+        card("Throughput of what it leads", graph(ids.BROKER_THROUGHPUT, 200)),
+        grid_block("partitions", pages.PARTITIONS, query=query),
+    ]
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Live blocks of a broker."""
+
+    @app.callback(
+        Output(ids.BROKER_TILES, "children"),
+        Input(ids.TICK, "data"),
+        Input(ids.BROKER_PATH, "data"),
+        websocket=True,
+    )
+    def fill(_: object, broker: int) -> Any:
+        return tiles(screen.snapshot, broker)
+
+    @app.callback(
+        Output(ids.BROKER_THROUGHPUT, "figure"),
+        Input(ids.TICK, "data"),
+        Input(ids.BROKER_PATH, "data"),
+        Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def draw(_: object, broker: int, scheme: str | None, time: dict[str, str] | None) -> Any:
+        shown = scheme or "light"
+        return drawn(lambda: broker_figure(screen, broker, shown, screen.span(time)), shown)
+
+
+def broker_figure(screen: Screen, broker: int, scheme: str, span: series.Span) -> Figure:
+    """Its throughput over the span."""
+    found = series.broker_throughput(screen.reader, screen.cluster, broker, span)
+    marks = screen.marks(span)
+    return lines.throughput(found, scheme, keep=f"broker {broker}", marks=marks, span=span)
+
+
+def _actions(broker: int) -> list[Any]:
+    return [
+        dcc.Link(dmc.Button(label, size="xs", variant="light"), href=href)
+        for label, href in (
+            ("Empty it: plan moves", f"/plan?remove_brokers={broker}"),
+            ("What if it dies", f"/what-if?broker={broker}"),
+        )
+    ]
+
+
+def tiles(snapshot: OperatorSnapshot, broker: int) -> Any:
+    """The broker in figures."""
+    found = views.broker_page(snapshot, TableQuery(filter=f"broker:{broker}")).rows
+    if not found:
+        return empty(
+            f"No broker {broker} is registered", "If it is starting, this page fills by itself"
+        )
+    row = found[0]
+    return [
+        tile("status", row.status),
+        tile("rack", row.rack),
+        tile("replicas", row.replicas),
+        tile("leaders", row.leaders),
+        tile("bytes", row.size_bytes),
+        tile("skew", row.skew, "Of bytes, against the mean of all registered brokers"),
+        tile("in/s", row.in_bytes),
+        tile("out/s", row.out_bytes),
+        tile("disk", row.disk),
+        tile("age", row.age, "Since it last sampled itself"),
+    ]

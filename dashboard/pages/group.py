@@ -1,0 +1,89 @@
+"""One consumer group: how far behind, where, and since when."""
+
+from typing import Any
+
+from dash import Dash, Input, Output, dcc, html
+
+from control.operations.registry import RESET_OFFSETS
+from control.views import pages, series
+from control.views import snapshot as views
+from control.views.pages import TableQuery
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from dashboard import ids
+from dashboard.components.grid import grid_block
+from dashboard.components.operation_form import operation_button
+from dashboard.components.parts import card, crumbs, empty, graph, tile
+from dashboard.context import Screen
+from dashboard.figures import lines
+from dashboard.figures.base import Figure
+from dashboard.figures.drawing import drawn
+
+
+def layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """Tiles, lag over time, and every partition that it has committed."""
+    group = path.params["group"]
+    head = crumbs([("Groups", "groups"), (group, "")])
+    return [
+        head,
+        dcc.Store(id=ids.GROUP_PATH, data=group),
+        html.Div(id=ids.GROUP_TILES, className="tiles"),
+        html.Div(operation_button(RESET_OFFSETS, {"group": group}), className="actions"),
+        card("Lag by partition", graph(ids.GROUP_LAG)),
+        grid_block(
+            "lags", pages.GROUP_PARTITIONS, query={"sort": "-lag", **path.query}, scope=group
+        ),
+    ]
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Live blocks of a group."""
+
+    @app.callback(
+        Output(ids.GROUP_TILES, "children"),
+        Input(ids.TICK, "data"),
+        Input(ids.GROUP_PATH, "data"),
+        websocket=True,
+    )
+    def fill(_: object, group: str) -> Any:
+        return tiles(screen.snapshot, group)
+
+    @app.callback(
+        Output(ids.GROUP_LAG, "figure"),
+        Input(ids.TICK, "data"),
+        Input(ids.GROUP_PATH, "data"),
+        Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def draw(_: object, group: str, scheme: str | None, time: dict[str, str] | None) -> Any:
+        shown = scheme or "light"
+        return drawn(lambda: group_figure(screen, group, shown, screen.span(time)), shown)
+
+
+def group_figure(screen: Screen, group: str, scheme: str, span: series.Span) -> Figure:
+    """Its lag over the span."""
+    found = series.group_lag(screen.reader, screen.cluster, group, span)
+    marks = screen.marks(span)
+    return lines.lines(found, scheme, keep=f"group {group}", marks=marks, span=span)
+
+
+def tiles(snapshot: OperatorSnapshot, group: str) -> Any:
+    """The group in figures."""
+    found = views.group_page(snapshot, TableQuery(filter=f'group="{group}"')).rows
+    if not found:
+        return empty(
+            f"No group {group} is known",
+            "If it is new, this page fills with its first commit",
+            "Its offsets may have expired, or it was deleted",
+        )
+    row = found[0]
+    return [
+        tile("status", row.status),
+        tile("lag", row.lag, "Records, sum over its partitions"),
+        tile("in time", row.lag_time, "How old the next unread record is, the worst partition's"),
+        tile("moving", row.velocity, "How fast lag grows (+) or shrinks (−)"),
+        tile("clears in", row.clears, "At this pace"),
+        tile("members", row.members),
+        tile("state", row.state, "As its coordinator says"),
+    ]

@@ -1,0 +1,48 @@
+"""The journal: who changed what, when and why, live; a move opens."""
+
+from typing import Any
+
+from dash import Dash, Input, Output, html
+
+from control.views.journal import JOURNAL_COLUMNS, journal_row
+from control.views.paths import ViewPath
+from dashboard import ids
+from dashboard.components.parts import card, crumbs, empty
+from dashboard.components.tables import rows_table
+from dashboard.context import Screen
+
+LINES_SHOWN_MAX = 500
+
+
+def layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """One table."""
+    return [
+        crumbs([("Journal", "journal")]),
+        card("Every change, the newest first", html.Div(id=ids.JOURNAL_TABLE)),
+    ]
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Filled with every event."""
+
+    @app.callback(
+        Output(ids.JOURNAL_TABLE, "children"), Input(ids.MOVES_PUSHED, "data"), websocket=True
+    )
+    def fill(_: object) -> Any:
+        return journal_block(screen)
+
+
+def journal_block(screen: Screen) -> Any:
+    """The lines, or why there are none."""
+    moves = screen.desk.moves
+    if not moves.journal and moves.trouble:
+        return empty("The journal cannot be read at the moment", moves.trouble)
+    if not moves.journal:
+        return empty("Nothing was changed yet", "Moves, new topics and resets are listed here")
+    now_ms = screen.now_ms()
+    rows = [journal_row(line, now_ms=now_ms) for line in moves.journal[:LINES_SHOWN_MAX]]
+    table = rows_table(rows, JOURNAL_COLUMNS)
+    if len(moves.journal) <= LINES_SHOWN_MAX:
+        return table
+    more = f"the newest {LINES_SHOWN_MAX} of {len(moves.journal):,}"
+    return [html.P(more, className="note"), table]

@@ -1,0 +1,172 @@
+"""Views that are one large table: topics, partitions, brokers, groups."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, dcc, html
+
+from control.operations.registry import (
+    ADD_PARTITIONS,
+    CONFIGURE_TOPIC,
+    CREATE_TOPIC,
+    DELETE_TOPIC,
+)
+from control.views import pages, series
+from control.views import snapshot as views
+from control.views.pages import Page, TableQuery
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from dashboard import ids
+from dashboard.components.grid import PageOf, grid_block, register_grid
+from dashboard.components.operation_form import operation_button
+from dashboard.components.parts import card, crumbs, empty, graph, tile
+from dashboard.context import Screen
+from dashboard.figures import lines
+from dashboard.figures.base import Figure
+from dashboard.figures.drawing import drawn
+
+
+def topics_layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """All topics."""
+    if "status:" in path.query.get("q", ""):
+        # Findings lead here; what has a status are partitions.
+        return partitions_layout(screen, path)
+    return [
+        crumbs([("Topics", "topics")]),
+        html.Div(operation_button(CREATE_TOPIC), className="actions"),
+        grid_block("topics", pages.TOPICS, query=path.query),
+    ]
+
+
+def topic_layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """The partitions of one topic."""
+    topic = path.params["topic"]
+    return [
+        crumbs([("Topics", "topics"), (topic, "")]),
+        html.Div(_topic_actions(topic), className="actions"),
+        dcc.Store(id=ids.TOPIC_PATH, data=topic),
+        html.Div(id=ids.TOPIC_TILES, className="tiles"),
+        card("Throughput", graph(ids.TOPIC_THROUGHPUT, 180)),
+        grid_block("partitions", pages.PARTITIONS, query=path.query, scope=topic, without="topic"),
+    ]
+
+
+def partitions_layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """All partitions of all topics."""
+    return [
+        crumbs([("Partitions", "partitions")]),
+        grid_block("partitions", pages.PARTITIONS, query=path.query),
+    ]
+
+
+def brokers_layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """All registered brokers."""
+    return [
+        crumbs([("Brokers", "brokers")]),
+        grid_block("brokers", pages.BROKERS, query=path.query),
+    ]
+
+
+def groups_layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """All consumer groups."""
+    return [crumbs([("Groups", "groups")]), grid_block("groups", pages.GROUPS, query=path.query)]
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Answer the rows of all these tables."""
+    for kind, page_of in PAGES.items():
+        register_grid(app, screen, kind, page_of)
+
+    @app.callback(
+        Output(ids.TOPIC_TILES, "children"),
+        Input(ids.TICK, "data"),
+        Input(ids.TOPIC_PATH, "data"),
+        websocket=True,
+    )
+    def fill(_: object, topic: str) -> Any:
+        return topic_tiles(screen.snapshot, topic)
+
+    @app.callback(
+        Output(ids.TOPIC_THROUGHPUT, "figure"),
+        Input(ids.TICK, "data"),
+        Input(ids.TOPIC_PATH, "data"),
+        Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def draw(_: object, topic: str, scheme: str | None, time: dict[str, str] | None) -> Any:
+        shown = scheme or "light"
+        return drawn(lambda: topic_figure(screen, topic, shown, screen.span(time)), shown)
+
+
+def topic_figure(screen: Screen, topic: str, scheme: str, span: series.Span) -> Figure:
+    """Its throughput over the span."""
+    found = series.topic_throughput(screen.reader, screen.cluster, topic, span)
+    marks = screen.marks(span)
+    return lines.throughput(found, scheme, keep=f"topic {topic}", marks=marks, span=span)
+
+
+def topic_tiles(snapshot: OperatorSnapshot, topic: str) -> Any:
+    """The topic in figures."""
+    found = views.topic_page(snapshot, TableQuery(filter=f'topic="{topic}"')).rows
+    if not found:
+        return empty(f"No topic {topic} is known", "If it is new, its figures come by themselves")
+    row = found[0]
+    return [
+        tile("status", row.status, "The worst of its partitions"),
+        tile("partitions", row.partitions),
+        tile("replication factor", row.replicas),
+        tile("bytes", row.size_bytes, "On disk, all replicas"),
+        tile("records/s", row.in_records),
+        tile("in/s", row.in_bytes),
+        tile("out/s", row.out_bytes),
+        tile("lag", row.lag, "Of the worst group on its worst partition"),
+    ]
+
+
+def _topic_actions(topic: str) -> list[Any]:
+    links = (
+        ("Reassign (R)", f"/plan?topics={topic}"),
+        ("Produce (P)", f"/produce/{topic}"),
+        ("Browse (v)", f"/browse/{topic}"),
+    )
+    return [
+        *(
+            dcc.Link(dmc.Button(label, size="xs", variant="light"), href=href)
+            for label, href in links
+        ),
+        *(
+            operation_button(form, {"topic": topic})
+            for form in (ADD_PARTITIONS, CONFIGURE_TOPIC, DELETE_TOPIC)
+        ),
+    ]
+
+
+def _topics(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.topic_page(screen.snapshot, query)
+
+
+def _partitions(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.partition_page(screen.snapshot, query, topic=scope)
+
+
+def _brokers(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.broker_page(screen.snapshot, query)
+
+
+def _groups(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.group_page(screen.snapshot, query)
+
+
+def _lags(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.group_partition_page(screen.snapshot, query, group=scope or "")
+
+
+PAGES: Final[Mapping[str, PageOf]] = {
+    "topics": _topics,
+    "partitions": _partitions,
+    "brokers": _brokers,
+    "groups": _groups,
+    "lags": _lags,
+}

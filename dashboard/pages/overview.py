@@ -1,0 +1,195 @@
+"""The overview: is anything wrong, where, since when, what now; then the picture of the cluster."""
+
+from typing import Any, Final
+
+from dash import ClientsideFunction, Dash, Input, Output, html
+
+from control.views import series
+from control.views import snapshot as views
+from control.views.columns import BROKER_COLUMNS, GROUP_COLUMNS
+from control.views.pages import TableQuery
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from dashboard import ids
+from dashboard.components.parts import (
+    calm_line,
+    card,
+    crumbs,
+    empty,
+    finding_line,
+    graph,
+    measure_switch,
+    tile,
+)
+from dashboard.components.tables import rows_table
+from dashboard.context import Screen
+from dashboard.figures import brokers, heat, lines
+from dashboard.figures.drawing import all_drawn
+
+FINDINGS_MAX: Final = 5
+GROUPS_MAX: Final = 8
+LAG_LINES_MAX: Final = 5
+_BROKER_COLUMNS: Final = tuple(item for item in BROKER_COLUMNS if item.id not in {"status", "age"})
+_GROUP_COLUMNS: Final = tuple(
+    item
+    for item in GROUP_COLUMNS
+    if item.id in {"group", "status", "lag", "lag_time", "velocity", "clears"}
+)
+
+
+def layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """The same blocks in the same order as in the terminal."""
+    return [
+        html.Div(id=ids.FINDINGS, className="findings"),
+        html.Div(id=ids.TILES, className="tiles"),
+        html.Div(
+            [
+                card(
+                    "Brokers",
+                    graph(ids.BROKER_BARS),
+                    html.Div(id=ids.BROKER_TABLE),
+                    extra=measure_switch(ids.BROKER_MEASURE, brokers.MEASURES, "size_bytes"),
+                ),
+                card(
+                    "Map: broker × topic",
+                    graph(ids.HEAT_MAP, grows=True),
+                    extra=measure_switch(ids.HEAT_MEASURE, heat.MEASURES, "size_bytes"),
+                ),
+                card("Groups by lag", html.Div(id=ids.GROUP_TABLE)),
+                card("Lag", graph(ids.LAG_CHART, 220, grows=True)),
+                card(
+                    "Throughput",
+                    graph(ids.THROUGHPUT_CHART, 220),
+                    class_name="wide",
+                ),
+            ],
+            className="columns",
+        ),
+    ]
+
+
+def findings_layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """All findings."""
+    return [
+        crumbs([("Findings", "findings")]),
+        html.Div(id=ids.ALL_FINDINGS, className="findings"),
+    ]
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Live blocks of the overview, and what a click on a chart opens."""
+    in_browser: Any = app.clientside_callback
+    for chart, opens in ((ids.BROKER_BARS, "openBroker"), (ids.HEAT_MAP, "openTopic")):
+        in_browser(ClientsideFunction("partiscope", opens), Input(chart, "clickData"))
+
+    @app.callback(Output(ids.ALL_FINDINGS, "children"), Input(ids.TICK, "data"), websocket=True)
+    def fill_findings(_: object) -> list[Any]:
+        return findings(screen.snapshot, most=None)
+
+    @app.callback(
+        Output(ids.FINDINGS, "children"),
+        Output(ids.TILES, "children"),
+        Output(ids.BROKER_TABLE, "children"),
+        Output(ids.GROUP_TABLE, "children"),
+        Input(ids.TICK, "data"),
+        websocket=True,
+    )
+    def fill(_: object) -> tuple[Any, ...]:
+        snapshot = screen.snapshot
+        return findings(snapshot), tiles(snapshot), broker_block(snapshot), group_block(snapshot)
+
+    @app.callback(
+        Output(ids.BROKER_BARS, "figure"),
+        Input(ids.TICK, "data"),
+        Input(ids.BROKER_MEASURE, "value"),
+        Input(ids.SCHEME, "data"),
+        websocket=True,
+    )
+    def draw_brokers(_: object, measure: str, scheme: str | None) -> Any:
+        rows = views.broker_page(screen.snapshot).rows
+        return brokers.broker_bars(rows, measure, scheme or "light")
+
+    @app.callback(
+        Output(ids.HEAT_MAP, "figure"),
+        Input(ids.TICK, "data"),
+        Input(ids.HEAT_MEASURE, "value"),
+        Input(ids.SCHEME, "data"),
+        websocket=True,
+    )
+    def draw_heat(_: object, measure: str, scheme: str | None) -> Any:
+        return heat.heat_figure(screen.snapshot.heat_map(measure), scheme or "light")
+
+    @app.callback(
+        Output(ids.THROUGHPUT_CHART, "figure"),
+        Output(ids.LAG_CHART, "figure"),
+        Input(ids.TICK, "data"),
+        Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def draw_history(_: object, scheme: str | None, time: dict[str, str] | None) -> tuple[Any, ...]:
+        shown = scheme or "light"
+        return all_drawn(lambda: history_figures(screen, shown, screen.span(time)), 2, shown)
+
+
+def findings(snapshot: OperatorSnapshot, *, most: int | None = FINDINGS_MAX) -> list[Any]:
+    """The worst ``most`` (None: all), or one calm line."""
+    if snapshot.is_empty:
+        return [
+            empty(
+                "No data yet",
+                "The metrics job writes its first figures some seconds after it starts",
+                "`partiscope doctor` says what is missing",
+            )
+        ]
+    rows = snapshot.finding_rows
+    if not rows:
+        return [calm_line("No findings: all partitions online and in sync, all groups moving")]
+    shown: list[Any] = [finding_line(row) for row in rows[:most]]
+    if most is not None and len(rows) > most:
+        more = f"{len(rows) - most} more findings"
+        shown.append(html.A(more, href="/findings", className="more"))
+    return shown
+
+
+def tiles(snapshot: OperatorSnapshot) -> list[Any]:
+    """The cluster in figures."""
+    head = snapshot.headline
+    return [
+        tile("topics", head.topics),
+        tile("partitions", head.partitions),
+        tile("replicas", head.replicas),
+        tile("bytes", head.size_bytes, "On disk, all replicas"),
+        tile("produced", head.in_records),
+        tile("offline", head.offline, "Partitions without a leader"),
+        tile("under-replicated", head.under_replicated, "Partitions that lack a replica in sync"),
+    ]
+
+
+def broker_block(snapshot: OperatorSnapshot) -> Any:
+    """The table under the bars."""
+    return rows_table(views.broker_page(snapshot).rows, _BROKER_COLUMNS)
+
+
+def group_block(snapshot: OperatorSnapshot) -> Any:
+    """The groups that need to be looked at first."""
+    page = views.group_page(snapshot, TableQuery(limit=GROUPS_MAX))
+    if not page.rows:
+        return empty("No consumer group has committed yet", "Groups appear with their first commit")
+    return rows_table(page.rows, _GROUP_COLUMNS)
+
+
+def history_figures(screen: Screen, scheme: str, span: series.Span) -> tuple[Any, Any]:
+    """Throughput of the cluster, and lag of the groups with the most of it."""
+    cluster, marks = screen.cluster, screen.marks(span)
+    moved = series.cluster_throughput(screen.reader, cluster, span)
+    rows = views.group_page(screen.snapshot, TableQuery(sort="-lag", limit=LAG_LINES_MAX)).rows
+    lags = [
+        series.total_lag(screen.reader, cluster, row.key, span)
+        for row in rows
+        if row.lag.value is not None
+    ]
+    return (
+        lines.throughput(moved, scheme, keep="throughput", marks=marks, span=span),
+        lines.lines(lags, scheme, keep="lag", marks=marks, span=span),
+    )

@@ -1,0 +1,155 @@
+"""One partition: what it is, its replicas, who reads it, its history, its segments."""
+
+from typing import Any, Final
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, dcc, html
+
+from control.model.ids import TopicPartition
+from control.views import series
+from control.views import snapshot as views
+from control.views.columns import GROUP_OF_PARTITION_COLUMNS, REPLICA_COLUMNS, SEGMENT_COLUMNS
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from dashboard import ids
+from dashboard.components.parts import card, crumbs, empty, graph, tile
+from dashboard.components.tables import rows_table
+from dashboard.context import Screen
+from dashboard.figures import lines
+from dashboard.figures.drawing import all_drawn
+from dashboard.figures.segments import segment_bars
+
+_GROUP_COLUMNS: Final = tuple(
+    item for item in GROUP_OF_PARTITION_COLUMNS if item.id not in {"end", "consumed", "member"}
+)
+
+
+def layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """Tiles above, blocks below; all filled by callbacks, so that they stay live."""
+    topic, partition = path.params["topic"], int(path.params["partition"])
+    head = crumbs([("Topics", "topics"), (topic, f"topics/{topic}"), (f"{topic}-{partition}", "")])
+    return [
+        head,
+        dcc.Store(id=ids.DETAIL_PATH, data={"topic": topic, "partition": partition}),
+        html.Div(id=ids.DETAIL_TILES, className="tiles"),
+        html.Div(_actions(topic, partition), className="actions"),
+        html.Div(
+            [
+                card("Replicas", html.Div(id=ids.DETAIL_REPLICAS)),
+                card("Groups that read it", html.Div(id=ids.DETAIL_GROUPS)),
+                card("Throughput", graph(ids.DETAIL_THROUGHPUT)),
+                card("Lag", graph(ids.DETAIL_LAG)),
+                card(
+                    "Segments of the leader",
+                    graph(ids.DETAIL_SEGMENTS),
+                    html.Details(
+                        [html.Summary("as a table"), html.Div(id=ids.DETAIL_SEGMENT_TABLE)]
+                    ),
+                ),
+                card("Size on disk", graph(ids.DETAIL_SIZE)),
+            ],
+            className="columns",
+        ),
+    ]
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Live blocks of a partition."""
+
+    @app.callback(
+        Output(ids.DETAIL_TILES, "children"),
+        Output(ids.DETAIL_REPLICAS, "children"),
+        Output(ids.DETAIL_GROUPS, "children"),
+        Output(ids.DETAIL_SEGMENT_TABLE, "children"),
+        Input(ids.TICK, "data"),
+        Input(ids.DETAIL_PATH, "data"),
+        websocket=True,
+    )
+    def fill(_: object, where: dict[str, Any]) -> tuple[Any, ...]:
+        name = TopicPartition(where["topic"], where["partition"])
+        return blocks(screen.snapshot, name)
+
+    @app.callback(
+        Output(ids.DETAIL_THROUGHPUT, "figure"),
+        Output(ids.DETAIL_SIZE, "figure"),
+        Output(ids.DETAIL_LAG, "figure"),
+        Output(ids.DETAIL_SEGMENTS, "figure"),
+        Input(ids.TICK, "data"),
+        Input(ids.DETAIL_PATH, "data"),
+        Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def draw(
+        _: object, where: dict[str, Any], scheme: str | None, time: dict[str, str] | None
+    ) -> tuple[Any, ...]:
+        name = TopicPartition(where["topic"], where["partition"])
+        shown = scheme or "light"
+        return all_drawn(lambda: figures(screen, name, shown, screen.span(time)), 4, shown)
+
+
+def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
+    """Tiles, replicas, groups and segments."""
+    row = views.partition_row(snapshot, name)
+    if row is None:
+        unknown = empty(
+            f"No partition {name} is known",
+            "If it is new, this page fills with its first sample",
+            "If it was deleted, Esc leads to its topic",
+        )
+        return unknown, None, None, None
+    tiles = [
+        tile("status", row.status),
+        tile("leader", row.leader, "★ the preferred one"),
+        tile("ISR", row.isr),
+        tile("bytes", row.size_bytes, "The leader's replica"),
+        tile("records", row.records, "High watermark less log start offset"),
+        tile("in/s", row.in_bytes),
+        tile("segments", row.segments, "Log segments; n/a where only the Kafka protocol is read"),
+        tile("high watermark", row.high_watermark, "Consumers read below it"),
+    ]
+    groups = views.groups_of_partition(snapshot, name)
+    segments = views.segment_rows(snapshot, name)
+    return (
+        tiles,
+        rows_table(views.replica_rows(snapshot, name), REPLICA_COLUMNS),
+        rows_table(groups, _GROUP_COLUMNS, link=False)
+        if groups
+        else empty("No group has committed an offset here"),
+        rows_table(segments, SEGMENT_COLUMNS, link=False) if segments else empty("n/a"),
+    )
+
+
+def figures(
+    screen: Screen, name: TopicPartition, scheme: str, span: series.Span
+) -> tuple[Any, ...]:
+    """Throughput, size, lag of each group, segments."""
+    cluster, marks = screen.cluster, screen.marks(span)
+    history = series.partition_series(screen.reader, cluster, name, span)
+    size = [item for item in history if item.name == "size"]
+    lags = [
+        series.named(line, row.group.text)
+        for row in views.groups_of_partition(screen.snapshot, name)[: series.SERIES_MAX]
+        for line in series.group_lag(screen.reader, cluster, row.group.text, span, only=name)
+    ]
+    return (
+        lines.throughput(history, scheme, keep=f"throughput {name}", marks=marks, span=span),
+        lines.lines(size, scheme, keep=f"size {name}", marks=marks, span=span),
+        lines.lines(lags, scheme, keep=f"lag {name}", marks=marks, span=span),
+        segment_bars(views.segment_rows(screen.snapshot, name), scheme),
+    )
+
+
+def _actions(topic: str, partition: int) -> list[Any]:
+    scope = f"/plan?topics={topic}&partition={partition}"
+    return [
+        dcc.Link(dmc.Button("Reassign", size="xs", variant="light"), href=scope),
+        dcc.Link(
+            dmc.Button("Produce here", size="xs", variant="light"),
+            href=f"/produce/{topic}?partition={partition}",
+        ),
+        dcc.Link(
+            dmc.Button("Browse messages", size="xs", variant="light"),
+            href=f"/browse/{topic}?partition={partition}",
+        ),
+    ]

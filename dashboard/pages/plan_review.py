@@ -1,0 +1,136 @@
+"""What a plan shows before it is confirmed: alternatives, now and planned, diff, pre-flight."""
+
+from typing import Any, Final
+
+from dash import html
+
+from control.operations.planning import BrokerPreview, Preview
+from control.operations.preflight import Check, Verdict
+from control.planner.figures import Spread
+from control.planner.optimizer import Alternative
+from control.views import format as text
+from control.views.moves import CHANGE_COLUMNS, change_row
+from control.views.rows import SHAPES, Cell, Tone
+from dashboard import ids
+from dashboard.components.parts import card, graph, tile
+from dashboard.components.tables import rows_table
+
+CHANGES_MAX: Final = 200
+_TONES: Final = {Verdict.OK: Tone.FINE, Verdict.WARN: Tone.WARNING, Verdict.FAIL: Tone.CRITICAL}
+
+
+def alternative_words(alternative: Alternative) -> str:
+    """One line to choose by: what it moves, the proven least, what it reaches."""
+    proposal = alternative.proposal
+    if not proposal.changes:
+        return f"{alternative.name}: nothing to move, the goal is reached already"
+    least = alternative.lower_bound_bytes
+    bound = "" if least is None else f" (proven minimum {text.bytes_text(least)})"
+    broken = len(alternative.violations)
+    violations = f", {text.plural_text(broken, 'violation')} left" if broken else ""
+    return (
+        f"{alternative.name}: moves {text.bytes_text(proposal.moved_bytes)}{bound}, "
+        f"{text.plural_text(proposal.moved_replicas, 'replica')}, "
+        f"{text.plural_text(proposal.moved_leaders, 'new leader')}; "
+        f"bytes {_spread_words(alternative.balance.bytes)} of the mean{violations}"
+    )
+
+
+def review(preview: Preview) -> list[Any]:
+    """Everything between choosing and confirming."""
+    proposal = preview.proposal
+    tiles = [
+        tile("travels", Cell(proposal.moved_bytes, text.bytes_text(proposal.moved_bytes))),
+        tile("replicas", Cell(0, text.count_text(proposal.moved_replicas))),
+        tile("new leaders", Cell(0, text.count_text(proposal.moved_leaders))),
+        tile("throttle", _throttle_cell(preview)),
+        tile("takes", _time_cell(preview), "An interval: at the throttle alone, and wave by wave"),
+    ]
+    return [
+        html.Div(tiles, className="tiles"),
+        html.Div(
+            [
+                card("Now", graph(ids.PLAN_NOW, 220)),
+                card("Planned", graph(ids.PLAN_AFTER, 220)),
+            ],
+            className="compare",
+        ),
+        card("Brokers: now, during, after", broker_table(preview)),
+        card("What changes", *changes_table(preview)),
+        card("Pre-flight", html.Div([check_line(check) for check in preview.checks])),
+    ]
+
+
+def broker_table(preview: Preview) -> html.Div:
+    """Per broker what it has, what it must bear meanwhile, and what it will have."""
+    heads = ("broker", "replicas", "leaders", "bytes now", "during", "after")
+    head = html.Tr([html.Th(word, className="number") for word in heads])
+    body = [
+        html.Tr([html.Td(cell, className="number") for cell in _broker_cells(broker)])
+        for broker in preview.brokers
+    ]
+    table = html.Table([html.Thead(head), html.Tbody(body)], className="rows")
+    return html.Div(table, className="rows-frame")
+
+
+def changes_table(preview: Preview) -> list[Any]:
+    """Partition by partition, the first ``CHANGES_MAX``."""
+    changes = preview.proposal.changes
+    table = rows_table([change_row(change) for change in changes[:CHANGES_MAX]], CHANGE_COLUMNS)
+    if len(changes) <= CHANGES_MAX:
+        return [table]
+    return [html.P(f"the first {CHANGES_MAX} of {len(changes):,}", className="note"), table]
+
+
+def check_line(check: Check) -> html.Div:
+    """One check with its verdict's shape."""
+    tone = _TONES[check.verdict]
+    return html.Div(
+        [
+            html.Span(SHAPES[tone], className=f"finding-shape tone-{tone}"),
+            html.Span(check.name, className="finding-title"),
+            html.Span(check.reason, className="finding-reason"),
+        ],
+        className="check",
+    )
+
+
+def _broker_cells(broker: BrokerPreview) -> tuple[str, ...]:
+    return (
+        str(broker.broker),
+        _change_words(broker.replicas_now, broker.replicas_after),
+        _change_words(broker.leaders_now, broker.leaders_after),
+        text.bytes_text(broker.bytes_now),
+        text.bytes_text(broker.bytes_during),
+        text.bytes_text(broker.bytes_after),
+    )
+
+
+def _change_words(before: int, after: int) -> str:
+    """``120 → 135 (+15)``."""
+    if before == after:
+        return text.count_text(before)
+    difference = f"{after - before:+,}".replace("-", text.MINUS)
+    return f"{text.count_text(before)} → {text.count_text(after)} ({difference})"
+
+
+def _spread_words(spread: Spread) -> str:
+    if not spread.mean:
+        return "0 %"
+    low, high = ((value / spread.mean - 1) * 100 for value in (spread.min, spread.max))
+    return f"{text.signed_percent_text(low)} … {text.signed_percent_text(high)}"
+
+
+def _throttle_cell(preview: Preview) -> Cell:
+    rate = preview.throttle_bytes_per_s
+    return Cell(rate, "none" if rate is None else text.byte_rate_text(rate))
+
+
+def _time_cell(preview: Preview) -> Cell:
+    least, most = preview.seconds_min, preview.seconds_max
+    if least is None:
+        return Cell(None, text.NA)
+    first = text.duration_text(least * 1000, estimated=True)
+    if most is None or most <= least:
+        return Cell(least, first)
+    return Cell(most, f"{first} – {text.duration_text(most * 1000)}")

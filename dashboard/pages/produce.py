@@ -1,0 +1,134 @@
+"""Produce: where a key will land before it is sent, and where it landed after."""
+
+from typing import Any, Final
+from uuid import uuid4
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html, set_props
+
+from control.lab.session import ProduceProgress
+from control.operations.registry import PRODUCE
+from control.views.paths import ViewPath
+from dashboard import ids
+from dashboard.components import operation_form as fields
+from dashboard.components.forms import good, problem
+from dashboard.components.parts import card, crumbs, empty, graph
+from dashboard.context import Screen
+from dashboard.desk import DeskError
+from dashboard.figures.latency import latency_histogram
+from dashboard.pages.produce_form import latency_words, preview_words, result_words
+
+FIRST_FIELDS: Final = ("topic", "key", "value")
+"""What every message needs; the others are folded away."""
+_ASKED: Final = ("topic", "key", "partition", "rule")
+"""Fields that decide where a record lands."""
+
+
+def layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """The form, the line that tells the partition, and what came of it."""
+    topic = path.params.get("topic", "")
+    if not screen.snapshot.cluster.topics and not topic:
+        return [
+            crumbs([("Produce", "produce")]),
+            empty("No topic is known yet", "`partiscope topics create NAME` makes one"),
+        ]
+    given = {"value": "hello {n}", **path.query, **({"topic": topic} if topic else {})}
+    return [
+        crumbs([("Produce", "produce"), *([(topic, "")] if topic else [])]),
+        dcc.Store(id=ids.PRODUCE_SESSION, data=str(uuid4())),
+        html.Div(
+            [
+                card("Record", _form(screen, given), class_name="operation-form"),
+                card(
+                    "Result",
+                    html.Div(empty("Nothing sent yet"), id=ids.PRODUCE_RESULT, role="status"),
+                    html.Div(id=ids.PRODUCE_DONE),
+                    graph(ids.PRODUCE_CHART, 220),
+                ),
+            ],
+            className="columns",
+        ),
+    ]
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """The preview while typing; sending with progress; stopping."""
+
+    @app.callback(
+        Output(ids.PRODUCE_PREVIEW, "children"),
+        *(Input(fields.field_id(fields.PRODUCE, name), "value") for name in _ASKED),
+        Input(ids.TICK, "data"),
+        websocket=True,
+    )
+    def show_preview(*values: Any) -> str:
+        found = [fields.field_id(fields.PRODUCE, name) for name in _ASKED]
+        return preview_words(screen.snapshot, fields.values_of(found, values[:-1]))
+
+    @app.callback(
+        Output(ids.PRODUCE_DONE, "children"),
+        fields.every_error(fields.PRODUCE),
+        Input(ids.PRODUCE_SEND, "n_clicks"),
+        State(ids.PRODUCE_SESSION, "data"),
+        State(ids.SCHEME, "data"),
+        *fields.every_value(fields.PRODUCE),
+        running=[
+            (Output(ids.PRODUCE_SEND, "disabled"), True, False),
+            (Output(ids.PRODUCE_STOP, "disabled"), False, True),
+        ],
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def send(
+        _: int, session: str, scheme: str, found: list[Any], values: list[Any]
+    ) -> tuple[Any, Any]:
+        given = fields.values_of(found, values)
+        try:
+            async for progress in screen.desk.produce(session, given):
+                show(given["acks"], progress, scheme)
+        except DeskError as error:
+            return problem(error), fields.errors_of(found, error)
+        return None, fields.errors_of(found, None)
+
+    @app.callback(
+        Output(ids.PRODUCE_STOP, "n_clicks"),
+        Input(ids.PRODUCE_STOP, "n_clicks"),
+        State(ids.PRODUCE_SESSION, "data"),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def stop(clicks: int | None, session: str) -> int:
+        if clicks:
+            screen.desk.stop(session)
+        return 0
+
+
+def show(acks: str, progress: ProduceProgress, scheme: str) -> None:
+    """Send how far it is to the page, while it goes on."""
+    lines: list[Any] = [good(result_words(acks, progress))] if progress.acked else []
+    lines += [html.P(latency_words(progress), className="note")]
+    lines += [html.P(f"✖ {error}", className="tone-critical") for error in progress.errors]
+    set_props(ids.PRODUCE_RESULT, {"children": lines})
+    chart = latency_histogram(progress.histogram_ms, scheme)
+    set_props(ids.PRODUCE_CHART, {"figure": chart})
+
+
+def _form(screen: Screen, given: dict[str, str]) -> html.Div:
+    shared: dict[str, Any] = {"given": given, "snapshot": screen.snapshot}
+    is_open = any(name in given for name in set(PRODUCE.defaults()) - set(FIRST_FIELDS))
+    more = fields.form_fields(PRODUCE, fields.PRODUCE, without=FIRST_FIELDS, **shared)
+    return html.Div(
+        [
+            fields.form_fields(PRODUCE, fields.PRODUCE, only=FIRST_FIELDS, **shared),
+            html.Div("", id=ids.PRODUCE_PREVIEW, className="preview", role="status"),
+            html.Details([html.Summary("partition, rule, headers, count, rate, acks …"), more],
+                         open=is_open),
+            html.Div(
+                [
+                    dmc.Button(PRODUCE.submit_label, id=ids.PRODUCE_SEND, className="submit"),
+                    dmc.Button("Stop", id=ids.PRODUCE_STOP, variant="light", disabled=True),
+                ],
+                className="actions",
+            ),
+        ],
+        className="form",
+    )  # fmt: skip

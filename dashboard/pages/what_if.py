@@ -1,0 +1,132 @@
+"""What if a broker or a rack dies: nothing is touched, everything is counted."""
+
+from functools import lru_cache
+from typing import Any, Final
+
+import dash_mantine_components as dmc
+from dash import ClientsideFunction, Dash, Input, Output, html
+
+from control.views.columns import PARTITION_COLUMNS
+from control.views.pages import TableQuery
+from control.views.paths import ViewPath
+from control.views.rows import Tone
+from control.views.snapshot import OperatorSnapshot
+from control.views.what_if import (
+    LOSS_KINDS,
+    SURVIVOR_COLUMNS,
+    WhatIf,
+    hit_page,
+    losses,
+    wanted_loss,
+    what_if,
+)
+from dashboard import ids
+from dashboard.components.parts import calm_line, card, crumbs, empty, finding_words, tile
+from dashboard.components.tables import rows_table
+from dashboard.context import Screen
+
+PARTITIONS_SHOWN_MAX: Final = 50
+ANSWERS_MAX: Final = 8
+"""Kept for other browsers that ask the same of the same snapshot."""
+_HIT_COLUMNS: Final = tuple(
+    column
+    for column in PARTITION_COLUMNS
+    if column.id in {"topic", "partition", "status", "leader", "replicas", "isr", "in_bytes"}
+)
+
+
+def layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """The choice of a loss, and what it would do."""
+    named = [f"{kind}={path.query[kind]}" for kind in LOSS_KINDS if kind in path.query]
+    options = offers(screen.snapshot)
+    chooser = dmc.Select(
+        id=ids.LOSS,
+        label="What if this dies",
+        data=options,
+        value=[*named, *(item["value"] for item in options), None][0],
+        allowDeselect=False,
+        searchable=True,
+        size="sm",
+    )
+    return [
+        crumbs([("What if", "what-if")]),
+        html.Div(chooser, className="chooser"),
+        html.Div(id=ids.LOSS_ANSWER, className="form"),
+    ]
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """The answer, live."""
+    in_browser: Any = app.clientside_callback
+    in_browser(ClientsideFunction("partiscope", "lossChosen"), Input(ids.LOSS, "value"))
+
+    @lru_cache(maxsize=ANSWERS_MAX)
+    def counted(version: int, built_ms: int, asked: str | None) -> Any:
+        return answer_block(screen.snapshot, asked)
+
+    @app.callback(
+        Output(ids.LOSS, "data"),
+        Input(ids.TICK, "data"),
+        websocket=True,
+    )
+    def offer(_: object) -> list[dict[str, str]]:
+        return offers(screen.snapshot)
+
+    @app.callback(
+        Output(ids.LOSS_ANSWER, "children"),
+        Input(ids.TICK, "data"),
+        Input(ids.LOSS, "value"),
+        websocket=True,
+    )
+    def fill(_: object, asked: str | None) -> Any:
+        snapshot = screen.snapshot
+        return counted(snapshot.version, snapshot.built_ms, asked)
+
+
+def offers(snapshot: OperatorSnapshot) -> list[dict[str, str]]:
+    """Every loss that can be chosen."""
+    return [
+        {"value": f"{loss.kind}={loss.value}", "label": loss.words} for loss in losses(snapshot)
+    ]
+
+
+def answer_block(snapshot: OperatorSnapshot, asked: str | None) -> Any:
+    """Figures, findings, survivors and partitions of the loss; what to do when there is none."""
+    kind, _, value = (asked or "").partition("=")
+    loss = wanted_loss(snapshot, {kind: value})
+    if loss is None:
+        return empty("Choose a broker or a rack", "Nothing is touched: it is only counted")
+    return blocks(what_if(snapshot, loss))
+
+
+def blocks(answer: WhatIf) -> list[Any]:
+    """The answer."""
+    page = hit_page(answer, TableQuery(limit=PARTITIONS_SHOWN_MAX))
+    bad = [row for row in answer.findings if row.severity.tone is not Tone.NOTICE]
+    words = f"Without {answer.loss.words} every partition stays online and writable"
+    cut = page.matching > len(page.rows)
+    note = f"the worst {len(page.rows):,} of {page.matching:,}" if cut else ""
+    return [
+        html.Div(
+            [
+                tile("offline", answer.offline, "Partitions without a leader, more than now"),
+                tile("under min ISR", answer.under_min_isr, "acks=all is refused, more than now"),
+                tile("new leaders", answer.new_leaders, "Partitions that it leads now"),
+                tile("replicas out of reach", answer.replicas),
+                tile("groups held up", answer.groups, "They read a partition that is offline"),
+            ],
+            className="tiles",
+        ),
+        html.Div([finding_words(row) for row in bad] or [calm_line(words)], className="findings"),
+        card(
+            "Who bears it: leaders and their traffic",
+            rows_table(answer.survivors, SURVIVOR_COLUMNS),
+        ),
+        card(
+            "Partitions that lose a replica, worst first",
+            rows_table(page.rows, _HIT_COLUMNS)
+            if page.rows
+            else empty(f"{answer.loss.words} holds no replica"),
+            extra=html.Span(note, className="note"),
+        ),
+    ]

@@ -1,0 +1,221 @@
+"""The frame around every view: top bar, navigation, theme, pause, help, and where views go."""
+
+import json
+from typing import Any, Final
+
+import dash_mantine_components as dmc
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
+
+from control.operations.registry import FORMS, PRODUCE
+from control.views.keymap import KEYS, PLACES
+from control.views.paths import PathError, ViewPath, parse_path
+from control.views.rows import Cell
+from control.views.snapshot import OperatorSnapshot
+from dashboard import ids, operate, palette, times
+from dashboard.components.parts import aria, attributes, badge, modal, toned
+from dashboard.context import Screen
+from dashboard.theme import MANTINE_THEME
+
+NAV_LINKS: Final = (
+    *((place.path, place.title, f"g {place.key}") for place in PLACES if place.path != "findings"),
+    ("produce", PRODUCE.title.split()[0], PRODUCE.key),
+)
+
+
+def layout(screen: Screen) -> Any:
+    """The whole page; the view itself comes with the first callback."""
+    frame = html.Div(
+        [
+            dcc.Location(id=ids.LOCATION, refresh="callback-nav"),
+            dcc.Store(id=ids.PUSHED),
+            dcc.Store(id=ids.TICK),
+            dcc.Store(id=ids.MOVES_PUSHED),
+            dcc.Store(id=ids.PAUSED, data=False),
+            dcc.Store(id=ids.SCHEME_CHOICE, storage_type="local"),
+            dcc.Store(id=ids.SCHEME),
+            _top_bar(screen),
+            _nav(),
+            html.Main(id=ids.CONTENT),
+            _help(),
+            _keymap(),
+            operate.dialog(),
+            palette.dialog(),
+            times.dialog(),
+            html.Div(id=ids.NOTE, className="toast", role="status"),
+        ],
+        className="frame",
+    )
+    return dmc.MantineProvider(frame, id=ids.PROVIDER, theme=MANTINE_THEME)
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Top bar figures, theme, pause, help; the dialogs of the frame."""
+    operate.register(app, screen)
+    palette.register(app, screen)
+    times.register(app, screen)
+
+    @app.callback(
+        Output(ids.HEAD_CLUSTER, "children"),
+        Output(ids.HEAD_BROKERS, "children"),
+        Output(ids.HEAD_CONTROLLER, "children"),
+        Output(ids.HEAD_IN, "children"),
+        Output(ids.HEAD_OUT, "children"),
+        Output(ids.HEALTH, "children"),
+        Output(ids.JOB, "children"),
+        Input(ids.TICK, "data"),
+        websocket=True,
+    )
+    def fill_top_bar(_: object) -> tuple[Any, ...]:
+        return top_bar_texts(screen.snapshot, screen.now_ms())
+
+    _register_in_browser(app)
+
+
+def _register_in_browser(app: Dash) -> None:
+    in_browser: Any = app.clientside_callback
+    for function, outputs, inputs in (
+        (
+            "tick",
+            [Output(ids.TICK, "data")],
+            [Input(ids.PUSHED, "data"), Input(ids.PAUSED, "data")],
+        ),
+        (
+            "togglePause",
+            [Output(ids.PAUSED, "data"), Output(ids.PAUSE_BUTTON, "children")],
+            [Input(ids.PAUSE_BUTTON, "n_clicks")],
+        ),
+        (
+            "switchScheme",
+            [Output(ids.SCHEME_CHOICE, "data")],
+            [Input(ids.SCHEME_SWITCH, "n_clicks"), State(ids.SCHEME, "data")],
+        ),
+        (
+            "applyScheme",
+            [Output(ids.PROVIDER, "forceColorScheme"), Output(ids.SCHEME, "data")],
+            [Input(ids.SCHEME_CHOICE, "data")],
+        ),
+        (
+            "toggleHelp",
+            [Output(ids.HELP, "opened")],
+            [Input(ids.HELP_BUTTON, "n_clicks"), State(ids.HELP, "opened")],
+        ),
+        (
+            "togglePalette",
+            [Output(ids.PALETTE, "opened"), Output(ids.PALETTE_QUERY, "value")],
+            [Input(ids.PALETTE_BUTTON, "n_clicks")],
+        ),
+        ("refreshGrids", [], [Input(ids.TICK, "data")]),
+        ("markNav", [Output(ids.NAV, "data-view")], [Input(ids.LOCATION, "pathname")]),
+    ):
+        in_browser(
+            ClientsideFunction("partiscope", function),
+            *outputs,
+            *inputs,
+            prevent_initial_call=function
+            in {"togglePause", "switchScheme", "toggleHelp", "togglePalette"},
+        )  # fmt: skip
+
+
+def top_bar_texts(snapshot: OperatorSnapshot, now_ms: int) -> tuple[Any, ...]:
+    """Contents of the top bar's places, in the order of its callback's outputs."""
+    head = snapshot.headline
+    return (
+        head.cluster.text,
+        toned(head.brokers),
+        head.controller.text,
+        f"in {head.in_bytes.text}",
+        f"out {head.out_bytes.text}",
+        toned(snapshot.health),
+        toned(snapshot.job_cell(now_ms)),
+    )
+
+
+def view_of(pathname: str | None, search: str | None) -> ViewPath | str:
+    """The wanted view, or why there is none."""
+    try:
+        return parse_path((pathname or "/") + (search or ""))
+    except PathError as error:
+        return str(error)
+
+
+def _top_bar(screen: Screen) -> html.Header:
+    read_only = (
+        [html.Span(toned(Cell(1, "read-only")), className="badge")]
+        if screen.settings.is_read_only
+        else []
+    )
+    return html.Header(
+        [
+            dcc.Link("partiscope", href="/overview", className="brand"),
+            badge(ids.HEAD_CLUSTER),
+            badge(ids.HEAD_BROKERS),
+            badge(ids.HEAD_CONTROLLER),
+            badge(ids.HEALTH),
+            *read_only,
+            html.Span(className="stretch"),
+            badge(ids.HEAD_IN),
+            badge(ids.HEAD_OUT),
+            badge(ids.JOB),
+            html.Span("…", id=ids.AGE, className="age", title="Since the newest figure was read"),
+            html.Span(_icons(), className="icons"),
+        ],
+        className="top-bar",
+    )  # fmt: skip
+
+
+def _icons() -> list[html.Button]:
+    return [
+        html.Button("❚❚", id=ids.PAUSE_BUTTON, className="icon", title="Pause (Space)",
+                    **aria("pause")),
+        html.Button("◐", id=ids.SCHEME_SWITCH, className="icon", title="Light or dark (t)",
+                    **aria("light or dark")),
+        html.Button("link", id=ids.COPY_BUTTON, className="icon wide-icon",
+                    title="Copy link (y)",
+                    **aria("copy the link of this view")),
+        html.Button("⌘", id=ids.PALETTE_BUTTON, className="icon", title="Palette (:)",
+                    **aria("palette")),
+        html.Button("?", id=ids.HELP_BUTTON, className="icon", title="Keys (?)",
+                    **aria("help")),
+    ]  # fmt: skip
+
+
+def _nav() -> html.Nav:
+    links = [
+        dcc.Link(label, href=f"/{path}", className="nav-link", title=keys, id=f"nav-{path}")
+        for path, label, keys in NAV_LINKS
+    ]
+    when = html.Button(
+        html.Span("last 10 minutes", id=ids.TIME_SHOWN),
+        id=ids.TIME_BUTTON,
+        className="time-button",
+        title="Charts at another time (@)",
+    )
+    return html.Nav([*links, when], id=ids.NAV, className="nav", **attributes({"data-view": ""}))
+
+
+def _keymap() -> html.Div:
+    """Places and operations by their keys, for the script that listens to keys."""
+    places = {place.key: place.path for place in PLACES}
+    forms = {form.key: form.name for form in FORMS}
+    return html.Div(
+        id=ids.KEYMAP,
+        hidden=True,
+        **attributes({"data-places": json.dumps(places), "data-forms": json.dumps(forms)}),
+    )
+
+
+def _help() -> Any:
+    head = html.Tr([html.Th(word) for word in ("Where", "Key", "Does")])
+    lines = [
+        *(("anywhere", f"g {place.key}", f"{place.title}: {place.help}") for place in PLACES),
+        *((line.where, line.key, line.does) for line in KEYS),
+        *(("operations", form.key, f"{form.title}: {form.help}") for form in FORMS),
+        ("a figure", "i", "why: what it means, where the pointer or the focus is"),
+        ("anywhere", "t", "light or dark"),
+    ]
+    body = [
+        html.Tr([html.Td(where), html.Td(html.Kbd(key)), html.Td(does)])
+        for where, key, does in lines
+    ]
+    table = html.Table([html.Thead(head), html.Tbody(body)], className="rows wraps")
+    return modal(ids.HELP, "Keys", table, size="lg")

@@ -1,0 +1,111 @@
+"""``partiscope``: the only executable."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated, Any, Final
+
+import typer
+
+from partiscope.cli.exits import Exit, exit_status_of, explain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command of the contract; ``partiscope.cli.<name>`` holds it, loaded when it is called."""
+
+    name: str
+    example: str
+    is_group: bool = False
+
+
+COMMANDS: Final = (
+    Command(name="up", example="partiscope up --brokers 3 --data /tmp/demo"),
+    Command(name="cluster", example="partiscope cluster --brokers 3 --port 9092 --data /tmp/demo"),
+    Command(name="broker", example="partiscope broker --config data/broker-101.properties"),
+    Command(name="metrics", example="partiscope metrics --bootstrap 127.0.0.1:9092 --store s"),
+    Command(name="executor", example="partiscope executor --bus 127.0.0.1:9092"),
+    Command(name="collect", example="partiscope collect --cluster prod --bus 127.0.0.1:9092"),
+    Command(name="dashboard", example="partiscope dashboard --port 8050 --read-only"),
+    Command(name="tui", example="partiscope tui topics/orders/partitions/3"),
+    Command(name="status", example="partiscope status --json"),
+    Command(name="topics", example="partiscope topics list", is_group=True),
+    Command(name="groups", example="partiscope groups describe billing", is_group=True),
+    Command(name="plan", example="partiscope plan --goal minimal --out plan.json"),
+    Command(name="reassign", example="partiscope reassign plan.json --throttle auto --yes"),
+    Command(name="moves", example="partiscope moves watch"),
+    Command(name="elect", example="partiscope elect --topic orders"),
+    Command(name="produce", example="partiscope produce orders --key user-7 --value hello"),
+    Command(name="tail", example="partiscope tail orders --since 10m --filter user-7"),
+    Command(name="segments", example="partiscope segments orders 3 --json"),
+    Command(name="demo", example="partiscope demo --bootstrap 127.0.0.1:9092"),
+    Command(name="doctor", example="partiscope doctor"),
+)
+
+
+def build_app(names: set[str]) -> typer.Typer:
+    """The application with these commands; loading only what is called keeps it quick."""
+    app = typer.Typer(
+        name="partiscope",
+        help="See and steer Kafka partitions.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(options)
+    for command in COMMANDS:
+        if command.name in names:
+            _add(app, command)
+    return app
+
+
+def _add(app: typer.Typer, command: Command) -> None:
+    module = import_module(f"partiscope.cli.{command.name}")
+    if command.is_group:
+        app.add_typer(module.app, name=command.name, epilog=f"Example: {command.example}")
+        return
+    function: Callable[..., Any] = getattr(module, command.name)
+    app.command(command.name, epilog=f"Example: {command.example}")(function)
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        sys.stdout.write(f"partiscope {version('partiscope')}\n")
+        raise typer.Exit
+
+
+def options(
+    is_version_wanted: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Version.")
+    ] = False,
+) -> None:
+    """See and steer Kafka partitions."""
+
+
+def main() -> None:
+    """Entry point: runs a command and turns what went wrong into words and an exit status."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; returns its exit status, never a traceback for an operator."""
+    every = {command.name for command in COMMANDS}
+    called = every & set(arguments[:1])
+    try:
+        build_app(called or every)(args=arguments, prog_name="partiscope")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else Exit.DONE
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        return Exit.DONE
+    except Exception as error:
+        status = exit_status_of(error)
+        if status is None:
+            raise
+        sys.stderr.write(f"partiscope: {explain(error)}\n")
+        return status
+    return Exit.DONE

@@ -1,0 +1,28 @@
+"""``partiscope executor``: the process that carries out operations."""
+
+from typing import Annotated
+
+import typer
+
+from partiscope.cli.options import note, settings_with
+from partiscope.running import say
+
+
+def executor(
+    bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
+) -> None:
+    """Carry out operations, one at a time, until SIGTERM; a second one waits its turn."""
+    from control.kafka.settings import KafkaSettings
+    from control.operations.executor import ExecutorSettings, run
+
+    address = bus or settings_with().bundled_bootstrap
+    settings = ExecutorSettings(bus=KafkaSettings(bootstrap=address))
+    raise typer.Exit(run(settings, say=_say))
+
+
+def _say(line: str) -> None:
+    """Readiness on stdout, where a supervisor listens; everything else on stderr."""
+    if line == "ready":
+        say("ready for operations")
+    else:
+        note(f"executor: {line}")

@@ -1,0 +1,170 @@
+"""``partiscope moves``: running and past reassignments."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from control.operations.client import OperationsClient
+from control.operations.events import Outcome
+from control.operations.state import OperationState
+from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text
+from partiscope.cli.confirm import require_writable
+from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.options import Json, note, settings_with, write_json
+from partiscope.cli.tables import write_table
+
+
+class Action(StrEnum):
+    """What can be asked of a move."""
+
+    LIST = "list"
+    WATCH = "watch"
+    PAUSE = "pause"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    ROLLBACK = "rollback"
+    THROTTLE = "throttle"
+
+
+_STATUS = {
+    Outcome.DONE: Exit.DONE,
+    Outcome.CANCELLED: Exit.FAILED,
+    Outcome.FAILED: Exit.FAILED,
+    Outcome.REFUSED: Exit.REFUSED,
+}
+
+
+def moves(
+    action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
+    move: Annotated[
+        str | None, typer.Argument(metavar="ID", help="Which one; default: the newest.")
+    ] = None,
+    *,
+    bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
+    reason: Annotated[str, typer.Option(help="For the journal.")] = "",
+    throttle: Annotated[
+        str, typer.Option(help="With `throttle`: auto, none, or a rate such as 50MiB.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """List reassignments; watch, pause, resume, throttle, cancel or roll back one.
+
+    For example: partiscope moves throttle mv-3f9a21c4 --throttle 20MiB
+    """
+    address = bus or settings_with().bundled_bootstrap
+    if action not in (Action.LIST, Action.WATCH):
+        require_writable()
+    if (action is Action.THROTTLE) != bool(throttle):
+        raise CommandError("`moves throttle` goes with --throttle RATE", Exit.WRONG_USE)
+    wish = Wish(action=action, move=move, reason=reason, throttle=throttle)
+    raise typer.Exit(asyncio.run(_act(address, wish, as_json=as_json)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What was asked of which move."""
+
+    action: Action
+    move: str | None
+    reason: str
+    throttle: str
+
+
+async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
+    action, reason = wish.action, wish.reason
+    async with OperationsClient(address) as client:
+        if action is Action.LIST:
+            _list(await client.list(), as_json=as_json)
+            return Exit.DONE
+        chosen = wish.move or await _newest(client)
+        if action is Action.WATCH:
+            return await follow(client, chosen, as_json=as_json)
+        if action is Action.ROLLBACK:
+            undo = await client.rollback(chosen, reason=reason)
+            note(f"{undo} takes {chosen} back")
+            return await follow(client, undo, as_json=as_json)
+        await client.get(chosen)  # refuses an unknown id
+        ask: dict[Action, Callable[[str], Awaitable[None]]] = {
+            Action.PAUSE: client.pause,
+            Action.RESUME: client.resume,
+            Action.CANCEL: lambda it: client.cancel(it, reason=reason),
+            Action.THROTTLE: lambda it: client.throttle(it, wish.throttle),
+        }
+        await ask[action](chosen)
+        note(f"asked to {action} {chosen}")
+        return Exit.DONE
+
+
+async def _newest(client: OperationsClient) -> str:
+    known = await client.list()
+    if not known:
+        raise CommandError("there is no reassignment yet", Exit.WRONG_USE)
+    return known[0].operation_id
+
+
+async def follow(client: OperationsClient, operation_id: str, *, as_json: bool = False) -> int:
+    """Show an operation until it ends; its outcome as an exit status."""
+    state: OperationState | None = None
+    async for state in client.watch(operation_id):
+        if as_json:
+            sys.stdout.write(json.dumps(state.document()) + "\n")
+            sys.stdout.flush()
+        elif sys.stderr.isatty():
+            sys.stderr.write(f"\r{progress_line(state)}\033[K")
+        else:
+            note(progress_line(state))
+    assert state is not None
+    if sys.stderr.isatty() and not as_json:
+        note("")
+    return _STATUS[state.outcome] if state.outcome is not None else Exit.FAILED
+
+
+def progress_line(state: OperationState) -> str:
+    """One line on where an operation stands."""
+    progress = state.progress
+    head = f"{state.operation_id} {state.outcome or state.phase}"
+    if progress is None or state.is_finished:
+        return f"{head}  {state.message}"
+    eta = ""
+    if progress.eta_s_low is not None and progress.eta_s_high is not None:
+        low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
+        eta = f"  ≈ {duration_text(low)} to {duration_text(high)} left"
+    return (
+        f"{head}  {bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}  "
+        f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}"
+    )
+
+
+def _list(states: list[OperationState], *, as_json: bool) -> None:
+    if as_json:
+        write_json({"moves": [state.document() for state in states]})
+        return
+    rows = [
+        [
+            state.operation_id,
+            str(state.outcome or state.phase),
+            str(len(state.changes)),
+            clock_text(state.submitted_ms),
+            bytes_text(sum(change.moved_bytes for change in state.changes)),
+            _planned(state),
+            duration_text(None if state.took_s is None else state.took_s * 1000),
+            state.who,
+            state.reason or state.message,
+        ]
+        for state in states
+    ]
+    heads = ["id", "state", "partitions", "submitted", "bytes", "foreseen", "took", "who", "reason"]
+    write_table(heads, rows)
+
+
+def _planned(state: OperationState) -> str:
+    if state.expected_s is None:
+        return duration_text(None)
+    low, high = (seconds * 1000 for seconds in state.expected_s)
+    return f"{duration_text(low)} to {duration_text(high)}"

@@ -1,0 +1,168 @@
+"""``partiscope plan``: alternatives for a better placement; changes nothing."""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from control.kafka.admin import KafkaAdmin
+from control.operations.planning import Planning
+from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.optimizer import Alternative, Plan
+from control.planner.optimizer import plan as make_plan
+from control.planner.reassignment_json import format_reassignment
+from control.planner.report import plan_document
+from control.planner.topology import Topology, TopologyError, parse_topology
+from control.views.format import bytes_text
+from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
+from partiscope.cli.tables import write_table
+
+Ids = Annotated[str, typer.Option(metavar="ID,…")]
+
+
+def plan(
+    *,
+    bootstrap: Bootstrap = None,
+    topology: Annotated[
+        Path | None, typer.Option(help="Plan offline, for the cluster in this JSON file.")
+    ] = None,
+    goal: Annotated[Goal, typer.Option(help="What to reach.")] = Goal.BALANCE,
+    topics: Annotated[str, typer.Option(metavar="NAME,…", help="Only these; * matches.")] = "",
+    exclude_topics: Annotated[
+        str, typer.Option(metavar="NAME,…", help="Not these; * matches.")
+    ] = "",
+    keep: Annotated[
+        str, typer.Option(metavar="TOPIC-N,…", help="Partitions that stay as they are.")
+    ] = "",
+    exclude_brokers: Ids = "",
+    add_brokers: Ids = "",
+    remove_brokers: Ids = "",
+    relieve_brokers: Ids = "",
+    replication_factor: Annotated[
+        int | None, typer.Option(min=1, help="Change it to this; sets --goal replication.")
+    ] = None,
+    alternatives: Annotated[int, typer.Option(min=1, max=9, help="At most so many.")] = 3,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the first one here, as Kafka's reassignment JSON.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Plan a reassignment: what would move, how even it would get, and the least that must."""
+    if replication_factor is not None:
+        goal = Goal.REPLICATION
+    elif relieve_brokers and goal is Goal.BALANCE:
+        goal = Goal.RELIEVE
+    request = PlanRequest(
+        goal=goal,
+        topics=_names(topics),
+        exclude_topics=_names(exclude_topics),
+        keep_partitions=_names(keep),
+        relieve_brokers=_ids(relieve_brokers),
+        replication_factor=replication_factor,
+        exclude_brokers=_ids(exclude_brokers),
+        add_brokers=_ids(add_brokers),
+        remove_brokers=_ids(remove_brokers),
+        alternatives=alternatives,
+    )
+    before = _from_file(topology) if topology is not None else _from_cluster(bootstrap)
+    started_s = time.perf_counter()
+    try:
+        made = make_plan(before, request)
+    except GoalError as error:
+        raise CommandError(str(error), Exit.WRONG_USE) from error
+    seconds = time.perf_counter() - started_s
+    if out is not None:
+        _write(out, made.alternatives[0])
+    if as_json:
+        write_json(plan_document(made, seconds=seconds))
+    else:
+        _print(made, seconds)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.split(",") if word)
+    except ValueError as error:
+        raise CommandError(
+            f"{text!r} is not a list of broker ids such as 101,102", Exit.WRONG_USE
+        ) from error
+
+
+def _from_file(path: Path) -> Topology:
+    try:
+        return parse_topology(json.loads(path.read_text()))
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror}", Exit.WRONG_USE) from error
+    except json.JSONDecodeError as error:
+        raise CommandError(f"{path} is not JSON: {error}", Exit.WRONG_USE) from error
+    except TopologyError as error:
+        raise CommandError(f"{path}: {error}", Exit.WRONG_USE) from error
+
+
+def _from_cluster(bootstrap: str | None) -> Topology:
+    async def read() -> Topology:
+        settings = settings_with(bootstrap=bootstrap)
+        async with KafkaAdmin.to(known_bootstrap(settings)) as admin:
+            return await Planning(admin).topology(with_internal=False)
+
+    return asyncio.run(read())
+
+
+def before_file(plan: Path) -> Path:
+    """Beside PLAN.json: where its partitions were when it was made. By it `reassign` knows a
+    stale plan, and kafka-reassign-partitions takes it to go back."""
+    return plan.with_suffix(f".before{plan.suffix}")
+
+
+def _write(out: Path, chosen: Alternative) -> None:
+    proposal = chosen.proposal
+    files = {out: proposal.targets(), before_file(out): proposal.inverse().targets()}
+    try:
+        for path, targets in files.items():
+            path.write_text(format_reassignment(targets))
+    except OSError as error:
+        raise CommandError(f"cannot write {out}: {error.strerror}") from error
+    note(f"wrote {chosen.name} to {out}, and the way back to {before_file(out)}")
+
+
+def _print(made: Plan, seconds: float) -> None:
+    now = made.balance_before
+    heads = ["plan", "moves", "bytes", "at least", "leaders", "replicas", "leads", "max bytes"]
+    rows = [
+        [
+            *("(now)", "0", "0 B", "–", "0"),
+            *(f"{now.replicas.min}–{now.replicas.max}", f"{now.leaders.min}–{now.leaders.max}"),
+            bytes_text(now.bytes.max),
+        ]
+    ]
+    rows.extend(_row(alternative) for alternative in made.alternatives)
+    write_table(heads, rows)
+    for alternative in made.alternatives:
+        for violation in alternative.violations:
+            sys.stdout.write(f"▲ {alternative.name}: {violation}\n")
+    for limit in made.limits:
+        sys.stdout.write(f"◆ {limit}\n")
+    note(f"planned in {seconds:.2f} s; nothing was changed")
+
+
+def _row(alternative: Alternative) -> list[str]:
+    proposal, balance = alternative.proposal, alternative.balance
+    return [
+        alternative.name,
+        str(proposal.moved_replicas),
+        bytes_text(proposal.moved_bytes),
+        bytes_text(alternative.lower_bound_bytes),
+        str(proposal.moved_leaders),
+        f"{balance.replicas.min}–{balance.replicas.max}",
+        f"{balance.leaders.min}–{balance.leaders.max}",
+        bytes_text(balance.bytes.max),
+    ]

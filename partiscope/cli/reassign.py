@@ -1,0 +1,126 @@
+"""``partiscope reassign``: pre-flight a plan, then run it with progress."""
+
+import asyncio
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.errors import KafkaPortError
+from control.model.ids import TopicPartition
+from control.operations.client import OperationsClient
+from control.operations.commands import Throttle
+from control.operations.conflicts import check_others, unknown_others
+from control.operations.planning import Planning, Preview
+from control.operations.preflight import Verdict, failures
+from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
+from control.views.format import byte_rate_text, bytes_text, duration_text
+from partiscope.cli.confirm import require_typed, require_writable
+from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.moves import follow
+from partiscope.cli.options import Bootstrap, known_bootstrap, note, settings_with
+from partiscope.cli.plan import before_file
+from partiscope.cli.tables import write_table
+
+Targets = dict[TopicPartition, tuple[int, ...]]
+_SIGN: Final = {Verdict.OK: "✔", Verdict.WARN: "▲", Verdict.FAIL: "✖"}
+
+
+def reassign(
+    *,
+    plan: Annotated[Path, typer.Argument(metavar="PLAN.json", help="Kafka's reassignment JSON.")],
+    throttle: Annotated[str, typer.Option(help="auto (adapts), none, or a rate: 50MiB.")] = "auto",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Pre-flight only.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    reason: Annotated[str, typer.Option(help="For the journal.")] = "",
+    bootstrap: Bootstrap = None,
+    bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
+) -> None:
+    """Run a plan until it is done. Safe to interrupt: the executor goes on (`partiscope moves`)."""
+    settings = settings_with(bootstrap=bootstrap)
+    address = known_bootstrap(settings)
+    before = before_file(plan)
+    made_for = _targets(before) if before.exists() else {}
+    preview = asyncio.run(_preview(address, plan.stem, (_targets(plan), made_for), throttle))
+    preview = asyncio.run(_with_others(bus or settings.bundled_bootstrap, address, preview))
+    _show(preview)
+    if preview.is_refused:
+        raise CommandError(f"pre-flight refuses: {failures(preview.checks)}", Exit.REFUSED)
+    if dry_run:
+        note("pre-flight passed; nothing was changed")
+        return
+    require_writable()
+    require_typed("yes", "this moves data", is_confirmed=yes)
+    raise typer.Exit(
+        asyncio.run(_run(bus or settings.bundled_bootstrap, address, preview, throttle, reason))
+    )
+
+
+def _targets(plan: Path) -> Targets:
+    try:
+        return parse_reassignment(plan.read_text())
+    except OSError as error:
+        raise CommandError(f"cannot read {plan}: {error.strerror}", Exit.WRONG_USE) from error
+    except ReassignmentJsonError as error:
+        raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
+
+
+async def _preview(
+    address: str, name: str, files: tuple[Targets, Targets], throttle: Throttle
+) -> Preview:
+    targets, made_for = files
+    async with KafkaAdmin.to(address) as admin:
+        planning = Planning(admin)
+        proposal = await planning.proposal(targets, name=name, made_for=made_for)
+        return await planning.preview(proposal, throttle=throttle)
+
+
+async def _with_others(bus: str, address: str, preview: Preview) -> Preview:
+    """What other operators have asked for is a check as well."""
+    async with OperationsClient(bus) as client:
+        try:
+            states = await client.list()
+            check = check_others(states, preview.proposal.changes, bootstrap=address)
+        except KafkaPortError as error:
+            check = unknown_others(str(error))
+    return replace(preview, checks=(*preview.checks, check))
+
+
+async def _run(bus: str, address: str, preview: Preview, throttle: Throttle, reason: str) -> int:
+    async with OperationsClient(bus) as client:
+        operation_id = await client.submit_reassign(
+            preview.proposal, bootstrap=address, throttle=throttle, reason=reason
+        )
+        note(f"submitted {operation_id}; `partiscope moves watch {operation_id}` shows it anywhere")
+        return await follow(client, operation_id)
+
+
+def _show(preview: Preview) -> None:
+    rows = [
+        [
+            str(broker.broker),
+            f"{broker.replicas_now}→{broker.replicas_after}",
+            f"{broker.leaders_now}→{broker.leaders_after}",
+            bytes_text(broker.bytes_now),
+            bytes_text(broker.bytes_during),
+            bytes_text(broker.bytes_after),
+        ]
+        for broker in preview.brokers
+    ]
+    write_table(["broker", "replicas", "leaders", "bytes now", "during", "after"], rows)
+    proposal = preview.proposal
+    rate = preview.throttle_bytes_per_s
+    limit = "no throttle" if rate is None else f"throttle {byte_rate_text(rate)}"
+    takes = ""
+    if preview.seconds_min is not None and preview.seconds_max is not None:
+        low, high = preview.seconds_min * 1000, preview.seconds_max * 1000
+        takes = f", ≈ {duration_text(low)} to {duration_text(high)}"
+    sys.stdout.write(
+        f"{proposal.moved_replicas} replicas move, {bytes_text(proposal.moved_bytes)}, "
+        f"{proposal.moved_leaders} new leaders; {limit}{takes}\n"
+    )
+    for check in preview.checks:
+        sys.stdout.write(f"{_SIGN[check.verdict]} {check.name}: {check.reason}\n")

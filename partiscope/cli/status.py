@@ -1,0 +1,120 @@
+"""``partiscope status``: what the overview shows, for a terminal line or a script."""
+
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from control.kafka.collector.report import WatchReport
+from control.model.ids import ClusterId
+from control.model.status import Severity
+from control.views.format import age_text, phrase
+from control.views.pages import Page, TableQuery
+from control.views.rows import Row
+from control.views.snapshot import OperatorSnapshot, broker_page, build_snapshot, group_page
+from control.views.watch import read_report
+from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.options import Data, Json, Store, settings_with, write_json
+from partiscope.cli.tables import write_table
+from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
+
+ROWS_MAX = 1_000
+
+
+def status(store: Store = None, data: Data = None, as_json: Json = False) -> None:
+    """Cluster, findings, groups, age of the data; exit 5 when a critical finding stands."""
+    settings = settings_with(data=data)
+    now_ms = time.time_ns() // 1_000_000
+    cluster = settings.shown_cluster
+    report = None if cluster is None else read_report(settings.bundled_bootstrap, cluster)
+    snapshot = _snapshot(store or settings.store, now_ms, cluster, report)
+    if as_json:
+        write_json(_document(snapshot, now_ms))
+    else:
+        _print(snapshot, now_ms)
+    if any(finding.severity is Severity.CRITICAL for finding in snapshot.findings):
+        raise typer.Exit(Exit.CRITICAL_FINDING)
+
+
+def _snapshot(
+    store: str, now_ms: int, cluster: ClusterId | None, report: WatchReport | None
+) -> OperatorSnapshot:
+    try:
+        aggregates = AggregatesReader(store).now()
+    except StoreUnreadableError as error:
+        raise CommandError(str(error), Exit.UNREACHABLE) from error
+    if aggregates is None:
+        raise CommandError(
+            f"there are no figures in {store} yet. Start `partiscope up` (the first ones take "
+            "about 20 s), or name another store with --store.",
+            Exit.UNREACHABLE,
+        )
+    return build_snapshot(
+        aggregates.tables,
+        version=aggregates.version,
+        now_ms=now_ms,
+        cluster=cluster,
+        watch=report,
+    )
+
+
+def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
+    query = TableQuery(limit=ROWS_MAX)
+    head = snapshot.headline
+    return {
+        "cluster": head.cluster.value,
+        "controller": head.controller.value,
+        "age_ms": snapshot.age_ms(now_ms),
+        "stale": snapshot.is_stale(now_ms),
+        "topics": head.topics.value,
+        "partitions": head.partitions.value,
+        "in_bytes_per_s": head.in_bytes.value,
+        "out_bytes_per_s": head.out_bytes.value,
+        "findings": [
+            {
+                "severity": finding.severity.name.lower(),
+                "kind": finding.kind,
+                "subject": finding.subject,
+                "title": phrase(finding.title, finding.facts),
+                "reason": phrase(finding.reason, finding.facts),
+                "since_ms": finding.since_ms,
+                "next_step": phrase(finding.next_step, finding.facts),
+            }
+            for finding in snapshot.findings
+        ],
+        "brokers": _values(broker_page(snapshot, query)),
+        "groups": _values(group_page(snapshot, query)),
+        "collector": None if snapshot.watch is None else asdict(snapshot.watch),
+    }
+
+
+def _values(page: Page[Any]) -> list[dict[str, Any]]:
+    rows: list[Row] = list(page.rows)
+    return [{name: cell.value for name, cell in row.cells()} for row in rows]
+
+
+def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
+    head = snapshot.headline
+    cells = (head.cluster, head.brokers, head.controller, head.in_bytes, head.out_bytes)
+    line = "  ".join(cell.text for cell in cells)
+    sys.stdout.write(f"{line}  {age_text(snapshot.age_ms(now_ms))}\n\nFINDINGS\n")
+    for row in snapshot.finding_rows:
+        sys.stdout.write(
+            f"{row.severity.shape} {row.label.text}: {row.title.text}  {row.since.text}\n"
+        )
+        sys.stdout.write(f"    {row.reason.text} → {row.next_step.text}\n")
+    if not snapshot.findings:
+        sys.stdout.write("✔ nothing is wrong\n")
+    sys.stdout.write("\nBROKERS\n")
+    brokers = ("broker", "rack", "replicas", "leaders", "size_bytes", "skew", "disk")
+    _print_page(broker_page(snapshot, TableQuery(limit=ROWS_MAX)), brokers)
+    sys.stdout.write("\nGROUPS\n")
+    groups = ("group", "status", "lag", "velocity", "clears", "members")
+    _print_page(group_page(snapshot, TableQuery(limit=ROWS_MAX)), groups)
+
+
+def _print_page(page: Page[Any], names: tuple[str, ...]) -> None:
+    heads = [name.replace("size_bytes", "bytes").replace("_", " ") for name in names]
+    write_table(heads, [[row.cell(name).text for name in names] for row in page.rows])

@@ -1,0 +1,65 @@
+"""``partiscope up``: everything."""
+
+from typing import Annotated
+
+import typer
+
+from partiscope.cli.exits import CommandError
+from partiscope.cli.options import (
+    Bootstrap,
+    Brokers,
+    CommandConfig,
+    Data,
+    Port,
+    cluster_with,
+    settings_with,
+)
+from partiscope.installation import prepare_bus
+from partiscope.layout import ClusterLayout, check_port
+from partiscope.running import run_until_signal, start_everything
+from spark_metrics.errors import MetricsError
+from spark_metrics.jars import connector_jars
+from spark_metrics.java import JavaMissingError, find_java
+
+DashboardPort = Annotated[
+    int | None, typer.Option(min=1, max=65_535, help="Port of the page.  [default: 8050]")
+]
+
+
+def up(
+    *,
+    brokers: Brokers = None,
+    data: Data = None,
+    port: Port = None,
+    dashboard_port: DashboardPort = None,
+    no_demo: Annotated[bool, typer.Option("--no-demo", help="Without the demo load.")] = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Run cluster, metrics job, executor, dashboard and demo load until Ctrl-C."""
+    settings = settings_with(
+        data=data, bootstrap=bootstrap, command_config=command_config, finds_installation=False
+    )
+    page = settings.dashboard.model_copy(update={"port": dashboard_port or settings.dashboard.port})
+    cluster = cluster_with(settings.cluster, brokers=brokers, port=port)
+    settings = settings.model_copy(update={"dashboard": page, "cluster": cluster})
+    _check_spark_can_run()
+    settings = prepare_bus(settings, wants_port=port is not None)
+    layout = ClusterLayout.prepare(settings.data, settings.cluster)
+    layout.check_ports()
+    check_port(page.host, page.port, flag="--dashboard-port")
+    with_demo = not no_demo and settings.watched() is None
+    raise typer.Exit(
+        run_until_signal(
+            lambda supervisor: start_everything(supervisor, layout, settings, with_demo=with_demo)
+        )
+    )
+
+
+def _check_spark_can_run() -> None:
+    """What set-up provides and no restart would bring: better said before anything is started."""
+    try:
+        find_java()
+        connector_jars()
+    except (JavaMissingError, MetricsError) as error:
+        raise CommandError(str(error)) from error

@@ -1,0 +1,185 @@
+"""The checks of ``partiscope doctor``."""
+
+import asyncio
+import enum
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from control.kafka.connections import settings_of
+from control.kafka.errors import KafkaPortError
+from control.kafka.wire import explain_unreachable
+from control.views.watch import read_report
+from partiscope.layout import LayoutError, check_port
+from partiscope.settings import Settings
+from spark_metrics import jars
+from spark_metrics.errors import MetricsError
+from spark_metrics.java import JavaMissingError, find_java
+
+GIB: Final = 1024**3
+DISK_FREE_MIN: Final = 2 * GIB
+MEMORY_MIN: Final = 2 * GIB
+CONNECT_TIMEOUT_S: Final = 2.0
+
+
+class Verdict(enum.StrEnum):
+    """How bad a finding is."""
+
+    FINE = "fine"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    next_step: str = ""
+
+
+def diagnose(settings: Settings, *, reach: str | None, bundled: str) -> list[Check]:
+    """All checks; ``reach`` is a cluster that must answer, ``bundled`` one that may be running."""
+    checks = [_python(), _java(), _connector(), _disk(settings.data), _memory()]
+    checks.extend(_cluster(settings, bundled))
+    checks.extend(_watched(settings))
+    if reach is not None:
+        checks.extend(_reach(address, must=True) for address in reach.split(","))
+    return checks
+
+
+def _python() -> Check:
+    found = ".".join(map(str, sys.version_info[:3]))
+    return Check(name="python", verdict=Verdict.FINE, found=found)
+
+
+def _java() -> Check:
+    try:
+        java = find_java()
+    except JavaMissingError as error:
+        what, _, next_step = str(error).partition(". ")
+        return Check(
+            name="java", verdict=Verdict.CRITICAL, found=what, next_step=next_step or "make setup"
+        )
+    return Check(name="java", verdict=Verdict.FINE, found=f"Java {java.version} at {java.home}")
+
+
+def _connector() -> Check:
+    try:
+        found = jars.connector_jars()
+    except MetricsError as error:
+        return Check(
+            name="connector",
+            verdict=Verdict.CRITICAL,
+            found=str(error),
+            next_step="make setup (fetches it once; afterwards no network is needed)",
+        )
+    return Check(name="connector", verdict=Verdict.FINE, found=f"{len(found)} jars in the cache")
+
+
+def _disk(data: Path) -> Check:
+    place = next(path for path in (data.absolute(), *data.absolute().parents) if path.exists())
+    usage = shutil.disk_usage(place)
+    found = f"{usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free at {place}"
+    if not os.access(place, os.W_OK):
+        return Check(
+            name="disk",
+            verdict=Verdict.CRITICAL,
+            found=f"{place} is not writable",
+            next_step="choose another place with --data",
+        )
+    if usage.free < DISK_FREE_MIN:
+        return Check(
+            name="disk",
+            verdict=Verdict.WARNING,
+            found=found,
+            next_step="free some space, or choose another place with --data",
+        )
+    return Check(name="disk", verdict=Verdict.FINE, found=found)
+
+
+def _memory() -> Check:
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return Check(name="memory", verdict=Verdict.FINE, found="n/a on this system")
+    found = f"{total / GIB:.1f} GiB"
+    if total < MEMORY_MIN:
+        return Check(
+            name="memory",
+            verdict=Verdict.WARNING,
+            found=found,
+            next_step="Spark wants about 1 GiB; set metrics.driver_memory lower",
+        )
+    return Check(name="memory", verdict=Verdict.FINE, found=found)
+
+
+def _cluster(settings: Settings, bundled: str) -> Iterator[Check]:
+    """Either the cluster answers, or its ports must be free."""
+    addresses = bundled.split(",")
+    answers = [_reach(address, must=False) for address in addresses]
+    if any(check.verdict is Verdict.FINE for check in answers):
+        yield from answers
+        return
+    page = (settings.dashboard.host, settings.dashboard.port, "--dashboard-port")
+    wanted = [(*_split(address), "--port") for address in addresses]
+    for host, port, flag in (*wanted, page):
+        yield _port(host, port, flag)
+
+
+def _watched(settings: Settings) -> Iterator[Check]:
+    """A cluster of somebody else: it lets us in, and which rights lack while it is collected."""
+    watched = settings.watched()
+    if watched is None:
+        return
+    try:
+        asyncio.run(explain_unreachable(settings_of(watched.bootstrap)))
+    except KafkaPortError as error:
+        yield Check(
+            name="watched",
+            verdict=Verdict.CRITICAL,
+            found=str(error),
+            next_step=error.next_step,
+        )
+        return
+    yield Check(
+        name="watched", verdict=Verdict.FINE, found=f"{watched.bootstrap} answers and lets us in"
+    )
+    cluster = settings.shown_cluster
+    report = None if cluster is None else read_report(settings.bundled_bootstrap, cluster)
+    for right in () if report is None else report.missing_rights:
+        yield Check(name="rights", verdict=Verdict.WARNING, found=right.text, next_step=right.acl)
+
+
+def _port(host: str, port: int, flag: str) -> Check:
+    try:
+        check_port(host, port, flag=flag)
+    except LayoutError as error:
+        what, _, next_step = str(error).partition(". ")
+        return Check(name="port", verdict=Verdict.CRITICAL, found=what, next_step=next_step)
+    return Check(name="port", verdict=Verdict.FINE, found=f"{host}:{port} is free")
+
+
+def _reach(address: str, *, must: bool) -> Check:
+    try:
+        with socket.create_connection(_split(address), timeout=CONNECT_TIMEOUT_S):
+            return Check(name="broker", verdict=Verdict.FINE, found=f"{address} answers")
+    except (OSError, ValueError) as error:
+        return Check(
+            name="broker",
+            verdict=Verdict.CRITICAL if must else Verdict.WARNING,
+            found=f"{address} does not answer: {error}",
+            next_step="start it, or check the address and the firewall",
+        )
+
+
+def _split(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host, int(port)

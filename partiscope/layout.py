@@ -1,0 +1,193 @@
+"""Where everything of one installation lies: data directory, ids, ports, properties files."""
+
+import json
+import re
+import socket
+import uuid
+from base64 import urlsafe_b64encode
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from partiscope.settings import ClusterSettings
+
+LAYOUT_FILE: Final = "cluster.json"
+CONTROLLER_PORT_OFFSET: Final = 10_000
+PORT_MAX: Final = 65_535
+
+
+class LayoutError(Exception):
+    """The installation cannot be laid out as asked; the text says why and what would do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One broker of the bundled cluster."""
+
+    id: int
+    host: str
+    port: int
+    rack: str
+    log_dir: Path
+    config_file: Path
+
+    @property
+    def controller_port(self) -> int:
+        """Where the other nodes reach its part of the metadata quorum."""
+        above = self.port + CONTROLLER_PORT_OFFSET
+        return above if above <= PORT_MAX else self.port - CONTROLLER_PORT_OFFSET
+
+    @property
+    def address(self) -> str:
+        """``host:port`` for clients."""
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Identity:
+    """What a data directory remembers of the cluster that it holds."""
+
+    cluster_id: str
+    first_id: int
+    brokers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterLayout:
+    """The bundled cluster on disk and on the network."""
+
+    cluster_id: str
+    nodes: tuple[Node, ...]
+    overrides: dict[str, str]
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port,…`` of all brokers."""
+        return ",".join(node.address for node in self.nodes)
+
+    @classmethod
+    def prepare(cls, data: Path, settings: ClusterSettings) -> Self:
+        """Create what is missing, refuse what does not fit, write the properties files.
+
+        Raises:
+            LayoutError: the directory holds another cluster, or cannot be written.
+        """
+        try:
+            data.mkdir(parents=True, exist_ok=True)
+            identity = _recall_or_found(data / LAYOUT_FILE, settings)
+            layout = cls(
+                cluster_id=identity.cluster_id,
+                nodes=tuple(_node(data, settings, index) for index in range(settings.brokers)),
+                overrides=settings.overrides,
+            )
+            layout._write_configs()
+        except OSError as error:
+            raise LayoutError(
+                f"cannot use data directory {data}: {error.strerror}. "
+                "Choose a writable one with --data."
+            ) from error
+        return layout
+
+    def check_ports(self) -> None:
+        """Refuse to start on ports that somebody else holds.
+
+        Raises:
+            LayoutError: naming the first taken port.
+        """
+        for node in self.nodes:
+            for port in (node.port, node.controller_port):
+                check_port(node.host, port, flag="--port")
+
+    def _write_configs(self) -> None:
+        voters = ",".join(f"{n.id}@{n.host}:{n.controller_port}" for n in self.nodes)
+        for node in self.nodes:
+            node.log_dir.mkdir(parents=True, exist_ok=True)
+            properties = self._properties(node, voters)
+            text = "".join(f"{key}={value}\n" for key, value in properties.items())
+            node.config_file.write_text(text)
+
+    def _properties(self, node: Node, voters: str) -> dict[str, str]:
+        factor = str(min(3, len(self.nodes)))
+        client, controller = f"{node.host}:{node.port}", f"{node.host}:{node.controller_port}"
+        return {
+            "process.roles": "broker,controller",
+            "node.id": str(node.id),
+            "cluster.id": self.cluster_id,
+            "controller.quorum.voters": voters,
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://{client},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{client}",
+            "broker.rack": node.rack,
+            "log.dirs": str(node.log_dir),
+            # Kafka's own quick start: small offsets topic, no wait before the first rebalance.
+            "offsets.topic.num.partitions": "10",
+            "offsets.topic.replication.factor": factor,
+            "group.initial.rebalance.delay.ms": "0",
+            **self.overrides,
+        }
+
+
+def _node(data: Path, settings: ClusterSettings, index: int) -> Node:
+    node_id = settings.first_id + index
+    return Node(
+        id=node_id,
+        host=settings.host,
+        port=settings.port + index,
+        rack=settings.racks[index % len(settings.racks)],
+        log_dir=data.absolute() / f"broker-{node_id}",
+        config_file=data.absolute() / f"broker-{node_id}.properties",
+    )
+
+
+def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
+    if not path.exists():
+        identity = _Identity(
+            cluster_id=urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="),
+            first_id=settings.first_id,
+            brokers=settings.brokers,
+        )
+        path.write_text(json.dumps(asdict(identity), indent=2) + "\n")
+        return identity
+    try:
+        identity = _Identity(**json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise LayoutError(
+            f"{path} is damaged ({error}). Restore it, or choose another --data."
+        ) from error
+    if (identity.first_id, identity.brokers) != (settings.first_id, settings.brokers):
+        held = f"{identity.brokers} brokers from id {identity.first_id}"
+        raise LayoutError(
+            f"{path.parent} holds a cluster of {held}; its quorum cannot change size. Start it "
+            f"with --brokers {identity.brokers} --first-id {identity.first_id}, "
+            "or choose another --data."
+        )
+    return identity
+
+
+def check_port(host: str, port: int, *, flag: str) -> None:
+    """Refuse to start on a port that somebody else holds.
+
+    Raises:
+        LayoutError: with how to find who holds it, and the flag that chooses another.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise LayoutError(
+                f"cannot listen on {host}:{port}: {error.strerror}. Stop what listens there "
+                f"(`ss -ltnp 'sport = :{port}'` names it) or choose another {flag}."
+            ) from error
+
+
+def parse_overrides(pairs: list[str]) -> dict[str, str]:
+    """``key=value`` flags to properties.
+
+    Raises:
+        LayoutError: naming the pair that is not one.
+    """
+    for pair in pairs:
+        if not re.fullmatch(r"[a-z][a-z0-9.]*=.*", pair):
+            raise LayoutError(f"--override {pair!r} is not key=value with a Kafka property name")
+    return dict(pair.split("=", 1) for pair in pairs)

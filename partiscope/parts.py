@@ -1,0 +1,94 @@
+"""The child processes of an installation: their commands, environments and logs."""
+
+import sys
+from pathlib import Path
+
+from partiscope.layout import ClusterLayout, Node
+from partiscope.settings import Settings
+from partiscope.supervisor import Part
+
+# `-P`: a folder in the working directory must not shadow a room of ours.
+PYTHON = (sys.executable, "-P", "-m")
+
+
+def broker_part(node: Node, data: Path) -> Part:
+    """One broker process."""
+    return Part(
+        name=f"broker {node.id}",
+        command=(*PYTHON, "broker.server.main", "--config", str(node.config_file)),
+        log_file=_log(data, f"broker-{node.id}"),
+        ready_timeout_s=30.0,
+    )
+
+
+def broker_parts(layout: ClusterLayout, data: Path) -> list[Part]:
+    """Every broker of the bundled cluster."""
+    return [broker_part(node, data) for node in layout.nodes]
+
+
+def metrics_part(settings: Settings, bus: str) -> Part:
+    """The Spark job."""
+    flags = {
+        "--bootstrap": bus,
+        "--store": settings.store,
+        "--checkpoint": settings.checkpoint,
+        "--master": settings.metrics.master,
+        "--trigger-ms": str(settings.metrics.trigger_ms),
+    }
+    return Part(
+        name="metrics",
+        command=(*PYTHON, "spark_metrics", *(word for flag in flags.items() for word in flag)),
+        log_file=_log(settings.data, "metrics"),
+        ready_timeout_s=180.0,
+    )
+
+
+def executor_part(settings: Settings, bus: str) -> Part:
+    """The process that carries out operations."""
+    return Part(
+        name="executor",
+        command=(*PYTHON, "partiscope", "executor", "--bus", bus),
+        log_file=_log(settings.data, "executor"),
+    )
+
+
+def dashboard_part(settings: Settings, bus: str) -> Part:
+    """The web page."""
+    flags = {
+        "--bootstrap": settings.bootstrap or bus,
+        "--bus": bus,
+        "--store": settings.store,
+        "--host": settings.dashboard.host,
+        "--port": str(settings.dashboard.port),
+    }
+    read_only = ("--read-only",) if settings.read_only else ()
+    words = (word for flag in flags.items() for word in flag)
+    return Part(
+        name="dashboard",
+        command=(*PYTHON, "partiscope", "dashboard", *words, *read_only),
+        log_file=_log(settings.data, "dashboard"),
+    )
+
+
+def collector_part(settings: Settings, bus: str) -> Part:
+    """The collector of the watched cluster."""
+    assert settings.bootstrap is not None
+    flags = ("--bootstrap", settings.bootstrap, "--bus", bus)
+    return Part(
+        name="collector",
+        command=(*PYTHON, "partiscope", "collect", *flags),
+        log_file=_log(settings.data, "collector"),
+    )
+
+
+def demo_part(settings: Settings, bus: str) -> Part:
+    """The demo load."""
+    return Part(
+        name="demo",
+        command=(*PYTHON, "partiscope", "demo", "--bootstrap", bus),
+        log_file=_log(settings.data, "demo"),
+    )
+
+
+def _log(data: Path, name: str) -> Path:
+    return data.absolute() / "logs" / f"{name}.log"

@@ -1,0 +1,95 @@
+"""Runs an installation in the foreground: start in stages, wait for the end, stop cleanly."""
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from partiscope import parts
+from partiscope.layout import ClusterLayout
+from partiscope.settings import Settings
+from partiscope.supervisor import PartFailedError, Supervisor
+
+Stage = Callable[[Supervisor], Awaitable[str]]
+
+
+def say(text: str) -> None:
+    """One line to the operator, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def run_until_signal(stage: Stage) -> int:
+    """Run ``stage`` (which starts the parts), then keep them running until SIGINT or SIGTERM.
+
+    Returns:
+        0 after SIGTERM, 130 after Ctrl-C.
+
+    Raises:
+        PartFailedError: a part could not start; everything is stopped again.
+    """
+    return asyncio.run(_run(stage))
+
+
+async def _run(stage: Stage) -> int:
+    supervisor = Supervisor(say)
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+    for signum, status in ((signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 0)):
+        loop.add_signal_handler(signum, _end_with, ended, status)
+    starting = asyncio.ensure_future(stage(supervisor))
+    awaited: set[asyncio.Future[Any]] = {starting, ended}
+    try:
+        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            say(starting.result())
+            await ended
+    except* PartFailedError as failures:
+        raise failures.exceptions[0] from None
+    finally:
+        starting.cancel()
+        if ended.done():
+            say("stopping")
+        await supervisor.stop()
+    return ended.result()
+
+
+def _end_with(ended: asyncio.Future[int], status: int) -> None:
+    if not ended.done():
+        ended.set_result(status)
+
+
+async def start_cluster(supervisor: Supervisor, layout: ClusterLayout, settings: Settings) -> str:
+    """Stage of ``partiscope cluster``: the brokers alone."""
+    await supervisor.start_and_wait(*parts.broker_parts(layout, settings.data))
+    return f"ready {layout.bootstrap}"
+
+
+async def start_everything(
+    supervisor: Supervisor, layout: ClusterLayout, settings: Settings, *, with_demo: bool
+) -> str:
+    """Stage of ``partiscope up``: brokers first, then everything that needs them, together."""
+    started_s = time.monotonic()
+    bus = layout.bootstrap
+    await supervisor.start_and_wait(*parts.broker_parts(layout, settings.data))
+    rest = [
+        parts.metrics_part(settings, bus),
+        parts.dashboard_part(settings, bus),
+        parts.executor_part(settings, bus),
+    ]
+    if settings.bootstrap is not None:
+        rest.append(parts.collector_part(settings, bus))
+    if with_demo:
+        rest.append(parts.demo_part(settings, bus))
+    await supervisor.start_and_wait(*rest)
+    page = f"http://{settings.dashboard.host}:{settings.dashboard.port}"
+    took_s = time.monotonic() - started_s
+    seen = f"brokers {bus}"
+    if settings.bootstrap is not None:
+        seen = f"watching {settings.bootstrap}  bus {bus}"
+    return (
+        f"ready in {took_s:.0f} s: page {page}  {seen}\n"
+        f"  terminal: partiscope tui    headless: partiscope status    end: Ctrl-C"
+    )

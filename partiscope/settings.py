@@ -1,0 +1,209 @@
+"""One typed tree of settings: a file is overruled by the environment, and that by flags.
+
+File: ``partiscope.toml`` in the working directory, or the one that ``PARTISCOPE_CONFIG`` names.
+Environment: ``PARTISCOPE_`` plus the path in capitals, e.g. ``PARTISCOPE_DASHBOARD__PORT=8051``.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from control.kafka.settings import KafkaSettings
+from control.model.ids import ClusterId
+from partiscope.connections import ConnectionSettings
+
+BROKERS_MAX: Final = 64
+CLUSTERS_MAX: Final = 64
+CONFIG_FILE_DEFAULT: Final = "partiscope.toml"
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the text says which, why, and what would do."""
+
+
+class Section(BaseModel):
+    """A group of settings; a name that it does not have is refused, not passed over."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ClusterSettings(Section):
+    """The bundled cluster."""
+
+    brokers: int = Field(default=3, ge=1, le=BROKERS_MAX)
+    first_id: int = Field(default=101, ge=0)
+    host: str = "127.0.0.1"
+    port: int = Field(default=9092, ge=1, le=65_535)
+    """The first broker listens here, the next ones on the ports after it."""
+    racks: str = "abc"
+    """One letter per rack, given to the brokers in turn."""
+    overrides: dict[str, str] = Field(default_factory=dict)
+    """Kafka's own property names, for every broker."""
+
+
+class MetricsSettings(Section):
+    """The Spark job and its store."""
+
+    master: str = "local[2]"
+    store: str | None = None
+    """Folder or URL; default: ``store`` in the data directory."""
+    checkpoint: str | None = None
+    """Folder or URL; default: ``checkpoint`` in the data directory."""
+    trigger_ms: int = Field(default=1_000, ge=100)
+    driver_memory: str = "768m"
+
+
+class DashboardSettings(Section):
+    """The page."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8050, ge=1, le=65_535)
+
+
+class CollectSettings(Section):
+    """The collector: how often it samples, and what it may ask of each broker."""
+
+    interval_ms: int = Field(default=1_000, ge=100)
+    """Of small clusters; rounds of large ones are as far apart as the load's bound needs."""
+    broker_rows_per_s: int = Field(default=5_000, ge=100)
+    """Partitions, offsets and groups that one broker is asked about per second, at most."""
+
+
+class WatchedCluster(Section):
+    """A cluster with a name: ``[clusters.NAME]``, chosen by ``--cluster NAME``."""
+
+    bootstrap: str
+    connection: ConnectionSettings = Field(default_factory=ConnectionSettings)
+    read_only: bool = False
+    collect: CollectSettings = Field(default_factory=CollectSettings)
+
+
+class Settings(BaseSettings):
+    """Everything that can be set."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PARTISCOPE_", env_nested_delimiter="__", extra="forbid"
+    )
+
+    data: Path = Path("data")
+    """Where the bundled cluster, the store and the logs live."""
+    bootstrap: str | None = None
+    """A cluster to watch, by address or by its name among ``clusters``; without it, the bundled
+    one."""
+    connection: ConnectionSettings = Field(default_factory=ConnectionSettings)
+    """How the cluster at ``bootstrap`` is reached, where that is an address."""
+    clusters: dict[str, WatchedCluster] = Field(default_factory=dict, max_length=CLUSTERS_MAX)
+    collect: CollectSettings = Field(default_factory=CollectSettings)
+    bus: str | None = None
+    """``host:port,…`` of the bus for metrics and operations; without it, the bundled brokers."""
+    cluster_id: str | None = None
+    """Id of the cluster whose figures are shown; without it, the largest one in the store."""
+    read_only: bool = False
+    cluster: ClusterSettings = Field(default_factory=ClusterSettings)
+    metrics: MetricsSettings = Field(default_factory=MetricsSettings)
+    dashboard: DashboardSettings = Field(default_factory=DashboardSettings)
+
+    @property
+    def store(self) -> str:
+        """Where the aggregates live."""
+        return self.metrics.store or str(self.data.absolute() / "store")
+
+    @property
+    def checkpoint(self) -> str:
+        """Where the stream job remembers how far it read."""
+        return self.metrics.checkpoint or str(self.data.absolute() / "checkpoint")
+
+    @property
+    def bundled_bootstrap(self) -> str:
+        """``host:port,…`` of the bundled brokers, or of another bus."""
+        if self.bus is not None:
+            return self.bus
+        cluster = self.cluster
+        ports = range(cluster.port, cluster.port + cluster.brokers)
+        return ",".join(f"{cluster.host}:{port}" for port in ports)
+
+    @property
+    def shown_cluster(self) -> ClusterId | None:
+        """``cluster_id`` as the screens take it."""
+        return None if self.cluster_id is None else ClusterId(self.cluster_id)
+
+    def watched(self) -> WatchedCluster | None:
+        """The cluster that ``bootstrap`` names or gives the address of; None: the bundled one.
+
+        Raises:
+            SettingsError: there is no cluster of that name.
+        """
+        if self.bootstrap is None:
+            return None
+        if self.bootstrap in self.clusters:
+            return self.clusters[self.bootstrap]
+        if ":" in self.bootstrap:
+            return WatchedCluster(
+                bootstrap=self.bootstrap, connection=self.connection, collect=self.collect
+            )
+        known = ", ".join(sorted(self.clusters)) or "none"
+        raise SettingsError(
+            f"there is no cluster {self.bootstrap!r} in the settings (known: {known}). Write "
+            f"HOST:PORT, or add [clusters.{self.bootstrap}] with its bootstrap to the file."
+        )
+
+    def kafka_connections(self) -> list[KafkaSettings]:
+        """Connections of all clusters that are named or watched.
+
+        Raises:
+            SettingsError: a certificate, password or token that cannot be used.
+        """
+        every = dict(self.clusters)
+        if (watched := self.watched()) is not None and self.bootstrap not in self.clusters:
+            every["connection"] = watched
+        return [_connection_of(name, cluster) for name, cluster in every.items()]
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags over environment over file."""
+        path = os.environ.get("PARTISCOPE_CONFIG", CONFIG_FILE_DEFAULT)
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, path)
+
+
+def plain_errors(error: ValidationError) -> str:
+    """Which settings are wrong and why, without the words of the library."""
+    wrong = ((".".join(map(str, e["loc"])), e["msg"]) for e in error.errors())
+    lines = ((path, message.removeprefix("Value error, ")) for path, message in wrong)
+    return "; ".join(f"{path}: {message}" if path else message for path, message in lines)
+
+
+def _connection_of(name: str, cluster: WatchedCluster) -> KafkaSettings:
+    try:
+        return cluster.connection.to_kafka(cluster.bootstrap)
+    except ValueError as error:
+        raise SettingsError(f"cluster {name}: {error}") from error
+
+
+def load_settings() -> Settings:
+    """Settings of file and environment; commands lay their flags over them with ``model_copy``.
+
+    Raises:
+        SettingsError: a value that cannot be used, or a file that cannot be read.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise SettingsError(f"bad settings: {plain_errors(error)}") from error
+    except (OSError, ValueError) as error:
+        path = os.environ.get("PARTISCOPE_CONFIG", CONFIG_FILE_DEFAULT)
+        raise SettingsError(f"cannot read settings file {path}: {error}") from error

@@ -1,0 +1,239 @@
+"""Starts the parts of an installation as child processes, watches, restarts and stops them.
+
+A part says that it is ready by a line on its standard output that begins with ``ready``; its
+standard error goes to a log file, whose last lines are quoted when it fails. A part that was ready
+and ends is started again after a back-off that doubles while it keeps failing; one that never was
+ready is not, and its failure is the installation's. When the supervisor itself is killed, the
+kernel ends the parts (Linux), so that none is left behind.
+"""
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+RESTART_BACKOFF_S_MIN: Final = 0.3
+RESTART_BACKOFF_S_MAX: Final = 15.0
+STABLE_AFTER_S: Final = 30.0
+STOP_GRACE_S: Final = 3.5
+LOG_BYTES_MAX: Final = 20 * 1024 * 1024
+LINE_BYTES_MAX: Final = 64 * 1024
+_PR_SET_PDEATHSIG: Final = 1
+
+Say = Callable[[str], None]
+
+
+class PartFailedError(Exception):
+    """A part that could not start; the text quotes what it said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One child process to keep running."""
+
+    name: str
+    command: Sequence[str]
+    log_file: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    ready_timeout_s: float = 60.0
+
+
+class Child:
+    """The process of one part, through its restarts."""
+
+    def __init__(self, part: Part, say: Say) -> None:
+        self.part = part
+        self.ready_line = ""
+        self.restarts = 0
+        self._say = say
+        self._process: asyncio.subprocess.Process | None = None
+        self._ready = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._is_stopping = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it runs."""
+        alive = self._process is not None and self._process.returncode is None
+        return self._process.pid if alive and self._process is not None else None
+
+    def start(self) -> None:
+        """Start it and keep it running until ``stop``."""
+        self._task = asyncio.create_task(self._keep_running(), name=f"keep {self.part.name}")
+
+    async def wait_ready(self) -> str:
+        """The part's ready line.
+
+        Raises:
+            PartFailedError: it ended, or said nothing, before it was ready.
+        """
+        ready = asyncio.create_task(self._ready.wait())
+        ended = asyncio.create_task(self._ended.wait())
+        try:
+            await asyncio.wait(
+                {ready, ended},
+                timeout=self.part.ready_timeout_s,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            ready.cancel()
+            ended.cancel()
+        if self._ready.is_set():
+            return self.ready_line
+        what = "ended" if self._ended.is_set() else "was silent for too long"
+        raise PartFailedError(
+            f"{self.part.name} {what} before it was ready: {self.last_words()}\n"
+            f"  its log: {self.part.log_file}"
+        )
+
+    def last_words(self) -> str:
+        """The last line of its log."""
+        with suppress(OSError):
+            lines = self.part.log_file.read_text(errors="replace").strip().splitlines()
+            return lines[-1] if lines else "(it said nothing)"
+        return "(no log)"
+
+    def terminate(self) -> None:
+        """Ask it to end; it will not be restarted."""
+        self._is_stopping = True
+        self._signal(signal.SIGTERM)
+
+    async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
+        """End it: SIGTERM, then SIGKILL after the grace period."""
+        self.terminate()
+        if self._task is None:
+            return
+        _, pending = await asyncio.wait({self._task}, timeout=grace_s)
+        if pending:
+            self._signal(signal.SIGKILL)
+            await asyncio.wait({self._task}, timeout=1.0)
+
+    def _signal(self, signum: signal.Signals) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signum)
+
+    async def _keep_running(self) -> None:
+        backoff_s = RESTART_BACKOFF_S_MIN
+        loop = asyncio.get_running_loop()
+        while not self._is_stopping:
+            started_s = loop.time()
+            code = await self._run_once()
+            self._ended.set()
+            if self._is_over():
+                return
+            if loop.time() - started_s > STABLE_AFTER_S:
+                backoff_s = RESTART_BACKOFF_S_MIN
+            self._say(
+                f"{self.part.name} ended ({_describe(code)}): {self.last_words()} "
+                f"Starting it again in {backoff_s:.1f} s."
+            )
+            await asyncio.sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, RESTART_BACKOFF_S_MAX)
+            self.restarts += 1
+
+    def _is_over(self) -> bool:
+        return self._is_stopping or not self._ready.is_set()
+
+    async def _run_once(self) -> int:
+        self.part.log_file.parent.mkdir(parents=True, exist_ok=True)
+        _rotate(self.part.log_file)
+        with self.part.log_file.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self.part.command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **self.part.env},
+                preexec_fn=_die_with_parent,
+                start_new_session=True,
+                limit=LINE_BYTES_MAX,
+            )
+            if self._is_stopping:
+                self._signal(signal.SIGTERM)
+            await self._follow_output(log.write)
+        return await self._process.wait()
+
+    async def _follow_output(self, log: Callable[[bytes], int]) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        while line := await _read_line(self._process.stdout):
+            log(line)
+            text = line.decode(errors="replace").strip()
+            if text.startswith("ready"):
+                if self.restarts:
+                    self._say(f"{self.part.name} is back")
+                self.ready_line = text
+                self._ready.set()
+
+
+class Supervisor:
+    """All parts of one installation."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self.children: dict[str, Child] = {}
+
+    def start(self, *parts: Part) -> list[Child]:
+        """Start parts without waiting for them."""
+        started = [Child(part, self._say) for part in parts]
+        for child in started:
+            self.children[child.part.name] = child
+            child.start()
+        return started
+
+    async def start_and_wait(self, *parts: Part) -> None:
+        """Start parts together and wait until every one is ready.
+
+        Raises:
+            PartFailedError: the first one that failed.
+        """
+        loop = asyncio.get_running_loop()
+        started_s = loop.time()
+
+        async def report(child: Child) -> None:
+            line = await child.wait_ready()
+            detail = line.removeprefix("ready").strip()
+            self._say(f"{child.part.name:<12} ready in {loop.time() - started_s:4.1f} s  {detail}")
+
+        async with asyncio.TaskGroup() as group:
+            for child in self.start(*parts):
+                group.create_task(report(child))
+
+    async def stop(self) -> None:
+        """Stop every part, the last started first in order, all within the grace period."""
+        for child in reversed(self.children.values()):
+            child.terminate()
+        await asyncio.gather(*(child.stop() for child in self.children.values()))
+
+
+async def _read_line(stream: asyncio.StreamReader) -> bytes:
+    """One line; of a line longer than the limit, what fits, so that nothing stalls the child."""
+    try:
+        return await stream.readline()
+    except ValueError:
+        return b"(a line too long to keep)\n"
+
+
+def _rotate(log_file: Path) -> None:
+    """Keep one older log once the present one has grown too large."""
+    with suppress(FileNotFoundError):
+        if log_file.stat().st_size > LOG_BYTES_MAX:
+            log_file.replace(log_file.with_suffix(".log.1"))
+
+
+def _describe(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+
+
+def _die_with_parent() -> None:
+    """In the child, before exec: ask the kernel for SIGTERM when the supervisor dies."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,0 +1,1 @@
+"""From the metrics topic to aggregates, by Spark Structured Streaming."""

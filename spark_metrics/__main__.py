@@ -1,0 +1,93 @@
+"""Runs the metrics job; the only file that starts it.
+
+    python -m spark_metrics --bootstrap HOST:PORT --store URL --checkpoint URL
+
+Prints one line ``ready …`` on stdout when the first batch is committed; everything else goes to
+stderr. Ends with 0 on SIGTERM and Ctrl-C, with 1 when it cannot go on.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from types import FrameType
+
+from broker.metrics_schema import METRICS_TOPIC
+from spark_metrics.errors import MetricsError
+from spark_metrics.java import JavaMissingError
+from spark_metrics.job import TRIGGER_MS, JobSettings
+from spark_metrics.run import Run, RunSettings, leave, say
+from spark_metrics.session import SessionSettings
+from spark_metrics.source import RECORDS_PER_BATCH_MAX, SourceSettings
+from spark_metrics.store import RETENTION_MS
+
+
+def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
+    """The command line as settings; exits with 2 on wrong use."""
+    parser = argparse.ArgumentParser(prog="spark_metrics", description="The metrics job.")
+    add = parser.add_argument
+    add("--bootstrap", required=True, help="brokers that hold the metrics topic")
+    add("--store", required=True, help="folder or URL to write")
+    add("--checkpoint", required=True, help="folder or URL of Spark's checkpoint")
+    add("--topic", default=METRICS_TOPIC)
+    add("--master", default="local[2]", help="Spark master")
+    add("--trigger-ms", type=int, default=TRIGGER_MS)
+    add("--driver-memory", default="768m")
+    add("--large", action="store_true", help="for tens of thousands of partitions and more")
+    add("--partitions", type=int, default=1, help="shuffle partitions")
+    add("--records-per-batch-max", type=int, default=RECORDS_PER_BATCH_MAX)
+    add("--retention-ms", type=int, default=RETENTION_MS, help="how long history is kept")
+    add("--conf", action="append", default=[], metavar="NAME=VALUE", help="Spark setting")
+    chosen = parser.parse_args(arguments)
+    if any("=" not in item for item in chosen.conf):
+        parser.error("--conf takes NAME=VALUE")
+    return RunSettings(
+        job=JobSettings(
+            source=SourceSettings(
+                bootstrap=chosen.bootstrap,
+                topic=chosen.topic,
+                records_per_batch_max=chosen.records_per_batch_max,
+            ),
+            store=_absolute(chosen.store),
+            checkpoint=_absolute(chosen.checkpoint),
+            trigger_ms=chosen.trigger_ms,
+        ),
+        session=SessionSettings(
+            master=chosen.master,
+            driver_memory=chosen.driver_memory,
+            partitions=chosen.partitions,
+            is_large=chosen.large,
+            further=dict(item.split("=", 1) for item in chosen.conf),
+        ),
+        retention_ms=chosen.retention_ms,
+    )
+
+
+def _absolute(place: str) -> str:
+    """A folder from the root on, a URL as it is."""
+    return place if "://" in place else str(Path(place).absolute())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run until stopped; the exit status."""
+    run = Run(parse_arguments(arguments))
+    # Spark makes a folder `artifacts` where it is started.
+    os.chdir(tempfile.gettempdir())
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        run.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        run.run()
+    except (MetricsError, JavaMissingError, OSError) as error:
+        say(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    leave(main(sys.argv[1:]))

@@ -1,0 +1,48 @@
+"""The window of the metrics job: what its store holds, and how to read it.
+
+The store is a folder (or any URL that Spark and pyarrow both reach) of Parquet files and one
+``manifest.json``, written last and replaced atomically; a reader opens only what it names.
+"Now" holds the newest state of everything; history holds what changed over time.
+
+Names end in their unit. Null means unknown (shown as n/a), never 0. Times are milliseconds
+since the epoch, UTC. Every row carries the time at which its source read it.
+
+    reader = AggregatesReader(store)
+    now = reader.now()                      # None until the first version is committed
+    now.tables["partitions"]                # an Arrow table of exactly the schema PARTITIONS
+    reader.topic_history(cluster=..., topic=..., since_ms=..., until_ms=...)
+"""
+
+from spark_metrics.errors import MetricsError, StoreUnreadableError
+from spark_metrics.reader import Aggregates, AggregatesReader
+from spark_metrics.tables import (
+    BROKERS,
+    COMMIT_HISTORY,
+    COMMITS,
+    GROUPS,
+    HEALTH,
+    HISTORY_TABLES,
+    NOW_TABLES,
+    PARTITION_HISTORY,
+    PARTITIONS,
+    RATE_HISTORY,
+    REPLICAS,
+)
+
+__all__ = [
+    "BROKERS",
+    "COMMITS",
+    "COMMIT_HISTORY",
+    "GROUPS",
+    "HEALTH",
+    "HISTORY_TABLES",
+    "NOW_TABLES",
+    "PARTITIONS",
+    "PARTITION_HISTORY",
+    "RATE_HISTORY",
+    "REPLICAS",
+    "Aggregates",
+    "AggregatesReader",
+    "MetricsError",
+    "StoreUnreadableError",
+]

@@ -1,0 +1,220 @@
+"""Records of the metrics topic as the driver looks at them: envelopes, verdicts, lines for Spark.
+
+The driver reads the head of each record (a few hundred bytes; of a record of version 1, which has
+none, the whole) and leaves the rest to Spark. A record is bad when it is not JSON, lacks what
+every sample has, or claims a time far ahead of its own timestamp in the topic (it would stay "the
+newest" for ever).
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from spark_metrics.memory import Observed, RegisteredBroker
+from spark_metrics.parse import AHEAD_MS_MAX
+from spark_metrics.registry import RegisteredGroup
+from spark_metrics.rounds import RoundPart
+
+BAD_CHARS_MAX: Final = 4_000
+WAVES_MAX: Final = 6
+"""So many rounds of one source are told apart in one batch; older ones count as the oldest."""
+WAVES_ROWS_MAX: Final = 20_000
+"""A batch of more rows is one wave: who must catch up must not be made slower."""
+_ENVELOPE: Final = ("cluster", "broker", "broker_epoch", "round_ms", "interval_ms")
+_INTEGERS: Final = (*("v", "broker", "round_ms", "broker_epoch", "interval_ms", "part", "parts"),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaRecord:
+    """A record as the topic has it; an empty value counts as no text."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What the driver knows of one record; ``part`` is null when it is no sample."""
+
+    record: KafkaRecord
+    part: RoundPart | None = None
+    is_bad: bool = False
+    brokers: tuple[RegisteredBroker, ...] = ()
+    groups: tuple[RegisteredGroup, ...] = ()
+    bucket: int | None = None
+    """The only bucket that its rows are of; None: of any."""
+    rows: Mapping[str, int] | None = None
+    """How many rows of which kind the body has."""
+    body: str = ""
+
+    def line(self, number: int, share: str) -> str:
+        """The record as ``spark_metrics.parse`` takes it; ``share`` is ``BUCKETS/BUCKET``."""
+        assert self.part is not None
+        it = self.part
+        place = (number, it.cluster, it.broker, it.broker_epoch, it.round_ms, share)
+        return "\t".join((*map(str, place), self.body))
+
+
+def read_head(record: KafkaRecord) -> Head:
+    """The head of one record, whatever it is."""
+    try:
+        text = record.value.decode()
+        first, _, body = text.partition("\n")
+        document = json.loads(first)
+        if document["v"] == 1 or "\n" in body:
+            document, body = json.loads(text), _one_line(text)
+        if not _is_sample(document, record.timestamp_ms):
+            return Head(record=record, is_bad=True)
+        return _head(record, document, body)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return Head(record=record, is_bad=True)
+
+
+def _is_sample(document: Mapping[str, Any], kafka_ms: int) -> bool:
+    envelope = {"broker_epoch": -1, "interval_ms": 1_000, "part": 0, "parts": 1, **document}
+    return (
+        all(type(envelope[name]) is int for name in _INTEGERS)
+        and envelope["v"] >= 1
+        and isinstance(document["cluster"], str)
+        and not set(document["cluster"]) & set("\t\n\r")
+        and document["round_ms"] <= kafka_ms + AHEAD_MS_MAX
+    )
+
+
+def _head(record: KafkaRecord, document: Mapping[str, Any], body: str) -> Head:
+    brokers, bad_brokers = _readable(document, "brokers", _broker)
+    groups, bad_groups = _readable(document, "groups", _group)
+    part = RoundPart(
+        **{"broker_epoch": -1, "interval_ms": 1_000}
+        | {name: document[name] for name in _ENVELOPE if name in document},
+        part=document.get("part", 0),
+        parts=document.get("parts", 1),
+        has_brokers=bool(document.get("brokers")),
+    )
+    return Head(
+        record=record,
+        part=part,
+        is_bad=bad_brokers or bad_groups,
+        brokers=brokers,
+        groups=groups,
+        bucket=document.get("bucket"),
+        rows={kind: _count(document.get(kind)) for kind in ("replicas", "commits")},
+        body=body,
+    )
+
+
+def _count(rows: Any) -> int:
+    return rows if isinstance(rows, int) else len(rows or ())
+
+
+def _readable(document: Mapping[str, Any], kind: str, read: Any) -> tuple[tuple[Any, ...], bool]:
+    """The rows that can be read, and whether some could not."""
+    found, is_bad = [], False
+    for row in document.get(kind) or ():
+        try:
+            found.append(read(document, row))
+        except (TypeError, LookupError, ValueError):
+            is_bad = True
+    return tuple(found), is_bad
+
+
+def _broker(document: Mapping[str, Any], row: Mapping[str, Any]) -> RegisteredBroker:
+    if row["read_ms"] > document["round_ms"] + AHEAD_MS_MAX:
+        raise ValueError("read in the future")
+    return RegisteredBroker(
+        cluster=document["cluster"],
+        broker=int(row["id"]),
+        host=str(row["host"]),
+        port=int(row["port"]),
+        rack=row.get("rack"),
+        is_fenced=bool(row["fenced"]),
+        is_controller=bool(row.get("is_controller")),
+        broker_epoch=row.get("epoch"),
+        disk_total_bytes=row.get("disk_total_bytes"),
+        disk_usable_bytes=row.get("disk_usable_bytes"),
+        read_ms=int(row["read_ms"]),
+    )
+
+
+def _group(document: Mapping[str, Any], row: Mapping[str, Any]) -> RegisteredGroup:
+    return RegisteredGroup(
+        cluster=document["cluster"],
+        group_id=str(row["group_id"]),
+        source=document["broker"],
+        round_ms=document["round_ms"],
+        state=str(row["state"]),
+        protocol=str(row.get("protocol") or ""),
+        members=int(row.get("members") or 0),
+        read_ms=int(row["read_ms"]),
+    )
+
+
+def _one_line(text: str) -> str:
+    """JSON means the same without raw line breaks."""
+    return text.replace("\n", " ").replace("\r", " ")
+
+
+def observed(heads: Sequence[Head], *, offsets_of: Sequence[Head]) -> Observed:
+    """What the memory takes from a wave of samples; ``offsets_of``: all that was read with it."""
+    samples = [head for head in heads if head.part is not None]
+    return Observed(
+        parts=tuple(head.part for head in samples if head.part is not None),
+        brokers=tuple(broker for head in samples for broker in head.brokers),
+        offsets=_offsets(head.record for head in offsets_of),
+    )
+
+
+def _offsets(records: Iterable[KafkaRecord]) -> dict[int, tuple[int, int]]:
+    ends: dict[int, tuple[int, int]] = {}
+    for record in records:
+        first, last = ends.get(record.partition, (record.offset, record.offset))
+        ends[record.partition] = (min(first, record.offset), max(last, record.offset))
+    return ends
+
+
+def bad_value(head: Head) -> dict[str, Any]:
+    """What is kept of a record that could not be read."""
+    return {
+        "kafka_partition": head.record.partition,
+        "kafka_offset": head.record.offset,
+        "kafka_ms": head.record.timestamp_ms,
+        "bad_text": head.record.value.decode(errors="replace")[:BAD_CHARS_MAX],
+    }
+
+
+def cut_waves(heads: Sequence[Head]) -> list[list[tuple[int, Head]]]:
+    """The samples of a batch, numbered, as waves of at most one round of each source.
+
+    A batch that catches up after a pause has many rounds of one source. Each is worth a look of
+    its own (speeds, points of history); the newest rounds of all sources are the last wave.
+    """
+    samples = [(number, head) for number, head in enumerate(heads) if head.part is not None]
+    rows = sum(sum((head.rows or {}).values()) for _, head in samples)
+    rounds: dict[tuple[str, int], set[int]] = {}
+    for _, head in samples:
+        assert head.part is not None
+        key = (head.part.cluster, head.part.broker)
+        rounds.setdefault(key, set()).add(head.part.round_ms)
+    deepest = max(map(len, rounds.values()), default=1)
+    count = 1 if rows > WAVES_ROWS_MAX else min(deepest, WAVES_MAX)
+    ranks = {
+        key: {at: n for n, at in enumerate(sorted(found, reverse=True))}
+        for key, found in rounds.items()
+    }
+    waves: list[list[tuple[int, Head]]] = [[] for _ in range(count)]
+    for number, head in samples:
+        assert head.part is not None
+        rank = ranks[head.part.cluster, head.part.broker][head.part.round_ms]
+        waves[max(0, count - 1 - rank)].append((number, head))
+    return waves
+
+
+def marked_bad(heads: Sequence[Head], numbers: Iterable[int]) -> list[Head]:
+    """The heads, those of these numbers as bad ones."""
+    bad = set(numbers)
+    return [
+        replace(head, is_bad=True) if number in bad else head for number, head in enumerate(heads)
+    ]

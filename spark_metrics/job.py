@@ -1,0 +1,77 @@
+"""The job as an un-started query, and how a run of it is watched."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pyarrow import fs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from spark_metrics.errors import MetricsError
+from spark_metrics.feed import Feed
+from spark_metrics.sink import BatchReport, StoreSink
+from spark_metrics.source import SourceSettings, read_samples
+from spark_metrics.store import StoreWriter
+
+TRIGGER_MS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    """One run of the job."""
+
+    source: SourceSettings
+    store: str
+    checkpoint: str
+    trigger_ms: int = TRIGGER_MS
+
+
+def build_job(
+    session: SparkSession,
+    settings: JobSettings,
+    *,
+    writer: StoreWriter,
+    feed: Callable[[], Feed],
+    on_batch: Callable[[BatchReport], None],
+    on_notice: Callable[[str], None],
+    on_fatal: Callable[[MetricsError], None],
+) -> DataStreamWriter:
+    """The query, ready to be started.
+
+    ``on_fatal`` is told of errors after which starting the query again would not help.
+    """
+    sink = StoreSink(
+        writer,
+        feed,
+        query_id=lambda: checkpoint_id(settings.checkpoint),
+        on_batch=on_batch,
+        on_notice=on_notice,
+    )
+
+    def commit(batch: DataFrame, batch_id: int) -> None:
+        try:
+            sink(batch, batch_id)
+        except MetricsError as error:
+            on_fatal(error)
+            raise
+
+    return (
+        read_samples(session, settings.source)
+        .writeStream.queryName("partiscope-metrics")
+        .option("checkpointLocation", settings.checkpoint)
+        .trigger(processingTime=f"{settings.trigger_ms} milliseconds")
+        .foreachBatch(commit)
+    )
+
+
+def checkpoint_id(checkpoint: str) -> str:
+    """Identity of the checkpoint: the id that Spark gave its query when it began."""
+    if "://" in checkpoint:
+        system, folder = fs.FileSystem.from_uri(checkpoint)
+    else:
+        system, folder = fs.LocalFileSystem(), str(Path(checkpoint).absolute())
+    with system.open_input_stream(f"{folder.rstrip('/')}/metadata") as stream:
+        return str(json.loads(stream.read())["id"])

@@ -1,0 +1,106 @@
+"""How a store is laid out: file names and the manifest, pure.
+
+```
+STORE/manifest.json                          written last, replaced atomically
+STORE/now/<table>-<version>-<part>.parquet   the newest state, large tables in several parts
+STORE/history/<table>-<span>-<version>-<n>.parquet
+STORE/bad/<version>.jsonl                    records that could not be read, bounded
+```
+A version is a time in milliseconds, raised by one where the clock stands still, so that it
+grows even when a store is deleted and begun again. Files are never changed, only replaced by
+others: a reader that holds an older manifest goes on reading for ``GRACE_MS``. The files of
+"now" have columns beside those that readers see: the job's own state (``spark_metrics.schema``).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+MANIFEST: Final = "manifest.json"
+FORMAT: Final = 2
+GRACE_MS: Final = 30_000
+"""How long a file that no manifest names any more stays readable."""
+
+
+class ManifestError(ValueError):
+    """Not a manifest, or of a format that this version does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryFile:
+    """One file of a history table, with the times it spans (both ends included)."""
+
+    path: str
+    span: str
+    """How much time one of its points stands for (``tables.SPANS``): fine, minute or hour."""
+    level: int
+    """How often its rows were merged: 0 as they were first written."""
+    rows: int
+    from_ms: int
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One version of the store: everything that a reader, or a restarted job, may open."""
+
+    version: int
+    written_ms: int
+    query_id: str
+    """Identity of the checkpoint whose batch this is; batch ids only compare within it."""
+    batch_id: int
+    interval_ms: int
+    """The slowest source's sampling interval: what one point of history stands for."""
+    now: Mapping[str, Sequence[str]]
+    """The files of each table; those of a table in parts are in the order of its buckets."""
+    history: Mapping[str, Sequence[HistoryFile]]
+    memory: Mapping[str, Any] = field(default_factory=dict)
+    """The job's memory of rounds, registered brokers and offsets (``spark_metrics.memory``)."""
+    bad_records_total: int = 0
+    state_rows: int = 0
+    """Replicas and commits that are remembered."""
+
+    def paths(self) -> set[str]:
+        """Every file that this version names."""
+        merged = {file.path for files in self.history.values() for file in files}
+        return merged | {path for paths in self.now.values() for path in paths}
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """One JSON document."""
+    return json.dumps({"format": FORMAT, **asdict(manifest)}, separators=(",", ":")).encode()
+
+
+def decode_manifest(value: bytes) -> Manifest:
+    """Inverse of ``encode_manifest``.
+
+    Raises:
+        ManifestError: cut short, not ours, or of an unknown format.
+    """
+    try:
+        document = json.loads(value)
+        if document.pop("format") != FORMAT:
+            raise ManifestError(f"a store of another format than {FORMAT}")
+        document["history"] = {
+            table: tuple(HistoryFile(**file) for file in files)
+            for table, files in document["history"].items()
+        }
+        return Manifest(**document)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ManifestError(f"not a manifest: {error}") from error
+
+
+def next_version(previous: int, now_ms: int) -> int:
+    """The time, or one more than the version before where the clock stands still."""
+    return max(previous + 1, now_ms)
+
+
+def now_path(table: str, version: int, part: str) -> str:
+    """File of a part of a table of "now"."""
+    return f"now/{table}-{version}-{part}.parquet"
+
+
+def history_path(table: str, span: str, version: int, number: int) -> str:
+    """File of a part of a history table."""
+    return f"history/{table}-{span}-{version}-{number}.parquet"

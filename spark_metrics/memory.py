@@ -1,0 +1,206 @@
+"""What the job remembers from batch to batch besides its tables, pure.
+
+A handful of figures per broker, kept in the manifest: rounds, the registered brokers, and how
+far each partition of the metrics topic was read.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+from spark_metrics.registry import SILENT_MS_MAX
+from spark_metrics.rounds import (
+    RoundPart,
+    Source,
+    SourceKey,
+    decode_source,
+    forget_sources,
+    newest_by_cluster,
+    observe_rounds,
+    registry_by_cluster,
+)
+
+NEVER_BACK_MS: Final = 1 << 62
+"""As the begin of a complete round: everything that the source reported is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredBroker:
+    """A broker as the newest row of any source tells."""
+
+    cluster: str
+    broker: int
+    host: str
+    port: int
+    rack: str | None
+    is_fenced: bool
+    is_controller: bool
+    broker_epoch: int | None
+    disk_total_bytes: int | None
+    disk_usable_bytes: int | None
+    read_ms: int
+
+
+Registry = Mapping[SourceKey, RegisteredBroker]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownBroker:
+    """What is known of a broker beside its rows; times in milliseconds."""
+
+    cluster: str
+    broker: int
+    complete_ms: int
+    """Begin of its newest complete round."""
+    fenced_ms: int | None
+    """When it was last seen fenced; None when it is not."""
+    silent_ms: int
+    """What it reported before, as a coordinator, has been silent for too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What the driver itself looks at in one batch: all but the large tables."""
+
+    parts: tuple[RoundPart, ...]
+    brokers: tuple[RegisteredBroker, ...]
+    offsets: Mapping[int, tuple[int, int]]
+    """First and last offset read of each partition of the metrics topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Everything remembered."""
+
+    sources: Mapping[SourceKey, Source] = field(default_factory=dict)
+    registry: Registry = field(default_factory=dict)
+    next_offsets: Mapping[int, int] = field(default_factory=dict)
+    lost_records_total: int = 0
+    """Records that retention, or a topic begun anew, took away before they were read."""
+    late_rounds_total: int = 0
+    """Rounds that came after a newer one of their source; the newer one counts."""
+
+    def observe(self, observed: Observed) -> "Memory":
+        """The memory after a batch."""
+        sources = observe_rounds(self.sources, observed.parts)
+        registry = merge_registry(self.registry, observed.brokers, registry_by_cluster(sources))
+        last = {partition: ends[1] + 1 for partition, ends in observed.offsets.items()}
+        return replace(
+            self,
+            sources=forget_sources(sources, set(registry)),
+            registry=registry,
+            next_offsets={**self.next_offsets, **last},
+            lost_records_total=self.lost_records_total + self._lost(observed.offsets),
+            late_rounds_total=self.late_rounds_total + self._late(observed.parts),
+        )
+
+    def _late(self, parts: Iterable[RoundPart]) -> int:
+        late = set()
+        for part in parts:
+            key = SourceKey(part.cluster, part.broker)
+            source = self.sources.get(key)
+            if source is None or part.round_ms >= source.newest_ms:
+                continue
+            if part.round_ms not in {opened.round_ms for opened in source.open_rounds}:
+                late.add((key, part.round_ms))
+        return len(late)
+
+    def _lost(self, offsets: Mapping[int, tuple[int, int]]) -> int:
+        return sum(
+            max(0, first - self.next_offsets[partition])
+            for partition, (first, _) in offsets.items()
+            if partition in self.next_offsets
+        )
+
+    @property
+    def interval_ms(self) -> int:
+        """The slowest source's interval."""
+        return max((source.interval_ms for source in self.sources.values()), default=1_000)
+
+    @property
+    def newest_round_ms(self) -> int | None:
+        return max((source.newest_ms for source in self.sources.values()), default=None)
+
+    def complete_rounds(self) -> dict[tuple[str, int], int]:
+        """Per cluster and broker the begin of its newest complete round.
+
+        A broker that is registered no more is ``NEVER_BACK_MS``.
+        """
+        return {
+            (key.cluster, key.broker): (
+                NEVER_BACK_MS if self._is_unregistered(source) else source.complete_ms
+            )
+            for key, source in self.sources.items()
+        }
+
+    def known_brokers(self) -> list[KnownBroker]:
+        """What the plans look up about every source and every registered broker."""
+        complete, newest = self.complete_rounds(), self.newest_rounds()
+        return [
+            KnownBroker(
+                cluster=cluster,
+                broker=broker,
+                complete_ms=complete.get((cluster, broker), 0),
+                fenced_ms=row.read_ms if row is not None and row.is_fenced else None,
+                silent_ms=newest.get(cluster, 0) - SILENT_MS_MAX,
+            )
+            for cluster, broker in sorted(
+                {*complete, *((it.cluster, it.broker) for it in self.registry)}
+            )
+            for row in (self.registry.get(SourceKey(cluster, broker)),)
+        ]
+
+    def _is_unregistered(self, source: Source) -> bool:
+        listed_ms = registry_by_cluster(self.sources).get(source.cluster, 0)
+        is_listed = SourceKey(source.cluster, source.broker) in self.registry
+        return not is_listed and listed_ms > source.newest_ms
+
+    def newest_rounds(self) -> dict[str, int]:
+        return newest_by_cluster(self.sources)
+
+
+def merge_registry(
+    known: Registry, rows: Iterable[RegisteredBroker], listed_ms: Mapping[str, int]
+) -> dict[SourceKey, RegisteredBroker]:
+    """Newest row of each broker; without those that a later complete listing left out.
+
+    Disk figures come on the broker's own rows only and stay until it tells others.
+    """
+    merged = dict(known)
+    for row in sorted(rows, key=lambda row: row.read_ms):
+        key = SourceKey(row.cluster, row.broker)
+        before = merged.get(key)
+        if before is not None and row.disk_total_bytes is None:
+            row = replace(
+                row,
+                disk_total_bytes=before.disk_total_bytes,
+                disk_usable_bytes=before.disk_usable_bytes,
+            )
+        if before is None or row.read_ms >= before.read_ms:
+            merged[key] = row
+    return {key: row for key, row in merged.items() if row.read_ms >= listed_ms.get(row.cluster, 0)}
+
+
+def encode_memory(memory: Memory) -> dict[str, Any]:
+    """As JSON holds it."""
+    return {
+        "sources": [asdict(source) for source in memory.sources.values()],
+        "registry": [asdict(row) for row in memory.registry.values()],
+        "next_offsets": {str(key): value for key, value in memory.next_offsets.items()},
+        "lost_records_total": memory.lost_records_total,
+        "late_rounds_total": memory.late_rounds_total,
+    }
+
+
+def decode_memory(document: Mapping[str, Any]) -> Memory:
+    """Inverse of ``encode_memory``; of an empty document, an empty memory."""
+    sources = [decode_source(source) for source in document.get("sources", ())]
+    registry = [RegisteredBroker(**row) for row in document.get("registry", ())]
+    offsets = document.get("next_offsets", {})
+    return Memory(
+        sources={SourceKey(it.cluster, it.broker): it for it in sources},
+        registry={SourceKey(it.cluster, it.broker): it for it in registry},
+        next_offsets={int(key): value for key, value in offsets.items()},
+        lost_records_total=document.get("lost_records_total", 0),
+        late_rounds_total=document.get("late_rounds_total", 0),
+    )

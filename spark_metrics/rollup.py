@@ -1,0 +1,216 @@
+"""The plans' answers, one row per partition or commit, become the tables of the store.
+
+What is left to the driver are sums over brokers, topics and groups, in Arrow, without Spark: they
+span all buckets, and take milliseconds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_metrics.files import conform
+from spark_metrics.memory import Memory
+from spark_metrics.registry import RegisteredGroup
+from spark_metrics.rounds import SourceKey
+from spark_metrics.tables import (
+    BROKERS,
+    COMMIT_HISTORY,
+    GROUPS,
+    PARTITION_HISTORY,
+    REPLICAS,
+)
+
+_KEY: Final = ("cluster", "topic", "partition")
+_RATES: Final = ("in_bytes_per_s", "out_bytes_per_s")
+HOT_PARTITIONS_MIN: Final = 3
+"""A topic with fewer partitions has no partition that is hotter than the others."""
+HOT_SIGMAS: Final = 2.0
+STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL")
+"""Mildest first; a group's status is the worst of its partitions."""
+
+
+def replica_table(partitions: pa.Table) -> pa.Table:
+    """``REPLICAS`` of an answer: its members as rows."""
+    return conform(_listed(partitions, "members"), REPLICAS)
+
+
+def partition_points(partitions: pa.Table) -> pa.Table:
+    """The points of history that this answer adds: what it has refreshed."""
+    fresh = partitions.filter(partitions["is_fresh"])
+    for name, listed in {"isr_count": "isr", "replicas_count": "replicas"}.items():
+        fresh = fresh.append_column(name, pc.list_value_length(fresh[listed]))
+    return _points(fresh, PARTITION_HISTORY)
+
+
+def commit_points(commits: pa.Table) -> pa.Table:
+    """The same of commits."""
+    return _points(commits.filter(commits["is_fresh"]), COMMIT_HISTORY)
+
+
+def hot_flags(partitions: pa.Table) -> pa.Array:
+    """Per row whether its traffic is above mean + 2 sigma of its topic; null: cannot be said.
+
+    One partition of ten can be at most three standard deviations above their mean, so in topics
+    of four and fewer none can be hot (by population sigma at most 1.5 for three).
+    """
+    traffic = partitions["in_bytes_per_s"].to_numpy()
+    names = pa.compute.binary_join_element_wise(
+        partitions["cluster"], partitions["topic"], "\\0"
+    ).combine_chunks()
+    codes = names.dictionary_encode().indices.to_numpy()
+    known = np.isfinite(traffic)
+    size = int(codes.max(initial=-1)) + 1
+    count = np.bincount(codes[known], minlength=size)
+    total = np.bincount(codes[known], traffic[known], minlength=size)
+    squares = np.bincount(codes[known], traffic[known] ** 2, minlength=size)
+    with np.errstate(all="ignore"):
+        mean = total / count
+        sigma = np.sqrt(np.maximum(squares / count - mean**2, 0.0))
+        is_hot = traffic > (mean + HOT_SIGMAS * sigma)[codes]
+    is_unknown = ~known | (count[codes] < HOT_PARTITIONS_MIN)
+    return pa.array(is_hot & (traffic > 0), pa.bool_(), mask=is_unknown)
+
+
+def broker_table(
+    partitions: Sequence[pa.Table], replicas: Sequence[pa.Table], memory: Memory
+) -> pa.Table:
+    """``BROKERS``: every registered broker, those without any replica too."""
+    nothing = {"replicas": 0, "leaders": 0, "in_bytes_per_s": 0.0, "out_bytes_per_s": 0.0}
+    sums = broker_sums(partitions, replicas)
+    rows = [
+        {
+            **nothing,
+            **sums.get(key, {"size_bytes": 0}),
+            **{name: getattr(broker, name) for name in broker.__dataclass_fields__},
+            "interval_ms": source.interval_ms if source else None,
+            "sampled_ms": source.newest_ms if source else None,
+        }
+        for key, broker in sorted(memory.registry.items())
+        for source in (memory.sources.get(key),)
+    ]
+    return _table(rows, BROKERS)
+
+
+def broker_sums(
+    partitions: Sequence[pa.Table], replicas: Sequence[pa.Table]
+) -> dict[SourceKey, dict[str, Any]]:
+    """Per broker: replicas assigned to it, leaders, bytes on its disk, rates of what it leads."""
+    columns = ["cluster", "leader", "replicas", *_RATES]
+    whole = pa.concat_tables([part.select(columns) for part in partitions])
+    held = pa.concat_tables([part.select(["cluster", "broker", "size_bytes"]) for part in replicas])
+    assigned = _counted(_assignment(whole), "broker", "replicas")
+    led = _counted(whole, "leader", "leaders", *_RATES)
+    bytes_held = held.group_by(["cluster", "broker"]).aggregate([("size_bytes", "sum")])
+    sums: dict[SourceKey, dict[str, Any]] = {}
+    for row in (*assigned, *led):
+        sums.setdefault(row.pop("key"), {}).update(row)
+    for row in bytes_held.to_pylist():
+        key = SourceKey(row["cluster"], row["broker"])
+        sums.setdefault(key, {})["size_bytes"] = row["size_bytes_sum"]
+    return sums
+
+
+def group_table(groups: Iterable[RegisteredGroup], commits: Sequence[pa.Table]) -> pa.Table:
+    """``GROUPS``: every group, with the sums and worst cases of its partitions."""
+    sums = group_sums(commits)
+    rows = [
+        {
+            "partitions": 0,
+            **{name: getattr(group, name) for name in group.__dataclass_fields__},
+            **sums.get((group.cluster, group.group_id), {}),
+        }
+        for group in groups
+    ]
+    return _table(rows, _GROUPS_STATE)
+
+
+def group_sums(commits: Sequence[pa.Table]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Per group: lag and what is lost of it, times of its worst partition, status."""
+    whole = pa.concat_tables([part.select(_OF_COMMITS) for part in commits])
+    worst = pc.index_in(whole["status"], pa.array(STATUS_ORDER))
+    # One partition that lags and does not clear at its speed keeps the group from clearing.
+    never = pc.and_kleene(pc.greater(whole["lag"], 0), pc.is_null(whole["time_to_clear_ms"]))
+    table = whole.append_column("worst", worst).append_column("never", pc.fill_null(never, False))
+    found = table.group_by(["cluster", "group_id"]).aggregate(
+        [
+            ([], "count_all"),
+            *((name, "sum") for name in _SUMS),
+            *((name, "max") for name in ("time_lag_ms", "time_to_clear_ms", "worst", "commit_ms")),
+            *((name, "min") for name in ("retention_risk_ms", "history_ms")),
+            ("never", "any"),
+        ]
+    )
+    return {(row["cluster"], row["group_id"]): _group_sum(row) for row in found.to_pylist()}
+
+
+_SUMS: Final = ("lag", "lost_records", "lag_records_per_s", "consumed_records_per_s")
+_OF_COMMITS: Final = [
+    *("cluster", "group_id", "time_lag_ms", "time_to_clear_ms", "commit_ms"),
+    *("retention_risk_ms", "history_ms", "status", *_SUMS),
+]
+_GROUPS_STATE: Final = pa.schema(
+    [*GROUPS, pa.field("source", pa.int32()), pa.field("round_ms", pa.int64())]
+)
+
+
+def _group_sum(row: Mapping[str, Any]) -> dict[str, Any]:
+    worst = row["worst_max"]
+    return {
+        "partitions": row["count_all"],
+        **{name: row[f"{name}_sum"] for name in _SUMS},
+        "time_lag_ms": row["time_lag_ms_max"],
+        "time_to_clear_ms": None if row["never_any"] else row["time_to_clear_ms_max"],
+        "retention_risk_ms": row["retention_risk_ms_min"],
+        "status": None if worst is None else STATUS_ORDER[worst],
+        "history_ms": row["history_ms_min"],
+        "committed_ms": row["commit_ms_max"],
+    }
+
+
+def decode_groups(table: pa.Table) -> list[RegisteredGroup]:
+    """The registered groups that a file of ``group_table`` holds."""
+    names = list(RegisteredGroup.__dataclass_fields__)
+    return [RegisteredGroup(**row) for row in table.select(names).to_pylist()]
+
+
+def _listed(answer: pa.Table, name: str) -> pa.Table:
+    """An array of structs as a table of its own, with the key of the row it was in."""
+    whole = answer[name].combine_chunks()
+    owners = answer.select(_KEY).combine_chunks().take(pc.list_parent_indices(whole))
+    rows = whole.flatten()
+    fields = dict(zip((it.name for it in rows.type), rows.flatten(), strict=True))
+    keys = {key: owners[key] for key in _KEY if key not in fields}
+    return pa.table({**keys, **fields})
+
+
+def _assignment(partitions: pa.Table) -> pa.Table:
+    """One row per replica that is assigned, whether or not its broker reports it."""
+    whole = partitions["replicas"].combine_chunks()
+    owners = partitions["cluster"].combine_chunks().take(pc.list_parent_indices(whole))
+    return pa.table({"cluster": owners, "broker": whole.flatten()})
+
+
+def _counted(table: pa.Table, broker: str, count: str, *sums: str) -> list[dict[str, Any]]:
+    """Rows per broker with their number and sums, keyed."""
+    wanted: list[Any] = [([], "count_all"), *((name, "sum") for name in sums)]
+    found = table.group_by(["cluster", broker]).aggregate(wanted)
+    return [
+        {
+            "key": SourceKey(row["cluster"], row[broker]),
+            count: row["count_all"],
+            **{name: row[f"{name}_sum"] for name in sums},
+        }
+        for row in found.to_pylist()
+    ]
+
+
+def _table(rows: Sequence[Mapping[str, Any]], schema: Any) -> pa.Table:
+    columns = {item.name: [row.get(item.name) for row in rows] for item in schema}
+    return pa.table(columns, schema=schema)
+
+
+def _points(fresh: pa.Table, schema: Any) -> pa.Table:
+    return conform(fresh.append_column("at_ms", fresh["read_ms"]), schema)

@@ -1,0 +1,146 @@
+"""Which rounds of which source are complete, pure.
+
+A round is cut into ``parts`` records, and a micro-batch may end between two of them. Only a
+round of which every part was seen tells what is *not* there any more: a row that its source
+reported in an earlier round, and not in this one, is gone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+OPEN_ROUNDS_MAX: Final = 8
+"""Rounds of one source that are awaited at once; of older ones a part was lost."""
+FORGET_MS: Final = 3_600_000
+"""A source that was silent for so long, and is not registered any more, is forgotten."""
+
+
+class SourceKey(NamedTuple):
+    """A broker of a cluster, as far as it is sampled."""
+
+    cluster: str
+    broker: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundPart:
+    """The envelope of one record."""
+
+    cluster: str
+    broker: int
+    broker_epoch: int
+    round_ms: int
+    interval_ms: int
+    part: int
+    parts: int
+    has_brokers: bool
+    """Whether it carries rows of registered brokers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRound:
+    """A round of which parts are still missing."""
+
+    round_ms: int
+    seen: tuple[int, ...]
+    has_brokers: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is known of one source's rounds; 0 stands for never."""
+
+    cluster: str
+    broker: int
+    broker_epoch: int = -1
+    interval_ms: int = 1_000
+    newest_ms: int = 0
+    complete_ms: int = 0
+    """Begin of its newest complete round."""
+    registry_ms: int = 0
+    """Begin of its newest complete round that listed brokers."""
+    open_rounds: tuple[OpenRound, ...] = ()
+
+
+Sources = Mapping[SourceKey, Source]
+
+
+def observe_rounds(sources: Sources, parts: Iterable[RoundPart]) -> dict[SourceKey, Source]:
+    """The sources after these records, which may repeat and may come in any order."""
+    known = dict(sources)
+    for part in sorted(parts, key=lambda part: (part.round_ms, part.part)):
+        key = SourceKey(part.cluster, part.broker)
+        before = known.get(key, Source(cluster=part.cluster, broker=part.broker))
+        known[key] = _observe(before, part)
+    return known
+
+
+def _observe(source: Source, part: RoundPart) -> Source:
+    if part.round_ms >= source.newest_ms:
+        source = replace(
+            source,
+            newest_ms=part.round_ms,
+            broker_epoch=part.broker_epoch,
+            interval_ms=part.interval_ms,
+        )
+    if part.round_ms <= source.complete_ms:
+        return source
+    rounds = {opened.round_ms: opened for opened in source.open_rounds}
+    before = rounds.get(
+        part.round_ms, OpenRound(round_ms=part.round_ms, seen=(), has_brokers=False)
+    )
+    after = OpenRound(
+        round_ms=part.round_ms,
+        seen=tuple(sorted({*before.seen, part.part})),
+        has_brokers=before.has_brokers or part.has_brokers,
+    )
+    if len(after.seen) >= part.parts:
+        return _complete(source, after)
+    rounds[part.round_ms] = after
+    newest = sorted(rounds.values(), key=lambda opened: opened.round_ms)[-OPEN_ROUNDS_MAX:]
+    return replace(source, open_rounds=tuple(newest))
+
+
+def _complete(source: Source, complete: OpenRound) -> Source:
+    return replace(
+        source,
+        complete_ms=complete.round_ms,
+        registry_ms=complete.round_ms if complete.has_brokers else source.registry_ms,
+        open_rounds=tuple(
+            opened for opened in source.open_rounds if opened.round_ms > complete.round_ms
+        ),
+    )
+
+
+def newest_by_cluster(sources: Sources) -> dict[str, int]:
+    """Begin of each cluster's newest round, whoever reported it."""
+    newest: dict[str, int] = {}
+    for source in sources.values():
+        newest[source.cluster] = max(newest.get(source.cluster, 0), source.newest_ms)
+    return newest
+
+
+def registry_by_cluster(sources: Sources) -> dict[str, int]:
+    """Begin of each cluster's newest complete round that listed the registered brokers."""
+    newest: dict[str, int] = {}
+    for source in sources.values():
+        newest[source.cluster] = max(newest.get(source.cluster, 0), source.registry_ms)
+    return newest
+
+
+def forget_sources(sources: Sources, registered: set[SourceKey]) -> dict[SourceKey, Source]:
+    """Without the sources that are neither registered nor heard of for ``FORGET_MS``."""
+    newest = newest_by_cluster(sources)
+    return {
+        key: source
+        for key, source in sources.items()
+        if key in registered or newest[source.cluster] - source.newest_ms < FORGET_MS
+    }
+
+
+def decode_source(document: Mapping[str, Any]) -> Source:
+    """Inverse of ``dataclasses.asdict``, after a way through JSON."""
+    rounds = tuple(
+        OpenRound(**{**opened, "seen": tuple(opened["seen"])}) for opened in document["open_rounds"]
+    )
+    return Source(**{**document, "open_rounds": rounds})

@@ -1,0 +1,182 @@
+"""One process of the job: waits, starts Spark, runs the query, starts it again when it fails."""
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from subprocess import TimeoutExpired
+from typing import Final, TypeVar
+
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_metrics.errors import MetricsError
+from spark_metrics.feed import build_feed
+from spark_metrics.jars import connector_jars
+from spark_metrics.java import find_java
+from spark_metrics.job import JobSettings, build_job
+from spark_metrics.session import SessionSettings, build_session
+from spark_metrics.sink import BatchReport
+from spark_metrics.store import StoreWriter
+from spark_metrics.topic import wait_for_topic
+
+POLL_S: Final = 0.2
+RETRY_S: Final = (1.0, 2.0, 5.0, 10.0)
+"""Pauses before a query that failed is started again, the last one for ever."""
+STOP_S_MAX: Final = 2.0
+"""A batch that is under way at a stop is given so long, then left to be replayed."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """Everything that the command line sets."""
+
+    job: JobSettings
+    session: SessionSettings
+    retention_ms: int
+
+
+class Run:
+    """Owns the session; ``stop`` may be called from a signal handler."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._settings = settings
+        self._stopped = threading.Event()
+        self._began_s = time.monotonic()
+        self._failures = 0
+        self._is_ready = False
+        self._fatal: MetricsError | None = None
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Until stopped.
+
+        Raises:
+            JavaMissingError, JarsError: set-up is not complete.
+            StoreTakenError: another job writes this store.
+        """
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
+        find_java()
+        connector_jars()
+        writer = StoreWriter(self._settings.job.store, retention_ms=self._settings.retention_ms)
+        starting = _in_background(lambda: build_session(self._settings.session))
+        source = self._settings.job.source
+        is_there = wait_for_topic(
+            source.bootstrap, source.topic, is_stopped=self._stopped.is_set, say=say
+        )
+        try:
+            if is_there:
+                self._keep_running(starting.result(), writer)
+        finally:
+            end_jvm()
+
+    def _keep_running(self, session: SparkSession, writer: StoreWriter) -> None:
+        feed = _in_background(lambda: build_feed(session))
+        while not self._stopped.is_set():
+            query = build_job(
+                session,
+                self._settings.job,
+                writer=writer,
+                feed=feed.result,
+                on_batch=self._on_batch,
+                on_notice=say,
+                on_fatal=self._on_fatal,
+            ).start()
+            self._watch(session, query)
+            if self._fatal is not None:
+                raise self._fatal
+            if not self._stopped.is_set():
+                pause_s = RETRY_S[min(self._failures, len(RETRY_S)) - 1]
+                say(f"starting the query again in {pause_s:g} s")
+                self._stopped.wait(pause_s)
+
+    def _watch(self, session: SparkSession, query: StreamingQuery) -> None:
+        """Until the query fails or the run is stopped."""
+        try:
+            while not self._stopped.is_set():
+                if query.awaitTermination(POLL_S):  # type: ignore[arg-type]  # takes floats
+                    break
+        except PySparkException as error:
+            self._failures += 1
+            say(f"the query failed: {_gist(error)}")
+            return
+        # A batch that is cut off fails, as it must; nobody needs to read its stack.
+        session.sparkContext.setLogLevel("OFF")
+        stopping = _in_background(query.stop)
+        deadline_s = time.monotonic() + STOP_S_MAX
+        while not stopping.done() and time.monotonic() < deadline_s:
+            time.sleep(POLL_S / 4)
+
+    def _on_batch(self, report: BatchReport) -> None:
+        self._failures = 0
+        if not self._is_ready:
+            self._is_ready = True
+            seconds = time.monotonic() - self._began_s
+            store = self._settings.job.store
+            sys.stdout.write(f"ready store={store} batch={report.batch_id} after {seconds:.1f} s\n")
+            sys.stdout.flush()
+        if report.bad_records:
+            say(f"{report.bad_records} bad records in batch {report.batch_id}, kept in bad/")
+        if report.lost_records:
+            say(f"{report.lost_records} records were gone from the topic before they were read")
+
+    def _on_fatal(self, error: MetricsError) -> None:
+        self._fatal = error
+
+
+def say(text: str) -> None:
+    """A line for people."""
+    sys.stderr.write(f"metrics: {text}\n")
+    sys.stderr.flush()
+
+
+def end_jvm() -> None:
+    """End the JVM that pyspark started, so that nothing outlives this process."""
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    process.stdin.close()
+    process.terminate()
+    try:
+        process.wait(STOP_S_MAX / 2)
+    except TimeoutExpired:
+        process.kill()
+
+
+def leave(status: int) -> None:
+    """End this process at once: py4j's threads would hold it back."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _in_background(call: Callable[[], _T]) -> Future[_T]:
+    """Run the call in a daemon thread: a process that leaves does not wait for it."""
+    future: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 (handed on to whoever asks)
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def _gist(error: Exception) -> str:
+    """What went wrong, without Spark's stack; of an error in our own code, its last line."""
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    ours = [line for line in lines if "Error: " in line or "Exception: " in line]
+    return (ours or lines)[-1 if ours else 0].strip()[:500]

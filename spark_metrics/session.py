@@ -1,0 +1,128 @@
+"""A Spark session that starts quickly, without network, and keeps small."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from spark_metrics.jars import connector_jars, jars_folder
+from spark_metrics.java import find_java
+
+JAVA_OPTIONS: Final = (
+    "-XX:+UseSerialGC",
+    "-Xshare:auto",
+    "-XX:MaxMetaspaceSize=256m",
+    # The code that Spark writes for a wide table exceeds the size up to which Java compiles.
+    "-XX:-DontCompileHugeMethods",
+    "-Dlog4j2.disable.jmx=true",
+    # Standard output is for our own `ready` line.
+    "-Xlog:disable",
+    "-Xlog:all=error:stderr",
+)
+"""One collector thread is enough for 2 cores."""
+SMALL_OPTIONS: Final = ("-XX:TieredStopAtLevel=1",)
+"""C1 alone compiles a micro-batch's code soonest; large clusters gain from C2 after minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """What may differ between installations."""
+
+    master: str = "local[2]"
+    driver_memory: str = "768m"
+    partitions: int = 1
+    """``spark.sql.shuffle.partitions``: about one per core beyond some 10,000 partitions."""
+    is_large: bool = False
+    """Whether tens of thousands of partitions are to be expected: later to start, then faster."""
+    further: Mapping[str, str] = field(default_factory=dict)
+    """Further settings by Spark's own names; they win."""
+
+
+def archive_file() -> Path:
+    """Where the archive of Spark's classes is kept that fits this Java and this installation."""
+    java = find_java()
+    installed = f"{java.home.resolve()} {java.version} {Path(pyspark.__file__).resolve()}"
+    return jars_folder() / f"classes-{sha256(installed.encode()).hexdigest()[:12]}.jsa"
+
+
+def build_session(settings: SessionSettings) -> SparkSession:
+    """Start Spark, or return the running session.
+
+    Raises:
+        JavaMissingError: no Java that Spark can run on.
+        JarsError: set-up has not fetched the connector.
+    """
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    jars = [str(jar) for jar in connector_jars()]
+    archive = archive_file()
+    mapped = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
+    compiler = () if settings.is_large else SMALL_OPTIONS
+    is_local = settings.master.startswith("local")
+    options = {
+        "spark.master": settings.master,
+        "spark.app.name": "partiscope metrics",
+        "spark.driver.memory": settings.driver_memory,
+        "spark.driver.extraJavaOptions": " ".join((*JAVA_OPTIONS, *compiler, *mapped)),
+        # In one JVM the class path does; elsewhere the executors fetch the jars.
+        **({"spark.driver.extraClassPath": os.pathsep.join(jars)} if is_local else {}),
+        **({} if is_local else {"spark.jars": ",".join(jars)}),
+        **({"spark.driver.host": "127.0.0.1"} if is_local else {}),
+        **({"spark.driver.bindAddress": "127.0.0.1"} if is_local else {}),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+        # A figure that overflows is one unknown figure, not the end of the job.
+        "spark.sql.ansi.enabled": "false",
+        # It would compute every exploded array a second time, to see whether it is empty.
+        "spark.sql.optimizer.excludedRules": (
+            "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate"
+        ),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": str(settings.partitions),
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.streaming.numRecentProgressUpdates": "5",
+        "spark.sql.streaming.minBatchesToRetain": "10",
+        # To write and compile code costs a small batch more than to interpret its plan.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.codegen.maxFields": "1000",
+        "spark.sql.parquet.filterPushdown": "false",
+        # A file of state is one partition, whatever its size (``spark_metrics.slot``).
+        "spark.sql.files.maxPartitionBytes": str(1 << 60),
+        "spark.sql.files.minPartitionNum": "1",
+        "spark.sql.maxSinglePartitionBytes": str(1 << 62),
+        # What a file is taken for when joins are planned: nothing, for it claims to be large.
+        "spark.sql.sources.fileCompressionFactor": "1e-12",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+        # Hash maps of that many keys, instead of falling back to sorting after 128.
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
+        "spark.sql.ui.retainedExecutions": "5",
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
+        "spark.ui.retainedTasks": "100",
+        "spark.cleaner.periodicGC.interval": "10min",
+        **settings.further,
+    }
+    builder = SparkSession.builder
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def compiled_session(session: SparkSession) -> SparkSession:
+    """A session beside this one that writes and compiles code for its plans.
+
+    That costs seconds once, and pays for itself where a batch has tens of thousands of rows.
+    """
+    beside = session.newSession()
+    beside.conf.set("spark.sql.codegen.wholeStage", "true")
+    beside.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    return beside

@@ -1,0 +1,267 @@
+"""One micro-batch becomes one version of the store.
+
+Spark computes; the driver collects the finished rows as Arrow and writes them. That was measured
+against Spark's own Parquet writer (docs/decisions/0002-store.md).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from spark_metrics.feed import Answer, Feed, State, Wave
+from spark_metrics.heads import (
+    Head,
+    KafkaRecord,
+    bad_value,
+    cut_waves,
+    marked_bad,
+    observed,
+    read_head,
+)
+from spark_metrics.layout import Manifest
+from spark_metrics.memory import Memory, decode_memory, encode_memory
+from spark_metrics.registry import RegisteredGroup, merge_groups
+from spark_metrics.rollup import (
+    broker_table,
+    commit_points,
+    decode_groups,
+    group_table,
+    hot_flags,
+    partition_points,
+    replica_table,
+)
+from spark_metrics.store import Commit, StoreWriter, wall_clock_ms
+from spark_metrics.tables import HEALTH
+
+BAD_TEXTS_MAX: Final = 20
+"""Per batch; the store keeps the newest files of them."""
+_RECORDS: Final = (
+    *("partition", "offset", "unix_millis(timestamp) AS timestamp_ms"),
+    "coalesce(value, CAST('' AS BINARY)) AS value",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchReport:
+    """What a batch did, for the log and the `ready` line."""
+
+    batch_id: int
+    records: int
+    bad_records: int
+    lost_records: int
+    duration_ms: int
+    """Of computing and writing its tables; the manifest comes on top."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Pass:
+    """What the waves of one batch leave behind."""
+
+    memory: Memory
+    groups: list[RegisteredGroup]
+    state: State
+    answers: list[Answer] = field(default_factory=list)
+    partition_points: list[pa.Table] = field(default_factory=list)
+    commit_points: list[pa.Table] = field(default_factory=list)
+    bad_numbers: set[int] = field(default_factory=set)
+
+
+class StoreSink:
+    """``foreachBatch`` of the job: idempotent by batch id, and the store's only writer."""
+
+    def __init__(
+        self,
+        writer: StoreWriter,
+        feed: Callable[[], Feed],
+        *,
+        query_id: Callable[[], str],
+        on_batch: Callable[[BatchReport], None] = lambda report: None,
+        on_notice: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """``feed`` and ``query_id`` are asked at each batch.
+
+        The feed is still being made while the query starts, and the checkpoint's identity
+        exists only when it has.
+        """
+        self._writer = writer
+        self._feed = feed
+        self._query_id = query_id
+        self._on_batch = on_batch
+        self._on_notice = on_notice
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Commit the batch, unless it is committed already.
+
+        Raises:
+            StoreTakenError: another job writes the same store.
+        """
+        began_ms = wall_clock_ms()
+        self._writer.check()
+        if self._writer.begun_afresh_because:
+            self._on_notice(f"beginning a fresh store: {self._writer.begun_afresh_because}")
+        query_id = self._query_id()
+        if self._writer.has_committed(query_id, batch_id):
+            return
+        self._on_batch(self._commit(batch, query_id, batch_id, began_ms))
+
+    def _commit(self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int) -> BatchReport:
+        manifest = self._writer.manifest
+        rows = batch.selectExpr(*_RECORDS).toArrow().to_pylist()
+        heads = [read_head(KafkaRecord(**row)) for row in rows]
+        before = decode_memory(manifest.memory if manifest else {})
+        done = self._waves(heads, before)
+        heads = marked_bad(heads, done.bad_numbers)
+        bad = [head for head in heads if head.is_bad]
+        now, written = self._tables(done)
+        report = BatchReport(
+            batch_id=batch_id,
+            records=len(heads),
+            bad_records=len(bad),
+            lost_records=done.memory.lost_records_total - before.lost_records_total,
+            duration_ms=wall_clock_ms() - began_ms,
+        )
+        self._writer.commit(
+            Commit(
+                query_id=query_id,
+                batch_id=batch_id,
+                interval_ms=done.memory.interval_ms,
+                now={**now, "health": self._health(report, done)},
+                written=written,
+                history={
+                    "partition_history": pa.concat_tables(done.partition_points),
+                    "commit_history": pa.concat_tables(done.commit_points),
+                },
+                memory=encode_memory(done.memory),
+                state_rows=done.state.rows,
+                bad_records=len(bad),
+                bad_values=[bad_value(head) for head in bad[:BAD_TEXTS_MAX]],
+            )
+        )
+        return report
+
+    def _waves(self, heads: Sequence[Head], before: Memory) -> _Pass:
+        """Run the plans over one round of every source after the other."""
+        done = self._begin(before)
+        for number, wave in enumerate(waves := cut_waves(heads)):
+            whole = heads if number == len(waves) - 1 else []
+            seen = [head for _, head in wave]
+            done.memory = done.memory.observe(observed(seen, offsets_of=whole))
+            done.groups = merge_groups(
+                done.groups,
+                [group for head in seen for group in head.groups],
+                done.memory.complete_rounds(),
+                done.memory.newest_rounds(),
+            )
+            self._run(done, wave, number)
+        return done
+
+    def _begin(self, before: Memory) -> _Pass:
+        manifest = self._writer.manifest
+        known = manifest.now.get("groups") if manifest else None
+        groups = self._writer.files.read_whole(known[0]) if known else None
+        self._alive = {} if groups is None else _alive(groups)
+        return _Pass(
+            memory=before,
+            groups=[] if groups is None else decode_groups(groups),
+            state=_state_of(manifest),
+        )
+
+    def _run(self, done: _Pass, wave: list[tuple[int, Head]], number: int) -> None:
+        put = partial(self._put, number)
+        answers = self._feed().run(
+            Wave(
+                heads=wave,
+                known=done.memory.known_brokers(),
+                alive=self._alive,
+                state=done.state,
+                files=self._writer.files,
+                put=put,
+            )
+        )
+        done.answers = answers
+        done.state = State(
+            partitions=[answer.partitions_path for answer in answers],
+            commits=[it.commits_path for it in answers]
+            if any(answer.commits.num_rows for answer in answers)
+            else [],
+            rows=sum(_rows(answer) for answer in answers),
+        )
+        for answer in answers:
+            done.bad_numbers |= answer.bad_numbers
+            done.partition_points.append(partition_points(answer.partitions))
+            done.commit_points.append(commit_points(answer.commits))
+
+    def _put(self, wave: int, table: str, part: str, rows: pa.Table) -> str:
+        if table == "partitions":
+            rows = rows.append_column("is_hot", hot_flags(rows))
+        return self._writer.put(table, f"{wave}-{part}", rows)
+
+    def _tables(self, done: _Pass) -> tuple[dict[str, pa.Table], dict[str, Sequence[str]]]:
+        """The small tables of "now", and the files of the large ones."""
+        partitions = [answer.partitions for answer in done.answers]
+        commits = [answer.commits for answer in done.answers]
+        replicas = [replica_table(part) for part in partitions]
+        written: dict[str, Sequence[str]] = {
+            "partitions": [answer.partitions_path for answer in done.answers],
+            "commits": [answer.commits_path for answer in done.answers],
+            "replicas": [
+                self._writer.put("replicas", str(place), part)
+                for place, part in enumerate(replicas)
+            ],
+        }
+        now = {
+            "groups": group_table(done.groups, commits),
+            "brokers": broker_table(partitions, replicas, done.memory),
+        }
+        return now, written
+
+    def _health(self, report: BatchReport, done: _Pass) -> pa.Table:
+        now_ms = wall_clock_ms()
+        newest_ms = done.memory.newest_round_ms
+        manifest = self._writer.manifest
+        span_ms = now_ms - manifest.written_ms if manifest else None
+        row = {
+            "batch_id": report.batch_id,
+            "batch_ms": report.duration_ms,
+            "records": report.records,
+            "bad_records": report.bad_records,
+            "bad_records_total": self._writer.bad_records_total + report.bad_records,
+            "lost_records_total": done.memory.lost_records_total,
+            "late_rounds_total": done.memory.late_rounds_total,
+            "records_per_s": report.records * 1_000 / span_ms if span_ms else None,
+            "delay_ms": None if newest_ms is None else now_ms - newest_ms,
+            "state_rows": done.state.rows,
+            "newest_round_ms": newest_ms,
+            "written_ms": now_ms,
+        }
+        return pa.Table.from_pylist([row], schema=HEALTH)
+
+
+def _rows(answer: Answer) -> int:
+    """About how many replicas and commits an answer has."""
+    members = answer.partitions["members"].combine_chunks()
+    return int(len(members.flatten()) + answer.commits.num_rows)
+
+
+def _alive(groups: pa.Table) -> dict[tuple[str, str], int]:
+    rows = groups.select(["cluster", "group_id", "committed_ms"]).to_pylist()
+    return {
+        (row["cluster"], row["group_id"]): row["committed_ms"]
+        for row in rows
+        if row["committed_ms"] is not None
+    }
+
+
+def _state_of(manifest: Manifest | None) -> State:
+    """What the job goes on from."""
+    if manifest is None:
+        return State()
+    return State(
+        partitions=manifest.now.get("partitions", ()),
+        commits=manifest.now.get("commits", ()),
+        rows=manifest.state_rows,
+    )

@@ -1,0 +1,43 @@
+"""The metrics topic as a stream."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from broker.metrics_schema import METRICS_TOPIC
+from spark_metrics.store import wall_clock_ms
+
+RECORDS_PER_BATCH_MAX: Final = 4_000
+"""One round of the largest clusters; of a small one, many minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """Where the samples are, and how many to take at once."""
+
+    bootstrap: str
+    topic: str = METRICS_TOPIC
+    records_per_batch_max: int = RECORDS_PER_BATCH_MAX
+    """Bounds a batch after a pause."""
+    look_back_ms: int = 120_000
+    """A new checkpoint begins with samples that are at most so old."""
+
+
+def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
+    """The stream of records, as the connector gives them (key, value, partition, offset, …).
+
+    Records that retention took away before they were read do not stop the job; the sink counts
+    them (``Memory.lost_records_total``).
+    """
+    return (
+        session.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", settings.bootstrap)
+        .option("subscribe", settings.topic)
+        .option("startingTimestamp", max(0, wall_clock_ms() - settings.look_back_ms))
+        .option("startingOffsetsByTimestampStrategy", "latest")
+        .option("failOnDataLoss", "false")
+        .option("maxOffsetsPerTrigger", settings.records_per_batch_max)
+        .option("groupIdPrefix", "partiscope-metrics")
+        .load()
+    )

@@ -1,0 +1,249 @@
+"""Writes a store, version by version: files first, the manifest last.
+
+A batch that was committed is never written twice (``has_committed``); a batch that was killed
+half way leaves files that no manifest names, which ``sweep`` removes. History is kept as a small
+merge tree: a batch writes one file per table at level 0, and ``MERGE_FILES`` files of a level
+become one of the next, so a query opens a few dozen files however long the job runs.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_metrics.errors import StoreTakenError
+from spark_metrics.files import StoreFiles
+from spark_metrics.layout import (
+    GRACE_MS,
+    MANIFEST,
+    HistoryFile,
+    Manifest,
+    ManifestError,
+    decode_manifest,
+    encode_manifest,
+    history_path,
+    next_version,
+    now_path,
+)
+from spark_metrics.tables import FINE, HISTORY_TABLES
+
+MERGE_FILES: Final = 16
+LEVEL_MAX: Final = 2
+"""At one batch a second: 16 s, then 4 minutes to a file."""
+RETENTION_MS: Final = 2 * 3600 * 1000
+SWEEP_MS: Final = 10_000
+BAD_FILES_MAX: Final = 20
+FOLDERS: Final = ("now", "history", "bad")
+_ORDER: Final = ("cluster", "group_id", "topic", "partition", "at_ms")
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since 1970, UTC."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What one batch wants to become the newest version."""
+
+    query_id: str
+    batch_id: int
+    interval_ms: int
+    now: Mapping[str, pa.Table]
+    """Tables as in ``NOW_TABLES``, those that are not written yet."""
+    written: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Files that ``StoreWriter.put`` has written for this version, per table."""
+    history: Mapping[str, pa.Table]
+    """New rows of ``HISTORY_TABLES``; a table without rows may be absent."""
+    memory: Mapping[str, Any] = field(default_factory=dict)
+    state_rows: int = 0
+    bad_records: int = 0
+    bad_values: Sequence[Mapping[str, Any]] = ()
+    """Some of the records that could not be read, to be kept aside."""
+
+
+class StoreWriter:
+    """The only writer of a store; a second one is found out at its next commit."""
+
+    def __init__(
+        self,
+        store: str,
+        *,
+        retention_ms: int = RETENTION_MS,
+        clock_ms: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self.files = StoreFiles(store)
+        self._store = store
+        self._retention_ms = retention_ms
+        self._clock_ms = clock_ms
+        self._unnamed_since_ms: dict[str, int] = {}
+        self._swept_ms = 0
+        self._pending: int | None = None
+        self.files.make_folders(*FOLDERS)
+        self.manifest: Manifest | None = None
+        self.begun_afresh_because: str | None = None
+        """Why an earlier store could not be gone on with."""
+        self.check()
+
+    def check(self) -> None:
+        """Look at the store as it is now: begin afresh where it is gone or spoilt.
+
+        Raises:
+            StoreTakenError: another job has committed since this one last did.
+        """
+        value = self.files.read_bytes(MANIFEST)
+        try:
+            found = None if value is None else decode_manifest(value)
+        except ManifestError as error:
+            found = None
+            self.begun_afresh_because = str(error)
+        if found is None and self.manifest is not None:
+            self.begun_afresh_because = self.begun_afresh_because or "its manifest is gone"
+            self.files.make_folders(*FOLDERS)
+        if found is not None and self._is_foreign(found):
+            raise self._taken(found.version)
+        self.manifest = found
+        self._pending = None
+
+    def has_committed(self, query_id: str, batch_id: int) -> bool:
+        """Whether this batch is in the store already (Spark replays the last one after a kill)."""
+        found = self.manifest
+        return found is not None and found.query_id == query_id and batch_id <= found.batch_id
+
+    def commit(self, batch: Commit) -> Manifest:
+        """Write the batch and make it the newest version.
+
+        Raises:
+            StoreTakenError: another job has committed meanwhile.
+        """
+        now_ms = self._clock_ms()
+        version = self._version()
+        manifest = Manifest(
+            version=version,
+            written_ms=now_ms,
+            query_id=batch.query_id,
+            batch_id=batch.batch_id,
+            interval_ms=batch.interval_ms,
+            now={
+                **{table: (self.put(table, "0", rows),) for table, rows in batch.now.items()},
+                **batch.written,
+            },
+            history=self._write_history(batch.history, version, now_ms),
+            memory=batch.memory,
+            state_rows=batch.state_rows,
+            bad_records_total=self.bad_records_total + batch.bad_records,
+        )
+        self._keep_bad(batch.bad_values, version)
+        self._check_still_ours()
+        self.files.replace(MANIFEST, encode_manifest(manifest))
+        self.manifest = manifest
+        self._pending = None
+        self.maybe_sweep(now_ms)
+        return manifest
+
+    @property
+    def bad_records_total(self) -> int:
+        return self.manifest.bad_records_total if self.manifest else 0
+
+    def put(self, table: str, part: str, rows: pa.Table) -> str:
+        """Write a part of a table of the version that will be committed next; its path.
+
+        It may have columns beside those that readers see.
+        """
+        path = now_path(table, self._version(), part)
+        self.files.write_table(path, rows, is_lasting=False)
+        return path
+
+    def _version(self) -> int:
+        """The version that is being written."""
+        if self._pending is None:
+            previous = self.manifest.version if self.manifest else 0
+            self._pending = next_version(previous, self._clock_ms())
+        return self._pending
+
+    def _write_history(
+        self, fresh: Mapping[str, pa.Table], version: int, now_ms: int
+    ) -> dict[str, tuple[HistoryFile, ...]]:
+        kept = self.manifest.history if self.manifest else {}
+        history = {}
+        for table in HISTORY_TABLES:
+            oldest_ms = now_ms - self._retention_ms
+            files = [file for file in kept.get(table, ()) if file.until_ms >= oldest_ms]
+            rows = fresh.get(table)
+            if rows is not None and rows.num_rows:
+                files.append(self._write_history_file(table, 0, version, rows))
+            history[table] = tuple(self._merge(table, files, version))
+        return history
+
+    def _write_history_file(
+        self, table: str, level: int, version: int, rows: pa.Table
+    ) -> HistoryFile:
+        path = history_path(table, FINE, version, level)
+        self.files.write_table(path, rows)
+        ends = pc.min_max(rows["at_ms"]).as_py()
+        return HistoryFile(
+            path=path,
+            span=FINE,
+            level=level,
+            rows=rows.num_rows,
+            from_ms=ends["min"],
+            until_ms=ends["max"],
+        )
+
+    def _merge(self, table: str, files: list[HistoryFile], version: int) -> list[HistoryFile]:
+        """Merge the files of every level that is full."""
+        for level in range(LEVEL_MAX):
+            full = [file for file in files if file.level == level]
+            if len(full) < MERGE_FILES:
+                break
+            schema = HISTORY_TABLES[table]
+            rows = pa.concat_tables([self.files.read_table(file.path, schema) for file in full])
+            order = [(name, "ascending") for name in _ORDER if name in schema.names]
+            merged = self._write_history_file(table, level + 1, version, rows.sort_by(order))
+            files = [file for file in files if file not in full] + [merged]
+        return files
+
+    def _keep_bad(self, values: Sequence[Mapping[str, Any]], version: int) -> None:
+        if not values:
+            return
+        lines = "".join(json.dumps(value, default=str) + "\n" for value in values)
+        self.files.replace(f"bad/{version}.jsonl", lines.encode())
+        for path in self.files.list_files("bad")[:-BAD_FILES_MAX]:
+            self.files.delete(path)
+
+    def _check_still_ours(self) -> None:
+        """Fence: two jobs on one store would undo each other's history."""
+        value = self.files.read_bytes(MANIFEST)
+        if value is not None and self.begun_afresh_because is None:
+            found = decode_manifest(value)
+            if self.manifest is None or self._is_foreign(found):
+                raise self._taken(found.version)
+        self.begun_afresh_because = None
+
+    def _is_foreign(self, found: Manifest) -> bool:
+        return self.manifest is not None and found.version != self.manifest.version
+
+    def _taken(self, version: int) -> StoreTakenError:
+        return StoreTakenError(
+            f"the metrics store {self._store} belongs to another job",
+            why=f"it holds version {version}, which this job has not written",
+            what_next="Stop one of the two jobs, or give each its own --store",
+        )
+
+    def maybe_sweep(self, now_ms: int) -> None:
+        """Remove files that no manifest has named for ``GRACE_MS``."""
+        if self.manifest is None or now_ms - self._swept_ms < SWEEP_MS:
+            return
+        self._swept_ms = now_ms
+        named = self.manifest.paths()
+        found = [path for folder in FOLDERS[:2] for path in self.files.list_files(folder)]
+        since_ms = self._unnamed_since_ms
+        unnamed = {path: since_ms.get(path, now_ms) for path in found if path not in named}
+        for path in [path for path, at_ms in unnamed.items() if now_ms - at_ms >= GRACE_MS]:
+            self.files.delete(path)
+            del unnamed[path]
+        self._unnamed_since_ms = unnamed

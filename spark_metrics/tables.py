@@ -1,0 +1,210 @@
+"""The tables of the store: what a row is, what each column means, in which unit.
+
+How the figures are computed is told in docs/definitions.md.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+FINE: Final = "fine"
+"""History as it was sampled."""
+
+_INTS: Final = pa.list_(pa.int32())
+_LONGS: Final = pa.list_(pa.int64())
+
+PARTITIONS: Final = pa.schema(
+    {
+        # One row per partition: what its leader says (the last leader's word while offline).
+        "cluster": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "leader": pa.int32(),  # -1: offline
+        "leader_epoch": pa.int32(),
+        "replicas": _INTS,  # assignment order; the first is the preferred leader
+        "isr": _INTS,
+        "adding_replicas": _INTS,
+        "removing_replicas": _INTS,
+        "min_isr": pa.int32(),
+        "log_start_offset": pa.int64(),
+        "high_watermark": pa.int64(),
+        "log_end_offset": pa.int64(),
+        "size_bytes": pa.int64(),  # of the leader's replica
+        "segments": pa.int32(),
+        "segment_bytes": _LONGS,  # newest segments, oldest first
+        "active_base_offset": pa.int64(),
+        "in_records_per_s": pa.float64(),
+        "in_bytes_per_s": pa.float64(),
+        "out_bytes_per_s": pa.float64(),
+        "read_ms": pa.int64(),
+        "retention_ms": pa.int64(),  # -1: for ever; null: not by age, or not told
+        "isr_shrinks": pa.int64(),  # how often the ISR lost and won members, as seen here
+        "isr_expands": pa.int64(),
+        "is_hot": pa.bool_(),  # traffic above mean + 2 sigma of its topic; null: cannot be said
+    }
+)
+
+REPLICAS: Final = pa.schema(
+    {
+        # One row per replica that its own broker reported.
+        "cluster": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "broker": pa.int32(),
+        "is_leader": pa.bool_(),
+        "is_in_sync": pa.bool_(),
+        "log_end_offset": pa.int64(),
+        "size_bytes": pa.int64(),
+        "segments": pa.int32(),
+        # Records behind the leader: its earliest end offset read at or after ours, less ours.
+        "follower_lag": pa.int64(),
+        "read_ms": pa.int64(),
+    }
+)
+
+COMMITS: Final = pa.schema(
+    {
+        # One row per group and partition that the group committed.
+        "cluster": pa.string(),
+        "group_id": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "committed_offset": pa.int64(),
+        "end_offset": pa.int64(),  # earliest high watermark read at or after the commit
+        "lag": pa.int64(),  # end_offset - committed_offset, never below 0
+        "commit_ms": pa.int64(),
+        "member_id": pa.string(),  # null when nobody owns the partition
+        "consumed_records_per_s": pa.float64(),  # how fast the committed offset moves
+        "lag_records_per_s": pa.float64(),  # velocity: above 0 the group falls behind
+        "stuck_since_ms": pa.int64(),  # since when it stands still with lag; null: it does not
+        "read_ms": pa.int64(),
+        "end_read_ms": pa.int64(),
+        "lost_records": pa.int64(),  # of the lag: deleted before they were read
+        "time_lag_ms": pa.int64(),  # age of the commit's place in the log; null: not known
+        "time_to_clear_ms": pa.int64(),  # at this speed; null: not at this speed
+        "retention_risk_ms": pa.int64(),  # until unread records are deleted; 0: they are
+        "status": pa.string(),  # OK, WARN, STALL, STOP, REWIND; null: no paired reading yet
+        "history_ms": pa.int64(),  # how much history the status rests on
+    }
+)
+
+GROUPS: Final = pa.schema(
+    {
+        # One row per group, whether or not it ever committed.
+        "cluster": pa.string(),
+        "group_id": pa.string(),
+        "state": pa.string(),
+        "protocol": pa.string(),
+        "members": pa.int32(),
+        "read_ms": pa.int64(),
+        "partitions": pa.int64(),  # committed ones; 0: no commit
+        "lag": pa.int64(),  # sums over the partitions whose lag is known
+        "lost_records": pa.int64(),
+        "lag_records_per_s": pa.float64(),
+        "consumed_records_per_s": pa.float64(),
+        "time_lag_ms": pa.int64(),  # of the partition furthest behind
+        "time_to_clear_ms": pa.int64(),  # the slowest partition decides; null: not at this speed
+        "retention_risk_ms": pa.int64(),  # of the partition nearest to it
+        "status": pa.string(),  # the worst of its partitions; null: nothing to judge
+        "history_ms": pa.int64(),  # the shortest of its partitions
+        "committed_ms": pa.int64(),  # when it committed anything last
+    }
+)
+
+BROKERS: Final = pa.schema(
+    {
+        # One row per registered broker, empty and dead ones too.
+        "cluster": pa.string(),
+        "broker": pa.int32(),
+        "host": pa.string(),
+        "port": pa.int32(),
+        "rack": pa.string(),
+        "is_fenced": pa.bool_(),
+        "is_controller": pa.bool_(),
+        "broker_epoch": pa.int64(),
+        "replicas": pa.int64(),
+        "leaders": pa.int64(),
+        "size_bytes": pa.int64(),
+        "in_bytes_per_s": pa.float64(),
+        "out_bytes_per_s": pa.float64(),
+        "disk_total_bytes": pa.int64(),
+        "disk_usable_bytes": pa.int64(),
+        "interval_ms": pa.int64(),  # how often it samples itself
+        "sampled_ms": pa.int64(),  # its own newest round; null: never heard of
+        "read_ms": pa.int64(),
+    }
+)
+
+HEALTH: Final = pa.schema(
+    {
+        # One row: the job's own health, as of its newest batch.
+        "batch_id": pa.int64(),
+        "batch_ms": pa.int64(),  # duration of the batch
+        "records": pa.int64(),
+        "bad_records": pa.int64(),  # in this batch
+        "bad_records_total": pa.int64(),
+        "lost_records_total": pa.int64(),  # gone from the topic before they were read
+        "late_rounds_total": pa.int64(),  # rounds that came after a newer one of their source
+        "records_per_s": pa.float64(),  # input rate, over this batch and the pause before it
+        "delay_ms": pa.int64(),  # from the newest round's begin until it was written
+        "state_rows": pa.int64(),  # replicas and commits that are remembered
+        "newest_round_ms": pa.int64(),
+        "written_ms": pa.int64(),
+    }
+)
+
+PARTITION_HISTORY: Final = pa.schema(
+    {
+        "cluster": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "at_ms": pa.int64(),
+        "leader": pa.int32(),
+        "isr_count": pa.int32(),
+        "replicas_count": pa.int32(),
+        "high_watermark": pa.int64(),
+        "size_bytes": pa.int64(),
+        "segments": pa.int32(),
+        "in_records_per_s": pa.float64(),
+        "in_bytes_per_s": pa.float64(),
+        "out_bytes_per_s": pa.float64(),
+    }
+)
+
+COMMIT_HISTORY: Final = pa.schema(
+    {
+        "cluster": pa.string(),
+        "group_id": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "at_ms": pa.int64(),
+        "committed_offset": pa.int64(),
+        "lag": pa.int64(),
+        "consumed_records_per_s": pa.float64(),
+    }
+)
+
+NOW_TABLES: Final = {
+    "partitions": PARTITIONS,
+    "replicas": REPLICAS,
+    "commits": COMMITS,
+    "groups": GROUPS,
+    "brokers": BROKERS,
+    "health": HEALTH,
+}
+HISTORY_TABLES: Final = {
+    "partition_history": PARTITION_HISTORY,
+    "commit_history": COMMIT_HISTORY,
+}
+
+RATE_HISTORY: Final = pa.schema(
+    {
+        # Sums over partitions, as the reader answers them (not stored).
+        "at_ms": pa.int64(),  # end of the bucket that the sums stand for
+        "in_records_per_s": pa.float64(),
+        "in_bytes_per_s": pa.float64(),
+        "out_bytes_per_s": pa.float64(),
+        "size_bytes": pa.int64(),  # of the leaders' replicas
+        "partitions": pa.int64(),  # how many are in the sums
+    }
+)

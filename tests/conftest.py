@@ -1,0 +1,46 @@
+"""What several folders share: Kafka's jars, the order of the folders, who runs beside whom."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support import kafka_oracle
+
+LAST: Final = ("contract", "e2e", "spark")
+"""In this order, after everything that needs no processes; each starts and ends its own."""
+
+SHARED: Final = frozenset(("our_cluster", "kafka_cluster"))
+"""Clusters that one whole folder shares; those who use them stay together in one process."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Name the group that stays in one process where several run (``-n 2 --dist loadgroup``)."""
+    group = "shared clusters" if _is_shared(item) else str(item.path)
+    item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep each of these folders' shuffled tests together, so that what they share can end."""
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> tuple[int, bool]:
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    return (LAST.index(folder) + 1 if folder in LAST else 0), not _is_shared(item)
+
+
+def _is_shared(item: pytest.Item) -> bool:
+    names = getattr(item, "fixturenames", ())
+    return not SHARED.isdisjoint(names) or "bootstrap" in names
+
+
+@pytest.fixture(scope="session")
+def kafka_libs() -> Path:
+    """Kafka's jars; skips where they cannot be had."""
+    try:
+        return kafka_oracle.kafka_libs()
+    except kafka_oracle.OracleUnavailableError as error:
+        pytest.skip(str(error))

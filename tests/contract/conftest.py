@@ -1,0 +1,43 @@
+"""One cluster of ours and one of Apache Kafka for all tests of this folder that spoil neither."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from control.kafka.admin import KafkaAdmin
+from tests.support.cluster import LocalCluster
+from tests.support.kafka_oracle import KafkaCluster
+from tests.support.node_cluster import NodeCluster
+
+
+@pytest.fixture(scope="package")
+def our_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Three brokers of ours; whoever kills one takes a cluster of their own."""
+    with LocalCluster(tmp_path_factory.mktemp("ours")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="package")
+def kafka_cluster(
+    kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaCluster]:
+    """Three nodes of real Kafka."""
+    assert kafka_libs.exists()
+    with KafkaCluster(tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["ours", pytest.param("kafka", marks=pytest.mark.kafka_oracle)])
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    """Where a test runs: on ours, and on Kafka, which says what is right."""
+    name = "our_cluster" if request.param == "ours" else "kafka_cluster"
+    cluster: NodeCluster = request.getfixturevalue(name)
+    return cluster.bootstrap
+
+
+@pytest.fixture
+async def admin(bootstrap: str) -> AsyncIterator[KafkaAdmin]:
+    """An admin client of ``bootstrap``."""
+    async with KafkaAdmin.to(bootstrap) as opened:
+        yield opened

@@ -1,0 +1,298 @@
+"""The collector on real Kafka: every figure is what Kafka's own tools say at the same moment."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from control.kafka.settings import KafkaSettings
+from control.model import ids
+from tests.support.collecting import becomes, collecting
+from tests.support.installation import Installation
+from tests.support.kafka_oracle import KAFKA_VERSION, KafkaCluster, ready_admin, run_tool
+from tests.support.settle import wait_until
+
+pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
+
+TOPICS = {"even": (6, 3), "uneven": (5, 2), "single": (2, 1), "idle": (3, 3)}
+RECORDS = 40
+GROUPS = ("done", "behind", "at-zero", "one-stuck", "below-start")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cluster that stands still, with a member in one group."""
+
+    cluster: KafkaCluster
+    member: Consumer
+
+
+@pytest.fixture(
+    scope="module", params=[KAFKA_VERSION, pytest.param("3.9.0", marks=pytest.mark.soak)]
+)
+def watched(
+    request: pytest.FixtureRequest, kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaCluster]:
+    """The folder's cluster, and an older one."""
+    assert kafka_libs.exists()
+    if request.param == KAFKA_VERSION:
+        yield request.getfixturevalue("kafka_cluster")
+        return
+    with KafkaCluster(tmp_path_factory.mktemp("old"), version=request.param) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def scene(watched: KafkaCluster) -> Iterator[Scene]:
+    """Topics with records, and groups: done, behind, at zero, one stuck partition, with a member,
+    committed below the log start, never committed."""
+    admin = ready_admin(**{"bootstrap.servers": watched.bootstrap})
+    created = admin.create_topics([NewTopic(n, p, r) for n, (p, r) in TOPICS.items()])
+    for future in created.values():
+        future.result(30)
+    producer = Producer({"bootstrap.servers": watched.bootstrap})
+    for name, (partitions, _) in TOPICS.items():
+        for index in range(0 if name == "idle" else RECORDS * partitions):
+            producer.produce(name, f"value {index}" * (index % 7), partition=index % partitions)
+    assert producer.flush(30) == 0
+    _commit(admin, "done", {("even", p): RECORDS for p in range(6)})
+    _commit(admin, "behind", {("even", p): 7 * p for p in range(6)})
+    _commit(admin, "at-zero", {("uneven", p): 0 for p in range(5)})
+    _commit(admin, "one-stuck", {("even", p): 3 if p == 4 else RECORDS for p in range(6)})
+    _commit(admin, "below-start", {("single", 0): 2, ("single", 1): 30})
+    deleted = admin.delete_records([TopicPartition("single", 0, 11)])
+    for future in deleted.values():
+        future.result(30)
+    member = Consumer(
+        {
+            "bootstrap.servers": watched.bootstrap,
+            "group.id": "with-member",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    member.subscribe(["uneven"])
+    read = 0
+    while read < 50:
+        read += len(member.consume(50 - read, timeout=1.0))
+    member.commit(asynchronous=False)
+    yield Scene(watched, member)
+    member.close()
+    for future in admin.delete_topics(list(TOPICS)).values():
+        future.result(30)
+
+
+def _commit(admin: AdminClient, group: str, offsets: dict[tuple[str, int], int]) -> None:
+    wanted = [TopicPartition(topic, number, at) for (topic, number), at in offsets.items()]
+    request = [ConsumerGroupTopicPartitions(group, wanted)]
+
+    def is_committed() -> bool:
+        """Not while the offsets topic is still being made; the result says so per partition."""
+        (future,) = admin.alter_consumer_group_offsets(request).values()
+        return all(each.error is None for each in future.result(30).topic_partitions)
+
+    wait_until(is_committed, f"{group} has offsets")
+
+
+def _tool(name: str, scene: Scene, *args: str) -> str:
+    flags = ("--bootstrap-server", scene.cluster.bootstrap, *args)
+    done = run_tool(name, *flags, version=scene.cluster.version)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _groups_tool(scene: Scene) -> dict[tuple[str, ids.TopicPartition], tuple[int, int, int]]:
+    """kafka-consumer-groups: (current offset, end, lag) by group and partition."""
+    name = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+    found = {}
+    for line in _tool(name, scene, "--describe", "--all-groups").splitlines():
+        words = line.split()
+        if len(words) >= 6 and words[2].isdigit() and words[3].isdigit() and words[1] in TOPICS:
+            key = ids.TopicPartition(words[1], int(words[2]))
+            found[words[0], key] = (int(words[3]), int(words[4]), int(words[5]))
+    return found
+
+
+def _topics_tool(scene: Scene) -> dict[ids.TopicPartition, tuple[int, list[int], list[int]]]:
+    """kafka-topics: (leader, replicas, ISR)."""
+    told = _tool("org.apache.kafka.tools.TopicCommand", scene, "--describe")
+    pattern = r"Topic: (\S+)\tPartition: (\d+)\tLeader: (\d+)\tReplicas: ([\d,]+)\tIsr: ([\d,]+)"
+    return {
+        ids.TopicPartition(topic, int(number)): (int(leader), _ids(replicas), _ids(isr))
+        for topic, number, leader, replicas, isr in re.findall(pattern, told)
+        if topic in TOPICS
+    }
+
+
+def _ids(text: str) -> list[int]:
+    return [int(word) for word in text.split(",")]
+
+
+def _sizes_tool(scene: Scene) -> dict[tuple[ids.TopicPartition, int], int]:
+    """kafka-log-dirs: bytes of every replica."""
+    told = _tool("org.apache.kafka.tools.LogDirsCommand", scene, "--describe")
+    document = json.loads(next(line for line in told.splitlines() if line.startswith("{")))
+    found = {}
+    for broker in document["brokers"]:
+        for held in (each for log_dir in broker["logDirs"] for each in log_dir["partitions"]):
+            topic, _, number = held["partition"].rpartition("-")
+            if topic in TOPICS:
+                found[ids.TopicPartition(topic, int(number)), broker["broker"]] = held["size"]
+    return found
+
+
+async def test_every_figure_is_what_kafkas_tools_say(scene: Scene) -> None:
+    groups, topics, sizes = await asyncio.to_thread(
+        lambda: (_groups_tool(scene), _topics_tool(scene), _sizes_tool(scene))
+    )
+    assert {name for name, _ in groups} >= {*GROUPS, "with-member"}
+    async with collecting(KafkaSettings(bootstrap=scene.cluster.bootstrap)) as (_, collected):
+
+        def lags() -> dict[tuple[str, ids.TopicPartition], tuple[int, int, int]]:
+            ends = {key: row.high_watermark or 0 for key, row in collected.leaders.items()}
+            return {
+                name: (row.committed_offset, ends[name[1]], ends[name[1]] - row.committed_offset)
+                for name, row in collected.commits.items()
+                if name[1].topic in TOPICS and name[1] in ends
+            }
+
+        await becomes(lags, groups)
+        await becomes(
+            lambda: {
+                key: (row.leader, list(row.replicas), list(row.isr))
+                for key, row in collected.leaders.items()
+                if key.topic in TOPICS
+            },
+            topics,
+        )
+        await becomes(
+            lambda: {
+                name: row.size_bytes
+                for name, row in collected.replicas.items()
+                if name[0].topic in TOPICS
+            },
+            sizes,
+        )
+        starts = {key: row.log_start_offset for key, row in collected.leaders.items()}
+        assert starts[ids.TopicPartition("single", 0)] == 11
+        assert starts[ids.TopicPartition("single", 1)] == 0
+        await becomes(lambda: {row.min_isr for row in collected.leaders.values()}, {1})
+        assert {row.segments for row in collected.replicas.values()} == {None}, "n/a, not guessed"
+        owned = [row for name, row in collected.commits.items() if name[0] == "with-member"]
+        assert all(row.member_id for row in owned)
+        assert collected.groups["with-member"].members == 1
+        assert collected.groups["with-member"].state == "Stable"
+        assert collected.groups["done"].state == "Empty"
+        assert sum(row.is_controller for row in collected.brokers.values()) == 1
+        await becomes(lambda: collected.disks, scene.cluster.ids)
+
+
+def test_up_watches_it_and_leaves_nothing_behind(scene: Scene, tmp_path: Path) -> None:
+    """``partiscope up --bootstrap``: the bus is ours, the figures are the watched cluster's."""
+    before = _tool("org.apache.kafka.tools.TopicCommand", scene, "--list")
+    flags = ("--bootstrap", scene.cluster.bootstrap)
+    with Installation(tmp_path / "up", flags=flags) as installation:
+        installation.wait_ready()
+        groups = _groups_tool(scene)
+        ours = {group for group, _ in groups}
+        status: dict[str, Any] = {}
+
+        def shows_all() -> bool:
+            status.update(_status(installation.data))
+            lags = {row["group"]: row["lag"] for row in status["groups"]}
+            wanted = dict.fromkeys(ours, 0)
+            for (group, _), (_, _, lag) in groups.items():
+                wanted[group] += lag
+            return {name: lags.get(name) for name in ours} == wanted
+
+        wait_until(shows_all, "lags as kafka-consumer-groups tells", story=lambda: str(status))
+        assert [row["broker"] for row in status["brokers"]] == list(scene.cluster.ids)
+        assert status["collector"]["missing_rights"] == []
+        assert {row["broker"] for row in status["collector"]["brokers"]} == set(scene.cluster.ids)
+        topics = subprocess.run(
+            [sys.executable, "-m", "partiscope", "topics", "list", "--json"],
+            env={**os.environ, "PARTISCOPE_DATA": str(installation.data)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert {row["topic"] for row in json.loads(topics.stdout)["topics"]} >= TOPICS.keys()
+    assert _tool("org.apache.kafka.tools.TopicCommand", scene, "--list") == before
+
+
+def _status(data: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "partiscope", "status", "--json", "--data", str(data)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 5), done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+async def test_a_right_to_everything_has_no_gaps(scene: Scene) -> None:
+    async with collecting(KafkaSettings(bootstrap=scene.cluster.bootstrap)) as (collector, _):
+        await becomes(lambda: collector.report().denied_operations, {})
+        report = collector.report()
+        assert report.missing_rights == ()
+        assert not report.is_partial
+        assert len(report.brokers) == 3
+        assert all(broker.requests_per_s > 0 for broker in report.brokers)
+
+
+async def test_lag_is_never_negative_while_records_and_commits_race(scene: Scene) -> None:
+    """A consumer that commits the very end at once, while the collector reads as fast as it may."""
+    bootstrap = scene.cluster.bootstrap
+    new_protocol = scene.cluster.version >= "4"
+    stopped = asyncio.Event()
+
+    def race() -> None:
+        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
+        consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "racer",
+                "group.protocol": "consumer" if new_protocol else "classic",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.subscribe(["idle"])
+        while not stopped.is_set():
+            producer.produce("idle", b"x", partition=0)
+            producer.flush(5)
+            if consumer.poll(0.05) is not None:
+                consumer.commit(asynchronous=False)
+        consumer.close()
+
+    settings = KafkaSettings(bootstrap=bootstrap)
+    racing = asyncio.create_task(asyncio.to_thread(race))
+    try:
+        async with collecting(settings, interval_ms=100) as (collector, collected):
+            name = ("racer", ids.TopicPartition("idle", 0))
+            await becomes(lambda: name in collected.commits, True)
+            seen = collector.rounds
+            first = collected.commits[name].committed_offset
+            await becomes(lambda: collector.rounds > seen + 60, True)
+            assert collected.commits[name].committed_offset > first
+            # Other tests' groups on this cluster may have committed beyond an end.
+            below = [line for line in collected.lags_below_zero if line.startswith("racer ")]
+            assert not below
+            await becomes(lambda: collected.groups["racer"].members, 1)
+            await becomes(lambda: collected.commits[name].member_id is not None, True)
+    finally:
+        stopped.set()
+        await racing

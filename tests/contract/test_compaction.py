@@ -1,0 +1,90 @@
+"""Compaction on running brokers: committed offsets stay, the topic that holds them stays small."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.support.cluster import LocalCluster
+from tests.support.settle import wait_until
+
+OFFSETS: Final = "__consumer_offsets-0"
+SEGMENT_BYTES: Final = 20_000
+COMMITS: Final = 1_500
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
+    overrides = {
+        "offsets.topic.num.partitions": "1",
+        "offsets.topic.segment.bytes": str(SEGMENT_BYTES),
+        "log.cleaner.backoff.ms": "200",
+        "log.segment.delete.delay.ms": "1000",
+    }
+    with LocalCluster(tmp_path, overrides=overrides) as running:
+        yield running
+
+
+def _consumer(cluster: LocalCluster, group: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+
+
+def _commit(cluster: LocalCluster, group: str, count: int) -> None:
+    """The offsets 1 … `count`, one after the other."""
+    consumer = _consumer(cluster, group)
+    for offset in range(1, count + 1):
+        consumer.commit(offsets=[TopicPartition("t", 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def _committed(cluster: LocalCluster, group: str) -> int:
+    consumer = _consumer(cluster, group)
+    (found,) = consumer.committed([TopicPartition("t", 0)], timeout=30)
+    consumer.close()
+    return int(found.offset)
+
+
+def _sizes(cluster: LocalCluster) -> dict[int, int]:
+    """Bytes of the offsets topic on each broker."""
+    return {
+        node_id: sum(
+            path.stat().st_size for path in (cluster.log_dir(node_id) / OFFSETS).glob("*.log")
+        )
+        for node_id in cluster.ids
+    }
+
+
+@pytest.mark.timeout(180)
+def test_the_offsets_topic_stays_small_on_every_replica_and_forgets_nothing(
+    cluster: LocalCluster,
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic("t", 1, 1)])["t"].result(20)
+    _commit(cluster, "rare", 1)
+    _commit(cluster, "busy", COMMITS)
+    wait_until(
+        lambda: max(_sizes(cluster).values()) < 3 * SEGMENT_BYTES,
+        "leader and followers have compacted",
+        story=lambda: f"{_sizes(cluster)}\n{cluster.story()}",
+    )
+    for node_id in cluster.ids:
+        checkpoint = cluster.log_dir(node_id) / "cleaner-offset-checkpoint"
+        wait_until(lambda at=checkpoint: "__consumer_offsets 0 " in at.read_text(), "noted")  # type: ignore[misc]
+    for node_id in cluster.ids:
+        cluster.kill(node_id)
+    for node_id in cluster.ids:
+        cluster.start_node(node_id)
+    cluster.wait_ready()
+    assert (_committed(cluster, "rare"), _committed(cluster, "busy")) == (1, COMMITS)
+    assert "Traceback" not in cluster.story(10_000)

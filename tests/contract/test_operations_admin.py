@@ -1,0 +1,297 @@
+"""Topics, configs, groups, producing and browsing through the operator core, on ours and Kafka."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import pytest
+from confluent_kafka import Message, Producer
+from kio.schema.errors import ErrorCode
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.errors import RefusedError, UnreachableError
+from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
+from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer
+from control.kafka.reader import RecordReader, Start, StartKind
+from control.kafka.settings import KafkaSettings
+from control.lab.partitioners import KeyRule, partition_for
+from control.lab.session import ProduceJob, ProduceSession
+from control.model.ids import TopicPartition
+from control.operations.errors import InvalidInputError, NotConfirmedError, ReadOnlyError
+from control.operations.operator import Operator
+from tests.contract.operations_rig import unique
+from tests.support.ports import free_ports
+from tests.support.settle import eventually
+
+PARTITIONS = 7
+LIBRDKAFKA_NAMES = {
+    KeyRule.MURMUR2: "murmur2_random",
+    KeyRule.CRC32: "consistent_random",
+    KeyRule.FNV1A: "fnv1a_random",
+}
+
+
+@pytest.fixture
+async def topic(admin: KafkaAdmin) -> str:
+    name = unique("topic")
+    await admin.create_topic(NewTopic(name=name, partitions=PARTITIONS, replication_factor=2))
+    return name
+
+
+async def test_a_topic_from_birth_to_death(bootstrap: str) -> None:
+    name = unique("life")
+    async with Operator(bootstrap=bootstrap, bus=bootstrap, who="tester") as operator:
+        values = {"topic": name, "partitions": "2", "replication_factor": "3"}
+        await operator.create_topic({**values, "configs": "retention.ms=1000"})
+        with pytest.raises(RefusedError) as taken:
+            await operator.create_topic(values)
+        assert taken.value.code is ErrorCode.topic_already_exists
+        await operator.add_partitions({"topic": name, "partitions": "5"})
+        with pytest.raises(RefusedError) as shrunk:
+            await operator.add_partitions({"topic": name, "partitions": "3"})
+        assert shrunk.value.code is ErrorCode.invalid_partitions
+        await eventually(lambda: _factors(operator.admin, name), [3] * 5)
+        await operator.configure_topic({"topic": name, "configs": "segment.bytes=1048576"})
+        expected = {"retention.ms": "1000", "segment.bytes": "1048576"}
+        await eventually(lambda: _configs(operator.admin, name, expected), expected)
+        with pytest.raises(NotConfirmedError):
+            await operator.delete_topic({"topic": name}, typed="something else")
+        await operator.delete_topic({"topic": name}, typed=name)
+        await eventually(lambda: _factors(operator.admin, name), None)
+        lines = [line.what for line in await operator.journal.lines()]
+        assert f"delete topic {name}" in lines
+        assert f"create topic {name}" in lines
+
+
+async def test_wrong_input_is_refused_before_anything_is_sent(bootstrap: str) -> None:
+    async with Operator(bootstrap=bootstrap, bus=bootstrap, is_read_only=True) as operator:
+        with pytest.raises(ReadOnlyError):
+            await operator.create_topic({"topic": unique("x")})
+    async with Operator(bootstrap=bootstrap, bus=bootstrap) as operator:
+        with pytest.raises(InvalidInputError) as wrong:
+            await operator.create_topic({"topic": "no blanks", "partitions": "0"})
+        assert set(wrong.value.fields) == {"topic", "partitions"}
+
+
+async def test_dynamic_configs_of_a_broker_go_to_that_broker(admin: KafkaAdmin) -> None:
+    rate = "leader.replication.throttled.rate"
+    resource = ConfigResource(scope=ConfigScope.BROKER, name="102")
+
+    async def shown(broker: str) -> str | None:
+        asked = ConfigResource(scope=ConfigScope.BROKER, name=broker)
+        found = [c for c in await admin.describe_configs(asked) if c.name == rate]
+        return next((c.value for c in found if not c.is_default), None)
+
+    await admin.alter_configs(resource, {rate: "123456"})
+    await eventually(lambda: shown("102"), "123456")
+    assert await shown("101") is None
+    await admin.alter_configs(resource, {rate: None})
+    await eventually(lambda: shown("102"), None)
+
+
+async def test_produced_records_are_read_back_with_their_batches(
+    admin: KafkaAdmin, topic: str
+) -> None:
+    settings = admin.wire.settings
+    job = ProduceJob(
+        topic=topic,
+        keys="k-{n}",
+        value='{"count": {n}}',
+        rule=KeyRule.CRC32,
+        headers=(("trace", b"\x00\xff"),),
+        count=200,
+        options=ProducerOptions(compression="zstd"),
+    )
+    done = await ProduceSession(settings, job).run_to_end()
+    assert (done.acked, done.failed) == (200, 0)
+    assert done.latencies is not None
+    assert 0 < done.latencies.p50_ms <= done.latencies.p95_ms <= done.latencies.p99_ms
+    keys = [b"k-%d" % n for n in range(200)]
+    expected = Counter(partition_for(KeyRule.CRC32, key, PARTITIONS) for key in keys)
+    assert done.per_partition == dict(expected)
+    async with RecordReader(settings) as reader:
+        partitions = await reader.partitions(topic)
+        found = await reader.browse(partitions, Start(kind=StartKind.EARLIEST), limit=1000)
+    assert sorted((r.key, r.value) for r in found) == sorted(
+        (key, b'{"count": %d}' % n) for n, key in enumerate(keys)
+    )
+    assert all(r.crc_is_valid and r.codec_name == "zstd" for r in found)
+    assert {r.headers for r in found} == {(("trace", b"\x00\xff"),)}
+
+
+async def test_browse_by_offset_time_and_end(admin: KafkaAdmin, topic: str) -> None:
+    settings = admin.wire.settings
+    key = TopicPartition(topic, 3)
+    async with RecordProducer(settings) as producer:
+        for n in range(20):
+            record = OutgoingRecord(
+                topic=topic,
+                partition=3,
+                key=b"k",
+                value=None if n == 7 else b"v%d" % n,
+                timestamp_ms=1000 + n,
+            )
+            delivery = await producer.send(record)
+            assert (delivery.partition, delivery.offset) == (3, n)
+    async with RecordReader(settings) as reader:
+
+        async def offsets(kind: StartKind, value: int, limit: int = 100) -> list[int]:
+            found = await reader.browse([key], Start(kind=kind, value=value), limit=limit)
+            return [record.offset for record in found]
+
+        assert await offsets(StartKind.OFFSET, 15) == [15, 16, 17, 18, 19]
+        assert await offsets(StartKind.TIMESTAMP, 1018) == [18, 19]
+        assert await offsets(StartKind.LAST, 2) == [18, 19]
+        assert await offsets(StartKind.LATEST, 0) == []
+        assert await offsets(StartKind.EARLIEST, 0, limit=3) == [0, 1, 2]
+        (tombstone,) = await reader.browse([key], Start(kind=StartKind.OFFSET, value=7), limit=1)
+        assert tombstone.value is None
+
+
+async def test_following_sees_what_comes(admin: KafkaAdmin, topic: str) -> None:
+    settings = admin.wire.settings
+    async with RecordReader(settings) as reader:
+        partitions = await reader.partitions(topic)
+        positions = await reader.positions(partitions, Start(kind=StartKind.LATEST))
+        job = ProduceJob(topic=topic, keys="seq", value="later", count=30)
+        sending = asyncio.create_task(ProduceSession(settings, job).run_to_end())
+        seen = []
+        async for record in reader.follow(positions):
+            seen.append(record.key)
+            if len(seen) == 30:
+                break
+        await sending
+    assert sorted(seen, key=str) == sorted((b"k-%d" % n for n in range(30)), key=str)
+
+
+@pytest.mark.parametrize("rule", list(KeyRule))
+async def test_key_rules_are_those_of_librdkafka(
+    bootstrap: str, admin: KafkaAdmin, topic: str, rule: KeyRule
+) -> None:
+    assert admin is not None
+    keys = [b"User123", b"User456", b"User789", b"", b"\x80\xff", *(b"%x" % n for n in range(300))]
+    landed: dict[bytes, set[int]] = {key: set() for key in keys}
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "partitioner": LIBRDKAFKA_NAMES[rule],
+            "linger.ms": 5,
+            # Without keys librdkafka otherwise stays on one partition for 10 ms at a time.
+            "sticky.partitioning.linger.ms": 0,
+        }
+    )
+    for key in keys:
+        for _ in range(20 if key == b"" else 1):
+            producer.produce(
+                topic,
+                key=key,
+                value=b"",
+                on_delivery=_noting(landed[key]),
+            )
+    await asyncio.to_thread(producer.flush, 30)
+    for key in keys:
+        hit = partition_for(rule, key, PARTITIONS)
+        if hit is None:
+            assert len(landed[key]) > 1, key
+        else:
+            assert landed[key] == {hit}, key
+
+
+async def test_the_producers_own_rule_is_murmur2(admin: KafkaAdmin, topic: str) -> None:
+    job = ProduceJob(topic=topic, keys="key-{n}", rule=None, count=100)
+    done = await ProduceSession(admin.wire.settings, job).run_to_end()
+    keys = [b"key-%d" % n for n in range(100)]
+    expected = Counter(partition_for(KeyRule.MURMUR2, key, PARTITIONS) for key in keys)
+    assert done.per_partition == dict(expected)
+
+
+async def test_a_group_is_reset_after_a_dry_run(bootstrap: str, topic: str) -> None:
+    group = unique("group")
+    async with Operator(bootstrap=bootstrap, bus=bootstrap) as operator:
+        job = ProduceJob(topic=topic, partition=2, count=10)
+        await ProduceSession(operator.admin.wire.settings, job).run_to_end()
+        values = {"group": group, "topic": topic, "to": "latest"}
+        preview = {
+            r.partition: (r.before, r.after) for r in await operator.preview_reset_offsets(values)
+        }
+        assert preview[2] == (None, 10)
+        assert await operator.admin.groups.committed_offsets(group) == {}
+        with pytest.raises(NotConfirmedError):
+            await operator.reset_offsets(values, typed="")
+        await operator.reset_offsets(values, typed=group)
+        committed = await operator.admin.groups.committed_offsets(group)
+        assert committed[TopicPartition(topic, 2)] == 10
+        await operator.reset_offsets({**values, "to": "-4"}, typed=group)
+        await operator.reset_offsets({**values, "to": "-1"}, typed=group)
+        committed = await operator.admin.groups.committed_offsets(group)
+        assert (committed[TopicPartition(topic, 2)], committed[TopicPartition(topic, 0)]) == (5, 0)
+        described = await operator.admin.groups.describe_group(group)
+        assert (described.state, described.members) == ("Empty", ())
+        await operator.admin.groups.delete_group(group)
+        assert group not in {g.group_id for g in await operator.admin.groups.list_groups()}
+
+
+async def test_offsets_move_up_when_records_are_deleted(admin: KafkaAdmin, topic: str) -> None:
+    job = ProduceJob(topic=topic, partition=0, count=10)
+    await ProduceSession(admin.wire.settings, job).run_to_end()
+    key = TopicPartition(topic, 0)
+    assert await admin.offsets.delete_records({key: 4}) == {key: 4}
+    first = await admin.offsets.list_offsets([key], OffsetSpec.EARLIEST)
+    assert first[key].offset == 4
+    with pytest.raises(RefusedError):
+        await admin.offsets.list_offsets([TopicPartition(topic, 99)])
+
+
+async def test_bytes_of_replicas_add_up(admin: KafkaAdmin, topic: str) -> None:
+    job = ProduceJob(topic=topic, partition=1, value="{pad:5000}", count=20)
+    await ProduceSession(admin.wire.settings, job).run_to_end()
+    key = TopicPartition(topic, 1)
+
+    async def replicas_with_data() -> int:
+        log_dirs = await admin.log_dirs(partitions=[key])
+        sizes = [r.size_bytes for log_dir in log_dirs for r in log_dir.replicas]
+        return sum(size > 100_000 for size in sizes)
+
+    await eventually(replicas_with_data, 2)
+
+
+async def test_nobody_there_says_what_to_do() -> None:
+    (port,) = free_ports(1)
+    settings = KafkaSettings(bootstrap=f"127.0.0.1:{port}", attempts_max=2)
+    async with KafkaAdmin.to(settings) as admin:
+        with pytest.raises(UnreachableError) as error:
+            await admin.describe_cluster()
+    assert str(port) in error.value.title
+    assert "doctor" in error.value.next_step
+    with pytest.raises(UnreachableError):
+        async with RecordProducer(settings):
+            pass
+
+
+def _noting(partitions: set[int]) -> Callable[[object, Message], None]:
+    def note(error: object, message: Message) -> None:
+        assert error is None
+        partition = message.partition()
+        assert partition is not None
+        partitions.add(partition)
+
+    return note
+
+
+async def _factors(admin: KafkaAdmin, topic: str) -> list[int] | None:
+    """Replicas of each partition; None for an unknown topic.
+
+    A change is committed before every broker has replayed it, and any may be asked.
+    """
+    try:
+        (metadata,) = await admin.topics([topic])
+    except RefusedError as refused:
+        if refused.code is not ErrorCode.unknown_topic_or_partition:
+            raise
+        return None
+    return [len(partition.replicas) for partition in metadata.partitions]
+
+
+async def _configs(admin: KafkaAdmin, topic: str, names: Iterable[str]) -> dict[str, str | None]:
+    entries = await admin.describe_configs(ConfigResource(scope=ConfigScope.TOPIC, name=topic))
+    return {entry.name: entry.value for entry in entries if entry.name in names}

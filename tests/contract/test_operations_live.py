@@ -1,0 +1,168 @@
+"""Operations on our own cluster: killed at any point, throttled anew, held up and let go."""
+
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from control.kafka.admin import KafkaAdmin
+from control.model.ids import TopicPartition
+from control.operations.client import OperationsClient, wait_for
+from control.operations.events import EventKind, Outcome
+from control.operations.planning import Planning
+from control.operations.state import OperationState, Phase
+from tests.contract.operations_rig import (
+    ExecutorProcess,
+    end_offsets,
+    placement_of,
+    throttles,
+    topic_with_data,
+    watch_until,
+)
+from tests.support.cluster import LocalCluster
+
+FROM = (101, 102)
+TO = (103, 102)
+RATE = 1_000_000
+RECORDS = 1500
+
+
+@pytest.fixture(scope="module")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with LocalCluster(tmp_path_factory.mktemp("live")) as cluster:
+        yield cluster.bootstrap
+
+
+@pytest.fixture
+async def admin(bootstrap: str) -> AsyncIterator[KafkaAdmin]:
+    async with KafkaAdmin.to(bootstrap) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def client(bootstrap: str) -> AsyncIterator[OperationsClient]:
+    async with OperationsClient(bootstrap, who="tester") as opened:
+        yield opened
+
+
+async def begin(admin: KafkaAdmin, client: OperationsClient, *, rate: int | str) -> tuple[str, str]:
+    """A topic of two partitions on its way from FROM to TO, one at a time; (topic, operation)."""
+    topic = await topic_with_data(admin, dict.fromkeys(range(2), FROM), records=RECORDS)
+    targets = {TopicPartition(topic, partition): TO for partition in range(2)}
+    proposal = await Planning(admin).proposal(targets)
+    bootstrap = admin.wire.settings.bootstrap
+    operation_id = await client.submit_reassign(
+        proposal, bootstrap=bootstrap, throttle=rate, partitions_per_wave=1
+    )
+    return topic, operation_id
+
+
+def in_wave(number: int) -> Callable[[OperationState], bool]:
+    return lambda state: state.progress is not None and state.progress.wave >= number
+
+
+DANGEROUS = (EventKind.THROTTLE_RECORDED, EventKind.THROTTLE_REMOVED)
+OTHERS = (EventKind.ACCEPTED, EventKind.STARTED, EventKind.WAVE_STARTED, EventKind.WAVE_DONE)
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param(DANGEROUS, id="throttle"),
+        pytest.param(OTHERS, id="others", marks=pytest.mark.soak),
+    ],
+)
+async def test_killed_at_any_point_it_goes_on_and_leaves_nothing_behind(
+    kinds: tuple[EventKind, ...],
+    admin: KafkaAdmin,
+    client: OperationsClient,
+    tmp_path: Path,
+    bootstrap: str,
+) -> None:
+    """One move, its executor killed as soon as each of these kinds of events is written."""
+    points = list(kinds)
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, operation_id = await begin(admin, client, rate=RATE)
+        async for event in client.events():
+            if event.operation_id != operation_id:
+                continue
+            if points and event.kind is points[0]:
+                points.pop(0)
+                assert executor.end(signal.SIGKILL) == -signal.SIGKILL
+                executor.__enter__()
+            if event.kind is EventKind.FINISHED:
+                break
+        done = await wait_for(client, operation_id)
+    assert not points
+    assert done.outcome is Outcome.DONE, executor.said()
+    assert await placement_of(admin, topic) == dict.fromkeys(range(2), TO)
+    assert await end_offsets(admin, topic) == dict.fromkeys(range(2), RECORDS)
+    assert await throttles(admin, topic) == {}
+
+
+async def test_a_throttle_changed_by_hand_holds_over_a_crash_and_is_gone_afterwards(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, operation_id = await begin(admin, client, rate=20_000)
+
+        async def faster() -> None:
+            await client.throttle(operation_id, "30KiB")
+
+        await watch_until(client, operation_id, in_wave(1), then=faster)
+        await watch_until(client, operation_id, lambda s: s.throttle_bytes_per_s == 30 << 10)
+        assert executor.end(signal.SIGKILL) == -signal.SIGKILL
+        await client.throttle(operation_id, 5_000_000)
+        executor.__enter__()
+        done = await wait_for(client, operation_id)
+        assert done.outcome is Outcome.DONE, executor.said()
+        assert done.throttle_bytes_per_s == 5_000_000
+        assert done.took_s is not None
+        assert done.expected_s is not None
+    assert await throttles(admin, topic) == {}
+
+
+async def test_pause_cancel_and_roll_back_work_after_a_crash(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, operation_id = await begin(admin, client, rate=RATE)
+        await client.pause(operation_id)
+        await watch_until(client, operation_id, lambda s: s.phase is Phase.PAUSED)
+        executor.end(signal.SIGKILL)
+        executor.__enter__()
+        executor.wait_until_said("ready")
+        assert (await client.get(operation_id)).phase is Phase.PAUSED
+        await client.resume(operation_id)
+        await watch_until(client, operation_id, in_wave(2))
+        await client.cancel(operation_id)
+        ended = await wait_for(client, operation_id)
+        assert ended.outcome in (Outcome.CANCELLED, Outcome.DONE), executor.said()
+        undo = await client.rollback(operation_id)
+        await watch_until(client, undo, in_wave(1))
+        executor.end(signal.SIGKILL)
+        executor.__enter__()
+        back = await wait_for(client, undo)
+        assert back.outcome is Outcome.DONE, executor.said()
+    assert await placement_of(admin, topic) == dict.fromkeys(range(2), FROM)
+    assert await throttles(admin, topic) == {}
+
+
+@pytest.mark.soak
+async def test_an_automatic_throttle_finds_the_headroom(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    """400 MB at 10 MiB/s would take 40 s: with nobody else about, the rate goes up meanwhile."""
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic = await topic_with_data(admin, {0: FROM}, records=400_000)
+        proposal = await Planning(admin).proposal({TopicPartition(topic, 0): TO})
+        operation_id = await client.submit_reassign(proposal, bootstrap=bootstrap, throttle="auto")
+        rates = set()
+        async for state in client.watch(operation_id):
+            rates.add(state.throttle_bytes_per_s)
+        done = await wait_for(client, operation_id)
+        assert done.outcome is Outcome.DONE, executor.said()
+    assert 10 << 20 in rates
+    assert max(rate or 0 for rate in rates) > 10 << 20
+    assert await throttles(admin, topic) == {}

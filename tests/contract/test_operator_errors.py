@@ -1,0 +1,144 @@
+"""What an operator does wrong gets one clear line and exit status 1; nothing else is touched."""
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.cluster import ROOT, LocalCluster
+from tests.support.ports import free_ports
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("one"), brokers=1) as running:
+        yield running
+
+
+def run_node(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Start a node of its own that is expected to give up."""
+    client, controller = free_ports(2)
+    properties = {
+        "node.id": "7",
+        "cluster.id": "abc",
+        "listeners": f"PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}",
+        "controller.quorum.voters": f"7@127.0.0.1:{controller}",
+        "log.dirs": str(tmp_path / "data"),
+    }
+    properties |= {name.replace("_", "."): value for name, value in changes.items()}
+    config = tmp_path / "node.properties"
+    config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    return subprocess.run(
+        (sys.executable, "-m", "broker.server.main", "--config", str(config)),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def assert_one_clear_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert done.returncode == 1, done.stderr
+    errors = [line for line in done.stderr.splitlines() if " ERROR " in line]
+    assert len(errors) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "ready" not in done.stdout
+    for word in words:
+        assert word in errors[0]
+
+
+def test_a_port_in_use(tmp_path: Path, cluster: LocalCluster) -> None:
+    (port,) = cluster.ports.values()
+    controller = free_ports(1)[0]
+    listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}"
+    voters = f"7@127.0.0.1:{controller}"
+    done = run_node(tmp_path, listeners=listeners, controller_quorum_voters=voters)
+    assert_one_clear_line(done, f"127.0.0.1:{port}", "port is in use", "choose another port")
+    assert cluster.metadata(101).brokers
+
+
+def test_a_missing_property(tmp_path: Path) -> None:
+    assert_one_clear_line(run_node(tmp_path, cluster_id=""), "cluster.id is missing", "add a line")
+
+
+def test_a_bad_value(tmp_path: Path) -> None:
+    done = run_node(tmp_path, num_partitions="many")
+    assert_one_clear_line(done, "num.partitions=many", "not a whole number")
+
+
+def test_a_bad_log_value(tmp_path: Path) -> None:
+    assert_one_clear_line(run_node(tmp_path, log_segment_bytes="big"), "log.segment.bytes=big")
+
+
+def test_voters_without_this_node(tmp_path: Path) -> None:
+    done = run_node(tmp_path, controller_quorum_voters="8@127.0.0.1:19999")
+    assert_one_clear_line(done, "lacks node.id 7", "add it")
+
+
+def test_an_unwritable_data_directory(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("not a directory")
+    done = run_node(tmp_path, log_dirs=str(blocker / "data"))
+    assert_one_clear_line(done, str(blocker / "data"))
+
+
+def test_a_data_directory_of_another_cluster(tmp_path: Path, cluster: LocalCluster) -> None:
+    directory = tmp_path / "data"
+    directory.mkdir()
+    (directory / "meta.properties").write_text("version=1\ncluster.id=other\nnode.id=7\n")
+    assert_one_clear_line(run_node(tmp_path), str(directory), "other")
+
+
+def test_a_data_directory_in_use(tmp_path: Path, cluster: LocalCluster) -> None:
+    directory = cluster.log_dir(101)
+    done = run_node(tmp_path, log_dirs=str(directory))
+    assert_one_clear_line(done, str(directory))
+    assert cluster.metadata(101).brokers
+
+
+def test_a_damaged_vote(tmp_path: Path) -> None:
+    with LocalCluster(tmp_path, brokers=1) as cluster:
+        cluster.kill(101, signal.SIGTERM)
+        vote = cluster.log_dir(101) / "__cluster_metadata-0" / "quorum-state"
+        assert json.loads(vote.read_text())["leaderEpoch"] == 1
+        vote.write_text("{")
+        cluster.start_node(101)
+        process = cluster.processes.pop(101)
+        assert process.wait(20) == 1
+        assert "is not a quorum state" in cluster.story()
+        assert "Traceback" not in cluster.story()
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        struct.pack(">i", 2**31 - 1),
+        struct.pack(">i", -5),
+        struct.pack(">i", 1000) + b"cut off",
+        struct.pack(">ihhih", 10, 0, 99, 1, -1),
+        os.urandom(200),
+        b"GET / HTTP/1.0\r\n\r\n",
+    ],
+)
+def test_nonsense_on_either_port_ends_only_its_connection(
+    cluster: LocalCluster, nonsense: bytes
+) -> None:
+    config = cluster.config_file(101).read_text()
+    controller = int(config.split("CONTROLLER://127.0.0.1:")[1].split("\n")[0])
+    for port in (*cluster.ports.values(), controller):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+            sock.sendall(nonsense)
+            sock.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionResetError):
+                assert sock.recv(100) == b""
+    assert cluster.metadata(101).brokers
+    assert "Traceback" not in cluster.story(1000)

@@ -1,0 +1,156 @@
+"""``partiscope up`` where it cannot run: one clear message, the contract's status, no trace."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.installation import processes
+from tests.support.node_cluster import ROOT
+from tests.support.ports import free_ports_in_a_row
+from tests.support.settle import wait_until
+
+WRONG_USE, FAILED, INTERRUPTED = 2, 1, 130
+JAVA_HOMES = Path("/usr/lib/jvm")
+
+
+def up(
+    data: Path, *flags: str, before: tuple[str, ...] = (), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run it on free ports; it is expected to give up."""
+    ports = ("--port", str(free_ports_in_a_row(4)), "--dashboard-port", str(free_ports_in_a_row(1)))
+    return subprocess.run(
+        [*before, sys.executable, "-m", "partiscope", "up", "--data", data, *ports, *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def assert_refused(
+    done: subprocess.CompletedProcess[str], data: Path, *words: str, status: int = FAILED
+) -> None:
+    """The words were said, nothing was started, nothing of it is left."""
+    assert done.returncode == status, done.stderr
+    assert done.stderr.startswith("partiscope: ")
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    for word in words:
+        assert word in done.stderr
+    assert not [command for _, _, command in processes() if str(data) in command]
+
+
+@contextmanager
+def holder(port: int) -> Iterator[None]:
+    """Somebody else listens there."""
+    with socket.create_server(("127.0.0.1", port)):
+        yield
+
+
+@pytest.mark.parametrize("offset", [2, 10_000], ids=["third", "first controller"])
+def test_a_brokers_port_in_use(tmp_path: Path, offset: int) -> None:
+    port = free_ports_in_a_row(3)
+    with holder(port + offset):
+        done = up(tmp_path, "--port", str(port))
+    assert_refused(done, tmp_path, f"cannot listen on 127.0.0.1:{port + offset}", "--port")
+
+
+def test_the_pages_port_in_use(tmp_path: Path) -> None:
+    port = free_ports_in_a_row(1)
+    with holder(port):
+        done = up(tmp_path, "--dashboard-port", str(port))
+    assert_refused(done, tmp_path, f"cannot listen on 127.0.0.1:{port}", "--dashboard-port")
+
+
+def test_a_data_directory_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    data = tmp_path / "file" / "data"
+    assert_refused(up(data), data, f"cannot use data directory {data}", "--data")
+
+
+def test_a_wrong_setting(tmp_path: Path) -> None:
+    done = up(tmp_path, PARTISCOPE_METRICS__TRIGGER_MS="soon")
+    assert_refused(done, tmp_path, "metrics.trigger_ms", status=WRONG_USE)
+
+
+def test_no_connector_for_spark(tmp_path: Path) -> None:
+    done = up(tmp_path, PARTISCOPE_CACHE=str(tmp_path / "empty"))
+    assert_refused(done, tmp_path, "Spark's Kafka connector is not set up", "make setup")
+
+
+def test_no_java(tmp_path: Path) -> None:
+    """With an empty folder in the place of the machine's Javas, seen by this process alone."""
+    hide = f'mount -t tmpfs none {JAVA_HOMES} && PATH={tmp_path} && exec "$@"'
+    namespace = ("unshare", "--mount", "--", "sh", "-c", hide, "sh")
+    if shutil.which("unshare") is None or not JAVA_HOMES.is_dir():
+        pytest.skip("needs `unshare` and Java in /usr/lib/jvm")
+    if (
+        subprocess.run(
+            [*namespace, sys.executable, "--version"], capture_output=True, check=False
+        ).returncode
+        != 0
+    ):
+        pytest.skip("mounting is not allowed here")
+    done = up(tmp_path, before=namespace, JAVA_HOME="")
+    assert_refused(done, tmp_path, "no Java was found", "apt-get install -y openjdk-17-jre")
+
+
+def test_a_broker_that_cannot_start_ends_the_rest(tmp_path: Path) -> None:
+    port = free_ports_in_a_row(3)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "partiscope", "cluster", "--data", tmp_path),
+            *("--port", str(port), "--override", "log.segment.bytes=big"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert_refused(done, tmp_path, "before it was ready", "log.segment.bytes=big", "its log: ")
+
+
+def test_an_override_that_is_none(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "partiscope", "cluster", "--data", tmp_path, "--override", "x"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert_refused(done, tmp_path, "--override 'x'", "key=value", status=WRONG_USE)
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, 0)], ids=["^C", "TERM"]
+)
+def test_a_cluster_ends_by_a_signal_with_the_contracts_status(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    port = free_ports_in_a_row(1)
+    flags = ("--brokers", "1", "--port", str(port), "--data", str(tmp_path))
+    said = tmp_path / "said"
+    with said.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "partiscope", "cluster", *flags], cwd=ROOT, stdout=out
+        )
+    wait_until(
+        lambda: f"ready 127.0.0.1:{port}" in said.read_text().splitlines(),
+        "the cluster is ready",
+        story=said.read_text,
+    )
+    process.send_signal(number)
+    assert process.wait(30) == status
+    assert not [command for _, _, command in processes() if str(tmp_path) in command]

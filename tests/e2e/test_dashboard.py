@@ -1,0 +1,441 @@
+"""The page in a real Chromium, on a store that the tests write: what it shows is what is there."""
+
+import http.client
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.axe import serious_findings
+from tests.support.browser import chromium, dialog_of, open_page
+from tests.support.page_server import PageServer
+from tests.support.store_builder import (
+    StoreBuilder,
+    SyntheticSizes,
+    partition_history_of,
+    synthetic_rows,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(180)]
+
+expect.set_options(timeout=60_000)
+SIZES = SyntheticSizes(topics=4, partitions=40, groups=3)
+VIEWS = {
+    "overview": "#broker-bars .barlayer",
+    "topics/topic-1": "#grid-partitions .ag-center-cols-container .ag-row",
+    "topics/topic-1/partitions/1": "#detail-replicas tbody tr",
+    "groups/group-1": "#grid-lags .ag-center-cols-container .ag-row",
+    "map": "#map-figure .heatmaplayer",
+    "what-if?broker=102": "#loss-answer tbody tr",
+    "plan": "#plan-button",
+    "moves": "#moves-table .empty",
+    "journal": "#journal-table .empty",
+    "produce/topic-1": "#produce-send",
+    "browse/topic-1": "#browse-result .finding",
+}
+"""Paths, and what is there once they are."""
+DARK_VIEWS = {path: VIEWS[path] for path in ("overview", "groups/group-1", "plan")}
+"""In the dark only colours differ, and these views have them all."""
+
+
+class Store:
+    """A store whose next version is written when a test says so."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._builder = StoreBuilder(folder)
+
+    def write(
+        self, *, of_all: Mapping[str, Any] | None = None, **changed: Any
+    ) -> dict[str, list[dict[str, Any]]]:
+        """The next version; ``changed`` are columns of the partition topic-0-0."""
+        rows = synthetic_rows(SIZES, at_ms=time.time_ns() // 1_000_000)
+        for partition in rows["partitions"]:
+            partition.update(of_all or {})
+        rows["partitions"][0].update(changed)
+        history = partition_history_of(rows["partitions"], 5)
+        self._builder.write(rows, partition_history=history)
+        return rows
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    store = Store(tmp_path_factory.mktemp("page") / "store")
+    store.write()
+    return store
+
+
+@pytest.fixture(scope="module")
+def server(store: Store) -> Iterator[PageServer]:
+    # Nobody answers there: what acts says so, what shows does not need it.
+    with PageServer(store.folder, "--bootstrap", "127.0.0.1:1") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def errors() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, server: PageServer, errors: list[str]) -> Iterator[Page]:
+    page = open_page(browser, f"{server.url}/overview", errors)
+    expect(page.locator("#tiles .tile").first).to_be_visible()
+    yield page
+    page.context.close()
+    assert errors == []
+
+
+def go(page: Page, server: PageServer, path: str) -> None:
+    page.goto(f"{server.url}/{path}")
+
+
+def test_figures_of_the_overview_are_those_of_the_store(page: Page) -> None:
+    expect(page.locator("#head-brokers")).to_have_text("3/3 brokers")
+    expect(page.locator("#tiles")).to_contain_text("160")
+    expect(page.locator("#broker-table tbody tr")).to_have_count(3)
+    expect(page.locator("#findings")).to_contain_text("STOP on topic-2-")
+    expect(page.locator("#group-table tbody tr").first).to_contain_text("200,000")
+    expect(page.locator("#broker-bars .barlayer .point path")).to_have_count(3)
+    expect(page.locator("#heat-map .heatmaplayer image")).to_have_count(1)
+
+
+def test_switching_the_measure_redraws_the_bars(page: Page) -> None:
+    page.locator("#broker-measure").get_by_text("replicas").click()
+
+    expect(page.locator("#broker-bars .barlayer .point path")).to_have_count(6)
+
+
+def test_a_new_version_shows_by_itself_without_reload(page: Page, store: Store) -> None:
+    page.evaluate("window.notReloaded = true")
+
+    store.write(leader=-1)
+
+    expect(page.locator("#findings")).to_contain_text("1 partition offline")
+    assert page.evaluate("window.notReloaded")
+    store.write()
+    expect(page.locator("#findings")).not_to_contain_text("offline")
+
+
+def test_a_paused_page_stands_still_until_resumed(page: Page, store: Store) -> None:
+    page.keyboard.press("Space")
+    expect(page.locator("#pause-button")).to_have_text("▶")
+    store.write(leader=-1)
+    page.wait_for_timeout(1_500)
+    expect(page.locator("#findings")).not_to_contain_text("offline")
+
+    page.keyboard.press("Space")
+
+    expect(page.locator("#findings")).to_contain_text("1 partition offline")
+    store.write()
+
+
+def test_partitions_are_sorted_and_filtered_by_the_server(
+    page: Page, server: PageServer, store: Store
+) -> None:
+    go(page, server, "partitions?q=topic:topic-1&sort=-high_watermark")
+    rows = page.locator(".ag-center-cols-container .ag-row")
+
+    expect(page.locator("#count-partitions")).to_have_text("40 of 160 rows")
+    expect(rows.first).to_contain_text("17,900")
+    page.locator("#filter-partitions").fill("topic:topic-1 partition<2")
+    expect(page.locator("#count-partitions")).to_have_text("2 of 160 rows")
+    expect(rows).to_have_count(2)
+    assert "q=topic" in page.url
+    page.locator("#filter-partitions").fill("colour:red")
+    expect(page.locator("#count-partitions")).to_contain_text("no field 'colour'")
+
+
+def test_a_refresh_keeps_selection_and_scroll(page: Page, server: PageServer, store: Store) -> None:
+    go(page, server, "partitions")
+    body = page.locator(".ag-body-viewport")
+    expect(page.locator("#count-partitions")).to_have_text("160 rows")
+    page.locator('.ag-center-cols-container .ag-row[row-id="topic-0-12"]').click()
+    body.evaluate("element => element.scrollTop = 340")
+    before = body.evaluate("element => element.scrollTop")
+
+    store.write(high_watermark=987_654_321)
+    page.wait_for_timeout(2_000)
+
+    assert body.evaluate("element => element.scrollTop") == before
+    selected = page.locator(".ag-center-cols-container .ag-row-selected")
+    expect(selected).to_have_attribute("row-id", "topic-0-12")
+    body.evaluate("element => element.scrollTop = 0")
+    first = page.locator('.ag-center-cols-container .ag-row[row-id="topic-0-0"]')
+    expect(first).to_contain_text("987,654,321")
+    store.write()
+
+
+def test_from_the_table_into_a_partition_and_back_by_keys(page: Page, server: PageServer) -> None:
+    go(page, server, "topics/topic-1")
+    page.locator('.ag-center-cols-container .ag-row[row-id="topic-1-2"]').dblclick()
+
+    expect(page.locator("h1")).to_have_text("topic-1-2")
+    expect(page.locator("#detail-replicas tbody tr")).to_have_count(3)
+    expect(page.locator("#detail-groups")).to_contain_text("group-1")
+    expect(page.locator("#detail-segments .barlayer .point path")).to_have_count(2)
+    expect(page.locator("#detail-tiles")).to_contain_text("★ 10")
+    page.keyboard.press("Escape")
+    expect(page.locator("h1")).to_have_text("topic-1")
+
+
+def test_keys_go_everywhere(page: Page) -> None:
+    for keys, title in (("g t", "Topics"), ("g g", "Groups"), ("g m", "Map"), ("g r", "Moves")):
+        for key in keys.split():
+            page.keyboard.press(key)
+        expect(page.locator("h1")).to_have_text(title)
+    page.keyboard.press("?")
+    expect(dialog_of(page)).to_contain_text("pause, resume")
+    page.keyboard.press("Escape")
+    expect(dialog_of(page)).to_have_count(0)
+    expect(page.locator("h1")).to_have_text("Moves")
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    expect(page.locator("#count-topics")).to_have_text("4 rows")
+    page.keyboard.press("/")
+    expect(page.locator("#filter-topics")).to_be_focused()
+
+
+def test_a_detail_opened_before_its_thing_is_known_fills_by_itself(
+    page: Page, server: PageServer, store: Store
+) -> None:
+    go(page, server, "topics/late/partitions/0")
+    expect(page.locator("#detail-tiles")).to_contain_text("No partition late-0 is known")
+
+    store.write(topic="late")
+
+    expect(page.locator("#detail-tiles")).to_contain_text("★ 101")
+    expect(page.locator("#detail-replicas tbody tr")).to_have_count(3)
+    store.write()
+
+
+def test_a_findings_next_step_opens_what_mends_it(page: Page, store: Store) -> None:
+    store.write(leader=102)
+    finding = page.locator(".finding", has_text="1 leader not preferred")
+
+    finding.get_by_role("button").click()
+
+    dialog = dialog_of(page)
+    expect(dialog).to_contain_text("Elect preferred leaders")
+    expect(dialog.get_by_label("Topics")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog_of(page)).to_have_count(0)
+    assert page.url.endswith("/overview")
+    store.write()
+
+
+def test_r_on_a_skewed_cluster_opens_the_plan_that_mends_it(page: Page, store: Store) -> None:
+    store.write(of_all={"leader": 101})
+    expect(page.locator("#findings")).to_contain_text("leaders skew +200 %")
+    page.mouse.move(0, 0)
+
+    page.keyboard.press("R")
+
+    expect(page.locator("h1")).to_have_text("Plan")
+    expect(page.get_by_role("textbox", name="Goal")).to_have_value("leaders")
+    expect(page.get_by_label("Reason")).to_have_value("broker 101: leaders skew +200 %")
+    store.write()
+
+
+def test_keys_act_on_what_is_here_or_under_the_pointer(page: Page, server: PageServer) -> None:
+    go(page, server, "brokers/102")
+    expect(page.locator("#broker-tiles")).to_contain_text("alive")
+    page.keyboard.press("w")
+    expect(page.locator("h1")).to_have_text("What if")
+    expect(page.locator("#loss-answer")).to_contain_text("new leaders")
+    assert page.url.endswith("what-if?broker=102")
+    page.keyboard.press("Space")  # Else the row under the pointer may just be drawn anew.
+    expect(page.locator("#pause-button")).to_have_text("▶")
+    page.locator('#loss-answer tr[data-path="topics/topic-0/partitions/1"]').hover()
+    page.keyboard.press("P")
+    page.wait_for_url("**/produce/topic-0?partition=1")
+
+
+def test_the_palette_goes_anywhere(page: Page) -> None:
+    page.keyboard.press(":")
+    field = page.get_by_label("what to go to or to do")
+    expect(field).to_be_focused()
+    field.fill("topic-2")
+    expect(page.locator(".palette-entry").first).to_contain_text("topic-2")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("h1")).to_have_text("topic-2")
+    expect(dialog_of(page)).to_have_count(0)
+
+
+def test_a_table_is_exported_as_its_filter_leaves_it(page: Page, server: PageServer) -> None:
+    go(page, server, "topics/topic-1?q=partition<3&sort=-partition")
+    expect(page.locator("#count-partitions")).to_have_text("3 of 40 rows")
+    page.locator("#count-partitions").click()
+
+    with page.expect_download() as download:
+        page.keyboard.press("e")
+
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert lines[0].startswith("topic,partition,status,leader,")
+    assert [line.split(",")[:2] for line in lines[1:]] == [
+        ["topic-1", "2"], ["topic-1", "1"], ["topic-1", "0"]
+    ]  # fmt: skip
+    wrong = page.request.get(f"{server.url}/export/partitions.csv?q=colour:red")
+    assert (wrong.status, "no field 'colour'" in wrong.text()) == (400, True)
+    assert page.request.get(f"{server.url}/export/colours.csv").status == 404
+    records = page.request.get(f"{server.url}/export/brokers.json").json()
+    assert [record["rack"] for record in records] == ["a", "b", "c"]
+
+
+def test_a_link_is_copied_and_opens_the_same(page: Page, server: PageServer) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
+    go(page, server, "groups/group-1")
+    page.locator("#filter-lags").fill("partition<2")
+    expect(page.locator("#count-lags")).to_have_text("2 of 40 rows")
+    page.locator("#count-lags").click()
+    page.keyboard.press("y")
+    expect(page.locator("#note")).to_have_text("link copied")
+
+    link = page.evaluate("navigator.clipboard.readText()")
+    page.goto(link)
+
+    expect(page.locator("#count-lags")).to_have_text("2 of 40 rows")
+
+
+def test_charts_move_to_another_time_and_stay_there(page: Page) -> None:
+    page.keyboard.press("@")
+    page.get_by_label("Up to").fill("2m")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("#time-shown")).to_contain_text("10 minutes up to ")
+    page.wait_for_url("**/overview?at=2m")
+    expect(dialog_of(page)).to_have_count(0)
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    page.wait_for_url("**/brokers?at=2m")
+
+    page.keyboard.press("@")
+    page.get_by_role("button", name="Back to now").click()
+
+    expect(page.locator("#time-shown")).to_have_text("last 10 minutes")
+    page.wait_for_url("**/brokers")
+
+
+@pytest.mark.parametrize(("scheme", "paths"), [("light", VIEWS), ("dark", DARK_VIEWS)])
+def test_nothing_hinders_people_seriously(
+    page: Page, server: PageServer, scheme: Literal["light", "dark"], paths: dict[str, str]
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    found = {}
+    for path, is_there in paths.items():
+        go(page, server, path)
+        expect(page.locator(is_there).first).to_be_visible()
+        found[path] = serious_findings(page)
+    page.keyboard.press("?")
+    expect(dialog_of(page)).to_be_visible()
+    found["help"] = serious_findings(page)
+    assert {path: what for path, what in found.items() if what} == {}
+
+
+def test_one_switch_changes_page_grid_and_figures(page: Page) -> None:
+    page.emulate_media(color_scheme="light")
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    ink = "() => document.querySelector('#broker-bars .xtick text').style.fill"
+    page.wait_for_selector("#broker-bars .xtick text")
+    before = (page.evaluate(ground), page.evaluate(ink))
+
+    page.locator("#scheme-switch").click()
+
+    expect(page.locator("html")).to_have_attribute("data-ag-theme-mode", "dark")
+    expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")
+    page.wait_for_function(f"before => ({ink})() && ({ink})() !== before", arg=before[1])
+    assert page.evaluate(ground) != before[0]
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-scheme", "dark")
+
+
+def test_a_phone_stacks_the_blocks_without_scrolling_sideways(
+    page: Page, server: PageServer
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("overview", "topics/topic-1", "groups/group-1", "topics/topic-1/partitions/1"):
+        go(page, server, path)
+        expect(page.locator("main > *").first).to_be_visible()
+        page.wait_for_timeout(800)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_everything_comes_from_here(browser: Browser, server: PageServer) -> None:
+    page = browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{server.url}/overview")
+    page.wait_for_selector("#tiles .tile")
+    page.goto(f"{server.url}/partitions")
+    page.wait_for_selector(".ag-row")
+
+    own = (server.url, "data:", "blob:")
+    assert [url for url in asked if not url.startswith(own)] == []
+    assert len(asked) > 5
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1:1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/overview", "/_dash-layout", "/assets/partiscope.js"])
+def test_strangers_are_refused_with_the_reason(
+    server: PageServer, path: str, headers: dict[str, str]
+) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", path, headers=headers)
+    response = connection.getresponse()
+
+    assert response.status == 403
+    assert next(iter(headers)) in response.read().decode()
+    connection.close()
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", None])
+def test_websockets_of_strangers_are_refused(server: PageServer, origin: str | None) -> None:
+    lines = [
+        "GET /_dash-ws-callback HTTP/1.1",
+        f"Host: 127.0.0.1:{server.port}",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        *([f"Origin: {origin}"] if origin else []),
+    ]
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
+        sock.sendall("\r\n".join([*lines, "", ""]).encode())
+        answer = sock.recv(4096).decode()
+
+    assert answer.startswith("HTTP/1.1 403")
+
+
+def test_without_a_store_the_page_says_what_to_do_and_fills_by_itself(
+    browser: Browser, tmp_path: Path, errors: list[str]
+) -> None:
+    store = Store(tmp_path / "store")
+    with PageServer(store.folder) as server:
+        page = open_page(browser, server.url, errors)
+        expect(page.locator("#findings")).to_contain_text("No data yet")
+
+        store.write()
+
+        expect(page.locator("#head-brokers")).to_have_text("3/3 brokers")
+        page.close()
+        assert server.stop() == 0
+    assert errors == []

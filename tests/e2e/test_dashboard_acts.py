@@ -1,0 +1,296 @@
+"""The page acts on a real cluster of ours: it shows a key's partition, produces, and reassigns."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser import chromium, dialog_of, open_page
+from tests.support.cluster import ROOT, LocalCluster
+from tests.support.page_server import PageServer
+from tests.support.store_builder import StoreBuilder
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
+
+TOPIC: Final = "user-activity"
+PARTITIONS: Final = 3
+expect.set_options(timeout=60_000)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 2)])[TOPIC].result(20)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def executor(cluster: LocalCluster) -> Iterator[None]:
+    process = subprocess.Popen(
+        (sys.executable, "-m", "partiscope", "executor", "--bus", cluster.bootstrap),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    yield
+    process.send_signal(signal.SIGTERM)
+    process.wait(15)
+
+
+@pytest.fixture(scope="module")
+def server(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    store = tmp_path_factory.mktemp("acts") / "store"
+    StoreBuilder(store).write(store_rows(cluster))
+    with PageServer(store, "--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser, server: PageServer) -> Iterator[Page]:
+    errors: list[str] = []
+    page = open_page(browser, f"{server.url}/overview", errors)
+    expect(page.locator("#tiles .tile").first).to_be_visible()
+    yield page
+    page.context.close()
+    assert errors == []
+
+
+def store_rows(cluster: LocalCluster) -> dict[str, list[dict[str, Any]]]:
+    """What the metrics job would have written of this cluster."""
+    now_ms = time.time_ns() // 1_000_000
+    shared = {"cluster": "acts", "read_ms": now_ms}
+    topic = cluster.wait_for_topic(cluster.ids[0], TOPIC)
+    return {
+        "brokers": [
+            {**shared, "broker": broker, "rack": f"rack-{broker}", "is_fenced": False,
+             "interval_ms": 1_000, "sampled_ms": now_ms}
+            for broker in cluster.ids
+        ],
+        "partitions": [
+            {**shared, "topic": TOPIC, "partition": int(found.partition_index),
+             "leader": int(found.leader_id), "replicas": [int(n) for n in found.replica_nodes],
+             "isr": [int(n) for n in found.isr_nodes], "adding_replicas": [],
+             "removing_replicas": [], "min_isr": 1}
+            for found in topic.partitions
+        ],
+    }  # fmt: skip
+
+
+def replicas_of(cluster: LocalCluster, partition: int) -> list[int]:
+    topic = cluster.wait_for_topic(cluster.ids[0], TOPIC)
+    (found,) = (item for item in topic.partitions if item.partition_index == partition)
+    return [int(node) for node in found.replica_nodes]
+
+
+def record_at(cluster: LocalCluster, partition: int, offset: int) -> tuple[bytes, bytes]:
+    """Key and value, as confluent-kafka reads them."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "reader"})
+    consumer.assign([TopicPartition(TOPIC, partition, offset)])
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        message = consumer.poll(1.0)
+        if message is not None and message.error() is None:
+            consumer.close()
+            return message.key() or b"", message.value() or b""
+    raise AssertionError("no record came")
+
+
+@pytest.mark.parametrize(
+    ("key", "murmur2", "crc32"), [("User123", 1, 0), ("User456", 0, 2), ("User789", 0, 2)]
+)
+def test_a_keys_partition_is_shown_before_and_found_after(
+    page: Page, server: PageServer, cluster: LocalCluster, key: str, murmur2: int, crc32: int
+) -> None:
+    page.goto(f"{server.url}/produce/{TOPIC}")
+    page.get_by_label("Key", exact=True).fill(key)
+    preview = page.locator("#produce-preview")
+    expect(preview).to_contain_text(f"murmur2 → {murmur2} (leader ")
+    expect(preview).to_contain_text(f"crc32 → {crc32}")
+
+    page.get_by_label("Value", exact=True).fill(f"from the page with {key}")
+    page.locator("#produce-send").click()
+
+    result = page.locator("#produce-result")
+    expect(result).to_contain_text(f"{TOPIC}-{murmur2} @ ")
+    words = result.inner_text()
+    offset = int(words.split(" @ ")[1].split(",")[0])
+    read = record_at(cluster, murmur2, offset)
+    assert read == (key.encode(), f"from the page with {key}".encode())
+
+
+def test_a_message_is_found_by_its_offset_and_by_what_it_holds(
+    page: Page, server: PageServer
+) -> None:
+    page.goto(f"{server.url}/browse/{TOPIC}?partition=1&offset=0")
+    first = page.locator(".message").first
+    expect(first).to_contain_text("1 @ 0")
+    expect(first).to_contain_text("from the page with User123")
+    first.locator("summary").click()
+    expect(first).to_contain_text("CRC valid")
+    page.get_by_label("Partition").fill("")
+    page.get_by_role("textbox", name="Start").click()
+    page.get_by_role("option", name="from the start of the log").click()
+    page.get_by_label("Contains").fill("with user456")
+    page.get_by_label("Contains").press("Enter")
+
+    expect(page.locator(".message")).to_have_count(1)
+    expect(page.locator(".message")).to_contain_text("0 @ ")
+
+
+def test_a_topic_is_made_grown_and_deleted_with_what_it_means_shown_before(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    page.goto(f"{server.url}/topics")
+    expect(page.locator("h1")).to_have_text("Topics")
+    page.keyboard.press("n")
+    dialog = dialog_of(page)
+    dialog.get_by_label("Name").fill("bad name")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog).to_contain_text("letters, digits")
+    dialog.get_by_label("Name").fill("made-here")
+    dialog.get_by_label("Replication factor").fill("1")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog).to_contain_text("made-here is created and led")
+    assert len(admin.list_topics(timeout=10).topics["made-here"].partitions) == 3
+    dialog.get_by_text("open →").click()
+    expect(page.locator("h1")).to_have_text("made-here")
+
+    page.get_by_role("button", name="Add partitions (a)").click()
+    dialog.get_by_label("New number").fill("5")
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog).to_contain_text("made-here: 3 → 5 partitions")
+    dialog.get_by_role("button", name="Add").click()
+    expect(dialog).to_contain_text("made-here has 5 partitions")
+    page.keyboard.press("Escape")
+
+    page.get_by_role("button", name="Configure a topic (C)").click()
+    dialog.get_by_label("Configs").fill("retention.hours=1")
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog).to_contain_text("retention.hours: no such config of a topic")
+    dialog.get_by_label("Configs").fill("retention.ms=3600000")
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog).to_contain_text("→ 3600000")
+    dialog.get_by_role("button", name="Change").click()
+    expect(dialog).to_contain_text("made-here is configured")
+    page.keyboard.press("Escape")
+
+    page.get_by_role("button", name="Delete a topic (D)").click()
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog).to_contain_text("5 partitions, 5 replicas are deleted")
+    dialog.get_by_role("button", name="Delete a topic").click()
+    expect(dialog).to_contain_text("the name was not typed")
+    dialog.get_by_role("button", name="Preview").click()
+    dialog.get_by_label("Type made-here to confirm").fill("made-here")
+    dialog.get_by_role("button", name="Delete a topic").click()
+    expect(dialog).to_contain_text("made-here is deleted")
+    page.goto(f"{server.url}/journal")
+    expect(page.locator("#journal-table")).to_contain_text("delete topic made-here")
+    expect(page.locator("#journal-table")).to_contain_text("create topic made-here")
+
+
+def test_many_records_show_progress_and_stop_at_once(page: Page, server: PageServer) -> None:
+    page.goto(f"{server.url}/produce/{TOPIC}")
+    page.locator("summary").click()
+    page.get_by_label("Count", exact=True).fill("100000")
+    page.get_by_label("Per second").fill("200")
+    page.locator("#produce-send").click()
+    result = page.locator("#produce-result")
+    expect(result).to_contain_text("of 100,000 acknowledged")
+    expect(result).to_contain_text("p95")
+
+    page.locator("#produce-stop").click()
+
+    expect(page.locator("#produce-send")).to_be_enabled()
+    stopped = result.inner_text()
+    page.wait_for_timeout(1_000)
+    assert result.inner_text() == stopped
+
+
+@pytest.mark.usefixtures("executor")
+def test_a_partition_is_moved_with_now_and_planned_side_by_side(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    before = replicas_of(cluster, 2)
+    target = [broker for broker in cluster.ids if broker not in before] + before[:1]
+    page.goto(f"{server.url}/plan?topics={TOPIC}&partition=2")
+    page.get_by_label("To brokers").fill(", ".join(map(str, target)))
+    page.locator("#plan-button").click()
+
+    expect(page.locator("#plan-now .barlayer")).to_be_visible()
+    expect(page.locator("#plan-after .barlayer")).to_be_visible()
+    review = page.locator("#plan-review")
+    expect(review).to_contain_text(f"{TOPIC}-2")
+    expect(review).to_contain_text("both copies fit in every wave")
+    assert replicas_of(cluster, 2) == before, "a preview changes nothing"
+    page.get_by_label("Reason").fill("a test")
+    page.locator("#plan-confirm").click()
+
+    page.wait_for_url("**/moves/mv-*")
+    expect(page.locator("#move-body")).to_contain_text("✔ done", timeout=60_000)
+    expect(page.locator("#move-body")).to_contain_text("reason: a test")
+    assert replicas_of(cluster, 2) == target
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    expect(page.locator("#moves-table tbody tr").first).to_contain_text("✔ done")
+
+
+@pytest.mark.usefixtures("executor")
+def test_a_move_is_rolled_back_from_its_page(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    after = replicas_of(cluster, 2)
+    page.goto(f"{server.url}/moves")
+    page.locator("#moves-table tbody a").first.click()
+
+    page.locator("#move-rollback").click()
+
+    expect(page.locator("#move-said")).to_contain_text("roll back submitted as mv-")
+    deadline = time.monotonic() + 60
+    while replicas_of(cluster, 2) == after and time.monotonic() < deadline:
+        page.wait_for_timeout(200)
+    assert replicas_of(cluster, 2) != after
+
+
+def test_a_wrong_target_is_refused_before_anything_is_sent(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    before = replicas_of(cluster, 0)
+    page.goto(f"{server.url}/plan?topics={TOPIC}&partition=0")
+    page.get_by_label("To brokers").fill("101, 999")
+    page.locator("#plan-button").click()
+
+    expect(page.locator("#plan-review")).to_contain_text("999")
+    expect(page.locator("#plan-confirm")).to_be_disabled()
+    assert replicas_of(cluster, 0) == before
+
+
+def test_a_read_only_page_refuses_to_change(
+    browser: Browser, cluster: LocalCluster, server: PageServer, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    StoreBuilder(store).write(store_rows(cluster))
+    view = f"produce/{TOPIC}"
+    with PageServer(store, view, "--bootstrap", cluster.bootstrap, "--read-only") as reading:
+        assert f"ready {reading.url}/{view}" in reading.log.read_text()
+        page = open_page(browser, f"{reading.url}/{view}", [])
+        page.locator("#produce-send").click()
+
+        expect(page.locator("#produce-done")).to_contain_text("this session only reads")
+        page.close()

@@ -1,0 +1,212 @@
+"""The whole product as a user starts it: ``partiscope up``, real clients, page, terminal, kills."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from playwright.sync_api import expect
+
+from control.views.feed import SnapshotFeed
+from spark_metrics.aggregates import AggregatesReader
+from tests.support.browser import chromium, open_page
+from tests.support.installation import Installation
+from tests.support.settle import settle, wait_until
+from tui.app import PartiscopeApp
+from tui.screens.moves import MoveScreen
+from tui.services import Services
+from tui.widgets.form import FormPanel
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.spark,
+    pytest.mark.timeout(420),
+]
+
+TOPIC: Final = "deliveries"
+PARTITIONS: Final = 4
+RECORDS: Final = 2_000
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """``partiscope up --no-demo``, ready, with one topic of four partitions."""
+    with Installation(tmp_path_factory.mktemp("up"), flags=("--no-demo",)) as installation:
+        installation.wait_ready()
+        admin = AdminClient({"bootstrap.servers": installation.bootstrap, "log_level": 0})
+        new = NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})
+        admin.create_topics([new])[TOPIC].result(20)
+        yield installation
+
+
+def _produce(bootstrap: str, count: int) -> dict[int, int]:
+    """Acknowledged records per partition."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})
+    landed = dict.fromkeys(range(PARTITIONS), 0)
+
+    def keep(error: KafkaError | None, message: Message) -> None:
+        assert error is None, error
+        landed[message.partition() or 0] += 1
+
+    for number in range(count):
+        producer.produce(TOPIC, key=str(number), value=f"record {number}", on_delivery=keep)
+    assert producer.flush(30) == 0
+    return landed
+
+
+def _high_watermarks(installation: Installation) -> dict[int, int]:
+    aggregates = installation.aggregates()
+    if aggregates is None:
+        return {}
+    rows = aggregates.tables["partitions"].to_pylist()
+    return {row["partition"]: row["high_watermark"] for row in rows if row["topic"] == TOPIC}
+
+
+def _replicas(installation: Installation, partition: int) -> list[int]:
+    admin = AdminClient({"bootstrap.servers": installation.bootstrap, "log_level": 0})
+    found = admin.list_topics(TOPIC, timeout=20).topics[TOPIC].partitions[partition].replicas
+    return list(found)
+
+
+def test_what_is_produced_is_seen_in_the_store_and_on_the_page(running: Installation) -> None:
+    before = _high_watermarks(running)
+    landed = _produce(running.bootstrap, RECORDS)
+    wanted = {number: before.get(number, 0) + count for number, count in landed.items()}
+    what = f"{wanted} in the store"
+    wait_until(lambda: _high_watermarks(running) == wanted, what, story=running.story)
+    errors: list[str] = []
+    with chromium() as browser:
+        page = open_page(browser, f"{running.page}/topics/{TOPIC}", errors)
+        total = page.get_by_text(f"{wanted[0]:,}", exact=True).first
+        expect(total).to_be_visible(timeout=60_000)
+        more = _produce(running.bootstrap, 4_000)
+        grown = page.get_by_text(f"{wanted[0] + more[0]:,}", exact=True).first
+        expect(grown).to_be_visible(timeout=60_000)  # pushed: nobody reloads
+    assert errors == []
+
+
+def _services(installation: Installation) -> Services:
+    reader = AggregatesReader(installation.store)
+    return Services(
+        feed=SnapshotFeed(reader),
+        history=reader,
+        bootstrap=installation.bootstrap,
+        bus=installation.bootstrap,
+    )
+
+
+async def test_a_partition_is_moved_from_the_terminal(running: Installation) -> None:
+    before = await asyncio.to_thread(_replicas, running, 0)
+    after = [before[1], before[2], before[0]]
+    app = PartiscopeApp(_services(running), path=f"plan?topics={TOPIC}")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query(FormPanel)), "the next step")
+        fields = {"partition": "0", "replicas": ",".join(map(str, after)), "reason": "a test"}
+        for name, value in fields.items():
+            app.screen.query_one(f"#field-{name}").value = value  # type: ignore[attr-defined]
+        app.screen.query_one(FormPanel).action_submit()
+        await settle(pilot, lambda: "by hand" in _text(app, "#alternatives"), "the next step")
+        await settle(pilot, lambda: "planned" in _text(app, "#review"), "the next step")
+        await pilot.press("c")
+        await pilot.pause()
+        await pilot.press("y")
+        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the next step")
+        await settle(pilot, lambda: "done" in _text(app, "#move-head"), "the next step")
+    app.services.feed.stop()
+    assert await asyncio.to_thread(_replicas, running, 0) == after
+
+
+def _text(app: PartiscopeApp, selector: str) -> str:
+    found = app.screen.query(selector)
+    if not found:
+        return ""
+    strips = found.first().render_lines(found.first().region.reset_offset)
+    return "\n".join(strip.text for strip in strips)
+
+
+def test_a_leader_is_killed_and_nothing_acknowledged_is_lost(running: Installation) -> None:
+    acknowledged: dict[str, tuple[int, int]] = {}
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=_produce_until, args=(running.bootstrap, stop, acknowledged), daemon=True
+    )
+    thread.start()
+    wait_until(lambda: len(acknowledged) > 200, "a running producer", story=running.story)
+    admin = AdminClient({"bootstrap.servers": running.bootstrap, "log_level": 0})
+    leader = admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions[0].leader
+    os.kill(running.pid_of(f"broker-{leader}.properties"), signal.SIGKILL)
+    at_kill = len(acknowledged)
+    what = "acknowledgements after the kill"
+    wait_until(lambda: len(acknowledged) > at_kill + 500, what, story=running.story)
+    running.wait_for_line(f"broker {leader} is back")
+    stop.set()
+    thread.join(60)
+    assert _missing(running.bootstrap, acknowledged) == {}
+
+
+def _produce_until(
+    bootstrap: str, stop: threading.Event, acknowledged: dict[str, tuple[int, int]]
+) -> None:
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0}
+    )
+
+    def keep(error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            key, place = message.key(), (message.partition() or 0, message.offset() or 0)
+            acknowledged[bytes(key or b"").decode()] = place
+
+    number = 0
+    while not stop.is_set():
+        producer.produce(TOPIC, key=f"kill-{number}", value="x" * 100, on_delivery=keep)
+        producer.poll(0)
+        number += 1
+        time.sleep(0.0005)
+    producer.flush(60)
+
+
+def _missing(bootstrap: str, acknowledged: dict[str, tuple[int, int]]) -> dict[str, object]:
+    """Acknowledged records that are not where the acknowledgement said."""
+    wanted = {place: key for key, place in acknowledged.items()}
+    config = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "auditor",
+        "enable.auto.commit": False,
+        "log_level": 0,
+    }
+    consumer = Consumer(config)
+    consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(PARTITIONS)])
+    last_s = time.monotonic()
+    while wanted and time.monotonic() - last_s < 30:
+        message = consumer.poll(1.0)
+        if message is None or message.error():
+            continue
+        last_s = time.monotonic()
+        place = (message.partition() or 0, message.offset() or 0)
+        if wanted.get(place) == bytes(message.key() or b"").decode():
+            del wanted[place]
+    consumer.close()
+    return {key: place for place, key in wanted.items()}
+
+
+@pytest.mark.parametrize(
+    "words", ["-m spark_metrics", "partiscope dashboard", "partiscope executor"]
+)
+def test_a_killed_part_comes_back(running: Installation, words: str) -> None:
+    pid = running.pid_of(words)
+    os.kill(pid, signal.SIGKILL)
+    name = {"-m spark_metrics": "metrics"}.get(words, words.split()[-1])
+    running.wait_for_line(f"^{name} is back")
+    assert running.pid_of(words) != pid
+
+
+def test_it_ends_within_five_seconds_and_leaves_nothing(running: Installation) -> None:
+    """The last of the story."""
+    assert running.stop() < 5.0

@@ -1,0 +1,167 @@
+"""The planner against its judge on random small clusters."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from control.model.ids import TopicPartition
+from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.optimizer import Alternative, plan
+from control.planner.placement import Placement
+from control.planner.proposal import PartitionChange, Proposal
+from control.planner.reassignment_json import format_reassignment, parse_reassignment
+from control.planner.topology import (
+    Topology,
+    TopologyBroker,
+    TopologyPartition,
+    parse_topology,
+    topology_document,
+)
+from control.planner.verify import verify_proposal
+
+
+@st.composite
+def topologies(draw: st.DrawFn) -> Topology:
+    count = draw(st.integers(1, 7))
+    racks = draw(st.sampled_from((1, 2, 3, 0)))
+    brokers = tuple(
+        TopologyBroker(id=100 + b, rack=f"r{draw(st.integers(1, racks))}" if racks else None)
+        for b in range(count)
+    )
+    ids = [broker.id for broker in brokers]
+    partitions = tuple(
+        TopologyPartition(
+            topic=f"t{p % 3}",
+            partition=p // 3,
+            replicas=tuple(draw(st.permutations(ids))[: draw(st.integers(1, min(3, count)))]),
+            size_bytes=draw(st.integers(0, 1000)),
+        )
+        for p in range(draw(st.integers(0, 25)))
+    )
+    return Topology(brokers=brokers, partitions=partitions)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Topology, PlanRequest]:
+    topology = draw(topologies())
+    shuffled = draw(st.permutations(topology.broker_ids))
+    removed = draw(st.integers(0, max(0, len(shuffled) - 1)))
+    excluded = draw(st.integers(0, max(0, len(shuffled) - removed - 1)))
+    goal = draw(st.sampled_from(Goal))
+    factor = draw(st.integers(1, 4)) if goal is Goal.REPLICATION else None
+    names = [str(p.key) for p in topology.partitions]
+    request = PlanRequest(
+        goal=goal,
+        replication_factor=factor,
+        relieve_brokers=(draw(st.sampled_from(shuffled)),) if goal is Goal.RELIEVE else (),
+        keep_partitions=tuple(draw(st.permutations(names))[: draw(st.integers(0, 2))]),
+        exclude_topics=draw(st.sampled_from(((), ("t1",), ("t*",)))),
+        remove_brokers=tuple(shuffled[:removed]),
+        exclude_brokers=tuple(shuffled[removed : removed + excluded]),
+    )
+    return topology, request
+
+
+def planned(topology: Topology, request: PlanRequest) -> tuple[Alternative, ...]:
+    """The alternatives; none when the wish is answered with a proof that it cannot be."""
+    free = len(topology.brokers) - len(request.remove_brokers) - len(request.exclude_brokers)
+    widest = max((len(p.replicas) for p in topology.partitions), default=0)
+    try:
+        return plan(topology, request).alternatives
+    except GoalError as error:
+        refusal = str(error)
+    assert re.search("impossible|cannot be emptied", refusal)
+    assert "left alone" in refusal or free < max(widest, request.replication_factor or 0)
+    return ()
+
+
+@given(cases())
+@settings(max_examples=120, deadline=None)
+def test_every_alternative_satisfies_the_judge(case: tuple[Topology, PlanRequest]) -> None:
+    topology, request = case
+    untouched = {str(p.key) for p in topology.partitions if not request.may_touch(p)}
+    for alternative in planned(topology, request):
+        rules = {violation.rule for violation in alternative.violations}
+        assert rules <= {"racks", "removed"}, alternative.violations
+        left = {v.where for v in alternative.violations if v.rule == "removed"}
+        assert left <= untouched
+        may_break_racks = request.remove_brokers or request.exclude_brokers
+        changes_width = request.replication_factor is not None
+        assert may_break_racks or changes_width or not any(v.is_new for v in alternative.violations)
+
+
+@given(cases())
+@settings(max_examples=80, deadline=None)
+def test_moved_bytes_never_undercut_the_proven_bound(case: tuple[Topology, PlanRequest]) -> None:
+    topology, request = case
+    for alternative in planned(topology, request):
+        if alternative.lower_bound_bytes is None:
+            assert request.replication_factor is not None
+            continue
+        assert alternative.proposal.moved_bytes >= alternative.lower_bound_bytes
+
+
+@given(cases())
+@settings(max_examples=50, deadline=None)
+def test_plans_are_deterministic_and_have_an_inverse(case: tuple[Topology, PlanRequest]) -> None:
+    topology, request = case
+    first, second = planned(topology, request), planned(topology, request)
+    assert first == second
+    for alternative in first:
+        targets = alternative.proposal.targets()
+        after = topology.with_replicas(targets)
+        assert after.with_replicas(alternative.proposal.inverse().targets()) == topology
+        if targets:
+            assert parse_reassignment(format_reassignment(targets)) == targets
+
+
+@given(topologies())
+def test_topology_documents_round_trip(topology: Topology) -> None:
+    assert parse_topology(topology_document(topology)) == topology
+
+
+@given(topologies(), st.data())
+def test_moves_keep_the_figures_in_step(topology: Topology, data: st.DataObject) -> None:
+    placement = Placement(topology, PlanRequest())
+    for _ in range(10):
+        moves = [
+            (p, source, target)
+            for p, replicas in enumerate(placement.replicas)
+            for source in replicas
+            for target in range(placement.brokers)
+            if target not in replicas
+        ]
+        if not moves:
+            break
+        placement.move(*data.draw(st.sampled_from(moves)))
+    placement.check_invariants()
+
+
+@given(topologies(), st.data())
+def test_the_judge_sees_every_broken_rule(topology: Topology, data: st.DataObject) -> None:
+    if not topology.partitions:
+        return
+    partition = data.draw(st.sampled_from(topology.partitions))
+    bad = data.draw(
+        st.sampled_from(
+            (
+                (*partition.replicas, partition.replicas[0]),
+                (*partition.replicas[1:], 999),
+                (),
+            )
+        )
+    )
+    change = _change(partition, bad)
+    found = verify_proposal(topology, PlanRequest(), Proposal(name="bad", changes=(change,)))
+    assert any(v.where == str(TopicPartition(partition.topic, partition.partition)) for v in found)
+
+
+def _change(partition: TopologyPartition, after: tuple[int, ...]) -> PartitionChange:
+    return PartitionChange(
+        topic=partition.topic,
+        partition=partition.partition,
+        before=partition.replicas,
+        after=after,
+        size_bytes=partition.size_bytes,
+    )

@@ -1,0 +1,297 @@
+"""A quorum in one process under a seeded scheduler: lost, slow and doubled messages, partitions,
+crashes that lose unflushed data, restarts. Invariants are checked after each event."""
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from broker.quorum.config import QuorumConfig, Voter
+from broker.quorum.core import RaftCore
+from broker.quorum.errors import NotLeaderError
+from broker.quorum.events import (
+    Effect,
+    Event,
+    FlushDue,
+    FlushNeeded,
+    Reply,
+    RequestFailed,
+    RequestReceived,
+    ResignRequested,
+    ResponseReceived,
+    Send,
+    Tick,
+)
+from broker.quorum.leader import Leader
+from broker.quorum.messages import Request
+from broker.quorum.vote import Vote
+from tests.simulation.raft_log import Entry, MemoryLog
+
+REQUEST_TIMEOUT_MS = 1_500
+
+
+class MemoryVotes:
+    """A vote that survives crashes."""
+
+    def __init__(self) -> None:
+        self.vote = Vote()
+
+    def read(self) -> Vote:
+        return self.vote
+
+    def write(self, vote: Vote) -> None:
+        assert vote.epoch >= self.vote.epoch, "MonotonicEpoch: the durable epoch went back"
+        self.vote = vote
+
+
+@dataclass
+class Node:
+    """What survives a crash, and the core while it runs."""
+
+    id: int
+    log: MemoryLog = field(default_factory=MemoryLog)
+    votes: MemoryVotes = field(default_factory=MemoryVotes)
+    core: RaftCore | None = None
+    incarnation: int = 0
+
+
+class Cluster:
+    """`voters_count` voters; `run` advances simulated time."""
+
+    def __init__(self, seed: int, voters_count: int = 3) -> None:
+        self.dice = random.Random(seed)
+        self.now_ms = 0
+        self.nodes = {id_: Node(id_) for id_ in range(101, 101 + voters_count)}
+        self.loss_percent = 0
+        self.delay_ms_max = 10
+        self.cut: set[frozenset[int]] = set()
+        self.leaders: dict[int, int] = {}
+        self.committed: list[Entry] = []
+        self.appended_count = 0
+        self.acknowledged: set[bytes] = set()
+        self._pending: dict[bytes, tuple[int, int]] = {}
+        self._queue: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._high_watermarks: dict[tuple[int, int], int] = {}
+        self._epochs: dict[tuple[int, int], int] = {}
+        self._wake_ms: dict[tuple[int, int], int] = {}
+        self._tokens: dict[int, Callable[[Reply], None]] = {}
+        self._resets: dict[int, list[Callable[[], None]]] = {}
+
+    # --- life of the nodes ----------------------------------------------------------------
+
+    def config(self, node_id: int) -> QuorumConfig:
+        voters = tuple(Voter(id=id_, host="memory", port=id_) for id_ in self.nodes)
+        return QuorumConfig(node_id=node_id, voters=voters)
+
+    def start(self, node_id: int) -> None:
+        node = self.nodes[node_id]
+        node.incarnation += 1
+        latest = node.log.latest_snapshot_id
+        node.core = RaftCore(
+            config=self.config(node_id),
+            log=node.log,
+            store=node.votes,
+            dice=self.dice,
+            now_ms=self.now_ms,
+            committed_offset=0 if latest is None else latest.end_offset,
+        )
+        self._handle(node_id, Tick())
+
+    def start_all(self) -> None:
+        for node_id in self.nodes:
+            self.start(node_id)
+
+    def crash(self, node_id: int) -> None:
+        node = self.nodes[node_id]
+        node.core = None
+        node.log.crash()
+        for reset in self._resets.pop(node_id, []):
+            self._at(self.now_ms + 1, reset)
+
+    def resign(self, node_id: int) -> None:
+        self._handle(node_id, ResignRequested())
+
+    def snapshot(self, node_id: int) -> None:
+        """The node writes down what it has replayed, and deletes the log that it needs no more."""
+        node = self.nodes[node_id]
+        if node.core is not None and node.core.high_watermark > 0:
+            node.log.take_snapshot(node.core.high_watermark)
+            self._check()
+
+    def leader(self) -> int | None:
+        """The leader of the highest epoch among running nodes."""
+        leaders = [
+            (node.core.epoch, id_)
+            for id_, node in self.nodes.items()
+            if node.core is not None and isinstance(node.core.state, Leader)
+        ]
+        return max(leaders)[1] if leaders else None
+
+    def append(self) -> None:
+        """A client of the leader appends a record and hears when it is committed."""
+        leader = self.leader()
+        if leader is None:
+            return
+        core = self.nodes[leader].core
+        assert core is not None
+        self.appended_count += 1
+        value = b"%d" % self.appended_count
+        try:
+            offset, effects = core.append([value], self.now_ms)
+        except NotLeaderError:
+            return
+        self._pending[value] = (leader, offset)
+        self._run_effects(leader, effects)
+        self._check()
+
+    # --- time -------------------------------------------------------------------------------
+
+    def run(self, until_ms: int) -> None:
+        """Handle everything that is due up to `until_ms`."""
+        while self._queue and self._queue[0][0] <= until_ms:
+            self.now_ms, _, action = heapq.heappop(self._queue)
+            action()
+        self.now_ms = until_ms
+
+    def run_until(self, condition: Callable[[], bool], within_ms: int) -> int:
+        """Advance until the condition holds; returns the milliseconds it took."""
+        start_ms = self.now_ms
+        while not condition():
+            assert self.now_ms - start_ms <= within_ms, f"not within {within_ms} ms"
+            self.run(self.now_ms + 5)
+        return self.now_ms - start_ms
+
+    def _at(self, at_ms: int, action: Callable[[], None]) -> None:
+        heapq.heappush(self._queue, (at_ms, next(self._order), action))
+
+    # --- messages ---------------------------------------------------------------------------
+
+    def _handle(self, node_id: int, event: Event) -> None:
+        core = self.nodes[node_id].core
+        if core is None:
+            return
+        self._run_effects(node_id, core.handle(event, self.now_ms))
+        self._check()
+
+    def _run_effects(self, node_id: int, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
+            match effect:
+                case Send(peer=peer, request=request):
+                    self._send(node_id, peer, request)
+                case Reply(token=token):
+                    self._tokens.pop(token)(effect)
+                case FlushNeeded():
+                    self._deliver(node_id, FlushDue(), self.dice.randrange(5))
+        self._arm(node_id)
+
+    def _arm(self, node_id: int) -> None:
+        node = self.nodes[node_id]
+        if node.core is None or node.core.deadline_ms is None:
+            return
+        key = (node_id, node.incarnation)
+        wake_ms = max(node.core.deadline_ms, self.now_ms)
+        if self._wake_ms.get(key, -1) <= self.now_ms or wake_ms < self._wake_ms[key]:
+            self._wake_ms[key] = wake_ms
+            self._deliver(node_id, Tick(), wake_ms - self.now_ms)
+
+    def _deliver(self, node_id: int, event: Event, delay_ms: int) -> None:
+        """To this incarnation only: a restarted node gets nothing meant for the old one."""
+        incarnation = self.nodes[node_id].incarnation
+
+        def arrive() -> None:
+            if self.nodes[node_id].incarnation == incarnation:
+                self._handle(node_id, event)
+
+        self._at(self.now_ms + delay_ms, arrive)
+
+    def _is_lost(self, one: int, other: int) -> bool:
+        return frozenset((one, other)) in self.cut or self.dice.randrange(100) < self.loss_percent
+
+    def _delay_ms(self) -> int:
+        return self.dice.randrange(self.delay_ms_max + 1)
+
+    def _send(self, sender: int, peer: int, request: Request) -> None:
+        if self.nodes[peer].core is None:
+            failed = RequestFailed(peer=peer, request=request, is_refused=True)
+            self._deliver(sender, failed, 1)
+            return
+        answered: list[bool] = []
+        failed = RequestFailed(peer=peer, request=request)
+        incarnation = self.nodes[sender].incarnation
+
+        def time_out() -> None:
+            if not answered and self.nodes[sender].incarnation == incarnation:
+                answered.append(True)
+                self._handle(sender, failed)
+
+        self._at(self.now_ms + REQUEST_TIMEOUT_MS, time_out)
+        self._resets.setdefault(peer, []).append(time_out)
+        if self._is_lost(sender, peer):
+            return
+        token = next(self._order)
+
+        def reply(effect: Reply) -> None:
+            if self._is_lost(sender, peer):
+                return
+            response = ResponseReceived(peer=peer, request=request, response=effect.response)
+
+            def arrive() -> None:
+                if not answered and self.nodes[sender].incarnation == incarnation:
+                    answered.append(True)
+                    self._handle(sender, response)
+
+            self._at(self.now_ms + self._delay_ms(), arrive)
+
+        self._tokens[token] = reply
+        self._deliver(peer, RequestReceived(token=token, request=request), self._delay_ms())
+
+    # --- invariants ---------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        for node_id, node in self.nodes.items():
+            if node.core is not None:
+                node.core.check_invariants()
+                self._check_monotonic_epoch(node_id, node)
+                self._check_single_leader(node_id, node)
+                self._check_monotonic_high_watermark(node_id, node)
+                self._check_committed_never_lost(node)
+        self._note_acknowledged()
+
+    def _check_monotonic_epoch(self, node_id: int, node: Node) -> None:
+        assert node.core is not None
+        key = (node_id, 0)
+        assert node.core.epoch >= self._epochs.get(key, 0), "MonotonicEpoch"
+        self._epochs[key] = node.votes.vote.epoch
+
+    def _check_single_leader(self, node_id: int, node: Node) -> None:
+        assert node.core is not None
+        if isinstance(node.core.state, Leader):
+            leader = self.leaders.setdefault(node.core.epoch, node_id)
+            assert leader == node_id, f"SingleLeader: {leader} and {node_id}"
+
+    def _check_monotonic_high_watermark(self, node_id: int, node: Node) -> None:
+        assert node.core is not None
+        key = (node_id, node.incarnation)
+        assert node.core.high_watermark >= self._high_watermarks.get(key, 0), (
+            "MonotonicHighWatermark"
+        )
+        self._high_watermarks[key] = node.core.high_watermark
+
+    def _check_committed_never_lost(self, node: Node) -> None:
+        """What any node ever called committed stays, the same on all."""
+        assert node.core is not None
+        known = node.log.entries[: node.core.high_watermark]
+        shared = min(len(known), len(self.committed))
+        assert known[:shared] == self.committed[:shared], "CommittedNeverLost"
+        self.committed += known[shared:]
+
+    def _note_acknowledged(self) -> None:
+        for value, (leader, offset) in list(self._pending.items()):
+            core = self.nodes[leader].core
+            if core is None or not isinstance(core.state, Leader):
+                del self._pending[value]
+            elif core.high_watermark > offset:
+                self.acknowledged.add(value)
+                del self._pending[value]

@@ -1,0 +1,154 @@
+"""Every screen of the terminal in three sizes, as pictures.
+
+`pytest tests/snapshots --snapshot-update` takes them anew; a failing run writes
+`snapshot_report.html` with both pictures side by side.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from control.views.feed import SnapshotFeed
+from spark_metrics.aggregates import AggregatesReader
+from tests.snapshots.canned import NOW_MS, CannedOperator, records
+from tests.support.settle import settle
+from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tui.app import PartiscopeApp
+from tui.screens.browse import BrowseScreen
+from tui.services import Services
+from tui.widgets.row_table import RowTable
+
+SIZES: Final = ((80, 24), (120, 36), (160, 48))
+Ready = Callable[[PartiscopeApp], bool]
+Keys = tuple[str, ...]
+
+
+def _says(*words: str) -> Ready:
+    def is_ready(app: PartiscopeApp) -> bool:
+        shown = " ".join(str(item.render()) for item in app.screen.query("Static"))
+        return all(word in shown for word in words)
+
+    return is_ready
+
+
+def _has_rows(app: PartiscopeApp) -> bool:
+    return app.screen.query_one("#table", RowTable).row_count > 0
+
+
+def _is_there(app: PartiscopeApp) -> bool:
+    return bool(app.screen.children)
+
+
+SCREENS: Final[dict[str, tuple[str, Keys, Ready]]] = {
+    "overview": ("overview", (), _says("THROUGHPUT", "last 10 min")),
+    "findings": ("findings", (), _is_there),
+    "brokers": ("brokers", (), _has_rows),
+    "broker": ("brokers/102", (), _has_rows),
+    "topics": ("topics", (), _has_rows),
+    "topic": ("topics/topic-1", (), _has_rows),
+    "filtered": ("partitions?q=topic:topic-3&sort=-lag", (), _has_rows),
+    "partition": ("topics/topic-1/partitions/3", (), _is_there),
+    "segments": ("topics/topic-1/partitions/3/segments", (), _is_there),
+    "groups": ("groups", (), _has_rows),
+    "group": ("groups/group-1", (), _says("last 30 min")),
+    "map": ("map", (), _says("MAP")),
+    "what-if": ("what-if?rack=b", (), _says("would be offline")),
+    "plan-form": ("plan", (), _says("scope and goal")),
+    "plan-review": ("plan", ("ctrl+s",), _says("groups:")),
+    "moves": ("moves", (), _has_rows),
+    "move": ("moves/mv-3f9a21c4", (), _says("moving:", "broker 104 is down")),
+    "journal": ("journal", (), _has_rows),
+    "produce": ("produce/topic-1", (), _says("no key")),
+    "help": ("overview", ("question_mark",), _is_there),
+    "goto": ("overview", ("g",), _says("go to")),
+    "confirm": ("plan", ("ctrl+s", "c"), _says("y confirms")),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("snapshots")
+    sizes = SyntheticSizes(topics=6, partitions=8, groups=5, offline_every=37)
+    StoreBuilder(path).write_synthetic(sizes, history_s=300, at_ms=NOW_MS)
+    return path
+
+
+@pytest.fixture
+def app_of(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """Opens the application at a path, in UTC, at a time that stands still."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    feeds = []
+
+    def make(path: str) -> PartiscopeApp:
+        reader = AggregatesReader(str(store))
+        feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS)
+        feeds.append(feed)
+        services = Services(
+            feed=feed, history=reader, bootstrap="kafka:9092", bus="", now_ms=lambda: NOW_MS
+        )
+        app = PartiscopeApp(services, path=path)
+        app._operator = CannedOperator()  # type: ignore[assignment]
+        return app
+
+    yield make
+    for feed in feeds:
+        feed.stop()
+    monkeypatch.undo()
+    time.tzset()
+
+
+def _until(ready: Ready, keys: Keys) -> Callable[[Pilot[None]], Awaitable[None]]:
+    async def run(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, PartiscopeApp)
+        await pilot.pause()
+        for key in keys:
+            await pilot.press(key)
+            if key == "ctrl+s":
+                await settle(pilot, lambda: _says("groups:")(app), "the review")
+        await settle(pilot, lambda: ready(app), f"{app.screen}")
+        for field in app.screen.query(Input):
+            field.cursor_blink = False
+        await pilot.pause()
+
+    return run
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", SCREENS)
+def test_screen(
+    name: str, size: tuple[int, int], app_of: Callable[[str], Any], snap_compare: Any
+) -> None:
+    path, keys, ready = SCREENS[name]
+    assert snap_compare(app_of(path), terminal_size=size, run_before=_until(ready, keys))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_browse(
+    size: tuple[int, int],
+    app_of: Callable[[str], Any],
+    snap_compare: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def read(screen: BrowseScreen, values: dict[str, str]) -> None:
+        screen._fill(records(), of=3)
+
+    monkeypatch.setattr(BrowseScreen, "_read", read)
+    assert snap_compare(
+        app_of("browse/topic-1"), terminal_size=size, run_before=_until(_has_rows, ())
+    )
+
+
+def test_without_colours(
+    app_of: Callable[[str], Any], snap_compare: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NO_COLOR: shapes alone tell what is wrong."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    ready = SCREENS["overview"][2]
+    assert snap_compare(app_of("overview"), terminal_size=(80, 24), run_before=_until(ready, ()))

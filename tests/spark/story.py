@@ -1,0 +1,127 @@
+"""Tells a history by hand: rounds of samples, cut into batches, as the job would see them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from broker.metrics_schema import (
+    BrokerSample,
+    CommitSample,
+    Envelope,
+    GroupSample,
+    ReplicaSample,
+    Row,
+    encode_round,
+)
+from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.feed import Feed
+from spark_metrics.sink import BatchReport, StoreSink
+from spark_metrics.store import StoreWriter
+
+CLUSTER = "story"
+T0_MS = 1_800_000_000_000
+"""Times in a story count from here."""
+_SCHEMA = "value BINARY, partition INT, offset BIGINT, timestamp TIMESTAMP"
+FOREVER_MS = 100 * 365 * 86_400_000
+
+
+@dataclass
+class Story:
+    """A store that is fed batch by batch; times are milliseconds after ``T0_MS``."""
+
+    session: SparkSession
+    feed: Feed
+    store: Path
+    records: list[bytes | None] = field(default_factory=list)
+    offset: int = 0
+    batch_id: int = -1
+    reports: list[BatchReport] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.sink = self.make_sink()
+
+    def make_sink(self) -> StoreSink:
+        """A sink as a job that was just started has it."""
+        self.writer = StoreWriter(str(self.store), retention_ms=FOREVER_MS)
+        return StoreSink(
+            self.writer,
+            lambda: self.feed,
+            query_id=lambda: "story",
+            on_batch=self.reports.append,
+        )
+
+    def round(self, broker: int, at_ms: int, *rows: Row, epoch: int = 1) -> None:
+        """One complete round of a broker's samples."""
+        self.records += encode_round(envelope(broker, at_ms, epoch), rows)
+
+    def batch(self) -> dict[str, list[dict[str, Any]]]:
+        """Commit what was told since the last batch; the now-tables after it."""
+        self.batch_id += 1
+        frame = self.frame(self.records)
+        self.records = []
+        self.sink(frame, self.batch_id)
+        return self.now()
+
+    def frame(self, values: Sequence[bytes | None]) -> DataFrame:
+        """The values as the Kafka source gives them."""
+        at = datetime.fromtimestamp(T0_MS / 1_000, tz=UTC)
+        rows = [
+            (None if value is None else bytearray(value), 0, self.offset + index, at)
+            for index, value in enumerate(values)
+        ]
+        self.offset += len(rows)
+        return self.session.createDataFrame(rows, _SCHEMA)
+
+    def now(self) -> dict[str, list[dict[str, Any]]]:
+        found = AggregatesReader(str(self.store)).now()
+        assert found is not None
+        return {name: table.to_pylist() for name, table in found.tables.items()}
+
+
+def envelope(broker: int, at_ms: int, epoch: int = 1, **further: Any) -> Envelope:
+    return Envelope(
+        cluster=CLUSTER,
+        broker=broker,
+        broker_epoch=epoch,
+        round_ms=T0_MS + at_ms,
+        interval_ms=1_000,
+        **further,
+    )
+
+
+def replica(at_ms: int, end: int, **further: Any) -> ReplicaSample:
+    """Partition t-0, led by 101 with a follower on 102, unless told otherwise."""
+    fields: dict[str, Any] = {
+        "topic": "t",
+        "partition": 0,
+        "leader": 101,
+        "leader_epoch": 1,
+        "replicas": (101, 102),
+        "isr": (101, 102),
+        "log_start_offset": 0,
+        "high_watermark": end,
+        "log_end_offset": end,
+        "size_bytes": 100 * end,
+        "segments": 1,
+        "read_ms": T0_MS + at_ms,
+    }
+    return ReplicaSample(**{**fields, **further})
+
+
+def commit(at_ms: int, offset: int, **further: Any) -> CommitSample:
+    fields: dict[str, Any] = {"group_id": "g", "topic": "t", "partition": 0}
+    return CommitSample(**{**fields, **further}, committed_offset=offset, read_ms=T0_MS + at_ms)
+
+
+def group(at_ms: int, **further: Any) -> GroupSample:
+    fields: dict[str, Any] = {"group_id": "g", "state": "Stable", "members": 1}
+    return GroupSample(**{**fields, **further}, read_ms=T0_MS + at_ms)
+
+
+def broker(at_ms: int, broker_id: int, **further: Any) -> BrokerSample:
+    fields: dict[str, Any] = {"host": "127.0.0.1", "port": 9_000 + broker_id, "fenced": False}
+    return BrokerSample(**{**fields, **further}, id=broker_id, read_ms=T0_MS + at_ms)

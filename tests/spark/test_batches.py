@@ -1,0 +1,451 @@
+"""What a batch makes of hand-made histories: rates, lag, follower lag, standing still, going."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from broker.metrics_schema import (
+    ReplicaSample,
+    UnchangedCommit,
+    UnchangedReplica,
+    encode_round,
+)
+from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.feed import FileFeed, FrameFeed
+from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, envelope, group, replica
+
+pytestmark = [
+    pytest.mark.spark,
+    # pyspark leaves the sockets, over which it collects Arrow, to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+Now = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture
+def story(spark: SparkSession, feed: FileFeed, tmp_path: Path) -> Story:
+    return Story(session=spark, feed=feed, store=tmp_path)
+
+
+def only(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    (row,) = rows
+    return row
+
+
+def test_rates_are_counted_between_readings(story: Story) -> None:
+    story.round(101, 0, replica(10, 100, bytes_in=5_000, bytes_out=0))
+    first = only(story.batch()["partitions"])
+    assert first["in_records_per_s"] is None
+    assert first["in_bytes_per_s"] is None
+    story.round(101, 2_000, replica(2_010, 300, bytes_in=9_000, bytes_out=1_000))
+    second = only(story.batch()["partitions"])
+    assert second["in_records_per_s"] == pytest.approx(100.0)
+    assert second["in_bytes_per_s"] == pytest.approx(2_000.0)
+    assert second["out_bytes_per_s"] == pytest.approx(500.0)
+    assert second["read_ms"] == T0_MS + 2_010
+
+
+def test_bytes_in_falls_back_to_growth_of_the_log(story: Story) -> None:
+    story.round(101, 0, replica(0, 100))
+    story.batch()
+    story.round(101, 1_000, replica(1_000, 150))
+    row = only(story.batch()["partitions"])
+    assert row["in_bytes_per_s"] == pytest.approx(5_000.0)
+    assert row["out_bytes_per_s"] is None
+    story.round(101, 2_000, replica(2_000, 150, size_bytes=10))
+    assert only(story.batch()["partitions"])["in_bytes_per_s"] is None
+
+
+def test_a_restarted_broker_makes_no_spike_and_no_negative_rate(story: Story) -> None:
+    story.round(101, 0, replica(0, 100, bytes_in=90_000))
+    story.round(101, 1_000, replica(1_000, 110, bytes_in=91_000))
+    story.batch()
+    story.round(101, 9_000, replica(9_000, 900, bytes_in=50), epoch=2)
+    restarted = only(story.batch()["partitions"])
+    assert restarted["in_bytes_per_s"] is None
+    assert restarted["in_records_per_s"] is None
+    story.round(101, 10_000, replica(10_000, 910, bytes_in=1_050), epoch=2)
+    after = only(story.batch()["partitions"])
+    assert after["in_bytes_per_s"] == pytest.approx(1_000.0)
+    assert after["in_records_per_s"] == pytest.approx(10.0)
+
+
+def test_a_change_of_leader_makes_no_spike(story: Story) -> None:
+    moved = {"leader": 102, "leader_epoch": 2}
+    story.round(101, 0, replica(0, 100, bytes_in=90_000))
+    story.round(102, 0, replica(5, 90, bytes_in=7))
+    story.round(101, 1_000, replica(1_000, 110, bytes_in=91_000))
+    story.batch()
+    story.round(102, 2_000, replica(2_000, 120, bytes_in=500, **moved))
+    row = only(story.batch()["partitions"])
+    assert (row["leader"], row["leader_epoch"]) == (102, 2)
+    assert row["in_bytes_per_s"] is None
+    story.round(102, 3_000, replica(3_000, 130, bytes_in=900, **moved))
+    assert only(story.batch()["partitions"])["in_bytes_per_s"] == pytest.approx(400.0)
+
+
+def test_a_topic_begun_anew_has_no_negative_rate(story: Story) -> None:
+    story.round(101, 0, replica(0, 1_000))
+    story.batch()
+    story.round(101, 1_000, replica(1_000, 3))
+    row = only(story.batch()["partitions"])
+    assert row["in_records_per_s"] is None
+    assert row["in_bytes_per_s"] is None
+
+
+def test_lag_waits_for_an_end_offset_read_after_the_commit(story: Story) -> None:
+    story.round(101, 0, replica(900, 100))
+    story.round(102, 0, commit(1_000, 50))
+    waiting = only(story.batch()["commits"])
+    assert waiting["lag"] is None
+    assert waiting["end_offset"] is None
+    assert waiting["committed_offset"] == 50
+    story.round(101, 1_500, replica(1_900, 120))
+    paired = only(story.batch()["commits"])
+    assert (paired["lag"], paired["end_offset"]) == (70, 120)
+    assert paired["end_read_ms"] == T0_MS + 1_900
+
+
+def test_lag_takes_the_earliest_of_several_end_offsets(story: Story) -> None:
+    story.round(101, 0, replica(900, 100))
+    story.round(102, 900, commit(1_000, 50))
+    for at_ms in (1_100, 2_100, 3_100):
+        story.round(101, at_ms, replica(at_ms, at_ms))
+    assert only(story.batch()["commits"])["end_offset"] == 1_100
+
+
+def test_lag_is_never_below_zero(story: Story) -> None:
+    story.round(102, 0, commit(1_000, 500))
+    story.round(101, 0, replica(1_000, 400))
+    assert only(story.batch()["commits"])["lag"] == 0
+
+
+def test_the_last_paired_commit_is_shown_while_a_newer_one_waits(story: Story) -> None:
+    story.round(102, 0, commit(0, 50))
+    story.round(101, 0, replica(10, 100))
+    story.batch()
+    story.round(102, 1_000, commit(1_000, 80))
+    waiting = only(story.batch()["commits"])
+    assert (waiting["committed_offset"], waiting["lag"]) == (50, 50)
+    story.round(101, 1_000, replica(1_010, 110))
+    assert only(story.batch()["commits"])["committed_offset"] == 80
+
+
+def test_speed_of_a_group_that_falls_behind(story: Story) -> None:
+    for second in range(5):
+        story.round(102, 1_000 * second, commit(1_000 * second, 10 * second))
+        story.round(101, 1_000 * second, replica(1_000 * second + 1, 100 + 30 * second))
+    row = only(story.batch()["commits"])
+    assert row["consumed_records_per_s"] == pytest.approx(10.0)
+    assert row["lag_records_per_s"] == pytest.approx(20.0)
+    assert row["stuck_since_ms"] is None
+
+
+def test_a_rewound_group_has_no_negative_speed(story: Story) -> None:
+    story.round(102, 0, commit(0, 90))
+    story.round(101, 0, replica(1, 100))
+    story.batch()
+    story.round(102, 1_000, commit(1_000, 5))
+    story.round(101, 1_000, replica(1_001, 100))
+    row = only(story.batch()["commits"])
+    assert row["lag"] == 95
+    assert row["consumed_records_per_s"] is None
+
+
+def test_a_group_stands_still_since_it_first_had_to_move(story: Story) -> None:
+    stuck = []
+    for second in range(14):
+        end = 50 if second < 2 else 60
+        story.round(102, 1_000 * second, commit(1_000 * second, 50))
+        story.round(101, 1_000 * second, replica(1_000 * second + 1, end))
+        stuck.append(only(story.batch()["commits"])["stuck_since_ms"])
+    assert stuck == [None] * 12 + [T0_MS + 2_000] * 2
+    story.round(102, 14_000, commit(14_000, 55))
+    story.round(101, 14_000, replica(14_001, 60))
+    assert only(story.batch()["commits"])["stuck_since_ms"] is None
+
+
+def test_follower_lag_counts_from_an_end_read_after_the_followers(story: Story) -> None:
+    story.round(102, 0, replica(1_000, 80))
+    story.round(101, 0, replica(1_100, 100))
+    rows = {row["broker"]: row for row in story.batch()["replicas"]}
+    assert rows[101]["follower_lag"] == 0
+    assert rows[102]["follower_lag"] == 20
+    assert (rows[101]["is_leader"], rows[102]["is_leader"]) == (True, False)
+    story.round(102, 2_000, replica(2_000, 100, isr=(101,)))
+    rows = {row["broker"]: row for row in story.batch()["replicas"]}
+    assert rows[102]["follower_lag"] == 20, "its newest reading waits for the leader's"
+    assert rows[102]["is_in_sync"], "the leader's word counts within one epoch"
+
+
+def test_a_deleted_partition_goes_with_the_next_complete_round(story: Story) -> None:
+    story.round(101, 0, replica(0, 10), replica(0, 20, topic="gone"))
+    assert len(story.batch()["partitions"]) == 2
+    story.records += encode_round(envelope(101, 1_000), [replica(1_000, 10)] * 501)[:1]
+    assert len(story.batch()["partitions"]) == 2, "half a round proves nothing"
+    story.round(101, 2_000, replica(2_000, 10))
+    now = story.batch()
+    assert [row["topic"] for row in now["partitions"]] == ["t"]
+    assert [row["topic"] for row in now["replicas"]] == ["t"]
+
+
+def test_a_round_cut_by_a_batch_is_complete_with_its_last_part(story: Story) -> None:
+    many = [replica(0, 10, partition=number) for number in range(600)]
+    parts = encode_round(envelope(101, 0), many)
+    assert len(parts) == 2
+    for part in parts:
+        story.records.append(part)
+        now = story.batch()
+    assert len(now["partitions"]) == 600
+
+
+def test_an_offline_partition_keeps_its_last_row(story: Story) -> None:
+    story.round(101, 0, replica(0, 100))
+    story.round(102, 0, replica(0, 100))
+    story.batch()
+    story.round(102, 1_000, replica(1_000, 100, leader=-1, leader_epoch=2, isr=(101,)))
+    row = only(story.batch()["partitions"])
+    assert (row["leader"], row["leader_epoch"], row["isr"]) == (-1, 2, [101])
+    assert (row["high_watermark"], row["read_ms"]) == (100, T0_MS)
+    assert row["in_records_per_s"] == 0.0
+
+
+def test_the_only_replica_of_a_fenced_broker_is_offline(story: Story) -> None:
+    alone = {"replicas": (101,), "isr": (101,)}
+    story.round(101, 0, replica(0, 100, **alone), broker(0, 101), broker(0, 102))
+    assert only(story.batch()["partitions"])["leader"] == 101
+    story.round(102, 9_000, broker(9_000, 101, fenced=True), broker(9_000, 102))
+    now = story.batch()
+    assert only(now["partitions"])["leader"] == -1
+    rows = {row["broker"]: row for row in now["brokers"]}
+    assert rows[101]["is_fenced"], "a dead broker stays while it is registered"
+    assert (rows[101]["replicas"], rows[101]["leaders"]) == (1, 0)
+
+
+def test_a_partition_deleted_while_a_broker_is_dead_goes(story: Story) -> None:
+    story.round(101, 0, replica(0, 100))
+    story.round(102, 0, replica(0, 100))
+    story.batch()
+    story.round(101, 9_000)
+    assert story.batch()["partitions"] == []
+
+
+def test_an_unregistered_broker_and_what_it_told_go(story: Story) -> None:
+    story.round(101, 0, broker(0, 101), broker(0, 102), replica(0, 100))
+    story.round(102, 0, broker(0, 101), broker(0, 102), replica(0, 100))
+    story.batch()
+    left = {"replicas": (101,), "isr": (101,), "leader_epoch": 2}
+    story.round(101, 5_000, broker(5_000, 101), replica(5_000, 100, **left))
+    now = story.batch()
+    assert [row["broker"] for row in now["brokers"]] == [101]
+    assert [row["broker"] for row in now["replicas"]] == [101]
+
+
+def test_brokers_count_what_is_assigned_and_what_they_lead(story: Story) -> None:
+    brokers = [broker(0, number, rack="abc"[number - 101]) for number in (101, 102, 103)]
+    own = broker(1, 101, disk_total_bytes=1_000, disk_usable_bytes=400)
+    story.round(101, 0, replica(0, 10), *brokers, own)
+    now = story.batch()
+    rows = {row["broker"]: row for row in now["brokers"]}
+    assert [(rows[it]["replicas"], rows[it]["leaders"]) for it in (101, 102, 103)] == [
+        (1, 1),
+        (1, 0),
+        (0, 0),
+    ]
+    assert rows[103]["size_bytes"] == 0
+    assert (rows[101]["disk_usable_bytes"], rows[102]["disk_usable_bytes"]) == (400, None)
+    assert rows[101]["sampled_ms"] == T0_MS
+    assert rows[102]["sampled_ms"] is None
+
+
+def test_groups_without_commits_are_listed_and_go_when_deleted(story: Story) -> None:
+    story.round(102, 0, group(0), group(0, group_id="idle", state="Empty", members=0))
+    assert {row["group_id"] for row in story.batch()["groups"]} == {"g", "idle"}
+    story.round(102, 1_000, group(1_000))
+    assert [row["group_id"] for row in story.batch()["groups"]] == ["g"]
+
+
+def test_a_group_that_moved_to_another_coordinator_is_not_lost(story: Story) -> None:
+    story.round(102, 0, group(0), commit(0, 5))
+    story.round(101, 0, replica(10, 10))
+    story.batch()
+    story.round(102, 1_000)
+    story.round(101, 1_000, group(1_100), commit(1_100, 6), replica(1_200, 10))
+    now = story.batch()
+    assert only(now["groups"])["group_id"] == "g"
+    assert only(now["commits"])["lag"] == 4
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"not json",
+        b"",
+        b"\xff\xfe\n",
+        b"[1, 2]",
+        None,
+        b'{"v":1,"broker":101,"broker_epoch":1,"round_ms":5}',
+        b'{"v":1,"cluster":"story","broker":101,"round_ms":99999999999999,"interval_ms":1}',
+    ],
+)
+def test_bad_records_are_counted_and_kept_aside(story: Story, value: bytes | None) -> None:
+    story.round(101, 0, replica(0, 100))
+    story.records.append(value)
+    now = story.batch()
+    health = only(now["health"])
+    assert (health["bad_records"], health["bad_records_total"]) == (1, 1)
+    assert len(list((story.store / "bad").iterdir())) == 1
+    assert health["records"] == 2
+    assert only(now["partitions"])["high_watermark"] == 100
+
+
+def version_1(at_ms: int, *rows: ReplicaSample) -> bytes:
+    """A record as version 1 wrote it."""
+    known = [{n: v for n, v in asdict(row).items() if v is not None} for row in rows]
+    return json.dumps({"v": 1, **asdict(envelope(101, at_ms)), "replicas": known}).encode()
+
+
+def test_good_rows_of_a_record_with_a_bad_one_count(story: Story) -> None:
+    value = version_1(0, replica(0, 7), replica(0, 8, partition=1))
+    story.records.append(value.replace(b'"partition": 1', b'"partition": "one"'))
+    now = story.batch()
+    assert only(now["partitions"])["high_watermark"] == 7
+    assert only(now["health"])["bad_records"] == 1
+
+
+def test_columns_with_a_hole_are_a_bad_record_of_which_the_rest_counts(story: Story) -> None:
+    (value,) = encode_round(envelope(101, 0), [replica(0, 7), replica(0, 8, partition=1)])
+    story.records.append(value.replace(b'"high_watermark":[7,8]', b'"high_watermark":[7,null]'))
+    story.records.append(value.replace(b'"replicas_columns":{', b'"replicas_columns":{{'))
+    now = story.batch()
+    assert only(now["partitions"])["high_watermark"] == 7
+    assert only(now["health"])["bad_records"] == 2
+
+
+def test_version_1_goes_on_beside_version_2(story: Story) -> None:
+    story.records.append(version_1(0, replica(0, 100, bytes_in=0)))
+    story.batch()
+    story.round(101, 1_000, replica(1_000, 150, bytes_in=700))
+    row = only(story.batch()["partitions"])
+    assert (row["in_records_per_s"], row["in_bytes_per_s"]) == (50.0, 700.0)
+
+
+def test_unchanged_rows_are_readings_of_what_is_known(story: Story) -> None:
+    read: dict[str, Any] = {"topic": "t", "partition": 0}
+    story.round(101, 0, replica(0, 100), UnchangedReplica(**read, read_ms=T0_MS + 5, since_ms=1))
+    story.round(102, 0, commit(0, 40))
+    story.batch()
+    again = UnchangedReplica(**read, read_ms=T0_MS + 1_000, since_ms=T0_MS)
+    kept = UnchangedCommit(group_id="g", **read, read_ms=T0_MS + 900, since_ms=T0_MS)
+    story.round(101, 900, again)
+    story.round(102, 900, kept)
+    now = story.batch()
+    row = only(now["partitions"])
+    assert (row["high_watermark"], row["in_records_per_s"]) == (100, 0.0)
+    assert row["read_ms"] == T0_MS + 1_000
+    lag = only(now["commits"])
+    assert (lag["lag"], lag["read_ms"]) == (60, T0_MS + 900)
+    unknown = UnchangedReplica(**read, read_ms=T0_MS + 2_000, since_ms=T0_MS + 1_500)
+    story.round(101, 1_900, unknown)
+    row = only(story.batch()["partitions"])
+    assert row["read_ms"] == T0_MS + 1_000, "it repeats a row that has not arrived"
+
+
+def test_records_lost_to_retention_are_counted(story: Story) -> None:
+    story.round(101, 0, replica(0, 1))
+    story.batch()
+    story.offset += 25
+    story.round(101, 1_000, replica(1_000, 2))
+    assert only(story.batch()["health"])["lost_records_total"] == 25
+    assert story.reports[-1].lost_records == 25
+
+
+def test_a_replayed_batch_changes_nothing(story: Story) -> None:
+    story.round(101, 0, replica(0, 100, bytes_in=0))
+    story.batch()
+    story.round(101, 1_000, replica(1_000, 200, bytes_in=500))
+    values = list(story.records)
+    before = story.batch()
+    version = AggregatesReader(str(story.store)).version()
+    restarted = story.make_sink()
+    restarted(story.frame(values), story.batch_id)
+    assert AggregatesReader(str(story.store)).version() == version
+    assert story.now() == before
+
+
+def test_a_restarted_job_goes_on_from_the_store(story: Story) -> None:
+    story.round(101, 0, replica(0, 100))
+    story.round(102, 0, commit(0, 40))
+    story.batch()
+    story.sink = story.make_sink()
+    story.round(101, 2_000, replica(2_000, 300))
+    now = story.batch()
+    assert only(now["partitions"])["in_records_per_s"] == pytest.approx(100.0)
+    assert only(now["commits"])["lag"] == 60
+
+
+def test_duplicated_records_change_nothing(story: Story) -> None:
+    story.round(101, 0, replica(0, 100))
+    story.round(101, 1_000, replica(1_000, 150))
+    story.records = story.records * 2
+    row = only(story.batch()["partitions"])
+    assert row["in_records_per_s"] == pytest.approx(50.0)
+
+
+def test_history_holds_each_reading_once(story: Story) -> None:
+    for second in range(3):
+        story.round(101, 1_000 * second, replica(1_000 * second, 10 * second))
+        story.batch()
+    story.round(102, 3_000, commit(500, 1))
+    story.batch()
+    reader = AggregatesReader(str(story.store))
+    until_ms = T0_MS + 60_000
+    points = reader.partition_history(cluster=CLUSTER, topic="t", since_ms=T0_MS, until_ms=until_ms)
+    assert points["high_watermark"].to_pylist() == [0, 10, 20]
+    assert points["replicas_count"].to_pylist() == [2, 2, 2]
+    commits = reader.commit_history(
+        cluster=CLUSTER, group_id="g", since_ms=T0_MS, until_ms=until_ms
+    )
+    assert commits["lag"].to_pylist() == [9]
+
+
+def test_frames_of_a_cluster_and_the_file_of_one_machine_agree(
+    spark: SparkSession, feed: FileFeed, tmp_path: Path
+) -> None:
+    answers: list[Now] = []
+    for name, made in (("file", feed), ("frames", FrameFeed(spark))):
+        story = Story(session=spark, feed=made, store=tmp_path / name)
+        for second in range(3):
+            story.round(101, 1_000 * second, replica(1_000 * second, 10 * second), broker(0, 101))
+            story.round(102, 1_000 * second, commit(1_000 * second, second), group(0))
+            now = story.batch()
+        del now["health"]
+        answers.append(now)
+    assert answers[0] == answers[1]
+
+
+def test_a_feed_whose_temporary_folder_was_cleaned_away_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    made = FileFeed(spark)
+    story = Story(session=spark, feed=made, store=tmp_path)
+    story.round(101, 0, replica(0, 100))
+    story.batch()
+    made.remove()
+    story.round(101, 1_000, replica(1_000, 150))
+    row = only(story.batch()["partitions"])
+    assert row["in_records_per_s"] == pytest.approx(50.0)
+    made.remove()
+
+
+def test_the_plan_made_once_shuffles_nothing(feed: FileFeed) -> None:
+    """A shuffle's files would be taken for the next batch's."""
+    for plan in (feed.small.partitions_plan, feed.small.commits_plan):
+        jvm_plan: Any = plan._jdf
+        text = jvm_plan.queryExecution().executedPlan().toString()
+        assert "Exchange" not in text
+        assert "Scan" in text

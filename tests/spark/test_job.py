@@ -1,0 +1,162 @@
+"""The job as a process beside our own brokers: restarts, bad records, waiting, ending."""
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from broker.metrics_schema import encode_round
+from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.layout import MANIFEST, decode_manifest
+from tests.spark.story import T0_MS, envelope, replica
+from tests.support.cluster import LocalCluster
+from tests.support.metrics_job import MetricsJob, is_running
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+TOPIC = "samples"
+STOP_S_MAX = 20.0
+"""Far below the half minute after which a job is taken to hang; a loaded machine needs some."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(base_dir=tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture
+def job(cluster: LocalCluster, tmp_path: Path) -> Iterator[MetricsJob]:
+    made = MetricsJob(bootstrap=cluster.bootstrap, base_dir=tmp_path)
+    yield made
+    made.close()
+
+
+class Samples:
+    """Produces rounds of one partition whose end offset counts the rounds, and bad records."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
+        self.began_ms = time.time_ns() // 1_000_000 - 3_600_000
+        self.rounds = 0
+        self.bad = 0
+
+    def send(self, rounds: int, bad: int = 0) -> None:
+        for _ in range(rounds):
+            self.rounds += 1
+            at_ms = self.began_ms + 1_000 * self.rounds - T0_MS
+            for value in encode_round(envelope(101, at_ms), [replica(at_ms, self.rounds)]):
+                self.producer.produce(TOPIC, value)
+        for _ in range(bad):
+            self.bad += 1
+            self.producer.produce(TOPIC, b"neither JSON nor a sample")
+        assert self.producer.flush(30) == 0
+
+
+def health(job: MetricsJob) -> dict[str, Any]:
+    now = AggregatesReader(job.store).now()
+    return {} if now is None else now.tables["health"].to_pylist()[0]
+
+
+def high_watermark(job: MetricsJob) -> int:
+    now = AggregatesReader(job.store).now()
+    ends = [] if now is None else now.tables["partitions"]["high_watermark"].to_pylist()
+    return max(ends, default=-1)
+
+
+def test_kill_9_neither_loses_nor_doubles(cluster: LocalCluster, job: MetricsJob) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result(30)
+    job.flags = ("--topic", TOPIC)
+    samples = Samples(cluster.bootstrap)
+    samples.send(rounds=3, bad=1)
+    job.start()
+    job.wait_ready()
+    for _ in range(2):
+        job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+        jvms = job.jvms()
+        assert jvms
+        samples.send(rounds=20, bad=2)
+        time.sleep(0.3)
+        assert job.end(signal.SIGKILL) == -signal.SIGKILL
+        samples.send(rounds=5, bad=1)
+        job.start()
+        job.wait_ready()
+        assert not [pid for pid in jvms if is_running(pid)], "a killed job leaves no JVM"
+    job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+    job.wait_until(lambda: health(job)["bad_records_total"] >= samples.bad, "counted")
+    assert health(job)["bad_records_total"] == samples.bad
+    assert health(job)["lost_records_total"] == 0
+    manifest = decode_manifest((Path(job.store) / MANIFEST).read_bytes())
+    assert manifest.memory["next_offsets"] == {"0": samples.rounds + samples.bad}
+    points = history_times(job)
+    assert points == sorted(set(points)), "no reading twice in the history"
+    jvms = job.jvms()
+    began_s = time.monotonic()
+    assert job.end(signal.SIGTERM) == 0
+    assert time.monotonic() - began_s < STOP_S_MAX
+    assert not [pid for pid in jvms if is_running(pid)]
+    assert_goes_on_without_its_store(job, samples)
+
+
+def history_times(job: MetricsJob) -> list[int]:
+    history = AggregatesReader(job.store).partition_history(
+        cluster="story", topic="t", since_ms=0, until_ms=1 << 53, points_max=1 << 40
+    )
+    return list(history["at_ms"].to_pylist())
+
+
+def assert_goes_on_without_its_store(job: MetricsJob, samples: Samples) -> None:
+    """A spoilt manifest: said, and begun afresh from the next samples."""
+    (Path(job.store) / MANIFEST).write_text("{")
+    samples.send(rounds=1)
+    job.start()
+    job.wait_ready()
+    assert "fresh store" in job.words()
+    assert high_watermark(job) == samples.rounds
+
+
+def test_the_brokers_own_samples_arrive(cluster: LocalCluster, job: MetricsJob) -> None:
+    job.start()
+    job.wait_ready()
+    job.wait_until(lambda: health(job)["bad_records_total"] == 0, "a first version")
+    job.wait_until(lambda: len(brokers(job)) == len(cluster.ids), "all brokers seen")
+    job.wait_until(lambda: in_records_per_s(job) > 0, "rates of the metrics topic itself")
+    ages_ms = [row["read_ms"] - row["sampled_ms"] for row in brokers(job)]
+    assert max(ages_ms) < 60_000
+
+
+def brokers(job: MetricsJob) -> list[dict[str, Any]]:
+    now = AggregatesReader(job.store).now()
+    return [] if now is None else now.tables["brokers"].to_pylist()
+
+
+def in_records_per_s(job: MetricsJob) -> float:
+    now = AggregatesReader(job.store).now()
+    rows = [] if now is None else now.tables["partitions"]["in_records_per_s"].to_pylist()
+    return sum(rate or 0.0 for rate in rows)
+
+
+def test_it_waits_for_the_topic_and_says_so(job: MetricsJob) -> None:
+    job.flags = ("--topic", "not-there-yet")
+    job.start()
+    job.wait_until(lambda: "not-there-yet does not exist yet" in job.words(), "waiting")
+    began_s = time.monotonic()
+    assert job.end(signal.SIGTERM) == 0
+    assert time.monotonic() - began_s < STOP_S_MAX
+    assert job.out() == ""
+
+
+def test_without_its_jars_it_says_what_to_do(job: MetricsJob) -> None:
+    job.environment = {"PARTISCOPE_CACHE": str(job.base_dir / "empty")}
+    job.start()
+    assert job.process is not None
+    assert job.process.wait(60) == 1
+    assert "make setup" in job.words()
+    assert json.dumps(job.out()) == '""'

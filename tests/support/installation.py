@@ -1,0 +1,166 @@
+"""A whole installation as a user starts it: ``partiscope up`` in a process of its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from spark_metrics.aggregates import Aggregates, AggregatesReader
+from tests.support.node_cluster import ROOT
+from tests.support.ports import free_ports, free_ports_in_a_row
+from tests.support.settle import wait_until
+
+READY_TIMEOUT_S: Final = 120.0
+STOP_TIMEOUT_S: Final = 5.0
+
+
+@dataclass
+class Installation:
+    """``partiscope up`` on free ports and its own data directory; a context manager."""
+
+    data: Path
+    flags: tuple[str, ...] = ()
+    port: int = 0
+    dashboard_port: int = 0
+    lines: list[str] = field(default_factory=list)
+    started_s: float = 0.0
+    _process: subprocess.Popen[str] | None = None
+    _listener: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.stop()
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port,…`` of its three brokers."""
+        return ",".join(f"127.0.0.1:{self.port + n}" for n in range(3))
+
+    @property
+    def page(self) -> str:
+        """URL of its page."""
+        return f"http://127.0.0.1:{self.dashboard_port}"
+
+    @property
+    def store(self) -> str:
+        """Where its aggregates lie."""
+        return str(self.data / "store")
+
+    def start(self) -> None:
+        """Start it; returns at once."""
+        self.port, self.dashboard_port = free_ports_in_a_row(3), free_ports(1)[0]
+        ports = ("--port", str(self.port), "--dashboard-port", str(self.dashboard_port))
+        self.started_s = time.monotonic()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "partiscope", "up", "--data", self.data, *ports, *self.flags],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def wait_for_line(self, pattern: str, timeout_s: float = READY_TIMEOUT_S) -> str:
+        """The first line it says (or said) that matches."""
+        found: list[str] = []
+
+        def is_said() -> bool:
+            assert self._process is not None
+            has_ended = self._process.poll() is not None
+            found[:] = [line for line in self.lines if re.search(pattern, line)]
+            assert found or not has_ended, "`up` ended:\n" + self.story()
+            return bool(found)
+
+        wait_until(is_said, f"`up` says {pattern!r}", timeout_s=timeout_s, story=self.story)
+        return found[0]
+
+    def wait_ready(self) -> None:
+        """Until it says that everything is ready."""
+        self.wait_for_line(r"^ready in")
+
+    def aggregates(self) -> Aggregates | None:
+        """What its store holds now."""
+        return AggregatesReader(self.store).now()
+
+    def children(self) -> dict[int, str]:
+        """Process ids of everything it started, down to the JVM, with their command lines."""
+        assert self._process is not None
+        found: dict[int, str] = {}
+        parents = {self._process.pid}
+        while parents:
+            parents = {pid for pid, parent, _ in processes() if parent in parents} - found.keys()
+            found |= {pid: command for pid, _, command in processes() if pid in parents}
+        return found
+
+    def pid_of(self, words: str) -> int:
+        """The one child whose command line contains ``words``."""
+        found = [pid for pid, command in self.children().items() if words in command]
+        assert found, f"no child with {words!r} among {self.children()}"
+        return min(found)
+
+    def stop(self, signum: int = signal.SIGTERM) -> float:
+        """End it as a user would; returns the seconds that it took."""
+        assert self._process is not None
+        children = self.children()
+        asked_s = time.monotonic()
+        self._process.send_signal(signum)
+        self._process.wait(STOP_TIMEOUT_S + 5)
+        took_s = time.monotonic() - asked_s
+        assert self._listener is not None
+        self._listener.join(STOP_TIMEOUT_S)
+        left = {pid: command for pid, command in children.items() if _is_alive(pid)}
+        assert not left, f"left behind: {left}"
+        return took_s
+
+    def story(self) -> str:
+        """What it said, and the ends of its parts' logs."""
+        logs = sorted((self.data / "logs").glob("*.log"))
+        tails = [f"--- {log.name}\n" + "\n".join(_tail(log)) for log in logs]
+        return "\n".join([*self.lines, *tails])
+
+    def _listen(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        with self._process.stdout as said:
+            for line in said:
+                self.lines.append(line.rstrip())
+
+
+def _tail(log: Path, lines: int = 15) -> list[str]:
+    return log.read_text(errors="replace").splitlines()[-lines:]
+
+
+def processes() -> list[tuple[int, int, str]]:
+    """(pid, parent, command line) of every process."""
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    )
+    rows = (line.split(None, 2) for line in listed.stdout.splitlines())
+    return [(int(row[0]), int(row[1]), row[2] if len(row) > 2 else "") for row in rows]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and ") Z " in status.read_text())

@@ -1,0 +1,119 @@
+"""Real Apache Kafka from Maven Central on loopback: the oracle that our broker is compared with."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from tests.support.kafka_tools import tool_jvm
+from tests.support.node_cluster import CLUSTER_ID, NodeCluster
+from tests.support.settle import wait_until
+
+KAFKA_VERSION: Final = "4.1.0"
+START_TIMEOUT_S: Final = 90.0
+QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+"""A node that lives for a minute is done before the second compiler and parallel GC pay."""
+
+
+class OracleUnavailableError(Exception):
+    """Java or Maven lack, or the artifacts cannot be fetched."""
+
+
+def kafka_libs(version: str = KAFKA_VERSION) -> Path:
+    """Folder with Kafka's jars; fetched by Maven on the first call, then kept.
+
+    Raises:
+        OracleUnavailableError: with what is missing.
+    """
+    cache = Path(os.environ.get("PARTISCOPE_CACHE", Path.home() / ".cache" / "partiscope"))
+    libs = cache / "kafka" / version / "libs"
+    if any(libs.glob("kafka-clients-*.jar")):
+        return libs
+    for program in ("java", "mvn"):
+        if shutil.which(program) is None:
+            raise OracleUnavailableError(f"`{program}` is not installed: real Kafka needs it")
+    _fetch(libs, version)
+    return libs
+
+
+def _fetch(libs: Path, version: str) -> None:
+    """Into a folder of its own first, so that an interrupted fetch is not taken for a whole one."""
+    pom = Path(__file__).with_name("kafka_oracle.pom.xml")
+    part = libs.with_name("libs.part")
+    done = subprocess.run(
+        [
+            *("mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"),
+            *(f"-DoutputDirectory={part}", f"-Dkafka.version={version}"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise OracleUnavailableError(f"Maven could not fetch Kafka {version}: {done.stdout[-500:]}")
+    part.rename(libs)
+
+
+def run_tool(
+    main_class: str, *args: str, stdin: str | None = None, version: str = KAFKA_VERSION
+) -> subprocess.CompletedProcess[str]:
+    """Run one of Kafka's own tools, e.g. ``org.apache.kafka.tools.TopicCommand``."""
+    return tool_jvm(kafka_libs(version)).run(main_class, args, stdin)
+
+
+def ready_admin(**config: str | int) -> AdminClient:
+    """An admin client that has met the brokers: a first request may go to a handle that the first
+    metadata replaces, and is lost with it."""
+    admin = AdminClient({"log_level": 0, **config})
+    admin.list_topics(timeout=30)
+    return admin
+
+
+@dataclass
+class KafkaCluster(NodeCluster):
+    """Combined KRaft nodes (broker and controller) of real Kafka, one process each."""
+
+    jvm_flags: tuple[str, ...] = QUICK_START
+    version: str = KAFKA_VERSION
+
+    def command(self, node_id: int) -> Sequence[str]:
+        """The server with its properties file."""
+        java = ("java", "-Xmx512m", *self.jvm_flags, "-cp", f"{kafka_libs(self.version)}/*")
+        return (*java, "kafka.Kafka", str(self.config_file(node_id)))
+
+    def properties(self, node_id: int) -> dict[str, str]:
+        """Its own, and those of transactions."""
+        return {
+            **super().properties(node_id),
+            "broker.rack": "abc"[(node_id - self.first_id) % 3],
+            "transaction.state.log.replication.factor": str(min(3, self.brokers)),
+            "transaction.state.log.min.isr": "1",
+        }
+
+    def prepare_node(self, node_id: int) -> None:
+        """Format its data directory."""
+        config = str(self.config_file(node_id))
+        flags = ("format", "-t", CLUSTER_ID, "-c", config)
+        done = run_tool("kafka.tools.StorageTool", *flags, version=self.version)
+        assert done.returncode == 0, done.stderr
+
+    def wait_ready(self) -> None:
+        """Until the running nodes are registered."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+        def are_registered() -> bool:
+            dead = [node for node, process in self.processes.items() if process.poll() is not None]
+            assert not dead, f"Kafka nodes {dead} ended at start\n{self.story()}"
+            try:
+                return admin.list_topics(timeout=2).brokers.keys() >= self.processes.keys()
+            except KafkaException:
+                return False
+
+        wait_until(are_registered, "Kafka is ready", timeout_s=START_TIMEOUT_S, story=self.story)

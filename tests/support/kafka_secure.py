@@ -1,0 +1,157 @@
+"""Real Kafka behind SASL_SSL with ACLs: certificates of its own, users by PLAIN and SCRAM."""
+
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+
+from control.kafka.settings import KafkaSettings
+from partiscope.connections import ConnectionSettings
+from tests.support.kafka_oracle import START_TIMEOUT_S, KafkaCluster, run_tool
+from tests.support.node_cluster import CLUSTER_ID
+from tests.support.settle import wait_until
+
+ADMIN: Final = "admin"
+VIEWER: Final = "viewer"
+PASSWORD: Final = 'a "quoted" word'
+_JAAS: Final = "org.apache.kafka.common.security"
+
+
+def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    """A self-signed certificate for 127.0.0.1: (certificate, key with certificate), both PEM."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cert, key = folder / f"{name}.pem", folder / f"{name}.key"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(cert)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    both = folder / f"{name}-both.pem"
+    both.write_text(key.read_text() + cert.read_text())
+    return cert, both
+
+
+@dataclass
+class SecureKafka(KafkaCluster):
+    """Nodes whose clients must log in; who is not ``admin`` may do what ACLs say."""
+
+    brokers: int = 1
+
+    @property
+    def ca(self) -> Path:
+        """What clients must trust."""
+        return self.base_dir / "server.pem"
+
+    def connection(self, user: str = VIEWER, **others: Any) -> KafkaSettings:
+        """How a user connects, as settings make it."""
+        given = {
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "SCRAM-SHA-256",
+            "username": user,
+            "password": PASSWORD,
+            "ssl_cafile": self.ca,
+            **others,
+        }
+        return ConnectionSettings.model_validate(given).to_kafka(self.bootstrap)
+
+    def admin(self) -> AdminClient:
+        """A client that may do everything."""
+        return AdminClient(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": ADMIN,
+                "sasl.password": PASSWORD,
+                "ssl.ca.location": str(self.ca),
+                "log_level": 0,
+            }
+        )
+
+    def grant(self, *rights: tuple[ResourceType, str, AclOperation]) -> None:
+        """Let the viewer do these things; ``*`` names every topic or group."""
+        bindings = [
+            AclBinding(
+                kind,
+                name,
+                ResourcePatternType.LITERAL,
+                f"User:{VIEWER}",
+                "*",
+                operation,
+                AclPermissionType.ALLOW,
+            )
+            for kind, name, operation in rights
+        ]
+        admin = self.admin()
+        admin.list_topics(timeout=30)
+        for future in admin.create_acls(bindings).values():
+            future.result(30)
+
+    def prepare_node(self, node_id: int) -> None:
+        """Certificate and users go into the formatted directory."""
+        if not self.ca.exists():
+            make_certificate(self.base_dir, "server")
+        config = str(self.config_file(node_id))
+        flags = ("format", "-t", CLUSTER_ID, "-c", config, *self._scram_flags())
+        done = run_tool("kafka.tools.StorageTool", *flags)
+        assert done.returncode == 0, done.stderr
+
+    def _scram_flags(self) -> Iterable[str]:
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+            yield "--add-scram"
+            yield f"{mechanism}=[name={VIEWER},password={PASSWORD}]"
+
+    def properties(self, node_id: int) -> dict[str, str]:
+        """Its listeners, mechanisms, certificate and authorizer."""
+        client = f"SASL_SSL://127.0.0.1:{self.ports[node_id]}"
+        word = PASSWORD.replace('"', r"\\\"")
+        plain = f'username="{ADMIN}" password="{word}" user_{ADMIN}="{word}" user_{VIEWER}="{word}"'
+        return {
+            **super().properties(node_id),
+            "listeners": f"{client},CONTROLLER://127.0.0.1:{self.controller_ports[node_id]}",
+            "advertised.listeners": client,
+            "listener.security.protocol.map": "SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "SASL_SSL",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+            "listener.name.sasl_ssl.plain.sasl.jaas.config": (
+                f"{_JAAS}.plain.PlainLoginModule required {plain};"
+            ),
+            "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": (
+                f"{_JAAS}.scram.ScramLoginModule required;"
+            ),
+            "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": (
+                f"{_JAAS}.scram.ScramLoginModule required;"
+            ),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self.base_dir / "server-both.pem"),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.ca),
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            # The controllers' own listener is plain, so they are nobody to each other.
+            "super.users": f"User:{ADMIN};User:ANONYMOUS",
+        }
+
+    def wait_ready(self) -> None:
+        """Until the running nodes are registered."""
+        admin = self.admin()
+
+        def are_registered() -> bool:
+            dead = [node for node, process in self.processes.items() if process.poll() is not None]
+            assert not dead, f"Kafka nodes {dead} ended at start\n{self.story()}"
+            try:
+                return admin.list_topics(timeout=2).brokers.keys() >= self.processes.keys()
+            except KafkaException:
+                return False
+
+        wait_until(are_registered, "Kafka is ready", timeout_s=START_TIMEOUT_S, story=self.story)

@@ -1,0 +1,220 @@
+"""A node of quorum and controller alone, without partitions, on real sockets and files."""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from broker.clock import Clock, SystemClock
+from broker.config import BrokerConfig, Endpoint
+from broker.controller.active import ActiveController, ControllerSettings
+from broker.controller.internal_topics import internal_topics
+from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
+from broker.controller.metadata import MetadataService
+from broker.controller.service import ControllerService
+from broker.controller.topics import TopicDefaults
+from broker.handlers.controller_apis import CONTROLLER_APIS
+from broker.handlers.registry import load_registry
+from broker.handlers.services import Listener, NodeServices
+from broker.log.config import LogConfig
+from broker.log.log_manager import LogManager
+from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from broker.log.partition_log import PartitionLog
+from broker.quorum.config import QuorumConfig, Voter, parse_voters
+from broker.quorum.metadata_log import MetadataLog
+from broker.quorum.node import QuorumNode
+from broker.quorum.vote_file import VoteFile
+from broker.server.dispatch import ListenerContext
+from broker.server.listener import Endpoint as ListenEndpoint
+from broker.server.listener import ListenerServer
+from broker.server.peers import PeerClient
+
+METADATA_SEGMENT_BYTES = 64 * 1024 * 1024
+METADATA_BATCH_BYTES_MAX = 32 * 1024 * 1024
+
+
+class MetadataPlane:
+    """Owns the quorum, the controller and the registration of one node."""
+
+    def __init__(self, *, config: BrokerConfig, logs: LogManager, clock: Clock) -> None:
+        self._config = config
+        partition_log = _open_metadata_log(logs)
+        quorum_config = _quorum_config(config)
+        # Elections must differ between nodes and runs; this is no secret.
+        dice = random.Random()
+        self.metadata = MetadataService(node_id=config.node_id, cluster_id=config.cluster_id)
+        self.quorum = QuorumNode(
+            config=quorum_config,
+            cluster_id=config.cluster_id,
+            log=MetadataLog(partition_log, clock),
+            store=VoteFile(partition_log.directory, voters=quorum_config.voter_ids),
+            dice=dice,
+            clock=clock,
+            connect=self._connect,
+        )
+        self.active = ActiveController(
+            quorum=self.quorum,
+            clock=clock,
+            settings=_controller_settings(config),
+            broker_config=config,
+            topic_defaults=TopicDefaults(
+                partitions=config.num_partitions,
+                replication_factor=config.default_replication_factor,
+                dice=dice,
+                new_id=uuid4,
+                is_deletion_enabled=config.delete_topic_enable,
+            ),
+        )
+        self.controller = ControllerService(
+            quorum=self.quorum,
+            active=self.active,
+            metadata=self.metadata,
+            clock=clock,
+            connect=self._connect,
+            apis=CONTROLLER_APIS,
+            internal_topics=internal_topics(config),
+        )
+        self.lifecycle = BrokerLifecycle(
+            identity=BrokerIdentity(
+                broker_id=config.node_id,
+                cluster_id=config.cluster_id,
+                incarnation_id=uuid4(),
+                host=config.advertised.host,
+                port=config.advertised.port,
+                rack=config.rack,
+            ),
+            controller=self.controller,
+            metadata=self.metadata,
+            clock=clock,
+            heartbeat_interval_ms=config.broker_heartbeat_interval_ms,
+        )
+
+    def start(self) -> None:
+        """Vote and register in the background."""
+        self.quorum.start()
+        self.lifecycle.start()
+
+    async def stop(self) -> None:
+        """Hand the quorum's leadership over and end all connections."""
+        await self.lifecycle.stop()
+        await self.quorum.stop()
+        await self.controller.close()
+
+    def _connect(self, voter: Voter) -> PeerClient:
+        return PeerClient(host=voter.host, port=voter.port, client_id=str(self._config.node_id))
+
+
+def _open_metadata_log(logs: LogManager) -> PartitionLog:
+    """`__cluster_metadata-0`, which no retention ever shortens."""
+    config = LogConfig(
+        segment_bytes=METADATA_SEGMENT_BYTES,
+        cleanup_policy=frozenset(),
+        max_message_bytes=METADATA_BATCH_BYTES_MAX,
+    )
+    found = logs.log(METADATA_TOPIC, 0)
+    if found is None:
+        return logs.create_log(METADATA_TOPIC, 0, METADATA_TOPIC_ID, config)
+    found.update_config(config)
+    return found
+
+
+def _quorum_config(config: BrokerConfig) -> QuorumConfig:
+    voters = parse_voters(config.quorum_voters)
+    return QuorumConfig.from_properties(config.properties, node_id=config.node_id, voters=voters)
+
+
+def _controller_settings(config: BrokerConfig) -> ControllerSettings:
+    session_ms = config.broker_session_timeout_ms
+    return ControllerSettings(
+        session_timeout_ms=session_ms,
+        first_grace_ms=max(3 * config.broker_heartbeat_interval_ms, session_ms * 3 // 5),
+        is_rebalance_enabled=config.auto_leader_rebalance_enable,
+        rebalance_interval_ms=1000 * config.leader_imbalance_check_interval_seconds,
+    )
+
+
+class MetadataNode:
+    """A node that serves both listeners, but only what needs no partitions."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        clock = SystemClock()
+        self.config = config
+        self.logs = LogManager.open(
+            config.log_dir,
+            node_id=config.node_id,
+            cluster_id=config.cluster_id,
+            clock=clock,
+            defaults=LogConfig(),
+        )
+        self.plane = MetadataPlane(config=config, logs=self.logs, clock=clock)
+        absent: Any = None
+        services = NodeServices(
+            config=config,
+            clock=clock,
+            metadata=self.plane.metadata,
+            controller=self.plane.controller,
+            replicas=absent,
+            logs=self.logs,
+            groups=absent,
+            producer_ids=absent,
+        )
+        self._servers = [
+            _server(config.listener, Listener.CLIENT, services),
+            _server(config.controller_listener, Listener.CONTROLLER, services),
+        ]
+
+    async def start(self) -> None:
+        """Listen, vote, register."""
+        for server in self._servers:
+            await server.bind()
+            await server.serve()
+        self.plane.start()
+
+    async def stop(self) -> None:
+        """Leave in order."""
+        await self.plane.stop()
+        for server in self._servers:
+            await server.close()
+        self.logs.shutdown(clean=True)
+
+    async def kill(self) -> None:
+        """Vanish without a word, as far as one process can play the death of another."""
+        for server in self._servers:
+            await server.close()
+        await self.plane.lifecycle.stop()
+        await self.plane.quorum.abandon()
+        await self.plane.controller.close()
+        self.logs.shutdown(clean=False)
+
+
+def _server(endpoint: Endpoint, listener: Listener, services: NodeServices) -> ListenerServer:
+    context = ListenerContext(
+        listener=listener,
+        registry=load_registry(listener),
+        node=services,
+        connections_max=1000,
+    )
+    where = ListenEndpoint(host=endpoint.host, port=endpoint.port)
+    return ListenerServer(where, context, connections_idle_ms_max=600_000)
+
+
+def node_config(
+    directory: Path, *, node_id: int, ports: Mapping[int, tuple[int, int]], **more: str
+) -> BrokerConfig:
+    """The config of one node of a cluster; `ports` are (client, controller) by node id."""
+    client, controller = ports[node_id]
+    return BrokerConfig.from_properties(
+        {
+            "node.id": str(node_id),
+            "process.roles": "broker,controller",
+            "cluster.id": "test-cluster",
+            "listeners": f"PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": ",".join(
+                f"{id_}@127.0.0.1:{port}" for id_, (_, port) in ports.items()
+            ),
+            "log.dirs": str(directory / str(node_id)),
+            **more,
+        }
+    )

@@ -1,0 +1,55 @@
+"""Wait until something came about, rather than for some time; the deadline is generous."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+
+TIMEOUT_S: Final = 60.0
+
+
+def wait_until(
+    condition: Callable[[], bool],
+    what: str,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    story: Callable[[], str] = str,
+) -> None:
+    """Ask until it is so; fails with ``what`` and the ``story`` of those who should do it."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"in vain: {what}\n{story()}"
+        time.sleep(0.02)
+
+
+async def until(
+    condition: Callable[[], object],
+    what: str = "it happens",
+    *,
+    timeout_s: float = TIMEOUT_S,
+    story: Callable[[], str] = str,
+) -> None:
+    """As ``wait_until``, while the loop goes on."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"in vain: {what}\n{story()}"
+        await asyncio.sleep(0.005)
+
+
+async def eventually(ask: Callable[[], Awaitable[object]], wanted: object) -> None:
+    """Ask until the answer is the wanted one; fails with the last other one."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while (answer := await ask()) != wanted:
+        assert time.monotonic() < deadline, f"{answer!r} instead of {wanted!r}"
+        await asyncio.sleep(0.05)
+
+
+async def settle(pilot: "Pilot[Any]", condition: Callable[[], bool], what: str) -> None:
+    """Let the application run until ``condition`` holds."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"the screen never came to it: {what}"
+        await pilot.pause(0.05)

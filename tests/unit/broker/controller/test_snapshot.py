@@ -1,0 +1,85 @@
+from broker.controller import records
+from broker.controller.image import MetadataImage
+from broker.controller.record_codec import encode_record
+from broker.controller.replay import replay_batch
+from broker.controller.snapshot import build_image, image_difference, image_records
+from tests.unit.broker.controller.images import (
+    CLUSTER_ID,
+    apply,
+    cluster,
+    get,
+    topic_id,
+    with_partition,
+    with_topic,
+)
+
+
+def rich_image() -> MetadataImage:
+    """One of everything."""
+    image = with_topic(cluster(4, racks={1: "a", 2: "b"}, fenced=(3,)), "t", (1, 2), (2, 1))
+    image = with_topic(image, "u", (2,))
+    image = with_partition(
+        image,
+        get(image, "t", 1),
+        replicas=(3, 2, 1),
+        adding_replicas=(3,),
+        removing_replicas=(1,),
+        isr=(2,),
+        leader=-1,
+        leader_epoch=7,
+        partition_epoch=9,
+    )
+    return apply(
+        image,
+        [
+            records.BrokerRegistrationChangeRecord(
+                broker_id=4, broker_epoch=400, in_controlled_shutdown=1
+            ),
+            records.ConfigRecord(
+                resource_type=2, resource_name="t", name="retention.ms", value="1"
+            ),
+            records.ConfigRecord(
+                resource_type=4, resource_name="", name="min.insync.replicas", value="2"
+            ),
+            records.ProducerIdsRecord(broker_id=1, broker_epoch=100, next_producer_id=3_000),
+            records.FeatureLevelRecord(name="metadata.version", feature_level=27),
+            records.RemoveTopicRecord(topic_id=topic_id("u")),
+        ],
+    )
+
+
+def test_image_comes_back_from_its_snapshot() -> None:
+    image = rich_image()
+    values = [encode_record(record) for record in image_records(image)]
+    back = build_image(CLUSTER_ID, values, offset=image.offset, epoch=image.epoch)
+    assert back == image
+
+
+def test_difference_of_two_images_is_what_the_records_between_them_change() -> None:
+    old = rich_image()
+    between: list[records.MetadataRecord] = [
+        records.RemoveTopicRecord(topic_id=topic_id("t")),
+        records.TopicRecord(name="t", topic_id=topic_id("t again")),
+        records.PartitionRecord(
+            partition_id=0,
+            topic_id=topic_id("t again"),
+            replicas=(1,),
+            isr=(1,),
+            removing_replicas=(),
+            adding_replicas=(),
+            leader=1,
+            leader_epoch=0,
+            partition_epoch=0,
+        ),
+        records.BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=200, fenced=1),
+        records.ConfigRecord(
+            resource_type=4, resource_name="", name="min.insync.replicas", value=None
+        ),
+    ]
+    replayed = replay_batch(old, between, offset=old.offset + 5, epoch=old.epoch)
+    assert image_difference(old, replayed.image) == replayed.changed
+    assert image_difference(old, old).is_empty
+
+
+def test_empty_image_has_no_records() -> None:
+    assert list(image_records(MetadataImage(cluster_id="c"))) == []

@@ -1,0 +1,64 @@
+"""The registry: what each listener serves is what ApiVersions says."""
+
+from typing import Any
+
+import pytest
+
+from broker.handlers import registry
+from broker.handlers.k18_api_versions import handle_api_versions
+from broker.handlers.registry import HandlerKind, handles, load_registry
+from broker.handlers.services import ConnectionInfo, Listener, Request
+from broker.protocol import codec
+from tests.unit.broker.handlers.cluster_images import cluster_image, node_with, request_of
+
+
+def test_three_kinds_of_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_declared", {})
+
+    @handles(api_key=900, versions=(0, 1))
+    def plain(request: Any, node: Any) -> Any: ...
+
+    @handles(api_key=901, versions=(2, 3), advertised_min=0, listener=Listener.CONTROLLER)
+    async def task(request: Any, node: Any) -> Any: ...
+
+    @handles(api_key=902, versions=(0, 0))
+    def slot(request: Any, node: Any, slot: Any) -> None: ...
+
+    apis = {api.api_key: api for api in registry._declared.values()}
+    assert [apis[key].kind for key in (900, 901, 902)] == list(HandlerKind)
+    assert apis[901].advertised_min == 0
+    assert not apis[901].serves(1)
+
+
+def test_one_handler_per_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_declared", {})
+
+    def declare(listener: Listener) -> None:
+        @handles(api_key=900, versions=(0, 1), listener=listener)
+        def plain(request: Any, node: Any) -> Any: ...
+
+    declare(Listener.CLIENT)
+    declare(Listener.CONTROLLER)
+    with pytest.raises(ValueError, match="already served"):
+        declare(Listener.BOTH)
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_api_versions_lists_what_clients_may_ask(version: int) -> None:
+    answer = handle_api_versions(request_of(18, version), node_with(cluster_image()))
+    frame = codec.encode_response(18, version, 1, answer)
+    _, got = codec.decode_response(18, version, frame[4:])
+    served = {api.api_key: api for api in load_registry(Listener.CLIENT).apis()}
+    listed = {api.api_key: (api.min_version, api.max_version) for api in got.api_keys}
+    assert listed == {k: (api.advertised_min, api.version_max) for k, api in served.items()}
+    assert listed[3] == (0, 13)
+    assert not listed.keys() & {52, 53, 54, 55 + 1, 58, 62, 63, 71, 72}
+
+
+def test_the_controller_listener_lists_its_own() -> None:
+    request = request_of(18, 3)
+    peer = ConnectionInfo(peer_host="h", peer_port=1, listener=Listener.CONTROLLER)
+    answer = handle_api_versions(
+        Request(request.header, request.frame, peer), node_with(cluster_image())
+    )
+    assert 3 not in {api.api_key for api in answer.api_keys}

@@ -1,0 +1,292 @@
+"""One data directory: identity, lock, restart, deletion, upkeep."""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+
+from broker.log import log_manager
+from broker.log.errors import LogDirError, LogDirInUseError, LogDirMismatchError, StorageError
+from broker.log.log_manager import LogManager
+from broker.log.names import decode_uuid
+from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, batch, read_all
+
+TOPIC_ID = UUID(int=77)
+
+
+def _open(
+    directory: Path,
+    *,
+    node_id: int = 101,
+    cluster_id: str = "cluster",
+    clock: FakeClock | None = None,
+) -> LogManager:
+    return LogManager.open(
+        str(directory),
+        node_id=node_id,
+        cluster_id=cluster_id,
+        clock=clock or FakeClock(),
+        defaults=CONFIG,
+    )
+
+
+def test_a_clean_restart_finds_everything_as_it_was(tmp_path: Path) -> None:
+    manager = _open(tmp_path)
+    log = manager.create_log("orders", 3, TOPIC_ID)
+    assert manager.create_log("orders", 3, TOPIC_ID) is log
+    for _ in range(5):
+        append(log, batch(2), epoch=1)
+    log.increment_log_start_offset(3)
+    content = read_all(log)
+    manager.write_checkpoints({("orders", 3): 8})
+    manager.shutdown(broker_epoch=12)
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    again = _open(tmp_path)
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    assert (again.was_clean, again.previous_broker_epoch) == (True, 12)
+    assert again.directory_id == manager.directory_id
+    assert again.high_watermark_checkpoint() == {("orders", 3): 8}
+    found = again.log("orders", 3)
+    assert found is not None
+    assert again.all_logs() == [found]
+    assert (found.topic, found.partition, found.topic_id) == ("orders", 3, TOPIC_ID)
+    assert (found.log_start_offset, found.log_end_offset, found.recovery_point) == (3, 10, 10)
+    assert found.epochs == ((1, 3),)
+    assert read_all(found) == content
+    assert again.log("orders", 4) is None
+    again.shutdown()
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_shut_down_manager_holds_no_file_open(tmp_path: Path, is_clean: bool) -> None:
+    manager = _open(tmp_path)
+    log = manager.create_log("orders", 0, TOPIC_ID)
+    append(log, batch())
+    manager.shutdown(clean=is_clean)
+    held = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+    assert not [path for path in held if path.startswith(str(tmp_path))]
+
+
+def test_open_files_are_bounded_over_all_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_manager, "raise_open_files_limit", lambda: 10)
+    manager = _open(tmp_path)
+    before = len(os.listdir("/proc/self/fd"))
+    for partition in range(40):
+        log = manager.create_log("orders", partition, TOPIC_ID)
+        for _ in range(3):
+            append(log, batch(value=bytes(80)))
+    assert len(os.listdir("/proc/self/fd")) <= before + 10
+    assert all(len(read_all(log)) == log.size_bytes for log in manager.all_logs())
+    manager.shutdown()
+
+
+def test_after_a_crash_logs_are_recovered(tmp_path: Path) -> None:
+    manager = _open(tmp_path)
+    log = manager.create_log("orders", 0, TOPIC_ID)
+    append(log, batch(2))
+    append(log, batch(2))
+    manager.shutdown(clean=False)
+    segment = tmp_path / "orders-0" / f"{0:020d}.log"
+    os.truncate(segment, segment.stat().st_size - 1)
+    again = _open(tmp_path)
+    assert not again.was_clean
+    found = again.log("orders", 0)
+    assert found is not None
+    assert found.log_end_offset == 2
+    assert len(found.findings) == 1
+    again.shutdown()
+
+
+def test_meta_properties_name_cluster_node_and_directory(tmp_path: Path) -> None:
+    _open(tmp_path).shutdown()
+    lines = dict(
+        line.split("=", 1) for line in (tmp_path / "meta.properties").read_text().splitlines()
+    )
+    assert lines["version"] == "1"
+    assert lines["cluster.id"] == "cluster"
+    assert lines["node.id"] == "101"
+    assert decode_uuid(lines["directory.id"]) == _open(tmp_path).directory_id
+
+
+def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+    manager = _open(tmp_path)
+    with pytest.raises(LogDirInUseError, match="in use") as caught:
+        _open(tmp_path)
+    assert "lsof" in caught.value.next_step
+    manager.shutdown()
+    _open(tmp_path).shutdown()
+
+
+def test_another_nodes_or_clusters_directory_is_refused_and_left_alone(tmp_path: Path) -> None:
+    _open(tmp_path).shutdown()
+    with pytest.raises(LogDirMismatchError, match=r"node\.id=101.*node\.id=102"):
+        _open(tmp_path, node_id=102)
+    with pytest.raises(LogDirMismatchError, match="another cluster"):
+        _open(tmp_path, cluster_id="other")
+    manager = _open(tmp_path)
+    assert manager.was_clean
+    manager.shutdown()
+
+
+def test_a_path_that_cannot_be_a_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(LogDirError, match="cannot be written"):
+        _open(tmp_path / "file")
+
+
+@pytest.fixture
+def nobody() -> Iterator[None]:
+    """Where the tests run as root, who may write anywhere: somebody who may not."""
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(own)
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_directory_without_write_access_is_refused() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o500)
+        with pytest.raises(LogDirError, match="Permission denied") as caught:
+            _open(Path(directory))
+    assert "write access" in caught.value.next_step
+
+
+def test_a_deleted_log_waits_for_its_files_to_go(tmp_path: Path) -> None:
+    clock = FakeClock()
+    manager = _open(tmp_path, clock=clock)
+    log = manager.create_log("orders", 0, TOPIC_ID)
+    append(log, batch())
+    pending = log.read(0, max_bytes=1000, max_offset=1)
+    assert manager.delete_log("orders", 0)
+    assert not manager.delete_log("orders", 0)
+    assert manager.log("orders", 0) is None
+    (waiting,) = tmp_path.glob("orders-0.*-delete")
+    manager.maintain(NOW_MS + 59_999)
+    assert waiting.exists()
+    manager.maintain(NOW_MS + 60_000)
+    assert not waiting.exists()
+    assert len(pending.read()) == pending.size_bytes
+    # The same name may be created again at once, with another id.
+    assert manager.create_log("orders", 0, uuid4()).log_end_offset == 0
+    manager.delete_log("orders", 0)
+    manager.shutdown()
+    again = _open(tmp_path)
+    assert again.all_logs() == []
+    again.maintain(NOW_MS)
+    assert not list(tmp_path.glob("*-delete"))
+    again.shutdown()
+
+
+def test_another_topics_log_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    manager = _open(tmp_path)
+    manager.create_log("orders", 0, TOPIC_ID)
+    with pytest.raises(StorageError, match="another topic's data"):
+        manager.create_log("orders", 0, uuid4())
+    manager.shutdown()
+
+
+def test_one_broken_partition_leaves_the_others_in_service(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = _open(tmp_path)
+    manager.create_log("orders", 0, TOPIC_ID)
+    manager.create_log("orders", 1, TOPIC_ID)
+    manager.shutdown()
+    (tmp_path / "orders-0" / "partition.metadata").write_bytes(b"rubbish")
+    again = _open(tmp_path)
+    assert [log.partition for log in again.all_logs()] == [1]
+    assert "does not name a topic id" in str(again.failures["orders", 0])
+    assert "does not name a topic id" in caplog.text
+    again.shutdown()
+
+
+def test_damaged_checkpoints_cost_time_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = _open(tmp_path)
+    append(manager.create_log("orders", 0, TOPIC_ID), batch())
+    manager.write_checkpoints({("orders", 0): 1})
+    manager.shutdown()
+    for path in tmp_path.glob("*-checkpoint"):
+        path.write_bytes(b"torn")
+    again = _open(tmp_path)
+    found = again.log("orders", 0)
+    assert found is not None
+    assert found.log_end_offset == 1
+    assert again.high_watermark_checkpoint() == {}
+    assert "not a checkpoint" in caplog.text
+    again.shutdown()
+
+
+def test_checkpoints_are_written_only_when_they_changed(tmp_path: Path) -> None:
+    manager = _open(tmp_path)
+    manager.create_log("orders", 0, TOPIC_ID)
+    manager.write_checkpoints({("orders", 0): 0})
+    path = tmp_path / "replication-offset-checkpoint"
+    assert path.read_text() == "0\n1\norders 0 0\n"
+    inode = path.stat().st_ino
+    manager.write_checkpoints({("orders", 0): 0})
+    assert path.stat().st_ino == inode
+    manager.write_checkpoints({("orders", 0): 1})
+    assert path.stat().st_ino != inode
+    manager.shutdown()
+
+
+def test_upkeep_applies_retention_on_its_interval(tmp_path: Path) -> None:
+    clock = FakeClock()
+    manager = _open(tmp_path, clock=clock)
+    log = manager.create_log("orders", 0, TOPIC_ID, replace(CONFIG, retention_ms=1000))
+    metadata = manager.create_log("__cluster_metadata", 0, TOPIC_ID, log.config)
+    for each in (log, metadata):
+        append(each, batch())
+    high_watermarks = {("orders", 0): 1, ("__cluster_metadata", 0): 1}
+    clock.now_ms += 29_999
+    manager.maintain(clock.now_ms, high_watermarks)
+    assert log.log_start_offset == 0
+    clock.now_ms += 1
+    manager.maintain(clock.now_ms, high_watermarks)
+    assert (log.log_start_offset, log.size_bytes) == (1, 0)
+    assert metadata.log_start_offset == 0
+    manager.shutdown()
+
+
+def test_upkeep_forces_sealed_segments_to_the_disk(tmp_path: Path) -> None:
+    manager = _open(tmp_path)
+    log = manager.create_log("orders", 0, TOPIC_ID)
+    append(log, batch())
+    log.roll()
+    append(log, batch())
+    deadline = time.monotonic() + 10
+    while log.recovery_point < 1:
+        manager.maintain(NOW_MS)
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert log.recovery_point == 1
+    manager.shutdown()
+
+
+def test_flush_ms_forces_the_active_segment_too(tmp_path: Path) -> None:
+    clock = FakeClock()
+    manager = _open(tmp_path, clock=clock)
+    log = manager.create_log("orders", 0, TOPIC_ID, replace(CONFIG, flush_ms=5000))
+    append(log, batch(3))
+    for now_ms, expected in ((NOW_MS + 4999, 0), (NOW_MS + 5000, 3)):
+        clock.now_ms = now_ms
+        manager.maintain(now_ms)
+        manager._flusher.stop()
+        assert log.recovery_point == expected
+    append(log, batch(2))
+    clock.now_ms += 4999
+    manager.maintain(clock.now_ms)
+    manager._flusher.stop()
+    assert log.recovery_point == 3
+    manager.shutdown()

@@ -1,0 +1,203 @@
+"""After a crash: what is checked, cut, kept aside and told."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from broker.log.errors import OutOfOrderSequenceError, StorageError
+from broker.log.partition_log import PartitionLog
+from tests.unit.broker.log.helpers import (
+    append,
+    batch,
+    open_log,
+    read_all,
+    sequenced,
+    small_segments,
+)
+
+CONFIG = small_segments(600)
+
+
+def _crashed(directory: Path, batches: int = 10) -> bytes:
+    """A log that was never closed; answers its bytes."""
+    log = open_log(directory, CONFIG)
+    for n in range(batches):
+        append(log, batch(2, value=b"%050d" % n), epoch=n // 4)
+    return read_all(log)
+
+
+def _segments(directory: Path) -> list[Path]:
+    return sorted(directory.glob("*.log"))
+
+
+def test_nothing_wrong_nothing_cut(tmp_path: Path) -> None:
+    content = _crashed(tmp_path)
+    log = open_log(tmp_path, CONFIG)
+    assert log.findings == ()
+    assert read_all(log) == content
+    assert log.epochs == ((0, 0), (1, 8), (2, 16))
+    assert append(log, batch(), epoch=2).base_offset == 20
+
+
+@pytest.mark.parametrize("cut", [1, 30, 61, 100])
+def test_a_torn_tail_is_cut_and_kept(tmp_path: Path, cut: int) -> None:
+    content = _crashed(tmp_path)
+    last = _segments(tmp_path)[-1]
+    size = last.stat().st_size
+    os.truncate(last, size - cut)
+    torn = last.read_bytes()
+    log = open_log(tmp_path, CONFIG)
+    (finding,) = log.findings
+    assert finding.is_torn_tail
+    assert finding.path == str(last)
+    assert Path(finding.kept_path).read_bytes() == torn[finding.position :]
+    assert content.startswith(read_all(log))
+    assert log.log_end_offset == 18
+    assert "torn tail at position" in str(finding)
+
+
+def test_a_last_batch_with_a_bad_crc_is_a_torn_tail(tmp_path: Path) -> None:
+    _crashed(tmp_path)
+    last = _segments(tmp_path)[-1]
+    content = bytearray(last.read_bytes())
+    content[-1] ^= 1
+    last.write_bytes(content)
+    log = open_log(tmp_path, CONFIG)
+    assert log.findings[0].is_torn_tail
+    assert "CRC" in log.findings[0].reason
+    assert log.log_end_offset == 18
+
+
+def test_zeros_at_the_end_as_a_power_failure_leaves_them(tmp_path: Path) -> None:
+    content = _crashed(tmp_path)
+    last = _segments(tmp_path)[-1]
+    with last.open("ab") as file:
+        file.write(bytes(5000))
+    log = open_log(tmp_path, CONFIG)
+    assert read_all(log) == content
+    assert log.findings[0].cut_bytes == 5000
+
+
+def test_damage_in_the_middle_is_an_error_and_everything_behind_it_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = _crashed(tmp_path)
+    segments = _segments(tmp_path)
+    originals = [path.read_bytes() for path in segments]
+    damaged = bytearray(originals[1])
+    damaged[200] ^= 0xFF
+    segments[1].write_bytes(damaged)
+    log = open_log(tmp_path, CONFIG)
+    kept_size = len(originals[0]) + log.findings[0].position
+    assert read_all(log) == content[:kept_size]
+    first, *others = log.findings
+    assert not first.is_torn_tail
+    assert Path(first.kept_path).read_bytes() == damaged[first.position :]
+    assert [Path(f.kept_path).read_bytes() for f in others] == originals[2:]
+    assert "Check the disk" in caplog.text
+    assert str(segments[1]) in caplog.text
+    # The log goes on from the cut, and a second crash finds it in order.
+    append(log, batch(), epoch=9)
+    again = open_log(tmp_path, CONFIG)
+    assert again.findings == ()
+    assert again.log_end_offset == log.log_end_offset
+
+
+def test_what_lies_before_the_recovery_point_is_not_read_again(tmp_path: Path) -> None:
+    _crashed(tmp_path)
+    first = _segments(tmp_path)[0]
+    content = bytearray(first.read_bytes())
+    content[-1] ^= 1
+    first.write_bytes(content)
+    log = open_log(tmp_path, CONFIG, recovery_point=10)
+    assert log.findings == ()
+    assert log.log_end_offset == 20
+    assert open_log(tmp_path, CONFIG, recovery_point=6).findings == ()
+    assert open_log(tmp_path, CONFIG, recovery_point=5).findings != ()
+
+
+def test_indexes_are_made_anew_whatever_the_old_ones_say(tmp_path: Path) -> None:
+    content = _crashed(tmp_path)
+    for path in [*tmp_path.glob("*.index"), *tmp_path.glob("*.timeindex")]:
+        path.write_bytes(random.Random(1).randbytes(96))
+    log = open_log(tmp_path, CONFIG)
+    assert read_all(log) == content
+    for info in log.segments():
+        assert info.index_entries <= 3
+    log.close()
+    for path in tmp_path.glob("*.index"):
+        path.unlink()
+    assert read_all(open_log(tmp_path, CONFIG, is_clean=True)) == content
+
+
+def test_producers_are_found_again_from_snapshot_and_batches(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    for n in range(3):
+        append(log, sequenced(n))
+    log.roll()
+    for n in range(3, 6):
+        append(log, sequenced(n))
+    again = open_log(tmp_path)
+    for n in range(2, 6):
+        assert append(again, sequenced(n)).duplicate
+    # Of the batches before the snapshot only the newest is known, as in Kafka.
+    with pytest.raises(OutOfOrderSequenceError):
+        append(again, sequenced(1))
+    append(again, sequenced(6))
+
+
+def test_damaged_epochs_and_snapshots_are_made_anew(tmp_path: Path) -> None:
+    _crashed(tmp_path)
+    (tmp_path / "leader-epoch-checkpoint").write_text("rubbish")
+    for path in tmp_path.glob("*.snapshot"):
+        path.write_bytes(b"rubbish")
+    log = open_log(tmp_path, CONFIG)
+    assert log.epochs == ((0, 0), (1, 8), (2, 16))
+
+
+def test_epochs_behind_the_cut_are_forgotten(tmp_path: Path) -> None:
+    _crashed(tmp_path)
+    for path in _segments(tmp_path)[1:]:
+        path.unlink()
+    log = open_log(tmp_path, CONFIG)
+    assert all(start < log.log_end_offset for _, start in log.epochs)
+
+
+def test_after_a_clean_shutdown_nothing_is_checked_but_a_changed_tail_is_noticed(
+    tmp_path: Path,
+) -> None:
+    content = _crashed(tmp_path)
+    log = open_log(tmp_path, CONFIG)
+    log.close()
+    clean = open_log(tmp_path, CONFIG, is_clean=True, recovery_point=20)
+    assert read_all(clean) == content
+    clean.close()
+    os.truncate(_segments(tmp_path)[-1], 100)
+    cut = open_log(tmp_path, CONFIG, is_clean=True, recovery_point=20)
+    assert len(cut.findings) == 1
+    assert content.startswith(read_all(cut))
+
+
+def test_a_log_start_beyond_what_is_left_starts_anew(tmp_path: Path) -> None:
+    _crashed(tmp_path)
+    log = open_log(tmp_path, CONFIG, log_start_offset=500)
+    assert (log.log_start_offset, log.log_end_offset, log.segment_count) == (500, 500, 1)
+
+
+def test_leftovers_are_removed_and_strangers_left_alone(tmp_path: Path) -> None:
+    _crashed(tmp_path)
+    for name in (f"{0:020d}.log.deleted", f"{0:020d}.log.cleaned"):
+        (tmp_path / name).write_bytes(b"old")
+    (tmp_path / "notes.txt").write_text("mine")
+    open_log(tmp_path, CONFIG)
+    assert not list(tmp_path.glob("*.deleted")) + list(tmp_path.glob("*.cleaned"))
+    assert (tmp_path / "notes.txt").exists()
+
+
+def test_a_file_in_the_directorys_place_is_an_error_with_a_next_step(tmp_path: Path) -> None:
+    path = tmp_path / "orders-0"
+    path.write_text("a file")
+    with pytest.raises(StorageError, match=r"Opening .* failed"):
+        PartitionLog.open(str(path), topic="orders", partition=0)

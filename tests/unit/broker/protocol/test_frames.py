@@ -1,0 +1,53 @@
+"""Frames come out whole, whatever pieces they arrive in."""
+
+import struct
+
+import pytest
+
+from broker.protocol.errors import FrameTooLargeError
+from broker.protocol.frames import BUFFER_BYTES_MIN, FrameBuffer, ReceiveBuffer
+
+PAYLOADS = [b"a", b"", b"b" * 300_000, b"c" * 10, b"d" * 70_000]
+STREAM = b"".join(struct.pack(">i", len(payload)) + payload for payload in PAYLOADS)
+
+
+@pytest.mark.parametrize("piece_bytes", [1000, 4097, 65_536, len(STREAM)])
+def test_frame_buffer(piece_bytes: int) -> None:
+    buffer = FrameBuffer()
+    frames: list[bytes] = []
+    for start in range(0, len(STREAM), piece_bytes):
+        frames += map(bytes, buffer.feed(STREAM[start : start + piece_bytes]))
+    assert frames == PAYLOADS
+    assert buffer.pending_bytes == 0
+
+
+@pytest.mark.parametrize("read_bytes_max", [1, 7, 4096, 10**6])
+def test_receive_buffer_grows_and_shrinks(read_bytes_max: int) -> None:
+    buffer = ReceiveBuffer()
+    frames: list[bytes] = []
+    sent = 0
+    largest = 0
+    while sent < len(STREAM):
+        tail = buffer.writable()
+        count = min(len(tail), read_bytes_max, len(STREAM) - sent)
+        tail[:count] = STREAM[sent : sent + count]
+        sent += count
+        frames += map(bytes, buffer.received(count))
+        buffer.release()
+        largest = max(largest, buffer.capacity_bytes)
+        assert len(buffer.writable()) > 0
+    assert frames == PAYLOADS
+    assert largest >= 300_000
+    buffer.shrink()
+    assert buffer.capacity_bytes == BUFFER_BYTES_MIN
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 2**31 - 1, 1001])
+def test_sizes_out_of_bounds(size: int) -> None:
+    with pytest.raises(FrameTooLargeError):
+        FrameBuffer(frame_bytes_max=1000).feed(struct.pack(">i", size))
+    buffer = ReceiveBuffer(frame_bytes_max=1000)
+    buffer.writable()[:4] = struct.pack(">i", size)
+    with pytest.raises(FrameTooLargeError):
+        buffer.received(4)
+    assert buffer.capacity_bytes == BUFFER_BYTES_MIN

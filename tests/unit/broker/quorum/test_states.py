@@ -1,0 +1,313 @@
+"""One voter at a time; whole clusters are in tests/simulation."""
+
+import random
+
+import pytest
+
+from broker.quorum.config import QuorumConfig, Voter
+from broker.quorum.core import RaftCore
+from broker.quorum.errors import (
+    CommittedTruncationError,
+    IllegalTransitionError,
+    NotLeaderError,
+)
+from broker.quorum.events import (
+    Effect,
+    FlushDue,
+    LeaderChanged,
+    Reply,
+    RequestFailed,
+    RequestReceived,
+    ResignRequested,
+    ResponseReceived,
+    Send,
+    Tick,
+    VoterGone,
+)
+from broker.quorum.leader import Leader
+from broker.quorum.messages import (
+    BeginEpochRequest,
+    EndEpochRequest,
+    EpochEnd,
+    FetchRequest,
+    FetchResponse,
+    Request,
+    Response,
+    RpcError,
+    VoteRequest,
+    VoteResponse,
+)
+from broker.quorum.state import Backoff
+from broker.quorum.vote import Vote
+from tests.simulation.raft_cluster import MemoryVotes
+from tests.simulation.raft_log import Entry, MemoryLog
+
+
+class Voter101:
+    """Voter 101 of 101, 102, 103, with its clock in hand."""
+
+    def __init__(self, *, vote: Vote | None = None, entries: list[Entry] | None = None) -> None:
+        self.votes = MemoryVotes()
+        self.votes.vote = vote or Vote()
+        self.log = MemoryLog()
+        self.log.entries = list(entries or [])
+        voters = tuple(Voter(id=id_, host="h", port=id_) for id_ in (101, 102, 103))
+        self.core = RaftCore(
+            config=QuorumConfig(node_id=101, voters=voters),
+            log=self.log,
+            store=self.votes,
+            dice=random.Random(1),
+            now_ms=0,
+        )
+
+    def tick(self, after_ms: int = 0) -> tuple[Effect, ...]:
+        return self.core.handle(Tick(), self.core.now_ms + after_ms)
+
+    def ask(self, request: Request) -> Response:
+        """What it answers at once."""
+        effects = self.core.handle(RequestReceived(token=1, request=request), self.core.now_ms)
+        (reply,) = [effect for effect in effects if isinstance(effect, Reply)]
+        return reply.response
+
+    def answer(self, peer: int, response: Response, request: Request) -> tuple[Effect, ...]:
+        event = ResponseReceived(peer=peer, request=request, response=response)
+        return self.core.handle(event, self.core.now_ms)
+
+    def lead(self) -> RaftCore:
+        """Win an election."""
+        for pre_vote in (True, False):
+            effects = self.tick(1_000) if pre_vote else self.last
+            (request, _) = sent(effects, VoteRequest)
+            assert request.pre_vote is pre_vote
+            granted = VoteResponse(epoch=request.epoch, leader_id=None, vote_granted=True)
+            self.last = self.answer(102, granted, request)
+        assert isinstance(self.core.state, Leader)
+        return self.core
+
+    last: tuple[Effect, ...] = ()
+
+
+def sent(effects: tuple[Effect, ...], kind: type[VoteRequest]) -> list[VoteRequest]:
+    return [e.request for e in effects if isinstance(e, Send) and isinstance(e.request, kind)]
+
+
+def vote(epoch: int, *, pre_vote: bool = False, candidate: int = 102, end: int = 0) -> VoteRequest:
+    return VoteRequest(
+        candidate_id=candidate, epoch=epoch, last_epoch=0, last_offset=end, pre_vote=pre_vote
+    )
+
+
+def fetch(epoch: int, offset: int, *, peer: int = 102, last_epoch: int = 1) -> FetchRequest:
+    return FetchRequest(
+        replica_id=peer,
+        epoch=epoch,
+        fetch_offset=offset,
+        last_fetched_epoch=last_epoch,
+        high_watermark=0,
+        wait_ms_max=0,
+    )
+
+
+def granted(response: Response) -> bool:
+    assert isinstance(response, VoteResponse)
+    return response.vote_granted
+
+
+def test_one_vote_an_epoch_and_it_is_durable() -> None:
+    voter = Voter101()
+    assert granted(voter.ask(vote(1, candidate=102)))
+    assert voter.votes.vote == Vote(epoch=1, voted_id=102)
+    assert not granted(voter.ask(vote(1, candidate=103)))
+    assert granted(voter.ask(vote(1, candidate=102))), "the same answer to a repeated request"
+
+
+def test_promise_costs_no_vote() -> None:
+    voter = Voter101()
+    assert granted(voter.ask(vote(0, pre_vote=True, candidate=102)))
+    assert granted(voter.ask(vote(0, pre_vote=True, candidate=103)))
+    assert voter.votes.vote == Vote()
+
+
+def test_candidate_with_a_shorter_log_gets_nothing() -> None:
+    voter = Voter101(entries=[Entry(1, b"a")])
+    assert not granted(voter.ask(vote(2)))
+    assert not granted(voter.ask(vote(2, pre_vote=True)))
+    longer = VoteRequest(candidate_id=102, epoch=2, last_epoch=1, last_offset=1, pre_vote=False)
+    assert granted(voter.ask(longer))
+
+
+def test_old_epochs_are_fenced() -> None:
+    voter = Voter101(vote=Vote(epoch=5))
+    refused = voter.ask(vote(4))
+    assert isinstance(refused, VoteResponse)
+    assert (refused.error, refused.epoch) == (RpcError.FENCED_LEADER_EPOCH, 5)
+    begin = voter.ask(BeginEpochRequest(leader_id=102, epoch=4))
+    assert begin.error is RpcError.FENCED_LEADER_EPOCH
+    end = voter.ask(EndEpochRequest(leader_id=102, epoch=4, preferred_successors=()))
+    assert end.error is RpcError.FENCED_LEADER_EPOCH
+
+
+def test_restart_remembers_the_vote() -> None:
+    voter = Voter101(vote=Vote(epoch=5, voted_id=103))
+    assert not granted(voter.ask(vote(5, candidate=102)))
+    assert granted(voter.ask(vote(5, candidate=103)))
+
+
+def test_epoch_of_the_log_counts_when_the_vote_file_is_older() -> None:
+    assert Voter101(vote=Vote(epoch=1), entries=[Entry(4, b"a")]).core.epoch == 4
+
+
+def test_pre_vote_raises_no_epoch_and_the_candidacy_does() -> None:
+    voter = Voter101()
+    effects = voter.tick(1_000)
+    assert [request.pre_vote for request in sent(effects, VoteRequest)] == [True, True]
+    assert voter.core.epoch == 0
+    promise = VoteResponse(epoch=0, leader_id=None, vote_granted=True)
+    effects = voter.answer(102, promise, sent(effects, VoteRequest)[0])
+    assert [request.pre_vote for request in sent(effects, VoteRequest)] == [False, False]
+    assert voter.votes.vote == Vote(epoch=1, voted_id=101)
+
+
+def test_leader_commits_only_with_a_record_of_its_own_epoch() -> None:
+    voter = Voter101(entries=[Entry(1, b"old")], vote=Vote(epoch=1))
+    core = voter.lead()
+    core.handle(FlushDue(), core.now_ms)
+    voter.ask(fetch(2, 1))
+    assert core.high_watermark == 0, "a majority has the old record, but that does not count"
+    voter.ask(fetch(2, 2, last_epoch=2))
+    assert core.high_watermark == 2
+
+
+def test_unflushed_records_of_the_leader_do_not_count() -> None:
+    voter = Voter101()
+    core = voter.lead()
+    voter.ask(fetch(1, 1))
+    assert core.high_watermark == 0
+    core.handle(FlushDue(), core.now_ms)
+    assert core.high_watermark == 1
+
+
+def test_leader_says_where_the_logs_part() -> None:
+    voter = Voter101(entries=[Entry(1, b"a"), Entry(3, b"b")], vote=Vote(epoch=3))
+    core = voter.lead()
+    response = voter.ask(fetch(core.epoch, 5, last_epoch=2))
+    assert isinstance(response, FetchResponse)
+    assert response.diverging == EpochEnd(epoch=1, end_offset=1)
+    assert core.high_watermark == 0, "a diverging fetch acknowledges nothing"
+
+
+def test_only_leaders_append_and_only_voters_fetch() -> None:
+    voter = Voter101()
+    with pytest.raises(NotLeaderError):
+        voter.core.append([b"a"], 0)
+    voter.lead()
+    stranger = voter.ask(fetch(1, 0, peer=999))
+    assert stranger.error is RpcError.INCONSISTENT_VOTER_SET
+    unknown = voter.ask(fetch(9, 0))
+    assert unknown.error is RpcError.UNKNOWN_LEADER_EPOCH
+
+
+def test_silent_voter_with_a_closed_port_is_reported() -> None:
+    core = Voter101().lead()
+    announcement = BeginEpochRequest(leader_id=101, epoch=1)
+    refused = RequestFailed(peer=103, request=announcement, is_refused=True)
+    assert VoterGone(voter_id=103) in core.handle(refused, core.now_ms)
+    core.handle(RequestReceived(token=1, request=fetch(1, 1, peer=103)), core.now_ms)
+    assert VoterGone(voter_id=103) not in core.handle(refused, core.now_ms)
+    later_ms = core.now_ms + core.config.silence_ms
+    assert VoterGone(voter_id=103) in core.handle(refused, later_ms)
+
+
+def follower(leader: int = 102, **log: object) -> tuple[Voter101, FetchRequest]:
+    """Voter 101 following, and its fetch in flight."""
+    voter = Voter101(**log)  # type: ignore[arg-type]
+    begin = BeginEpochRequest(leader_id=leader, epoch=5)
+    effects = voter.core.handle(RequestReceived(token=1, request=begin), 0)
+    assert LeaderChanged(epoch=5, leader_id=leader) in effects
+    (request,) = [
+        e.request for e in effects if isinstance(e, Send) and isinstance(e.request, FetchRequest)
+    ]
+    return voter, request
+
+
+def test_follower_truncates_to_the_common_prefix() -> None:
+    voter, request = follower(entries=[Entry(1, b"a"), Entry(2, b"b"), Entry(2, b"c")])
+    parted = FetchResponse(
+        epoch=5, leader_id=102, high_watermark=0, diverging=EpochEnd(epoch=1, end_offset=4)
+    )
+    voter.answer(102, parted, request)
+    assert voter.log.end_offset == 1
+
+
+def test_follower_never_drops_committed_records() -> None:
+    voter, request = follower(entries=[Entry(1, b"a"), Entry(1, b"b")])
+    known = FetchResponse(epoch=5, leader_id=102, high_watermark=2)
+    effects = voter.answer(102, known, request)
+    (again,) = [e.request for e in effects if isinstance(e, Send)]
+    parted = FetchResponse(
+        epoch=5, leader_id=102, high_watermark=2, diverging=EpochEnd(epoch=0, end_offset=0)
+    )
+    with pytest.raises(CommittedTruncationError, match="below the high watermark 2"):
+        voter.answer(102, parted, again)
+
+
+def test_follower_with_a_live_leader_promises_nothing() -> None:
+    voter, request = follower()
+    voter.answer(102, FetchResponse(epoch=5, leader_id=102, high_watermark=0), request)
+    assert not granted(voter.ask(vote(5, pre_vote=True, candidate=103)))
+    voter.core.now_ms += 1_000
+    assert granted(voter.ask(vote(5, pre_vote=True, candidate=103)))
+
+
+def test_refused_connection_shortens_the_trust_in_the_leader() -> None:
+    voter, request = follower()
+    voter.core.handle(RequestFailed(peer=102, request=request, is_refused=True), 0)
+    voter.tick(200)
+    assert voter.core.state.name == "prospective"
+
+
+def test_follower_of_a_leader_that_resigned_waits_for_the_next() -> None:
+    voter, request = follower()
+    gone = FetchResponse(epoch=5, leader_id=None, error=RpcError.NOT_LEADER_OR_FOLLOWER)
+    voter.answer(102, gone, request)
+    assert voter.core.state.name == "unattached"
+
+
+def test_first_successor_stands_at_once() -> None:
+    voter, _ = follower()
+    voter.ask(EndEpochRequest(leader_id=102, epoch=5, preferred_successors=(101, 103)))
+    assert voter.core.state.name == "prospective"
+
+
+def test_leader_that_stops_names_the_most_caught_up_first() -> None:
+    voter = Voter101()
+    core = voter.lead()
+    voter.ask(fetch(1, 1, peer=103))
+    effects = core.handle(ResignRequested(), core.now_ms)
+    farewells = [e.request for e in effects if isinstance(e, Send)]
+    assert all(isinstance(f, EndEpochRequest) for f in farewells)
+    assert {f.preferred_successors for f in farewells if isinstance(f, EndEpochRequest)} == {
+        (103, 102)
+    }
+    assert core.state.name == "resigned"
+
+
+def test_stale_answers_change_nothing() -> None:
+    voter, request = follower()
+    voter.answer(102, FetchResponse(epoch=5, leader_id=102, high_watermark=0), request)
+    assert voter.answer(102, FetchResponse(epoch=5, leader_id=102), request) == ()
+    assert voter.answer(103, VoteResponse(epoch=4, leader_id=103, vote_granted=True), vote(4)) == ()
+    assert voter.core.leader_id == 102
+
+
+def test_illegal_transition_tells_its_story() -> None:
+    voter, _ = follower()
+    with pytest.raises(IllegalTransitionError, match=r"unattached -> follower.*follower -> leader"):
+        voter.core.become_leader()
+
+
+def test_backoff_is_quick_at_first() -> None:
+    backoff = Backoff(first_ms=50, max_ms=500)
+    assert [backoff.next_ms() for _ in range(9)] == [50, 50, 50, 50, 100, 200, 400, 500, 500]
+    backoff.reset()
+    assert backoff.next_ms() == 50

@@ -1,0 +1,174 @@
+"""Connections answer in order, in bounded memory, and end on nonsense without harm to others."""
+
+import asyncio
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from broker.protocol import codec
+from broker.server.listener import Endpoint, ListenError, ListenerServer
+from tests.support.settle import until
+from tests.unit.broker.server.support import (
+    BROKEN,
+    PLAIN,
+    SLOT,
+    TASK,
+    Handlers,
+    Range,
+    connected,
+    listening,
+    read_frame,
+    request_frame,
+    temporary_file,
+)
+
+
+async def correlation_ids(reader: asyncio.StreamReader, count: int) -> list[int]:
+    return [int.from_bytes((await read_frame(reader))[:4], "big") for _ in range(count)]
+
+
+def framed(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+async def assert_ended(reader: asyncio.StreamReader) -> None:
+    with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+        await asyncio.wait_for(reader.readexactly(1), 5)
+
+
+async def test_responses_keep_the_order_of_requests() -> None:
+    handlers = Handlers()
+    async with listening(handlers) as server, connected(server) as (reader, writer):
+        writer.write(
+            request_frame(SLOT, 4, 1) + request_frame(PLAIN, 0, 2) + request_frame(SLOT, 4, 3)
+        )
+        await handlers.wait_for_slots(2)
+        assert handlers.asked == ["slot 1", "plain 2", "slot 3"]
+        handlers.slots[1].complete((framed(struct.pack(">i", 3)),))
+        handlers.slots[0].complete((framed(struct.pack(">i", 1)),))
+        assert await correlation_ids(reader, 3) == [1, 2, 3]
+
+
+async def test_a_coroutine_handler_holds_later_requests_back() -> None:
+    handlers = Handlers()
+    async with listening(handlers) as server, connected(server) as (reader, writer):
+        writer.write(request_frame(TASK, 7, 1) + request_frame(PLAIN, 0, 2))
+        await until(lambda: handlers.asked)
+        await asyncio.sleep(0.05)
+        assert handlers.asked == ["task 1"]
+        writer.write(request_frame(PLAIN, 0, 3))
+        handlers.gate.set()
+        assert await correlation_ids(reader, 3) == [1, 2, 3]
+        assert handlers.asked == ["task 1", "plain 2", "plain 3"]
+
+
+async def test_a_handler_outlives_its_client() -> None:
+    handlers = Handlers()
+    async with listening(handlers) as server:
+        async with connected(server) as (_, writer):
+            writer.write(request_frame(TASK, 7, 1))
+            await until(lambda: handlers.asked)
+        handlers.gate.set()
+        await until(lambda: not server.context.tasks and not server.context.connections)
+
+
+async def test_no_response_takes_no_bytes() -> None:
+    handlers = Handlers()
+    async with listening(handlers) as server, connected(server) as (reader, writer):
+        writer.write(request_frame(SLOT, 4, 1) + request_frame(PLAIN, 0, 2))
+        await handlers.wait_for_slots(1)
+        handlers.slots[0].no_response()
+        assert await correlation_ids(reader, 1) == [2]
+
+
+@pytest.mark.parametrize("size_bytes", [100, 60_000, 200_000, 5_000_000])
+async def test_file_ranges_arrive_whole_at_a_slow_reader(tmp_path: Path, size_bytes: int) -> None:
+    content = os.urandom(size_bytes)
+    fd = temporary_file(b"skip" + content, str(tmp_path / "log"))
+    handlers = Handlers()
+    async with listening(handlers) as server, connected(server) as (reader, writer):
+        writer.write(request_frame(SLOT, 4, 1) + request_frame(SLOT, 4, 2))
+        await handlers.wait_for_slots(2)
+        part = Range(fd=fd, position=4, size_bytes=size_bytes)
+        for slot in handlers.slots:
+            slot.complete((struct.pack(">i", size_bytes + 4), b"head", part))
+        await asyncio.sleep(0.05)
+        for _ in range(2):
+            assert await read_frame(reader) == b"head" + content
+    os.close(fd)
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        struct.pack(">i", -1),
+        struct.pack(">i", 2**31 - 1),
+        framed(b"\x00\x01"),
+        framed(struct.pack(">hhih", 999, 0, 1, -1)),
+        framed(struct.pack(">hhih", PLAIN, 77, 1, -1)),
+        framed(struct.pack(">hhih", TASK, 7, 1, -1) + b"\x00\xff\xff\xff"),
+        b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
+    ],
+)
+async def test_nonsense_ends_one_connection_with_one_line(
+    nonsense: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        listening(Handlers()) as server,
+        connected(server) as (good_reader, good_writer),
+        connected(server) as (reader, writer),
+    ):
+        writer.write(nonsense)
+        await assert_ended(reader)
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        assert "closed:" in caplog.messages[0]
+        good_writer.write(request_frame(PLAIN, 0, 9))
+        assert await correlation_ids(good_reader, 1) == [9]
+
+
+async def test_a_truncated_frame_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    async with listening(Handlers()) as server, connected(server) as (reader, writer):
+        writer.write(struct.pack(">i", 100) + b"half")
+        writer.write_eof()
+        assert await reader.read() == b""
+        assert "ended inside a frame (8 bytes)" in caplog.text
+
+
+async def test_unknown_api_versions_gets_v0_with_the_ranges() -> None:
+    async with listening(Handlers()) as server, connected(server) as (reader, writer):
+        writer.write(framed(struct.pack(">hhih", 18, 99, 5, -1)))
+        correlation_id, message = codec.decode_response(18, 0, await read_frame(reader))
+        assert (correlation_id, int(message.error_code)) == (5, 35)
+        assert {api.api_key for api in message.api_keys} == {18, PLAIN, TASK, SLOT, BROKEN}
+
+
+async def test_a_bug_ends_only_its_connection(caplog: pytest.LogCaptureFixture) -> None:
+    async with listening(Handlers()) as server:
+        async with connected(server) as (reader, writer):
+            writer.write(request_frame(BROKEN, 12, 1))
+            await assert_ended(reader)
+        assert "ZeroDivisionError" in caplog.text
+        async with connected(server) as (reader, writer):
+            writer.write(request_frame(PLAIN, 0, 1))
+            assert await correlation_ids(reader, 1) == [1]
+
+
+async def test_connections_are_bounded() -> None:
+    async with (
+        listening(Handlers(), connections_max=1) as server,
+        connected(server) as (reader, writer),
+    ):
+        writer.write(request_frame(PLAIN, 0, 1))
+        assert await correlation_ids(reader, 1) == [1]
+        async with connected(server) as (late_reader, _):
+            await assert_ended(late_reader)
+
+
+async def test_a_port_in_use_says_so() -> None:
+    async with listening(Handlers()) as server:
+        endpoint = Endpoint(host="127.0.0.1", port=server.port)
+        second = ListenerServer(endpoint, server.context, connections_idle_ms_max=1)
+        with pytest.raises(ListenError, match="the port is in use"):
+            await second.bind()

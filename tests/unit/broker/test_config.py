@@ -1,0 +1,98 @@
+"""A node's configuration: Kafka's names and defaults, and errors that say what to write."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from broker.config import BrokerConfig, ConfigError, Endpoint
+from broker.properties import parse_properties
+
+LEAST = {
+    "node.id": "101",
+    "cluster.id": "abc",
+    "listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:19092",
+    "controller.quorum.voters": "101@127.0.0.1:19092",
+    "log.dirs": "/data",
+}
+
+
+def test_defaults_are_kafkas() -> None:
+    config = BrokerConfig.from_properties(LEAST)
+    assert config.listener == config.advertised == Endpoint(host="127.0.0.1", port=9092)
+    assert config.num_partitions == 1
+    assert config.replica_lag_time_max_ms == 30_000
+    assert config.socket_request_max_bytes == 104_857_600
+    assert config.auto_create_topics_enable
+    assert config.rack is None
+
+
+def test_values_are_typed_and_unknown_names_are_warned_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    given = {
+        **LEAST,
+        "num.partitions": " 4",
+        "auto.create.topics.enable": "False",
+        "log.segment.bytes": "1024",
+        "num.partitons": "5",
+    }
+    with caplog.at_level(logging.WARNING):
+        config = BrokerConfig.from_properties(given)
+    assert config.num_partitions == 4
+    assert not config.auto_create_topics_enable
+    assert config.properties["log.segment.bytes"] == "1024"
+    assert caplog.messages == ["the property num.partitons is not known and has no effect"]
+
+
+@pytest.mark.parametrize(
+    ("change", "story"),
+    [
+        ({"node.id": ""}, "node.id is missing"),
+        ({"node.id": "x"}, "node.id=x is not a whole number"),
+        ({"num.partitions": "0"}, "num.partitions=0 is too small; the least is 1"),
+        ({"auto.create.topics.enable": "yes"}, "neither true nor false"),
+        ({"listeners": "PLAINTEXT://127.0.0.1"}, "is not NAME://HOST:PORT"),
+        ({"listeners": "SSL://127.0.0.1:9093"}, "no PLAINTEXT"),
+        ({"listeners": "PLAINTEXT://0.0.0.0:9092"}, "write advertised.listeners"),
+        ({"process.roles": "broker"}, "process.roles=broker,controller"),
+        ({"log.dirs": "/a,/b"}, "name just one"),
+    ],
+)
+def test_bad_values_say_what_and_what_next(change: dict[str, str], story: str) -> None:
+    with pytest.raises(ConfigError, match=story):
+        BrokerConfig.from_properties({**LEAST, **change})
+
+
+def test_controller_port_follows_the_client_port() -> None:
+    for port, controller in ((9092, 19092), (60_000, 50_000)):
+        given = {**LEAST, "listeners": f"PLAINTEXT://127.0.0.1:{port}"}
+        config = BrokerConfig.from_properties(given)
+        assert config.controller_listener.port == controller
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot read the configuration .*none\.properties"):
+        BrokerConfig.from_file(str(tmp_path / "none.properties"))
+
+
+def test_properties_syntax() -> None:
+    text = """
+# a comment
+! another
+plain=value
+  spaced : value with blanks
+blank separated
+long=one,\\
+     two
+escaped\\:key=tab\\there
+empty=
+"""
+    assert parse_properties(text) == {
+        "plain": "value",
+        "spaced": "value with blanks",
+        "blank": "separated",
+        "long": "one,two",
+        "escaped:key": "tab\there",
+        "empty": "",
+    }

@@ -1,0 +1,121 @@
+"""The metrics window: what goes in comes out, and its two schemas agree."""
+
+import json
+import re
+from dataclasses import asdict, fields, replace
+
+import pytest
+
+from broker import metrics_schema as schema
+
+ENVELOPE = schema.Envelope(
+    cluster="c", broker=101, broker_epoch=7, round_ms=1_000, interval_ms=1_000
+)
+
+
+def _replica(partition: int) -> schema.ReplicaSample:
+    return schema.ReplicaSample(
+        topic="orders",
+        partition=partition,
+        leader=101,
+        leader_epoch=3,
+        replicas=[101, 102],
+        isr=[101],
+        log_start_offset=0,
+        high_watermark=5,
+        log_end_offset=9,
+        read_ms=1_001,
+        segment_bytes=[10, 20],
+        segments=2,
+    )
+
+
+def test_a_round_is_cut_into_bounded_parts_and_reads_back() -> None:
+    rows: list[schema.Row] = [_replica(n) for n in range(schema.ROWS_PER_RECORD_MAX + 1)]
+    rows.append(
+        schema.GroupSample(group_id="g", state="Stable", members=2, read_ms=1_002, protocol="range")
+    )
+    records = [schema.decode_record(value) for value in schema.encode_round(ENVELOPE, rows)]
+    assert [(r.envelope.part, r.envelope.parts) for r in records] == [(0, 2), (1, 2)]
+    assert [row for record in records for row in (*record.replicas, *record.groups)] == rows
+
+
+def test_an_empty_round_still_says_that_the_source_lives() -> None:
+    (value,) = schema.encode_round(ENVELOPE, [])
+    assert schema.decode_record(value).envelope == ENVELOPE
+
+
+def test_unknown_is_absent_and_never_zero() -> None:
+    (value,) = schema.encode_round(ENVELOPE, [_replica(0)])
+    columns = json.loads(value.split(b"\n")[1])["replicas_columns"]
+    assert "size_bytes" not in columns
+    assert "bytes_in" not in columns
+    (row,) = schema.decode_record(value).replicas
+    assert row.size_bytes is None
+
+
+def test_keys_of_a_newer_version_are_ignored() -> None:
+    (value,) = schema.encode_round(ENVELOPE, [_replica(0)])
+    head, body = map(json.loads, value.split(b"\n"))
+    head |= {"v": 3, "mood": "fine"}
+    body["replicas_columns"]["temperature"] = [21]
+    newer = "\n".join(map(json.dumps, (head, body))).encode()
+    assert list(schema.decode_record(newer).replicas) == [_replica(0)]
+
+
+def test_version_1_is_read() -> None:
+    row = {name: value for name, value in asdict(_replica(0)).items() if value is not None}
+    value = json.dumps({"v": 1, **asdict(ENVELOPE), "replicas": [row]}).encode()
+    record = schema.decode_record(value)
+    assert record.envelope == ENVELOPE
+    assert [(it.topic, it.high_watermark, it.isr) for it in record.replicas] == [
+        ("orders", 5, [101])
+    ]
+
+
+def test_rows_that_repeat_nothing_read_back() -> None:
+    again = schema.UnchangedReplica(topic="orders", partition=1, read_ms=1_005, since_ms=900)
+    kept = schema.UnchangedCommit(
+        group_id="g", topic="orders", partition=1, read_ms=1_006, since_ms=901
+    )
+    values = schema.encode_round(ENVELOPE, [_replica(0), again, kept])
+    (record,) = map(schema.decode_record, values)
+    assert list(record.replicas) == [_replica(0)]
+    assert list(record.unchanged) == [again, kept]
+
+
+def test_a_large_round_is_cut_by_kind_and_bucket() -> None:
+    rows: list[schema.Row] = [
+        replace(_replica(n), topic=f"t{n % 40}") for n in range(schema.BUCKETED_ROWS_MIN)
+    ]
+    values = schema.encode_round(ENVELOPE, rows)
+    buckets = [json.loads(value.split(b"\n")[0])["bucket"] for value in values]
+    records = [schema.decode_record(value) for value in values]
+    assert set(buckets) <= set(range(schema.BUCKETS))
+    for bucket, record in zip(buckets, records, strict=True):
+        assert {schema.bucket_of(row.topic) for row in record.replicas} == {bucket}
+    told = [(row.topic, row.partition) for record in records for row in record.replicas]
+    assert sorted(told) == sorted((f"t{n % 40}", n) for n in range(len(rows)))
+
+
+@pytest.mark.parametrize("value", [b"", b"\xff", b"[]", b"{}", b'{"cluster":"c"}', b"17"])
+def test_what_is_not_a_sample_is_refused(value: bytes) -> None:
+    with pytest.raises(schema.SampleDecodeError):
+        schema.decode_record(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "row_type"),
+    [
+        ("replicas", schema.ReplicaSample),
+        ("commits", schema.CommitSample),
+        ("groups", schema.GroupSample),
+        ("brokers", schema.BrokerSample),
+    ],
+)
+def test_the_ddl_names_every_field(kind: str, row_type: type) -> None:
+    ddl = " ".join(schema.SAMPLE_DDL.split())
+    struct = re.search(rf"\b{kind} ARRAY<STRUCT<(.*?)>>", ddl)
+    assert struct is not None
+    named = set(re.findall(r"(\w+):", struct.group(1)))
+    assert named == {field.name for field in fields(row_type)}

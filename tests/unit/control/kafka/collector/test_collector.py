@@ -1,0 +1,231 @@
+"""The collector's pure parts: what is known, what is due, what it weighs, what is missing."""
+
+from broker.metrics_schema import BrokerSample, CommitSample, GroupSample, ReplicaSample
+from broker.protocol import codec
+from control.kafka.collector.groups import ACTIVE_FOR_MS, IDLE_AGE_MS, GroupImages
+from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
+from control.kafka.collector.load import LoadMeter, interval_ms_for
+from control.kafka.collector.report import (
+    BrokerReport,
+    MissingRight,
+    WatchReport,
+    decode_report,
+    encode_report,
+)
+from control.kafka.collector.rights import NO_BITS, AclOperation, Gap, Gaps, missing_rights
+from control.kafka.collector.rows import round_rows
+from control.kafka.collector.traffic import Traffic
+from control.kafka.ports import GroupDescription, GroupMember, ListedGroup
+from control.model.ids import TopicPartition
+
+ORDERS_0 = TopicPartition("orders", 0)
+
+
+def _metadata(topics: dict[str, list[tuple[int, list[int]]]], brokers: tuple[int, ...]) -> object:
+    """A Metadata answer: per topic the leader and replicas of each partition."""
+    return codec.build_response(
+        3,
+        12,
+        cluster_id="watched",
+        controller_id=brokers[0],
+        brokers=[{"node_id": b, "host": "h", "port": 9092, "rack": None} for b in brokers],
+        topics=[
+            {
+                "name": name,
+                "error_code": 0,
+                "partitions": [
+                    {
+                        "partition_index": index,
+                        "error_code": 0,
+                        "leader_id": leader,
+                        "leader_epoch": 1,
+                        "replica_nodes": replicas,
+                        "isr_nodes": replicas,
+                    }
+                    for index, (leader, replicas) in enumerate(partitions)
+                ],
+            }
+            for name, partitions in topics.items()
+        ],
+    )
+
+
+def test_metadata_is_taken_by_difference() -> None:
+    image = ClusterImage()
+    topics = {"orders": [(1, [1, 2]), (2, [2, 1])], "old": [(1, [1])]}
+    image.take_metadata(_metadata(topics, (1, 2)), 100)
+    version = image.version
+    image.take_offsets({ORDERS_0: 7}, 150)
+    image.take_metadata(_metadata(topics, (1, 2)), 200)
+    assert image.version == version, "nothing changed"
+    moved = {"orders": [(2, [1, 2]), (2, [2, 1])]}
+    image.take_metadata(_metadata(moved, (1, 2)), 300)
+    assert image.version > version
+    assert {state.key for state in image.led_by(2)} == {ORDERS_0, TopicPartition("orders", 1)}
+    assert image.partitions[ORDERS_0].high_watermark == 7
+    assert [key.topic for key in image.partitions] == ["orders", "orders"]
+
+
+def test_a_broker_that_holds_replicas_is_away_rather_than_gone() -> None:
+    image = ClusterImage()
+    image.take_metadata(_metadata({"orders": [(1, [1, 2])]}, (1, 2)), 100)
+    image.take_metadata(_metadata({"orders": [(1, [1, 2])]}, (1,)), 200)
+    assert {b.id: b.is_fenced for b in image.brokers.values()} == {1: False, 2: True}
+    image.take_metadata(_metadata({"orders": [(1, [1])]}, (1,)), 300)
+    image.take_metadata(_metadata({"orders": [(1, [1])]}, (1,)), 400)
+    assert list(image.brokers) == [1]
+
+
+def test_a_deleted_topic_is_not_taken_for_a_hidden_one() -> None:
+    image = ClusterImage()
+    image.take_metadata(_metadata({"orders": [(1, [1])], "old": [(1, [1])]}, (1,)), 100)
+    sizes = {ORDERS_0: 1, TopicPartition("old", 0): 1}
+    image.logs[1] = BrokerLogs(sizes=sizes, read_ms=150)
+    image.take_metadata(_metadata({"orders": [(1, [1])]}, (1,)), 200)
+    assert image.hidden_topics() == set(), "deleted since the log directories were read"
+    image.logs[1] = BrokerLogs(sizes=sizes, read_ms=250)
+    assert image.hidden_topics() == {"old"}, "still held after it was missed"
+    image.logs[1] = BrokerLogs(sizes={ORDERS_0: 1}, read_ms=350)
+    assert image.hidden_topics() == set()
+
+
+def test_rows_tell_only_what_the_protocol_tells() -> None:
+    image = ClusterImage()
+    image.take_metadata(_metadata({"orders": [(1, [1, 2]), (1, [1, 2])]}, (1, 2)), 100)
+    image.take_offsets({ORDERS_0: 7}, 150)
+    image.take_starts({ORDERS_0: 3})
+    leader = list(round_rows(image, 1, GroupImages(), round_ms=90))
+    brokers = [row for row in leader if isinstance(row, BrokerSample)]
+    assert [row.id for row in brokers] == [1, 2]
+    (replica,) = [row for row in leader if isinstance(row, ReplicaSample)]
+    assert (replica.partition, replica.read_ms) == (0, 150), "the other one was never read"
+    assert (replica.log_start_offset, replica.high_watermark) == (3, 7)
+    assert (replica.size_bytes, replica.segments, replica.min_isr) == (None, None, None)
+    later = list(round_rows(image, 2, GroupImages(), round_ms=120))
+    assert all(isinstance(row, ReplicaSample) for row in later), "brokers were read before"
+    followers = [row for row in later if isinstance(row, ReplicaSample)]
+    assert {row.high_watermark for row in followers} == {None}
+    assert {row.read_ms for row in followers} == {100}
+
+
+def _listed(*names: str, state: str = "Stable") -> list[ListedGroup]:
+    return [
+        ListedGroup(group_id=n, state=state, protocol_type="consumer", group_type="Classic")
+        for n in names
+    ]
+
+
+def test_groups_are_read_by_activity_and_all_within_a_bounded_age() -> None:
+    groups = GroupImages()
+    groups.take_listed(_listed("busy", "idle", state="Empty"), 1_000)
+    assert set(groups.due_offsets(1_000)) == {"busy", "idle"}
+    for name in ("busy", "idle"):
+        groups.take_offsets(name, {ORDERS_0: 1}, 1_000)
+    later = 1_000 + ACTIVE_FOR_MS
+    groups.take_offsets("busy", {ORDERS_0: 2}, later)
+    groups.take_offsets("idle", {ORDERS_0: 1}, later)
+    assert groups.due_offsets(later + 100) == ["busy"]
+    assert set(groups.due_offsets(later + IDLE_AGE_MS)) == {"busy", "idle"}
+    groups.take_listed(_listed("idle", state="Stable"), later + 200)
+    assert groups.due_offsets(later + 200) == ["idle"], "its state changed; busy has gone"
+
+
+def test_members_and_owners_come_from_the_description() -> None:
+    groups = GroupImages()
+    groups.take_listed(_listed("app"), 91_000)
+    assert groups.due_descriptions(91_000, is_consumer=False) == ["app"]
+    member = GroupMember(member_id="m1", client_id="c", client_host="h", assignment=(ORDERS_0,))
+    found = GroupDescription(group_id="app", state="Stable", protocol="range", members=(member,))
+    groups.take_description(found, 91_100)
+    groups.take_offsets("app", {ORDERS_0: 5, TopicPartition("orders", 1): 6}, 91_200)
+    assert groups.due_descriptions(91_200, is_consumer=False) == []
+    group, *commits = groups.rows()
+    assert isinstance(group, GroupSample)
+    assert (group.members, group.protocol, group.read_ms) == (1, "range", 91_000)
+    owners = {c.partition: c.member_id for c in commits if isinstance(c, CommitSample)}
+    assert owners == {0: "m1", 1: None}
+    groups.take_denied("app", 91_300)
+    assert [type(row) for row in groups.rows()] == [GroupSample], "what we may not read is n/a"
+    assert groups.denied() == ["app"]
+
+
+def test_bytes_in_are_records_in_times_what_a_record_weighs() -> None:
+    traffic = Traffic()
+    state = PartitionState(key=ORDERS_0, leader=1, leader_epoch=0, replicas=(1,), isr=(1,))
+    state.log_start_offset, state.high_watermark = 0, 1_000
+    traffic.advance(state)
+    assert state.bytes_in is None, "no size was read yet"
+    traffic.take_size(state, 100_000)
+    traffic.advance(state)
+    assert state.bytes_in == 0
+    state.high_watermark = 1_010
+    traffic.advance(state)
+    assert state.bytes_in == 1_000, "100 bytes a record over the whole log"
+    traffic.take_size(state, 102_000)
+    state.high_watermark = 1_020
+    traffic.advance(state)
+    assert state.bytes_in == 3_000, "200 bytes a record since the last size"
+    traffic.take_size(state, 50_000)
+    state.high_watermark = 1_030
+    traffic.advance(state)
+    assert state.bytes_in == 5_000, "retention took half of the log, not of the traffic"
+    state.high_watermark = 2
+    traffic.advance(state)
+    assert state.bytes_in is None, "the topic was made anew"
+
+
+def test_load_is_counted_and_bounds_the_distance_of_turns() -> None:
+    now_s = [0.0]
+    meter = LoadMeter(lambda: now_s[0])
+    for _ in range(20):
+        now_s[0] += 0.5
+        meter.count(rows=100, sent_bytes=10, received_bytes=1_000)
+    load = meter.load()
+    assert (load.requests_per_s, load.rows_per_s) == (2.0, 200.0)
+    assert (load.sent_bytes_per_s, load.received_bytes_per_s) == (20.0, 2_000.0)
+    now_s[0] += 60
+    assert meter.load().requests_per_s == 0
+    assert interval_ms_for(1_000, rows=500, rows_per_s_max=20_000) == 1_000
+    assert interval_ms_for(1_000, rows=50_000, rows_per_s_max=20_000) == 2_500
+
+
+def test_rights_of_operations_are_read_from_the_brokers_bits() -> None:
+    everything = sum(1 << operation for operation in AclOperation)
+    assert missing_rights(everything, everything) == {}
+    assert missing_rights(NO_BITS, NO_BITS) == {}, "a broker that does not tell denies nothing"
+    describe = 1 << AclOperation.DESCRIBE
+    denied = missing_rights(describe, describe | 1 << AclOperation.READ)
+    assert denied["elect"] == "ALTER on the cluster"
+    assert "browse" not in denied
+
+
+def test_gaps_open_with_names_and_close() -> None:
+    gaps = Gaps(lambda: 5)
+    gaps.judge(Gap.TOPICS, [f"t{number}" for number in range(8)], "hidden topics")
+    (gap,) = gaps.all()
+    assert "8 hidden topics (t0, t1, t2, t3, t4 and 3 more)" in gap.text
+    assert gap.gap.value.acl.endswith("--operation Describe --topic '*'")
+    assert gaps.is_partial
+    gaps.judge(Gap.TOPICS, [], "hidden topics")
+    gaps.open(Gap.TOPIC_CONFIGS)
+    assert not gaps.is_partial, "n/a figures do not hide topics"
+
+
+def test_reports_survive_the_way_over_the_bus() -> None:
+    right = MissingRight(api="a", operation="o", resource="r", text="t", acl="c", since_ms=1)
+    broker = BrokerReport(
+        broker=1, requests_per_s=1.5, rows_per_s=2, sent_bytes_per_s=3, received_bytes_per_s=4
+    )
+    report = WatchReport(
+        cluster="c",
+        bootstrap="b:1",
+        at_ms=1,
+        interval_ms=1_000,
+        is_partial=True,
+        brokers=(broker,),
+        missing_rights=(right,),
+        denied_operations={"elect": "ALTER on the cluster"},
+    )
+    assert decode_report(encode_report(report)) == report
+    newer = encode_report(report).replace(b'{"cluster"', b'{"new":1,"cluster"')
+    assert decode_report(newer) == report

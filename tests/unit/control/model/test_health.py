@@ -1,0 +1,222 @@
+"""Findings: what is told, how bad it is, where it leads, and what is not told twice."""
+
+from typing import Any
+
+from control.model.findings import Finding, Operation, carry_since
+from control.model.health import Evidence, find_all
+from control.model.status import Severity, commit_statuses, partition_statuses
+from tests.unit.control import clusters
+from tests.unit.control.clusters import MIB, NOW_MS
+
+
+def find(**rows: list[dict[str, Any]]) -> tuple[Finding, ...]:
+    return find_all(Evidence.gather(clusters.snapshot(**rows), now_ms=NOW_MS))
+
+
+def kinds(findings: tuple[Finding, ...]) -> list[str]:
+    return [item.kind for item in findings]
+
+
+def test_a_healthy_cluster_has_no_findings() -> None:
+    assert (
+        find(
+            brokers=[clusters.broker(1), clusters.broker(2)],
+            partitions=[clusters.partition("t", 0, [1, 2]), clusters.partition("t", 1, [2, 1])],
+            commits=[clusters.commit("g", "t", 0)],
+            groups=[clusters.group("g")],
+        )
+        == ()
+    )
+
+
+def test_one_offline_partition_leads_to_itself_and_many_to_their_list() -> None:
+    one = clusters.partition("t", 0, [1], leader=-1)
+    two = clusters.partition("t", 1, [1], leader=-1)
+
+    (single,) = find(partitions=[one])
+    (both,) = find(partitions=[one, two])
+
+    assert single.subject == "topics/t/partitions/0"
+    assert single.severity is Severity.CRITICAL
+    assert both.subject == "topics?q=status:offline"
+    assert both.facts["count"] == 2
+
+
+def test_a_partition_is_told_by_its_worst_name_only() -> None:
+    partitions = [
+        clusters.partition("under-min", 0, [1, 2, 3], isr=[1], min_isr=2),
+        clusters.partition("at-min", 0, [1, 2, 3], isr=[1, 2], min_isr=2),
+        clusters.partition("lacks", 0, [1, 2, 3], isr=[1, 2], min_isr=1),
+    ]
+
+    found = {item.kind: item.label for item in find(partitions=partitions)}
+
+    assert found == {
+        "under-min-isr": "under-min-0",
+        "at-min-isr": "at-min-0",
+        "under-replicated": "lacks-0",
+    }
+
+
+def test_a_planned_move_is_moving_and_nothing_worse() -> None:
+    moving = clusters.partition("t", 0, [1, 2, 3], isr=[1, 2], adding_replicas=[3], min_isr=2)
+
+    statuses = partition_statuses(clusters.snapshot(partitions=[moving]))
+
+    assert statuses.worst() == ["moving"]
+
+
+def test_an_added_replica_in_sync_does_not_hide_a_settled_one_that_is_not() -> None:
+    moving = clusters.partition("t", 0, [1, 2, 3], isr=[1, 3], adding_replicas=[3])
+
+    statuses = partition_statuses(clusters.snapshot(partitions=[moving]))
+
+    assert statuses.count("under-replicated") == 1
+
+
+def test_leader_not_preferred_offers_an_election() -> None:
+    (found,) = find(partitions=[clusters.partition("t", 0, [1, 2], leader=2)])
+
+    assert found.kind == "not-preferred"
+    assert found.operation is Operation.ELECT
+
+
+def test_a_fenced_broker_with_replicas_is_critical() -> None:
+    found = find(
+        brokers=[clusters.broker(1), clusters.broker(2, is_fenced=True, sampled_ms=5)],
+        partitions=[clusters.partition("t", 0, [1, 2])],
+    )
+
+    assert [(item.kind, item.severity, item.since_ms) for item in found] == [
+        ("broker-fenced", Severity.CRITICAL, 5)
+    ]
+    assert found[0].facts["replicas"] == 1
+
+
+def test_skew_is_told_after_an_empty_broker_joined() -> None:
+    partitions = [
+        clusters.partition("t", number, [1 + number % 2], size_bytes=64 * MIB)
+        for number in range(12)
+    ]
+
+    found = find(
+        brokers=[clusters.broker(1), clusters.broker(2), clusters.broker(3)],
+        partitions=partitions,
+    )
+
+    assert kinds(found) == ["skew-bytes"]
+    assert found[0].facts["skew"] == -100.0
+    assert found[0].operation is Operation.REASSIGN
+
+
+def test_a_tiny_cluster_has_no_skew() -> None:
+    assert (
+        find(
+            brokers=[clusters.broker(1), clusters.broker(2)],
+            partitions=[clusters.partition("t", 0, [1])],
+        )
+        == ()
+    )
+
+
+def test_full_disks() -> None:
+    found = find(
+        brokers=[
+            clusters.broker(1, disk_total_bytes=100, disk_usable_bytes=5),
+            clusters.broker(2, disk_total_bytes=100, disk_usable_bytes=15),
+            clusters.broker(3, disk_total_bytes=100, disk_usable_bytes=50),
+            clusters.broker(4),
+        ]
+    )
+
+    assert [(item.label, item.severity) for item in found] == [
+        ("broker 1", Severity.CRITICAL),
+        ("broker 2", Severity.WARNING),
+    ]
+
+
+def test_groups_that_stand_still_by_their_commits() -> None:
+    stuck = {"stuck_since_ms": NOW_MS - 60_000}
+    commits = [
+        clusters.commit("stall", "t", 0, **stuck, commit_ms=NOW_MS),
+        clusters.commit("stop", "t", 0, **stuck, commit_ms=NOW_MS - 60_000),
+        clusters.commit("lost", "t", 1, committed_offset=5, lag=95),
+        clusters.commit("grows", "t", 0, lag_records_per_s=5.0),
+    ]
+    partitions = [
+        clusters.partition("t", 0, [1]),
+        clusters.partition("t", 1, [1], log_start_offset=50),
+    ]
+
+    found = find(partitions=partitions, commits=commits)
+
+    assert [(item.label, item.kind) for item in found] == [
+        ("lost", "group-LOST"),
+        ("stall", "group-STALL"),
+        ("stop", "group-STOP"),
+    ]
+    assert found[1].since_ms == NOW_MS - 60_000
+    words = commit_statuses(
+        clusters.snapshot(commits=commits).commits, clusters.np_ints([0, 0, 50, 0])
+    )
+    assert words == ["STALL", "STOP", "LOST", "WARN"]
+
+
+def test_the_jobs_verdict_counts_but_for_lost_records() -> None:
+    commits = [
+        clusters.commit("g", "t", 0, status="REWIND"),
+        clusters.commit("g", "t", 1, status="OK", committed_offset=5, lag=95),
+        clusters.commit("g", "t", 2, status="OK", stuck_since_ms=NOW_MS - 60_000),
+    ]
+
+    (lost, rewound) = find(
+        partitions=[clusters.partition("t", 1, [1], log_start_offset=50)], commits=commits
+    )
+
+    assert (lost.kind, rewound.kind) == ("group-LOST", "group-REWIND")
+
+
+def test_a_group_between_two_commits_does_not_stand_still() -> None:
+    commit = clusters.commit("g", "t", 0, stuck_since_ms=NOW_MS - 5_000, commit_ms=NOW_MS - 5_000)
+
+    assert find(commits=[commit]) == ()
+
+
+def test_a_group_is_told_once_by_its_partition_with_the_most_lag() -> None:
+    commits = [
+        clusters.commit("g", "t", number, lag=lag, stuck_since_ms=1, commit_ms=1)
+        for number, lag in enumerate([10, 30, 20])
+    ]
+
+    (found,) = find(commits=commits)
+
+    assert found.facts["partition"] == "t-1"
+
+
+def test_stale_figures_and_bad_records() -> None:
+    health = {
+        "batch_id": 1, "batch_ms": 5, "records": 9, "bad_records": 1, "bad_records_total": 4,
+        "lost_records_total": 2, "newest_round_ms": 1, "written_ms": 1,
+    }  # fmt: skip
+
+    found = find(
+        brokers=[clusters.broker(1, sampled_ms=NOW_MS - 30_000), clusters.broker(2)],
+        health=[health],
+    )
+
+    assert [(item.kind, item.label) for item in found] == [
+        ("stale", "broker 1"),
+        ("bad-records", "metrics job"),
+        ("lost-records", "metrics job"),
+    ]
+
+
+def test_a_finding_keeps_the_time_it_was_first_seen() -> None:
+    (first,) = carry_since(find(partitions=[_lacking()]), (), now_ms=1_000)
+    (later,) = carry_since(find(partitions=[_lacking()]), [first], now_ms=9_000)
+
+    assert first.since_ms == later.since_ms == 1_000
+
+
+def _lacking() -> dict[str, Any]:
+    return clusters.partition("t", 0, [1, 2], isr=[1])

@@ -1,0 +1,40 @@
+"""Rates and intervals."""
+
+from control.operations.eta import RateWindow
+
+
+def window(*samples: tuple[float, int]) -> RateWindow:
+    filled = RateWindow()
+    for at_s, done in samples:
+        filled.add(at_s, done)
+    return filled
+
+
+def test_an_even_rate_gives_a_narrow_interval() -> None:
+    steady = window(*((float(s), s * 100) for s in range(10)))
+    assert steady.rate_bytes_per_s() == 100.0
+    interval = steady.eta_s(1100)
+    assert interval is not None
+    low, high = interval
+    assert abs(low - 10.0) < 0.01
+    assert abs(high - 1100 / 90) < 0.01
+
+
+def test_a_bumpy_rate_gives_a_wide_one_around_the_mean() -> None:
+    bumpy = window((0, 0), (1, 300), (2, 300), (3, 300), (4, 600))
+    interval = bumpy.eta_s(1500)
+    assert interval is not None
+    low, high = interval
+    assert low < 1500 / 150 < high
+    assert high / low > 1.5
+
+
+def test_nothing_is_said_too_early_or_when_nothing_moves() -> None:
+    assert window((0, 0)).rate_bytes_per_s() is None
+    assert window((0, 0), (1, 5)).eta_s(10) is None
+    assert window((0, 5), (1, 5), (2, 5)).eta_s(10) is None
+    assert window().eta_s(0) == (0.0, 0.0)
+
+
+def test_bytes_never_run_backwards() -> None:
+    assert window((0, 100), (1, 50), (2, 100)).rate_bytes_per_s() == 0.0

@@ -1,0 +1,177 @@
+"""Every pre-flight check, one broken fact at a time."""
+
+from dataclasses import replace
+
+import pytest
+
+from control.kafka.ports import BrokerNode, OngoingReassignment, PartitionMetadata
+from control.model.ids import TopicPartition
+from control.operations.errors import InvalidInputError
+from control.operations.facts import ClusterFacts, topology_of
+from control.operations.planning import resolve_throttle
+from control.operations.preflight import Verdict, is_refused, preflight
+from control.operations.preflight_load import peak_bytes
+from control.operations.traffic import seconds_of
+from control.planner.proposal import PartitionChange
+
+KEY = TopicPartition("t", 0)
+PARTITION = PartitionMetadata(
+    topic="t", partition=0, leader=1, leader_epoch=0, replicas=(1, 2), isr=(1, 2)
+)
+MOVE = PartitionChange(topic="t", partition=0, before=(1, 2), after=(3, 2), size_bytes=1000)
+FACTS = ClusterFacts(
+    cluster_id="c",
+    brokers=tuple(BrokerNode(id=id_, host="h", port=1, rack=None) for id_ in (1, 2, 3)),
+    partitions={KEY: PARTITION},
+    reassigning={},
+    sizes={KEY: 1000},
+    usable_bytes={1: 10**9, 2: 10**9, 3: 10**9},
+    min_isr={"t": 1},
+    produced={KEY: 0.0},
+)
+MOVING = OngoingReassignment(
+    topic="t", partition=0, replicas=(3, 1, 2), adding_replicas=(3,), removing_replicas=(1,)
+)
+
+
+def verdicts(
+    facts: ClusterFacts, change: PartitionChange = MOVE, rate: int | None = 10**6
+) -> dict[str, Verdict]:
+    checks = preflight(facts, (change,), throttle_bytes_per_s=rate)
+    assert all(check.reason for check in checks)
+    return {check.name: check.verdict for check in checks if check.verdict is not Verdict.OK}
+
+
+def test_a_sound_move_passes() -> None:
+    assert verdicts(FACTS) == {}
+
+
+@pytest.mark.parametrize(
+    ("facts", "change", "expected"),
+    [
+        (replace(FACTS, partitions={}), MOVE, {"partitions": Verdict.FAIL}),
+        (
+            replace(FACTS, partitions={KEY: replace(PARTITION, replicas=(2, 3), isr=(2, 3))}),
+            replace(MOVE, after=(1, 3)),
+            {"plan is current": Verdict.FAIL},
+        ),
+        (FACTS, replace(MOVE, after=(9, 2)), {"brokers": Verdict.FAIL, "disk": Verdict.WARN}),
+        (replace(FACTS, brokers=FACTS.brokers[:2]), MOVE, {"brokers": Verdict.FAIL}),
+        (FACTS, replace(MOVE, after=(3, 3)), {"replicas": Verdict.FAIL}),
+        (FACTS, replace(MOVE, after=(1, 2, 3)), {"replicas": Verdict.WARN}),
+        (replace(FACTS, usable_bytes={3: 1000}), MOVE, {"disk": Verdict.FAIL}),
+        (replace(FACTS, usable_bytes={}), MOVE, {"disk": Verdict.WARN}),
+        (
+            replace(FACTS, min_isr={"t": 2}),
+            replace(MOVE, after=(3,)),
+            {"min.insync.replicas": Verdict.FAIL, "replicas": Verdict.WARN},
+        ),
+        (
+            replace(FACTS, partitions={KEY: replace(PARTITION, isr=(1,))}),
+            MOVE,
+            {"in-sync replicas": Verdict.WARN},
+        ),
+    ],
+)
+def test_each_broken_fact_is_found(
+    facts: ClusterFacts, change: PartitionChange, expected: dict[str, Verdict]
+) -> None:
+    assert verdicts(facts, change) == expected
+
+
+def test_a_running_reassignment_of_the_same_partition_refuses() -> None:
+    facts = replace(FACTS, reassigning={KEY: MOVING})
+    assert verdicts(facts)["running reassignments"] is Verdict.FAIL
+    other = TopicPartition("other", 1)
+    facts = replace(FACTS, reassigning={other: replace(MOVING, topic="other", partition=1)})
+    assert verdicts(facts) == {"running reassignments": Verdict.WARN}
+
+
+def test_throttles_below_kafkas_minimum_are_refused_and_none_is_a_warning() -> None:
+    assert verdicts(FACTS, rate=1000) == {"throttle": Verdict.FAIL}
+    assert verdicts(FACTS, rate=None) == {"throttle": Verdict.WARN}
+    assert is_refused(preflight(FACTS, (), throttle_bytes_per_s=None))
+
+
+def test_a_stale_plan_is_only_a_warning_for_an_undo() -> None:
+    facts = replace(FACTS, partitions={KEY: replace(PARTITION, replicas=(2, 3), isr=(2, 3))})
+    change = replace(MOVE, after=(1, 3))
+    checks = preflight(facts, (change,), throttle_bytes_per_s=10**6, is_strict=False)
+    assert not is_refused(checks)
+
+
+def test_the_topology_counts_a_moving_partition_where_it_goes() -> None:
+    facts = replace(
+        FACTS,
+        partitions={KEY: replace(PARTITION, replicas=(3, 1, 2))},
+        reassigning={KEY: replace(MOVING, replicas=(3, 2, 1), removing_replicas=(1,))},
+    )
+    (partition,) = topology_of(facts).partitions
+    assert (partition.replicas, partition.size_bytes) == ((3, 2), 1000)
+
+
+def test_a_dead_broker_keeps_its_place_in_the_topology() -> None:
+    facts = replace(FACTS, brokers=FACTS.brokers[1:])
+    assert topology_of(facts).broker_ids == (1, 2, 3)
+
+
+MIB = 1 << 20
+
+
+def reasons(facts: ClusterFacts, change: PartitionChange, rate: int) -> dict[str, str]:
+    return {c.name: c.reason for c in preflight(facts, (change,), throttle_bytes_per_s=rate)}
+
+
+def test_a_throttle_below_what_producers_write_is_refused_with_one_that_works() -> None:
+    facts = replace(FACTS, produced={KEY: 4.0 * MIB})
+    assert verdicts(facts, rate=6 * MIB) == {"throttle": Verdict.FAIL}
+    said = reasons(facts, MOVE, 6 * MIB)["throttle"]
+    # The leader, broker 1, sends 4 MiB/s to each of 2 and 3.
+    assert "8.0 MiB/s" in said
+    assert "broker 1" in said
+    assert "never catch up; 10.0 MiB/s works" in said
+    assert verdicts(facts, rate=10 * MIB) == {"throttle": Verdict.WARN}
+    assert verdicts(facts, rate=20 * MIB) == {}
+
+
+def test_an_unknown_produce_rate_is_said_not_taken_for_none() -> None:
+    facts = replace(FACTS, produced={})
+    assert verdicts(facts) == {"throttle": Verdict.WARN}
+    assert "unknown" in reasons(facts, MOVE, MIB)["throttle"]
+
+
+def test_the_automatic_throttle_leaves_room_for_producers() -> None:
+    assert resolve_throttle("auto", (MOVE,), {KEY: 100.0 * MIB}) == 500 * MIB
+    assert resolve_throttle("50MiB", (MOVE,)) == 50 * MIB
+    assert resolve_throttle("none", (MOVE,)) is None
+    with pytest.raises(InvalidInputError, match="rate"):
+        resolve_throttle("fast", (MOVE,))
+
+
+def test_disk_is_judged_wave_by_wave() -> None:
+    """Two brokers exchange a partition: small waves make room before they need it."""
+    there = replace(MOVE, before=(1,), after=(2,), size_bytes=600)
+    back = replace(MOVE, partition=1, before=(2,), after=(1,), size_bytes=500)
+    assert peak_bytes([(there, back)]) == {2: 600, 1: 500}
+    assert peak_bytes([(back,), (there,)]) == {1: 500, 2: 100}
+
+
+def test_groups_that_read_what_moves_are_named() -> None:
+    facts = replace(FACTS, readers={"billing": frozenset({KEY}), "other": frozenset()})
+    assert reasons(facts, MOVE, MIB)["groups"] == "billing reads 1 of them"
+
+
+def test_losing_a_rack_is_a_warning() -> None:
+    brokers = tuple(
+        BrokerNode(id=id_, host="h", port=1, rack=rack)
+        for id_, rack in ((1, "a"), (2, "b"), (3, "b"))
+    )
+    assert verdicts(replace(FACTS, brokers=brokers)) == {"racks": Verdict.WARN}
+
+
+def test_the_time_is_an_interval_that_the_producers_stretch() -> None:
+    move = replace(MOVE, size_bytes=100 * MIB)
+    assert seconds_of((move,), [(move,)], rate=10 * MIB, produced={}) == (10.0, 11.0)
+    low, high = seconds_of((move,), [(move,)], rate=10 * MIB, produced={KEY: 2.5 * MIB})
+    assert low == 10.0
+    assert high == pytest.approx(21.0)

@@ -1,0 +1,117 @@
+"""Commands and events as JSON, and the fold of events into states."""
+
+from typing import Any
+
+import pytest
+
+from control.operations.commands import (
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+    decode_command,
+    encode_command,
+    new_operation_id,
+)
+from control.operations.errors import CommandDecodeError
+from control.operations.events import (
+    Event,
+    EventKind,
+    MoveProgress,
+    Outcome,
+    StalledMove,
+    decode_event,
+    encode_event,
+)
+from control.operations.state import Phase, accepted_data, fold, submitted
+from control.planner.proposal import PartitionChange
+
+COMMAND = ReassignCommand(
+    operation_id="mv-1",
+    bootstrap="127.0.0.1:9092",
+    changes=(PartitionChange(topic="t", partition=3, before=(1, 2), after=(2, 3), size_bytes=77),),
+    throttle=12345,
+    partitions_per_wave=4,
+    is_strict=False,
+    rollback_of="mv-0",
+    who="me@here",
+    reason="why not",
+    submitted_ms=1000,
+)
+PROGRESS = MoveProgress(
+    bytes_done=5,
+    bytes_total=77,
+    partitions_done=0,
+    partitions_total=1,
+    wave=1,
+    waves=2,
+    rate_bytes_per_s=1.5,
+    eta_s_low=1.0,
+    eta_s_high=2.0,
+    in_flight=("t-3",),
+    stalled=(StalledMove(topic="t", partition=3, reason="broker 3 is down"),),
+)
+
+
+def event(kind: EventKind, at_ms: int, message: str = "", **data: object) -> Event:
+    return Event(operation_id="mv-1", kind=kind, at_ms=at_ms, message=message, data=data)
+
+
+def test_commands_round_trip() -> None:
+    assert decode_command(encode_command(COMMAND)) == COMMAND
+    control = ControlCommand(operation_id="mv-1", action=ControlAction.CANCEL, who="x")
+    assert decode_command(encode_command(control)) == control
+
+
+@pytest.mark.parametrize(
+    "value", [None, b"", b"{", b"[]", b'{"kind":"reassign"}', b'{"operation_id":"a","kind":"?"}']
+)
+def test_what_is_no_command_is_refused(value: bytes | None) -> None:
+    with pytest.raises(CommandDecodeError):
+        decode_command(value)
+
+
+def test_events_round_trip_and_carry_progress() -> None:
+    one = event(EventKind.PROGRESS, 5, "half", **PROGRESS.document())
+    decoded = decode_event(encode_event(one))
+    assert MoveProgress.parse(decoded.data) == PROGRESS
+    with pytest.raises(CommandDecodeError):
+        decode_event(b'{"kind":"nonsense"}')
+
+
+def test_a_whole_life_folds_into_a_state() -> None:
+    record: dict[str, Any] = {"rate": 12345, "brokers": [1, 2, 3], "entries": {}}
+    events = [
+        event(EventKind.ACCEPTED, 1001, **accepted_data(COMMAND)),
+        event(EventKind.STARTED, 1002, progress=PROGRESS.document()),
+        event(EventKind.THROTTLE_RECORDED, 1003, **record),
+        event(EventKind.PAUSED, 1004),
+    ]
+    (state,) = fold(events).values()
+    assert (state.phase, state.changes, state.who) == (Phase.PAUSED, COMMAND.changes, "me@here")
+    assert state.throttle == record
+    assert (state.is_started, state.rollback_of, state.progress) == (True, "mv-0", PROGRESS)
+    events += [
+        event(EventKind.CANCELLING, 1005),
+        event(EventKind.NOTE, 1006, "odd"),
+        event(EventKind.FINISHED, 1007, "cancelled", outcome="cancelled"),
+        event(EventKind.THROTTLE_REMOVED, 1008),
+        event(EventKind.STARTED, 1009, progress=PROGRESS.document()),
+    ]
+    (state,) = fold(events).values()
+    assert (state.phase, state.outcome) == (Phase.FINISHED, Outcome.CANCELLED)
+    assert (state.finished_ms, state.throttle, state.notes) == (1007, None, ("odd",))
+    assert state.document()["outcome"] == "cancelled"
+
+
+def test_refused_and_unanswered_operations() -> None:
+    assert submitted(COMMAND).phase is Phase.SUBMITTED
+    refused = [
+        event(EventKind.ACCEPTED, 1, **accepted_data(COMMAND)),
+        event(EventKind.REFUSED, 2, "stale"),
+    ]
+    (state,) = fold(refused).values()
+    assert (state.outcome, state.may_roll_back, state.message) == (Outcome.REFUSED, False, "stale")
+
+
+def test_ids_differ() -> None:
+    assert len({new_operation_id() for _ in range(100)}) == 100

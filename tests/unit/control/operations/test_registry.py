@@ -1,0 +1,83 @@
+"""The registry of forms."""
+
+import pytest
+
+from control.operations.errors import InvalidInputError
+from control.operations.operator import Operator, produce_job
+from control.operations.registry import (
+    CREATE_TOPIC,
+    FORMS,
+    PRODUCE,
+    REASSIGN,
+    RESET_OFFSETS,
+    Confirmation,
+    OperationForm,
+    form_named,
+)
+
+
+def test_names_and_keys_are_unique() -> None:
+    assert len({form.name for form in FORMS}) == len(FORMS)
+    assert len({form.key for form in FORMS}) == len(FORMS)
+    assert form_named("produce") is PRODUCE
+    with pytest.raises(KeyError):
+        form_named("nothing")
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_each_form_is_whole(form: OperationForm) -> None:
+    assert hasattr(Operator, form.name)
+    names = [field.name for field in form.fields]
+    assert len(set(names)) == len(names)
+    for field in form.fields:
+        assert field.default == "" or field.error_in(field.default) is None
+        assert not field.choices or field.default in ("", *field.choices)
+    if form.confirmation is Confirmation.TYPED:
+        assert form.confirm_field in names
+        assert form.field(form.confirm_field or "").is_required
+
+
+def test_all_wrong_fields_are_named_at_once() -> None:
+    errors = CREATE_TOPIC.errors(
+        {"topic": "a b", "partitions": "x", "replication_factor": "", "configs": "retention"}
+    )
+    assert set(errors) == {"topic", "partitions", "replication_factor", "configs"}
+    with pytest.raises(InvalidInputError) as error:
+        CREATE_TOPIC.parse({"topic": ".."})
+    assert error.value.fields.keys() == {"topic"}
+
+
+def test_values_come_back_complete() -> None:
+    values = CREATE_TOPIC.parse({"topic": " orders "})
+    assert values == {
+        "topic": "orders",
+        "partitions": "3",
+        "replication_factor": "3",
+        "configs": "",
+    }
+    assert REASSIGN.defaults({"topics": "orders"})["topics"] == "orders"
+
+
+@pytest.mark.parametrize("text", ["auto", "none", "1024"])
+def test_throttles_that_are_fine(text: str) -> None:
+    assert REASSIGN.errors({"throttle": text}) == {}
+
+
+@pytest.mark.parametrize("text", ["fast", "1000", "-5", "1.5"])
+def test_throttles_that_are_not(text: str) -> None:
+    assert set(REASSIGN.errors({"throttle": text})) == {"throttle"}
+
+
+@pytest.mark.parametrize("text", ["earliest", "latest", "12", "+3", "-3", "@1700000000000"])
+def test_reset_targets(text: str) -> None:
+    assert RESET_OFFSETS.errors({"group": "g", "topic": "t", "to": text}) == {}
+    assert "to" in RESET_OFFSETS.errors({"group": "g", "topic": "t", "to": f"{text}x"})
+
+
+def test_a_produce_job_from_a_form() -> None:
+    values = PRODUCE.parse({"topic": "t", "key": "zipf:10", "rate": "5", "headers": "a=b, c=d=e"})
+    job = produce_job(values)
+    assert (job.keys, job.rate, job.partition) == ("zipf:10", 5.0, None)
+    assert job.headers == (("a", b"b"), ("c", b"d=e"))
+    tombstone = produce_job(PRODUCE.parse({"topic": "t", "key": "k", "is_tombstone": "true"}))
+    assert tombstone.value is None

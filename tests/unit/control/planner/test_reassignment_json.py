@@ -1,0 +1,58 @@
+"""Kafka's reassignment JSON."""
+
+import pytest
+
+from control.model.ids import TopicPartition
+from control.planner.reassignment_json import (
+    ReassignmentJsonError,
+    format_reassignment,
+    parse_reassignment,
+)
+
+KAFKAS = (
+    '{"version":1,"partitions":['
+    '{"topic":"foo1","partition":0,"replicas":[5,6],"log_dirs":["any","any"]},'
+    '{"topic":"foo2","partition":1,"replicas":[2,3],"log_dirs":["any","any"]}]}'
+)
+
+
+def test_it_is_written_exactly_as_kafkas_tool_does() -> None:
+    targets = {TopicPartition("foo2", 1): (2, 3), TopicPartition("foo1", 0): (5, 6)}
+    assert format_reassignment(targets) == KAFKAS
+    assert parse_reassignment(KAFKAS) == targets
+
+
+def test_version_and_log_dirs_may_be_absent() -> None:
+    text = '{"partitions":[{"topic":"t","partition":3,"replicas":[1]}]}'
+    assert parse_reassignment(text) == {TopicPartition("t", 3): (1,)}
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ('"replicas":[]', "replicas is empty"),
+        ('"replicas":[1,1]', "names a broker twice"),
+        ('"replicas":[1,2],"log_dirs":["any"]', "one directory per replica"),
+        ('"replicas":[1],"log_dirs":["somewhere"]', "neither"),
+        ('"replicas":["1"]', "list of broker ids"),
+    ],
+)
+def test_what_kafkas_tool_refuses_is_refused(entry: str, words: str) -> None:
+    text = f'{{"version":1,"partitions":[{{"topic":"t","partition":0,{entry}}}]}}'
+    with pytest.raises(ReassignmentJsonError, match=words):
+        parse_reassignment(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no json", "not JSON"),
+        ("[]", "must be an object"),
+        ('{"version":2,"partitions":[]}', "Not supported version field value"),
+        ('{"version":1,"partitions":[]}', "not empty"),
+        (KAFKAS.replace("foo2", "foo1").replace('"partition":1', '"partition":0'), "listed twice"),
+    ],
+)
+def test_whole_documents_are_checked(text: str, words: str) -> None:
+    with pytest.raises(ReassignmentJsonError, match=words):
+        parse_reassignment(text)

@@ -1,0 +1,68 @@
+"""A table as a file holds every row that passes the filter, figures as numbers."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from control.views import snapshot as views
+from control.views.export import ExportError, export
+from control.views.pages import LIMIT_MAX, Page, TableQuery
+from control.views.rows import PartitionRow
+from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.store import open_store
+from tests.support.store_builder import StoreBuilder, SyntheticSizes
+
+PARTITIONS = LIMIT_MAX + 5
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> OperatorSnapshot:
+    store = tmp_path_factory.mktemp("export") / "store"
+    StoreBuilder(store).write_synthetic(
+        SyntheticSizes(topics=1, partitions=PARTITIONS, groups=1), history_s=1
+    )
+    found = open_store(str(store)).now()
+    assert found is not None
+    return build_snapshot(found.tables, version=found.version, now_ms=1)
+
+
+def page_of(snapshot: OperatorSnapshot, query: TableQuery) -> Page[PartitionRow]:
+    return views.partition_page(snapshot, query)
+
+
+def test_csv_holds_all_rows_beyond_one_page_in_order(snapshot: OperatorSnapshot) -> None:
+    words = "".join(
+        export(lambda q: page_of(snapshot, q), TableQuery(sort="-partition"), format="csv")
+    )
+    rows = list(csv.DictReader(io.StringIO(words)))
+
+    assert [int(row["partition"]) for row in rows] == list(range(PARTITIONS))[::-1]
+    assert rows[0]["topic"] == "topic-0"
+    first = views.partition_page(snapshot, TableQuery(sort="-partition", limit=1)).rows[0]
+    assert float(rows[0]["size_bytes"]) == first.size_bytes.value
+
+
+def test_json_is_one_document_of_what_the_filter_leaves(snapshot: OperatorSnapshot) -> None:
+    words = "".join(
+        export(lambda q: page_of(snapshot, q), TableQuery(filter="partition<2"), format="json")
+    )
+
+    assert [record["partition"] for record in json.loads(words)] == [0, 1]
+
+
+def test_nothing_that_passes_is_an_empty_document(snapshot: OperatorSnapshot) -> None:
+    query = TableQuery(filter="partition<0")
+
+    assert json.loads("".join(export(lambda q: page_of(snapshot, q), query, format="json"))) == []
+    lines = "".join(export(lambda q: page_of(snapshot, q), query, format="csv")).splitlines()
+    assert len(lines) == 1
+
+
+def test_a_wrong_filter_or_format_is_told(snapshot: OperatorSnapshot, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="no field 'colour'"):
+        export(lambda q: page_of(snapshot, q), TableQuery(filter="colour:red"), format="csv")
+    with pytest.raises(ExportError, match="xml"):
+        export(lambda q: page_of(snapshot, q), TableQuery(), format="xml")

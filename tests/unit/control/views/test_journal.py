@@ -1,0 +1,35 @@
+"""Lines of the journal as rows and as marks on charts."""
+
+from control.operations.journal import JournalLine
+from control.views.journal import MARKS_MAX, journal_row, marks
+from control.views.series import Span
+
+
+def line(at_ms: int, operation_id: str = "mv-1", outcome: str = "done") -> JournalLine:
+    return JournalLine(
+        at_ms=at_ms,
+        who="ada@host",
+        what="reassign 3 partitions",
+        reason="",
+        outcome=outcome,
+        operation_id=operation_id,
+    )
+
+
+def test_a_move_opens_and_what_needed_no_executor_does_not() -> None:
+    assert journal_row(line(1), now_ms=2).path == "moves/mv-1"
+    assert journal_row(line(1, "do-1"), now_ms=2).path == "journal"
+    assert journal_row(line(1), now_ms=2).reason.text == "–"
+
+
+def test_marks_are_those_of_the_span_oldest_first() -> None:
+    found = marks([line(30), line(10), line(99)], Span(since_ms=10, until_ms=50))
+
+    assert [mark.at_ms for mark in found] == [10, 30]
+    assert found[0].words == "reassign 3 partitions (done)"
+
+
+def test_too_many_marks_keep_the_newest() -> None:
+    found = marks([line(at) for at in range(MARKS_MAX + 5)], Span(since_ms=0, until_ms=100))
+
+    assert [mark.at_ms for mark in found] == list(range(5, MARKS_MAX + 5))

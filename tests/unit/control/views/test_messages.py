@@ -1,0 +1,26 @@
+"""Messages as rows: text where it is text, bytes where it is not, null apart from empty."""
+
+import pytest
+
+from control.views.messages import moment_text, readable
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (b"plain", "plain"),
+        ("Grüße".encode(), "Grüße"),
+        (b"", ""),
+        (None, "null"),
+        (b"\x00\x01", "0x0001"),
+        (b"\xff\xfe", "0xfffe"),
+        (b'{\n\t"a": 1\n}', '{\n\t"a": 1\n}'),
+    ],
+)
+def test_keys_and_values_are_shown_as_what_they_are(value: bytes | None, shown: str) -> None:
+    assert readable(value) == shown
+
+
+def test_a_record_without_a_time_has_none() -> None:
+    assert moment_text(-1) == "–"
+    assert moment_text(1_700_000_000_123).endswith(".123")

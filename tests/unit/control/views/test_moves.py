@@ -1,0 +1,78 @@
+"""Rows of moves."""
+
+from control.operations.events import MoveProgress, Outcome
+from control.operations.state import OperationState, Phase
+from control.planner.proposal import PartitionChange
+from control.views.moves import change_row, done_percent, eta_cell, move_row
+from control.views.rows import Tone
+from tests.unit.control.clusters import NOW_MS
+
+CHANGE = PartitionChange(
+    topic="orders", partition=7, before=(101, 102), after=(103, 101), size_bytes=2048
+)
+
+
+def progress(**known: float | None) -> MoveProgress:
+    figures = {
+        "bytes_done": 50, "bytes_total": 200, "partitions_done": 1, "partitions_total": 2,
+        "wave": 1, "waves": 1, **known,
+    }  # fmt: skip
+    return MoveProgress(**figures)  # type: ignore[arg-type]
+
+
+def test_a_running_move() -> None:
+    row = move_row(
+        OperationState(
+            operation_id="mv-1",
+            phase=Phase.RUNNING,
+            changes=(CHANGE,),
+            progress=progress(rate_bytes_per_s=1024.0),
+            submitted_ms=NOW_MS,
+        ),
+        now_ms=NOW_MS,
+    )
+
+    assert (row.status.text, row.status.tone) == ("running", Tone.NOTICE)
+    assert (row.done.text, row.rate.text, row.size_bytes.text) == ("25 %", "1.0 KiB/s", "2.0 KiB")
+    assert row.eta.text == "n/a"
+    assert row.path == "moves/mv-1"
+
+
+def test_a_finished_move_has_no_rate_any_more() -> None:
+    row = move_row(
+        OperationState(
+            operation_id="mv-1",
+            phase=Phase.FINISHED,
+            outcome=Outcome.DONE,
+            progress=progress(bytes_done=200, rate_bytes_per_s=1024.0),
+        ),
+        now_ms=NOW_MS,
+    )
+
+    assert (row.status.text, row.done.text, row.rate.text, row.eta.text) == (
+        "done", "100 %", "–", "–"
+    )  # fmt: skip
+
+
+def test_the_end_is_an_interval() -> None:
+    shown = eta_cell(progress(eta_s_low=600.0, eta_s_high=1200.0), now_ms=NOW_MS).text
+
+    first, last = shown.removeprefix("≈ ").split("–")
+    assert first < last
+
+
+def test_a_move_without_bytes_is_counted_in_partitions() -> None:
+    assert done_percent(progress(bytes_done=0, bytes_total=0)) == 50.0
+    assert done_percent(progress(bytes_total=0, partitions_total=0)) == 100.0
+    assert done_percent(None) is None
+
+
+def test_a_change_shows_who_leads_and_what_travels() -> None:
+    row = change_row(CHANGE)
+
+    assert (row.name.text, row.before.text, row.after.text) == (
+        "orders-7", "101, 102", "103, 101"
+    )  # fmt: skip
+    assert (row.new_leader.text, row.moved.text) == ("yes, 103", "2.0 KiB")
+    same = PartitionChange(topic="t", partition=0, before=(1, 2), after=(2, 1), size_bytes=9)
+    assert change_row(same).moved.text == "no data"

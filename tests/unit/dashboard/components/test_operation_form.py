@@ -1,0 +1,64 @@
+"""Forms of the registry on the page: every field has a widget, every value comes back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from control.operations.errors import InvalidInputError
+from control.operations.registry import FORMS, PRODUCE, RESET_OFFSETS, OperationForm
+from dashboard.components.operation_form import errors_of, form_fields, values_of
+from dashboard.context import Screen
+from tests.unit.dashboard.screens import screen_on
+
+
+@pytest.fixture
+def screen(tmp_path: Path) -> Screen:
+    return screen_on(tmp_path)
+
+
+def widgets_of(component: Any) -> list[Any]:
+    """Everything below with an id."""
+    children = getattr(component, "children", None)
+    below = children if isinstance(children, list) else [children] if children else []
+    own = [component] if isinstance(getattr(component, "id", None), dict) else []
+    return own + [found for child in below for found in widgets_of(child)]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_an_untouched_form_gives_back_its_defaults(form: OperationForm, screen: Screen) -> None:
+    widgets = widgets_of(form_fields(form, "here", given={}, snapshot=screen.snapshot))
+
+    given = values_of([item.id for item in widgets], [item.value for item in widgets])
+
+    assert given == {field.name: field.default for field in form.fields}
+    assert all(item.label for item in widgets)
+
+
+def test_what_is_given_is_filled_in_even_where_it_is_not_on_offer(screen: Screen) -> None:
+    shown = form_fields(
+        RESET_OFFSETS, "here", given={"group": "new"}, snapshot=screen.snapshot, only=("group",)
+    )
+    (group,) = widgets_of(shown)
+
+    assert group.value == "new"
+    assert [item["value"] for item in group.data] == ["group-0", "group-1", "group-2", "new"]
+
+
+def test_mistakes_stand_under_their_fields() -> None:
+    found = [{"name": "topic"}, {"name": "count"}]
+    with pytest.raises(InvalidInputError) as raised:
+        PRODUCE.parse({"topic": "t", "count": "many"})
+
+    wrong = errors_of(found, raised.value)
+
+    assert wrong[0] is None
+    assert wrong[1] is not None
+    assert wrong[1].startswith("a whole number")
+    assert errors_of(found, None) == [None, None]
+
+
+def test_numbers_come_back_as_they_are_written() -> None:
+    found = [{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}]
+
+    assert values_of(found, [3.0, 2.5, None, "no"]) == {"a": "3", "b": "2.5", "c": "", "d": ""}

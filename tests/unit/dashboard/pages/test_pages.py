@@ -1,0 +1,208 @@
+"""Every view builds from rows, says what it should, and nests nothing that React refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from control.model.ids import TopicPartition
+from control.operations.events import Event, EventKind, MoveProgress, StalledMove
+from control.operations.state import OperationState, Phase
+from control.planner.proposal import PartitionChange
+from dashboard import router, shell
+from dashboard.context import Screen
+from dashboard.pages import broker, group, journal, lists, moves, overview, partition, what_if
+from tests.unit.dashboard.screens import has_nested_lists, screen_on, words_of
+
+PATHS = (
+    "/", "/overview", "/findings", "/topics", "/topics/topic-1", "/partitions",
+    "/topics/topic-1/partitions/2", "/topics/topic-1/partitions/2/segments", "/brokers",
+    "/brokers/102", "/groups", "/groups/group-1", "/map", "/plan", "/moves", "/moves/mv-1",
+    "/produce", "/produce/topic-2", "/journal", "/what-if", "/browse/topic-1",
+    "/browse/topic-1?partition=1&offset=3", "/what-if?broker=102",
+)  # fmt: skip
+
+
+@pytest.fixture
+def screen(tmp_path: Path) -> Screen:
+    return screen_on(tmp_path, bootstrap="127.0.0.1:1")
+
+
+def split(path: str) -> tuple[str, str]:
+    """Path and search, as a browser tells them apart."""
+    before, mark, after = path.partition("?")
+    return before, mark + after
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_path_has_a_view(screen: Screen, path: str) -> None:
+    view = router.view(screen, *split(path))
+
+    assert "Nothing here" not in words_of(view)
+    assert not has_nested_lists(view)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/nowhere", "there is no view 'nowhere'"),
+        ("/brokers/x", "'x' is not the number of a broker"),
+        ("/clusters", "not part of this version"),
+    ],
+)
+def test_what_is_not_there_is_said(screen: Screen, path: str, words: str) -> None:
+    assert words in words_of(router.view(screen, path, ""))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_view_stands_on_an_empty_store(tmp_path: Path, path: str) -> None:
+    router.view(screen_on(tmp_path, sizes=None), *split(path))
+
+
+def test_the_overview_of_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
+    snapshot = screen_on(tmp_path, sizes=None).snapshot
+
+    assert "No data yet" in words_of(overview.findings(snapshot))
+    assert "partiscope doctor" in words_of(overview.findings(snapshot))
+    assert "No consumer group" in words_of(overview.group_block(snapshot))
+
+
+def test_the_overview_tells_findings_brokers_and_groups(screen: Screen) -> None:
+    snapshot = screen.snapshot
+    findings = words_of(overview.findings(snapshot))
+
+    assert "▲ group-2 STOP on topic-2-0" in findings
+    assert "Start its consumers again →" in findings
+    assert "★ 101 a" in words_of(overview.broker_block(snapshot))
+    assert "▲ STOP 20,000" in words_of(overview.group_block(snapshot))
+    assert "partitions 12" in words_of(overview.tiles(snapshot))
+
+
+def test_charts_of_the_overview_have_history(screen: Screen) -> None:
+    throughput, lag = overview.history_figures(screen, "light", screen.span())
+
+    assert [line["name"] for line in throughput["data"]] == ["in", "out"]
+    assert [line["name"] for line in lag["data"]][:2] == ["group-2", "group-1"]
+
+
+def test_a_partition(screen: Screen) -> None:
+    name = TopicPartition("topic-1", 2)
+    tiles, replicas, groups, segments = partition.blocks(screen.snapshot, name)
+
+    assert "leader ★ 101" in words_of(tiles)
+    assert "✔ in sync" in words_of(replicas)
+    assert "group-1 ◆ WARN 2,000" in words_of(groups)
+    assert "active" in words_of(segments)
+    drawn = partition.figures(screen, name, "dark", screen.span())
+    assert [line["name"] for line in drawn[2]["data"]] == ["group-1"]
+    assert len(drawn[3]["data"][0]["y"]) == 2
+
+
+def test_what_is_not_known_yet_says_so_and_what_to_expect(screen: Screen) -> None:
+    snapshot = screen.snapshot
+    tiles, *rest = partition.blocks(snapshot, TopicPartition("gone", 0))
+
+    assert "No partition gone-0 is known" in words_of(tiles)
+    assert rest == [None, None, None]
+    assert "No group gone is known" in words_of(group.tiles(snapshot, "gone"))
+    assert "No broker 999 is registered" in words_of(broker.tiles(snapshot, 999))
+    assert "No topic gone is known" in words_of(lists.topic_tiles(snapshot, "gone"))
+
+
+def test_a_group(screen: Screen) -> None:
+    words = words_of(group.tiles(screen.snapshot, "group-2"))
+
+    assert "status ▲ STOP" in words
+    assert "lag 20,000" in words
+
+
+def test_a_topic(screen: Screen) -> None:
+    words = words_of(lists.topic_tiles(screen.snapshot, "topic-1"))
+
+    assert "partitions 4" in words
+    assert "replication factor 3" in words
+
+
+def test_what_a_lost_broker_would_do(screen: Screen) -> None:
+    words = words_of(what_if.answer_block(screen.snapshot, "broker=102"))
+
+    assert "offline 0" in words or "offline ✔ 0" in words
+    assert "new leaders 4" in words
+    assert "broker 102 fenced or down" in words
+    assert "Choose a broker or a rack" in words_of(what_if.answer_block(screen.snapshot, None))
+
+
+def test_the_journal_lists_what_was_done(screen: Screen) -> None:
+    assert "Nothing was changed yet" in words_of(journal.journal_block(screen))
+    done = Event(
+        operation_id="do-1",
+        kind=EventKind.JOURNAL,
+        at_ms=1,
+        message="create topic new",
+        data={"who": "ada@host", "reason": "a test"},
+    )
+
+    screen.desk.moves.take(done)
+
+    assert "create topic new ✔ done ada@host a test" in words_of(journal.journal_block(screen))
+
+
+def test_a_broker(screen: Screen) -> None:
+    words = words_of(broker.tiles(screen.snapshot, 103))
+
+    assert "rack c" in words
+    assert "disk 40 %" in words
+
+
+def test_top_bar(screen: Screen) -> None:
+    texts = shell.top_bar_texts(screen.snapshot, screen.now_ms())
+
+    assert [words_of(item) for item in texts[:3]] == [
+        "test-cluster", "3/3 brokers", "controller 101"
+    ]  # fmt: skip
+    assert words_of(texts[5]) == "▲ 1 finding"
+    assert words_of(texts[6]) == "✔ job 0.3 s"
+
+
+def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> None:
+    change = PartitionChange(topic="t", partition=1, before=(1,), after=(2,), size_bytes=4096)
+    state = OperationState(
+        operation_id="mv-1",
+        phase=Phase.RUNNING,
+        started_ms=1,
+        changes=(change,),
+        throttle_bytes_per_s=1024,
+        throttle={"rate": 1024},
+        progress=MoveProgress(
+            bytes_done=1024, bytes_total=4096, partitions_done=0, partitions_total=1, wave=1,
+            waves=3, stalled=(StalledMove(topic="t", partition=1, reason="broker 2 is down"),),
+        ),
+    )  # fmt: skip
+
+    block = moves.move_block(screen, state)
+
+    words = words_of(block)
+    assert "1.0 KiB of 4.0 KiB" in words
+    assert "wave 1 of 3" in words
+    assert "t-1 stands still: broker 2 is down" in words
+    assert "throttle 1.0 KiB/s" in words
+    assert not has_nested_lists(block)
+    assert block[0].children.style["width"] == "25.0%"
+
+
+def test_buttons_of_a_move_are_those_that_make_sense() -> None:
+    running = OperationState(operation_id="m", phase=Phase.RUNNING, started_ms=1)
+    paused = OperationState(operation_id="m", phase=Phase.PAUSED, started_ms=1)
+
+    assert [moves.can(running, act) for act in ("pause", "resume", "cancel", "rollback")] == [
+        True, False, True, True
+    ]  # fmt: skip
+    assert moves.can(paused, "resume")
+    assert not moves.can(None, "cancel")
+
+
+def test_moves_that_cannot_be_read_say_why(screen: Screen) -> None:
+    screen.desk.moves.trouble = "no broker answered"
+
+    assert "no broker answered" in words_of(moves.moves_block(screen))
+    screen.desk.moves.trouble = ""
+    assert "Nothing was ever moved" in words_of(moves.moves_block(screen))

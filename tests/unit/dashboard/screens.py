@@ -1,0 +1,44 @@
+"""A screen on a small cluster, without a server."""
+
+from pathlib import Path
+from typing import Any
+
+from control.views.feed import SnapshotFeed
+from control.views.store import open_store
+from dashboard.context import Screen
+from dashboard.desk import Desk
+from dashboard.settings import DashboardSettings
+from tests.support.store_builder import StoreBuilder, SyntheticSizes
+
+SIZES = SyntheticSizes(topics=3, partitions=4, groups=3)
+
+
+def screen_on(store: Path, *, sizes: SyntheticSizes | None = SIZES, **settings: Any) -> Screen:
+    """A screen on a synthetic store; ``sizes`` None leaves the store empty."""
+    if sizes is not None:
+        StoreBuilder(store).write_synthetic(sizes, history_s=30)
+    reader = open_store(str(store))
+    feed = SnapshotFeed(reader)
+    feed.refresh()
+    given = DashboardSettings(store=str(store), **settings)
+    desk = Desk(bootstrap=given.bootstrap, bus=given.bus, is_read_only=given.is_read_only)
+    return Screen(feed=feed, reader=reader, settings=given, desk=desk)
+
+
+def words_of(component: Any) -> str:
+    """All text of a component tree, as a reader would see it."""
+    if component is None:
+        return ""
+    if isinstance(component, str | int | float):
+        return str(component)
+    if isinstance(component, list | tuple):
+        return " ".join(filter(None, map(words_of, component)))
+    return words_of(getattr(component, "children", None))
+
+
+def has_nested_lists(component: Any) -> bool:
+    """React refuses a list among the children of a component."""
+    children = getattr(component, "children", component)
+    if not isinstance(children, list | tuple):
+        return children is not component and has_nested_lists(children)
+    return any(isinstance(item, list | tuple) or has_nested_lists(item) for item in children)

@@ -1,0 +1,58 @@
+"""Moves folded from events, for all browsers."""
+
+from control.operations.events import Event, EventKind
+from control.operations.state import Phase
+from dashboard import follow
+from dashboard.follow import Moves
+
+
+def accepted(operation_id: str, submitted_ms: int) -> Event:
+    data: dict[str, object] = {
+        "who": "me", "reason": "why", "bootstrap": "b", "rollback_of": None,
+        "submitted_ms": submitted_ms, "changes": [],
+    }  # fmt: skip
+    return Event(operation_id=operation_id, kind=EventKind.ACCEPTED, at_ms=1, data=data)
+
+
+def test_events_become_states_and_wake_listeners() -> None:
+    moves = Moves(None)
+    woken: list[int] = []
+    end = moves.subscribe(lambda: woken.append(moves.version))
+
+    moves.take(accepted("mv-1", 10))
+    moves.take(accepted("mv-2", 20))
+    moves.take(Event(operation_id="mv-1", kind=EventKind.PAUSED, at_ms=2, message="paused"))
+    end()
+    moves.take(Event(operation_id="mv-1", kind=EventKind.RESUMED, at_ms=3))
+
+    assert [state.operation_id for state in moves.newest_first] == ["mv-2", "mv-1"]
+    assert woken == [1, 2, 3]
+    state = moves.get("mv-1")
+    assert state is not None
+    assert (state.phase, state.message) == (Phase.RUNNING, "paused")
+
+
+def test_lines_of_the_journal_are_no_moves() -> None:
+    moves = Moves(None)
+
+    moves.take(Event(operation_id="do-1", kind=EventKind.JOURNAL, at_ms=1))
+
+    assert moves.newest_first == ()
+
+
+def test_only_so_many_are_kept() -> None:
+    moves = Moves(None)
+    for number in range(follow.MOVES_MAX + 3):
+        moves.take(accepted(f"mv-{number}", number))
+
+    assert len(moves.newest_first) == follow.MOVES_MAX
+    assert moves.get("mv-0") is None
+
+
+async def test_without_a_bus_nothing_is_followed() -> None:
+    moves = Moves(None)
+
+    moves.maybe_follow()
+    await moves.close()
+
+    assert moves.trouble == ""

@@ -1,0 +1,71 @@
+"""The command line's edges: statuses, messages, no traceback."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from partiscope.cli.app import run
+
+
+def test_version_and_help_are_fine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("partiscope ")
+    assert run(["--help"]) == 0
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["up", "--brokers", "0"], ["broker"]])
+def test_wrong_use_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    assert "Usage" in capsys.readouterr().err
+
+
+def test_a_taken_port_is_a_message_not_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = str(holder.getsockname()[1])
+        arguments = ["cluster", "--brokers", "1", "--port", port, "--data", str(tmp_path)]
+        assert run(arguments) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"partiscope: cannot listen on 127.0.0.1:{port}")
+    assert "Traceback" not in said
+
+
+def test_a_bad_settings_file_names_the_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.toml").write_text("[cluster]\nbrokers = 'many'\n")
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(tmp_path / "bad.toml"))
+    assert run(["cluster", "--data", str(tmp_path)]) == 2
+    assert "cluster.brokers" in capsys.readouterr().err
+
+
+def test_an_unknown_setting_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.toml").write_text("[cluster]\nbroker = 5\n")
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(tmp_path / "bad.toml"))
+    assert run(["cluster", "--data", str(tmp_path)]) == 2
+    assert "cluster.broker: Extra inputs are not permitted" in capsys.readouterr().err
+
+
+def test_flags_overrule_environment_overrules_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from partiscope.cli.options import cluster_with, settings_with
+
+    (tmp_path / "p.toml").write_text("[cluster]\nport = 1111\nbrokers = 5\nfirst_id = 7\n")
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(tmp_path / "p.toml"))
+    monkeypatch.setenv("PARTISCOPE_CLUSTER__PORT", "2222")
+    settings = settings_with(data=tmp_path)
+    cluster = cluster_with(settings.cluster, brokers=4, port=None)
+    assert (cluster.first_id, cluster.port, cluster.brokers) == (7, 2222, 4)
+    assert settings.data == tmp_path
+
+
+def test_a_start_view_that_is_none_is_said_before_anything_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["dashboard", "nowhere/at/all"]) == 2
+    assert "there is no view 'nowhere/at/all'" in capsys.readouterr().err

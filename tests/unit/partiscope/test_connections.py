@@ -1,0 +1,110 @@
+"""Connections as settings name them: properties files, named clusters, what is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from control.kafka.connections import settings_of
+from partiscope.cli.options import known_bootstrap, settings_with
+from partiscope.connections import ConnectionSettings, read_client_properties
+from partiscope.installation import Installation, forget_installation
+from partiscope.settings import SettingsError
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PARTISCOPE_CONFIG", raising=False)
+    monkeypatch.delenv("PARTISCOPE_DATA", raising=False)
+
+
+def test_a_properties_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(
+        "! a comment\nsecurity.protocol:SASL_SSL\nsasl.mechanism = SCRAM-SHA-512\n"
+        'sasl.jaas.config=x.ScramLoginModule required \\\n  username="j\\u00f6rg" \\\n'
+        "  password='p=a;ss';\nssl.endpoint.identification.algorithm=\nretries=3\n"
+    )
+    assert read_client_properties(path) == {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "username": "jörg",
+        "password": "p=a;ss",
+        "ssl_check_hostname": False,
+    }
+
+
+def test_a_java_key_store_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("ssl.truststore.location=/etc/kafka/trust.jks\n")
+    with pytest.raises(ValueError, match=r"only Java can open.*PEM"):
+        ConnectionSettings.model_validate({"config_file": path})
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"security_protocol": "SASL_SSL"}, "PLAIN needs username and password"),
+        (
+            {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"},
+            "oauth_token_file",
+        ),
+        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI"}, "package gssapi"),
+        ({"security_protocol": "TLS"}, "security_protocol"),
+        ({"config_file": "/not/there"}, "cannot read config_file /not/there"),
+    ],
+)
+def test_what_is_missing_is_named(given: dict[str, object], wanted: str) -> None:
+    with pytest.raises(ValueError, match=wanted):
+        ConnectionSettings.model_validate(given)
+
+
+async def test_tokens_and_passwords_are_read_from_files(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("abc\n")
+    (tmp_path / "password").write_text("first line\nsecond\n")
+    connection = ConnectionSettings(
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="OAUTHBEARER",
+        oauth_token_file=tmp_path / "token",
+    )
+    token = connection.to_kafka("a:1").sasl_token
+    assert token is not None
+    assert await token() == "abc"
+    plain = ConnectionSettings(
+        security_protocol="SASL_PLAINTEXT", username="me", password_file=tmp_path / "password"
+    )
+    assert plain.to_kafka("a:1").sasl_password == "first line"
+
+
+def test_a_named_cluster_brings_its_connection_to_every_command(tmp_path: Path) -> None:
+    (tmp_path / "partiscope.toml").write_text(
+        '[clusters.prod]\nbootstrap = "b1.example:9093,b2.example:9093"\nread_only = true\n'
+        '[clusters.prod.connection]\nsecurity_protocol = "SASL_PLAINTEXT"\n'
+        'username = "watcher"\npassword = "hunter2"\n'
+    )
+    settings = settings_with(bootstrap="prod")
+    assert known_bootstrap(settings) == "b1.example:9093,b2.example:9093"
+    assert settings.read_only
+    assert "hunter2" not in repr(settings)
+    found = settings_of("b2.example:9093, b1.example:9093")
+    assert (found.sasl_username, found.sasl_password) == ("watcher", "hunter2")
+    assert settings_of("other:9092").security_protocol == "PLAINTEXT"
+    with pytest.raises(SettingsError, match=r"no cluster 'test'.*known: prod"):
+        settings_with(bootstrap="test")
+
+
+def test_commands_find_what_up_watches_by_the_data_directory(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert settings_with(data=data).bootstrap is None
+    Installation(bootstrap="k:9092", cluster_id="abc", bus="127.0.0.1:9101").save(data)
+    found = settings_with(data=data)
+    assert (known_bootstrap(found), found.bundled_bootstrap) == ("k:9092", "127.0.0.1:9101")
+    assert found.shown_cluster == "abc"
+    other = settings_with(data=data, bootstrap="elsewhere:1")
+    assert (known_bootstrap(other), other.shown_cluster) == ("elsewhere:1", None)
+    assert settings_with(data=data, finds_installation=False).bootstrap is None
+    forget_installation(data)
+    assert settings_with(data=data).bootstrap is None
+    (data / "watched.json").write_text("{")
+    with pytest.raises(SettingsError, match="damaged"):
+        settings_with(data=data)

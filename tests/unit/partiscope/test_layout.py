@@ -1,0 +1,74 @@
+"""Where the bundled cluster lies: identity, ports, properties, and what is refused."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from partiscope.layout import ClusterLayout, LayoutError, parse_overrides
+from partiscope.settings import ClusterSettings
+
+
+def _properties(path: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in path.read_text().splitlines())
+
+
+def test_nodes_get_consecutive_ids_ports_and_racks(tmp_path: Path) -> None:
+    layout = ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=4, port=19092, first_id=0))
+    assert layout.bootstrap == "127.0.0.1:19092,127.0.0.1:19093,127.0.0.1:19094,127.0.0.1:19095"
+    assert [(node.id, node.rack) for node in layout.nodes] == [
+        (0, "a"), (1, "b"), (2, "c"), (3, "a"),
+    ]  # fmt: skip
+    second = _properties(layout.nodes[1].config_file)
+    assert second["node.id"] == "1"
+    assert second["listeners"] == "PLAINTEXT://127.0.0.1:19093,CONTROLLER://127.0.0.1:29093"
+    assert second["controller.quorum.voters"].startswith("0@127.0.0.1:29092,1@127.0.0.1:29093")
+
+
+def test_the_cluster_keeps_its_id(tmp_path: Path) -> None:
+    first = ClusterLayout.prepare(tmp_path, ClusterSettings())
+    again = ClusterLayout.prepare(tmp_path, ClusterSettings(port=20000))
+    assert first.cluster_id == again.cluster_id
+    assert len(first.cluster_id) == 22
+
+
+def test_a_directory_of_another_size_is_refused(tmp_path: Path) -> None:
+    ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=3))
+    with pytest.raises(LayoutError, match="holds a cluster of 3 brokers from id 101"):
+        ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=1))
+
+
+def test_a_damaged_identity_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "cluster.json").write_text("{")
+    with pytest.raises(LayoutError, match="is damaged"):
+        ClusterLayout.prepare(tmp_path, ClusterSettings())
+    assert (tmp_path / "cluster.json").read_text() == "{"
+
+
+def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    with pytest.raises(LayoutError, match="Choose a writable one"):
+        ClusterLayout.prepare(tmp_path / "data", ClusterSettings())
+
+
+def test_a_taken_port_is_named_with_the_flag_that_helps(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        layout = ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=1, port=port))
+        with pytest.raises(LayoutError, match=rf"127.0.0.1:{port}: Address already in use.*--port"):
+            layout.check_ports()
+
+
+def test_controller_ports_stay_in_range(tmp_path: Path) -> None:
+    layout = ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=1, port=60_000))
+    assert layout.nodes[0].controller_port == 50_000
+
+
+def test_overrides_are_kafka_properties(tmp_path: Path) -> None:
+    overrides = parse_overrides(["log.segment.bytes=1048576", "a.b=c=d"])
+    layout = ClusterLayout.prepare(tmp_path, ClusterSettings(overrides=overrides))
+    properties = _properties(layout.nodes[0].config_file)
+    assert properties["log.segment.bytes"] == "1048576"
+    assert properties["a.b"] == "c=d"
+    with pytest.raises(LayoutError, match="is not key=value"):
+        parse_overrides(["nonsense"])

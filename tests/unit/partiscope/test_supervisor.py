@@ -1,0 +1,107 @@
+"""Parts are real processes here: started, watched, restarted, stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from partiscope.supervisor import Child, Part, PartFailedError, Supervisor
+from tests.support.settle import until, wait_until
+
+READY_THEN_SLEEP = "print('ready here', flush=True); import time; time.sleep(60)"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + READY_THEN_SLEEP
+
+
+def _part(tmp_path: Path, code: str, name: str = "part") -> Part:
+    return Part(
+        name=name,
+        command=(sys.executable, "-c", code),
+        log_file=tmp_path / f"{name}.log",
+        ready_timeout_s=60,
+    )
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_a_part_is_ready_when_it_says_so_and_stops_when_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    supervisor = Supervisor(said.append)
+    await supervisor.start_and_wait(_part(tmp_path, READY_THEN_SLEEP))
+    pid = supervisor.children["part"].pid
+    assert pid is not None
+    await supervisor.stop()
+    assert not _is_alive(pid)
+    assert said[0].startswith("part         ready in")
+    assert said[0].endswith("here")
+
+
+async def test_a_killed_part_comes_back(tmp_path: Path) -> None:
+    said: list[str] = []
+    child = Child(_part(tmp_path, READY_THEN_SLEEP), said.append)
+    child.start()
+    await child.wait_ready()
+    first = child.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: any("is back" in line for line in said))
+    assert child.pid not in (None, first)
+    assert "part ended (signal SIGKILL)" in said[0]
+    await child.stop()
+
+
+async def test_a_part_that_cannot_start_is_quoted(tmp_path: Path) -> None:
+    part = _part(tmp_path, "import sys; sys.exit('log.dirs is not writable. Choose another.')")
+    child = Child(part, lambda _: None)
+    child.start()
+    with pytest.raises(PartFailedError, match=r"log\.dirs is not writable\. Choose another\."):
+        await child.wait_ready()
+    await child.stop()
+
+
+async def test_a_part_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    child = Child(_part(tmp_path, STUBBORN), lambda _: None)
+    child.start()
+    await child.wait_ready()
+    pid = child.pid
+    assert pid is not None
+    await child.stop(grace_s=0.2)
+    await until(lambda: not _is_alive(pid))
+
+
+async def test_a_flood_without_newlines_does_not_stall_a_part(tmp_path: Path) -> None:
+    flood = "import sys; sys.stdout.write('x' * 300_000 + chr(10)); " + READY_THEN_SLEEP
+    child = Child(_part(tmp_path, flood), lambda _: None)
+    child.start()
+    assert await child.wait_ready() == "ready here"
+    await child.stop()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent-death signal is Linux's")
+def test_no_part_outlives_a_killed_supervisor(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys; from pathlib import Path\n"
+        "from partiscope.supervisor import Part, Supervisor\n"
+        "async def main():\n"
+        "    supervisor = Supervisor(lambda _: None)\n"
+        f"    part = Part(name='p', command=(sys.executable, '-c', {READY_THEN_SLEEP!r}),\n"
+        f"                log_file=Path({str(tmp_path / 'p.log')!r}))\n"
+        "    await supervisor.start_and_wait(part)\n"
+        "    print(supervisor.children['p'].pid, flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.kill()
+        parent.wait()
+    wait_until(lambda: not _is_alive(pid), "the part does not outlive its supervisor")

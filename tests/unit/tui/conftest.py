@@ -1,0 +1,37 @@
+"""The terminal on a synthetic store whose clock stands still."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from control.views.feed import SnapshotFeed
+from spark_metrics.aggregates import AggregatesReader
+from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tui.services import Services
+
+NOW_MS = 1_795_000_000_000
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Services]:
+    """Six topics of eight partitions, five groups, three brokers; nobody to act on."""
+    sizes = SyntheticSizes(topics=6, partitions=8, groups=5)
+    StoreBuilder(tmp_path).write_synthetic(sizes, history_s=300, at_ms=NOW_MS)
+    reader = AggregatesReader(str(tmp_path))
+    feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS)
+    yield Services(
+        feed=feed,
+        history=reader,
+        bootstrap="127.0.0.1:1",
+        bus="127.0.0.1:1",
+        now_ms=lambda: NOW_MS,
+    )
+    feed.stop()
+
+
+@pytest.fixture
+def read_only(services: Services) -> Services:
+    """The same, for looking only."""
+    return replace(services, is_read_only=True)

@@ -1,0 +1,260 @@
+"""Keys and places: what an operator types, and where it leads."""
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.support.settle import settle
+from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tests.unit.tui.conftest import NOW_MS
+from tui.app import PartiscopeApp
+from tui.screens.base import ViewScreen
+from tui.services import Services
+from tui.widgets.findings import FindingsList
+from tui.widgets.row_table import RowTable
+from tui.widgets.top_bar import TopBar
+
+
+def _place(app: PartiscopeApp) -> str:
+    assert isinstance(app.screen, ViewScreen)
+    return str(app.screen.path)
+
+
+def _first_column(table: RowTable) -> list[str]:
+    return [str(table.get_row_at(row)[0]) for row in range(table.row_count)]
+
+
+async def test_the_overview_shows_findings_brokers_and_groups(services: Services) -> None:
+    app = PartiscopeApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        brokers = app.screen.query_one("#brokers", RowTable)
+        assert [text.strip() for text in _first_column(brokers)] == ["★ 101", "102", "103"]
+        groups = app.screen.query_one("#groups", RowTable)
+        assert groups.row_count == 5
+        assert app.screen.query_one(FindingsList).option_count == len(
+            services.feed.current.finding_rows
+        )
+
+
+@pytest.mark.parametrize(
+    ("letter", "place"),
+    [("t", "topics"), ("b", "brokers"), ("g", "groups"), ("p", "partitions"), ("f", "findings")],
+)
+async def test_g_and_a_letter_go_to_a_view_and_escape_comes_back(
+    services: Services, letter: str, place: str
+) -> None:
+    app = PartiscopeApp(services)
+    async with app.run_test() as pilot:
+        await pilot.press("g", letter)
+        await pilot.pause()
+        assert _place(app) == place
+        await pilot.press("escape")
+        await pilot.pause()
+        assert _place(app) == "overview"
+        await pilot.press("escape")  # the ground floor: nothing below it
+        await pilot.pause()
+        assert _place(app) == "overview"
+
+
+async def test_enter_goes_one_level_deeper_and_keeps_the_place(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press("down", "down", "enter")
+        await pilot.pause()
+        assert _place(app) == "topics/topic-2"
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert _place(app) == "topics/topic-2/partitions/1"
+        await pilot.press("escape", "escape")
+        await pilot.pause()
+        assert _place(app) == "topics"
+        assert app.screen.query_one(RowTable).cursor_row == 2
+
+
+async def test_a_filter_narrows_the_table_and_is_part_of_the_link(services: Services) -> None:
+    app = PartiscopeApp(services, path="partitions")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press("slash")
+        await pilot.press(*"topic:topic-3")
+        await pilot.press("enter")
+        await pilot.pause()
+        table = app.screen.query_one(RowTable)
+        assert set(_first_column(table)) == {"topic-3"}
+        assert _place(app) == "partitions?q=topic:topic-3"
+        assert app.screen.focused is table
+
+
+async def test_a_wrong_filter_is_explained_not_obeyed(services: Services) -> None:
+    app = PartiscopeApp(services, path="partitions")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press("slash")
+        app.screen.query_one("#filter", Input).value = "lag>many"
+        await pilot.pause()
+        title = str(app.screen.query_one("#table-title").render())
+        assert "▲" in title
+
+
+async def test_a_refresh_keeps_the_cursor_on_its_row(services: Services, tmp_path: Path) -> None:
+    app = PartiscopeApp(services, path="partitions?sort=-lag")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press(*["down"] * 5)
+        table = app.screen.query_one(RowTable)
+        before = table.pointed
+        assert before is not None
+        sizes = SyntheticSizes(topics=7, partitions=8, groups=5)
+        builder = StoreBuilder(tmp_path)
+        builder.write_synthetic(sizes, history_s=10, at_ms=NOW_MS)
+        assert services.feed.refresh()
+        await settle(pilot, lambda: table.row_count == 56, "the new topic's rows")
+        after = table.pointed
+        assert after is not None
+        assert after.key == before.key
+
+
+async def test_space_holds_the_figures_still(services: Services, tmp_path: Path) -> None:
+    app = PartiscopeApp(services, path="partitions")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press("space")
+        StoreBuilder(tmp_path).write_synthetic(
+            SyntheticSizes(topics=7, partitions=8, groups=5), history_s=10, at_ms=NOW_MS
+        )
+        assert services.feed.refresh()
+        await pilot.pause(0.2)
+        table = app.screen.query_one(RowTable)
+        assert table.row_count == 48
+        assert "PAUSED" in str(app.screen.query_one(TopBar).render())
+        await pilot.press("space")
+        await settle(pilot, lambda: table.row_count == 56, "the figures of now")
+
+
+async def test_a_wrong_path_says_so_and_leaves_the_overview(services: Services) -> None:
+    app = PartiscopeApp(services, path="nowhere/at/all")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert _place(app) == "overview"
+        assert [note.severity for note in app._notifications] == ["warning"]
+
+
+async def test_a_missing_partition_is_said_not_invented(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics/topic-0/partitions/99")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert "no such partition" in str(app.screen.query_one("#tiles").render())
+
+
+async def test_sorting_by_the_same_column_again_turns_the_order(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await pilot.pause()
+        await _sort_by_first_column(pilot)
+        assert _first_column(app.screen.query_one(RowTable))[0] == "topic-5"
+        await _sort_by_first_column(pilot)
+        assert _first_column(app.screen.query_one(RowTable))[0] == "topic-0"
+
+
+async def _sort_by_first_column(pilot: Pilot[None]) -> None:
+    await pilot.press("s")
+    await pilot.pause()
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+async def test_an_unreachable_cluster_is_a_message_in_the_form(read_only: Services) -> None:
+    app = PartiscopeApp(read_only, path="produce/topic-0")
+    async with app.run_test() as pilot:
+        where = app.screen.query_one("#where")
+        await settle(pilot, lambda: "✖" in str(where.render()), "that nobody answers")
+
+
+@pytest.mark.parametrize(("key", "place"), [("R", "plan?topics=topic-1"), ("P", "produce/topic-1")])
+async def test_operations_begin_where_the_cursor_stands(
+    read_only: Services, key: str, place: str
+) -> None:
+    app = PartiscopeApp(read_only, path="topics")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press("down", key)
+        await pilot.pause()
+        assert _place(app) == place
+
+
+async def test_the_palette_pauses_and_goes_to_places_and_topics(services: Services) -> None:
+    app = PartiscopeApp(services)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        commands = {item.title: item.callback for item in app.get_system_commands(app.screen)}
+        commands["Pause, resume"]()
+        await settle(pilot, lambda: app.is_paused, "the pause")
+        commands["Topic topic-4"]()
+        await pilot.pause()
+        assert _place(app) == "topics/topic-4"
+        commands["Go to What if"]()
+        await settle(pilot, lambda: _place(app).startswith("what-if"), "the question")
+
+
+async def test_what_if_begins_with_the_broker_under_the_cursor(services: Services) -> None:
+    app = PartiscopeApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("down", "w")
+        answer = app.screen.query_one("#answer")
+        await settle(pilot, lambda: "would be offline" in str(answer.render()), "the answer")
+        assert _place(app) == "what-if?broker=102"
+
+
+async def test_charts_of_another_time_say_so_until_told_otherwise(services: Services) -> None:
+    app = PartiscopeApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("@")
+        await pilot.pause()
+        await pilot.press(*"30m", "enter")
+        bar = app.screen.query_one(TopBar)
+        await settle(pilot, lambda: "charts at" in str(bar.render()), "the time")
+        assert app.at_ms == NOW_MS - 30 * 60_000
+        await pilot.press("@")
+        await pilot.pause()
+        await pilot.press("enter")
+        await settle(pilot, lambda: "charts at" not in str(bar.render()), "now again")
+
+
+async def test_an_export_holds_what_the_filter_leaves(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = PartiscopeApp(services, path="partitions?q=topic:topic-3")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press("e")
+        await pilot.pause()
+    lines = (tmp_path / "partiscope-partitions.csv").read_text().splitlines()
+    assert len(lines) == 1 + 8
+    assert all(line.startswith("topic-3,") for line in lines[1:])
+
+
+async def test_a_mouse_click_opens_the_row(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        table = app.screen.query_one(RowTable)
+        await pilot.click(table, offset=(3, 3))
+        await pilot.click(table, offset=(3, 3))
+        await settle(pilot, lambda: _place(app) == "topics/topic-2", "the topic")
+
+
+async def test_essential_columns_are_whole_on_a_narrow_screen(services: Services) -> None:
+    app = PartiscopeApp(services, path="partitions")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        table = app.screen.query_one(RowTable)
+        titles = [str(column.label) for column in table.ordered_columns]
+        assert {"topic", "partition", "status", "lag"} <= set(titles)
+        assert table.virtual_size.width <= 80

@@ -1,0 +1,44 @@
+"""Operations that the principal may not do on a watched cluster: said, and not sent."""
+
+from dataclasses import replace
+from typing import cast
+
+from textual.widgets import Static
+
+from control.kafka.collector.report import WatchReport
+from control.views.feed import SnapshotFeed
+from control.views.snapshot import build_snapshot
+from spark_metrics.aggregates import AggregatesReader
+from tests.support.settle import settle
+from tests.unit.tui.conftest import NOW_MS
+from tui.app import PartiscopeApp
+from tui.screens.base import ViewScreen
+from tui.services import Services
+from tui.widgets.form import FormPanel
+
+REPORT = WatchReport(
+    cluster="c",
+    bootstrap="127.0.0.1:1",
+    at_ms=NOW_MS,
+    interval_ms=1_000,
+    is_partial=False,
+    denied_operations={"produce": "WRITE on topics"},
+)
+
+
+async def test_a_form_says_which_right_lacks_until_it_comes(services: Services) -> None:
+    told = [REPORT]
+    reader = cast(AggregatesReader, services.history)
+    feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS, watch=lambda: told[0])
+    app = PartiscopeApp(replace(services, feed=feed), path="produce/topic-0")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query(FormPanel)), "the form")
+        line = app.screen.query_one("#form-denied", Static)
+        await settle(pilot, lambda: line.display, "what lacks is said")
+        assert "WRITE on topics" in str(line.render())
+        told[0] = replace(REPORT, denied_operations={})
+        cast(ViewScreen, app.screen).receive(
+            build_snapshot({}, version=1, now_ms=NOW_MS, watch=told[0])
+        )
+        assert not line.display
+    feed.stop()

@@ -1,0 +1,1 @@
+"""The terminal face: the same paths, words and keys as the page."""

@@ -1,0 +1,131 @@
+"""Going from view to view: keys, palette, links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from control.views.keymap import PLACES
+from control.views.paths import PathError, ViewPath, parse_path
+from tui.messages import PathChosen
+from tui.screens.base import ViewScreen
+from tui.screens.goto import GotoScreen
+from tui.screens.help import HelpScreen
+from tui.screens.views import build_screen
+
+if TYPE_CHECKING:
+    from control.views.snapshot import OperatorSnapshot
+
+PALETTE_TOPICS_MAX: Final = 500
+
+
+class Navigation(App[None]):
+    """What the keys of every screen do; figures and clock are PartiscopeApp's."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("g", "goto", "go", show=True),
+        Binding("R", "operate('plan')", "reassign", show=True),
+        Binding("P", "operate('produce')", "produce", show=True),
+        Binding("w", "what_if", "what if", show=False),
+        Binding("v", "browse", "messages", show=False),
+        Binding("space", "pause", "pause", show=False),
+        Binding("at", "time", "time", show=False),
+        Binding("y", "copy_link", "copy link", show=False),
+        Binding("escape", "back", "back", show=False),
+        Binding("colon", "command_palette", "palette", show=False),
+        Binding("question_mark", "help", "help", show=True),
+        Binding("q", "quit", "quit", show=True),
+    ]
+
+    @property
+    def snapshot(self) -> OperatorSnapshot:
+        """What the screens show."""
+        raise AssertionError("PartiscopeApp has it")
+
+    def on_path_chosen(self, message: PathChosen) -> None:
+        """A row was opened."""
+        self.action_open(message.path)
+
+    def action_open(self, path: str) -> None:
+        """Show the view of a path on top of the present one."""
+        try:
+            place = parse_path(path)
+        except PathError as error:
+            self.notify(f"{error}. `g` lists the views.", severity="warning")
+            return
+        if isinstance(self.screen, ViewScreen) and str(self.screen.path) == str(place):
+            return
+        self.push_screen(build_screen(place))
+
+    def action_goto(self) -> None:
+        """``g``, then the first letter of a view."""
+        self.push_screen(GotoScreen(), self._go_to)
+
+    def action_operate(self, view: str) -> None:
+        """The form of an operation, prefilled with the topic that is on screen."""
+        topic = self.screen.topic_here if isinstance(self.screen, ViewScreen) else ""
+        if view == "plan":
+            here = self.screen.plan_here if isinstance(self.screen, ViewScreen) else "plan"
+            self.action_open(str(here))
+        elif topic:
+            self.action_open(str(ViewPath(view="produce", params={"topic": topic})))
+        else:
+            self.action_open("produce")
+
+    def action_what_if(self) -> None:
+        """What if the broker that is here dies?"""
+        if isinstance(self.screen, ViewScreen):
+            self.action_open(str(self.screen.loss_here))
+
+    def action_browse(self) -> None:
+        """The messages of the topic that is here."""
+        topic = self.screen.topic_here if isinstance(self.screen, ViewScreen) else ""
+        if topic:
+            self.action_open(str(ViewPath(view="browse", params={"topic": topic})))
+        else:
+            self.notify("no topic is here: put the cursor on one (g t lists them)")
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """The palette: every place, operation and topic, before Textual's own commands."""
+        for place in PLACES:
+            go = partial(self.action_open, place.path)
+            yield SystemCommand(f"Go to {place.title}", f"{place.help} (g {place.key})", go)
+        yield SystemCommand("Reassign from here", "plan moves (R)", self._reassign)
+        yield SystemCommand("Copy the link of this view", "by OSC 52 (y)", self.action_copy_link)
+        pause = partial(self.call_later, self.run_action, "pause")
+        yield SystemCommand("Pause, resume", "hold the figures still (Space)", pause)
+        for topic in self.snapshot.cluster.topics[:PALETTE_TOPICS_MAX]:
+            path = str(ViewPath(view="topic", params={"topic": topic}))
+            yield SystemCommand(f"Topic {topic}", path, partial(self.action_open, path))
+        yield from super().get_system_commands(screen)
+
+    def _reassign(self) -> None:
+        self.action_operate("plan")
+
+    def action_copy_link(self) -> None:
+        """Copy the path of this view (by OSC 52, so it works over SSH)."""
+        if isinstance(self.screen, ViewScreen):
+            link = str(self.screen.path)
+            self.copy_to_clipboard(link)
+            self.notify(f"copied: partiscope tui '{link}'")
+
+    async def action_back(self) -> None:
+        """One level back; the overview is the ground floor."""
+        if len(self.screen_stack) > 2:
+            await self.pop_screen()
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.push_screen(HelpScreen())
+
+    def _go_to(self, path: str | None) -> None:
+        if path == "overview":
+            while len(self.screen_stack) > 2:
+                self.pop_screen()
+        elif path is not None:
+            self.action_open(path)

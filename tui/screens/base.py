@@ -1,0 +1,112 @@
+"""What every view has: its path, the top bar, the footer, and a snapshot to show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.visual import VisualType
+from textual.widgets import Footer, Static
+
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from tui.services import Services
+from tui.widgets.form import FormPanel
+from tui.widgets.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from tui.app import PartiscopeApp
+
+
+class ViewScreen(Screen[Any]):
+    """One view; subclasses compose their body and show snapshots."""
+
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__()
+        self.path = path
+        self._put: dict[str, VisualType] = {}
+
+    @property
+    def partiscope(self) -> PartiscopeApp:
+        """The application, typed."""
+        return cast("PartiscopeApp", self.app)
+
+    @property
+    def services(self) -> Services:
+        """What the screens are given."""
+        return self.partiscope.services
+
+    @property
+    def charts_until_ms(self) -> int:
+        """Where charts end: now, or the time that was asked for."""
+        return self.partiscope.at_ms or self.services.now_ms()
+
+    @property
+    def topic_here(self) -> str:
+        """The topic that is in view, for the keys that act on one."""
+        return self.path.params.get("topic", "")
+
+    @property
+    def plan_here(self) -> ViewPath:
+        """The form that ``R`` opens from here."""
+        return ViewPath(view="plan", query={"topics": self.topic_here})
+
+    @property
+    def loss_here(self) -> ViewPath:
+        """The question that ``w`` asks from here."""
+        broker = self.path.params.get("broker", "")
+        return ViewPath(view="what-if", query={"broker": broker})
+
+    def compose(self) -> ComposeResult:
+        """Top bar, body, footer."""
+        yield TopBar()
+        yield from self.compose_body()
+        yield Footer(compact=True, show_command_palette=False)
+
+    def compose_body(self) -> ComposeResult:
+        """What the view itself shows."""
+        raise AssertionError(f"{type(self).__name__} has no body")
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """Show a snapshot in the body."""
+        raise AssertionError(f"{type(self).__name__} shows nothing")
+
+    def on_mount(self) -> None:
+        """Names first: whatever is known is shown before the first refresh."""
+        self.receive(self.partiscope.snapshot)
+
+    def receive(self, snapshot: OperatorSnapshot) -> None:
+        """A newer snapshot, or the old one after the pause."""
+        if not self.query(TopBar):
+            return  # not composed yet: it will ask when it is
+        self._bar(snapshot)
+        self.show(snapshot)
+        for panel in self.query(FormPanel):
+            panel.show_denied(snapshot.denied_operations.get(panel.form.name))
+
+    def put(self, selector: str, content: VisualType) -> None:
+        """Show something in a line of the body, unless the view was left in the meantime.
+
+        What a worker brings may arrive when its screen is already gone. What stands there already
+        is not written again: over SSH every byte counts.
+        """
+        if self._put.get(selector) == content:
+            return
+        self._put[selector] = content
+        for line in self.query(selector).results(Static):
+            line.update(content)
+
+    def tick(self) -> None:
+        """A second has passed: ages grow."""
+        if self.query(TopBar):
+            self._bar(self.partiscope.snapshot)
+
+    def _bar(self, snapshot: OperatorSnapshot) -> None:
+        bar = self.query_one(TopBar)
+        bar.show(
+            snapshot,
+            now_ms=self.services.now_ms(),
+            is_paused=self.partiscope.is_paused,
+            at_ms=self.partiscope.at_ms,
+        )

@@ -1,0 +1,73 @@
+"""One question before something changes; a word to type where it destroys."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from control.operations import checks
+
+
+class ConfirmScreen(ModalScreen[bool]):
+    """``y`` or Enter confirms, Esc does not; with ``word``, it must be typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(False)", "no"),
+        Binding("n", "dismiss(False)", show=False),
+        Binding("y", "yes", "yes"),
+        Binding("enter", "yes", show=False),
+    ]
+
+    def __init__(self, question: str, *, word: str | None = None) -> None:
+        super().__init__()
+        self._question = question
+        self._word = word
+
+    def compose(self) -> ComposeResult:
+        """The question and how to answer it."""
+        with Vertical(id="confirm"):
+            yield Static(self._question, markup=False)
+            if self._word is None:
+                yield Static("y confirms · Esc changes nothing", classes="hint")
+            else:
+                yield Static(f"type {self._word} to confirm · Esc changes nothing", markup=False)
+                yield Input(id="word", compact=True)
+
+    def action_yes(self) -> None:
+        """Confirmed, where no word is asked."""
+        if self._word is None:
+            self.dismiss(True)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """The word must match."""
+        event.stop()
+        self.dismiss(event.value.strip() == self._word)
+
+
+class RateScreen(ModalScreen[str | None]):
+    """One rate; Esc leaves it as it is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave it")]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        """The question, a field, what is wrong with it."""
+        with Vertical(id="confirm"):
+            yield Static(self._question, markup=False)
+            yield Input(id="rate", compact=True)
+            yield Static("", id="rate-problem", classes="wrong")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """A rate closes the question."""
+        event.stop()
+        problem = checks.throttle(event.value.strip())
+        if problem is None:
+            self.dismiss(event.value.strip())
+        else:
+            self.query_one("#rate-problem", Static).update(problem)

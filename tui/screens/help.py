@@ -1,0 +1,34 @@
+"""``?``: every key, by context."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from control.operations.registry import FORMS
+from control.views.keymap import KEYS, PLACES
+
+
+class HelpScreen(ModalScreen[None]):
+    """Context, key, action."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "close"),
+        Binding("question_mark", "dismiss", show=False),
+        Binding("q", "dismiss", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        """The table of keys."""
+        lines = [_line("go", f"g {place.key}", f"{place.title}: {place.help}") for place in PLACES]
+        lines += [_line(item.where, item.key, item.does) for item in KEYS]
+        lines += [_line("operation", form.key, f"{form.title}: {form.help}") for form in FORMS[:2]]
+        with VerticalScroll(id="help"):
+            yield Static("\n".join(lines))
+
+
+def _line(where: str, key: str, does: str) -> str:
+    return f"[dim]{where:<11}[/dim][b]{key:<13}[/b]{does}"

@@ -1,0 +1,53 @@
+"""The journal: who changed what, when and why; Enter opens a reassignment, where it was one."""
+
+from typing import Any, Final
+
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from control.kafka.errors import KafkaPortError
+from control.views.journal import JOURNAL_COLUMNS, journal_row
+from control.views.pages import Page
+from control.views.snapshot import OperatorSnapshot
+from tui.screens.base import ViewScreen
+from tui.widgets.row_table import RowTable
+
+READ_EVERY_S: Final = 3.0
+LINES_MAX: Final = 500
+
+
+class JournalScreen(ViewScreen):
+    """The newest line first."""
+
+    def compose_body(self) -> ComposeResult:
+        """The table."""
+        yield Static("[b]JOURNAL[/b]  reading …", id="journal-title", classes="title")
+        yield RowTable(id="table")
+
+    def on_mount(self) -> None:
+        """Read the bus now and then again."""
+        self.query_one(RowTable).focus()
+        self.set_interval(READ_EVERY_S, self._ask)
+        self._ask()
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """The journal comes from the bus of operations, not from the aggregates."""
+
+    def _ask(self) -> None:
+        self.run_worker(self._read(), exclusive=True, group="journal")
+
+    async def _read(self) -> None:
+        try:
+            lines = await self.partiscope.operator.journal.lines()
+        except KafkaPortError as error:
+            self.put("#journal-title", f"[b]JOURNAL[/b]  ✖ {error.title}: {error.next_step}")
+            return
+        now_ms = self.services.now_ms()
+        rows = tuple(journal_row(line, now_ms=now_ms) for line in lines[:LINES_MAX])
+        hint = "" if rows else "  nothing was changed yet"
+        self.put("#journal-title", f"[b]JOURNAL[/b] {len(lines)}{hint}")
+        page: Page[Any] = Page(
+            rows=rows, columns=JOURNAL_COLUMNS, total=len(lines), matching=len(lines)
+        )
+        if self.is_attached:
+            self.query_one(RowTable).show(page)

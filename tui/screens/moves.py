@@ -1,0 +1,227 @@
+"""Reassignments, running and past; one of them live, with cancel and undo."""
+
+from typing import Any, ClassVar, Final
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import ProgressBar, Static
+
+from control.kafka.errors import KafkaPortError
+from control.operations.errors import OperationError
+from control.operations.events import MoveProgress, Outcome
+from control.operations.state import OperationState, Phase
+from control.views.format import (
+    byte_rate_text,
+    bytes_text,
+    duration_text,
+    ids_text,
+)
+from control.views.moves import MOVE_COLUMNS, move_row
+from control.views.pages import Page
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from tui.screens.base import ViewScreen
+from tui.screens.confirm import ConfirmScreen, RateScreen
+from tui.widgets.row_table import RowTable
+
+LIST_EVERY_S: Final = 2.0
+CHANGES_MAX: Final = 200
+_OUTCOME: Final = {
+    Outcome.DONE: ("✔", "green"),
+    Outcome.CANCELLED: ("◆", "cyan"),
+    Outcome.FAILED: ("✖", "bold red"),
+    Outcome.REFUSED: ("✖", "bold red"),
+    None: ("…", "yellow"),
+}
+
+
+def state_text(state: OperationState) -> Text:
+    """Phase or outcome with its shape."""
+    sign, style = _OUTCOME[state.outcome]
+    return Text(f"{sign} {state.outcome or state.phase}", style=style)
+
+
+class MovesScreen(ViewScreen):
+    """The newest first; Enter opens one."""
+
+    def compose_body(self) -> ComposeResult:
+        """The table."""
+        yield Static("MOVES", classes="title", id="moves-title")
+        yield RowTable(id="table")
+
+    def on_mount(self) -> None:
+        """Read the bus now and then again."""
+        self.query_one(RowTable).focus()
+        self.set_interval(LIST_EVERY_S, self._ask)
+        self._ask()
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """Moves come from the bus of operations, not from the aggregates."""
+
+    def _ask(self) -> None:
+        self.run_worker(self._read(), exclusive=True, group="moves")
+
+    async def _read(self) -> None:
+        try:
+            states = await self.partiscope.operator.moves.list()
+        except KafkaPortError as error:
+            self.put("#moves-title", f"[b]MOVES[/b]  ✖ {error.title}: {error.next_step}")
+            return
+        hint = "" if states else "  none yet: R plans one"
+        self.put("#moves-title", f"[b]MOVES[/b] {len(states)}{hint}")
+        now_ms = self.services.now_ms()
+        rows = tuple(move_row(state, now_ms=now_ms) for state in states)
+        page: Page[Any] = Page(rows=rows, columns=MOVE_COLUMNS, total=len(rows), matching=len(rows))
+        if self.is_attached:
+            self.query_one(RowTable).show(page)
+
+
+class MoveScreen(ViewScreen):
+    """One reassignment: bytes, rate, time left, stalled partitions; it goes on when you leave."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "cancel", "cancel", show=True),
+        Binding("u", "undo", "roll back", show=True),
+        Binding("t", "throttle", "throttle", show=True),
+        Binding("space", "hold", "pause / resume", show=True),
+    ]
+
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__(path)
+        self._move = path.params["move"]
+        self._state: OperationState | None = None
+
+    def compose_body(self) -> ComposeResult:
+        """Head, bar, details."""
+        yield Static(id="move-head", classes="title")
+        yield ProgressBar(id="move-bar", total=100, show_eta=False)
+        with VerticalScroll():
+            yield Static(id="move-body")
+
+    def on_mount(self) -> None:
+        """Follow it from its first event."""
+        self.put("#move-head", f"{self._move}  reading its events …")
+        self.run_worker(self._follow(), exclusive=True, group="move")
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """A move comes from the bus of operations, not from the aggregates."""
+
+    async def _follow(self) -> None:
+        try:
+            async for state in self.partiscope.operator.moves.watch(self._move):
+                self._state = state
+                self._show_state(state)
+        except (KafkaPortError, OperationError) as error:
+            self.put("#move-body", Text(f"✖ {error}", style="bold red"))
+
+    def _show_state(self, state: OperationState) -> None:
+        head = Text.assemble((f" {state.operation_id}  ", "bold"), state_text(state))
+        head.append(f"  {state.message}", style="")
+        self.put("#move-head", head)
+        for bar in self.query(ProgressBar):
+            bar.update(progress=_percent(state))
+        self.put("#move-body", _body(state))
+
+    def action_cancel(self) -> None:
+        """Take back what is moving; what is done stays."""
+        self._ask(f"Cancel {self._move}? What is moving goes back, what is done stays.", "cancel")
+
+    def action_undo(self) -> None:
+        """Submit the inverse."""
+        self._ask(f"Roll back {self._move}? Its partitions go where they were.", "rollback")
+
+    def action_throttle(self) -> None:
+        """Another rate while it runs."""
+
+        def answered(rate: str | None) -> None:
+            if rate:
+                self.run_worker(self._do(f"throttle {rate}"), group="act")
+
+        now = byte_rate_text(self._state.throttle_bytes_per_s if self._state else None)
+        self.app.push_screen(RateScreen(f"Throttle, now {now}: auto, none, or 50MiB"), answered)
+
+    def action_hold(self) -> None:
+        """Start no new wave, or go on."""
+        is_paused = self._state is not None and self._state.phase is Phase.PAUSED
+        self.run_worker(self._do("resume" if is_paused else "pause"), group="act")
+
+    def _ask(self, question: str, action: str) -> None:
+        def answered(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                self.run_worker(self._do(action), group="act")
+
+        self.app.push_screen(ConfirmScreen(question), answered)
+
+    async def _do(self, action: str) -> None:
+        moves = self.partiscope.operator.moves
+        if self.services.is_read_only:
+            self.notify("this session only reads", severity="warning")
+            return
+        try:
+            if action == "rollback":
+                undo = await moves.rollback(self._move)
+                self.partiscope.action_open(str(ViewPath(view="move", params={"move": undo})))
+            elif action == "cancel":
+                await moves.cancel(self._move)
+            elif action.startswith("throttle "):
+                await moves.throttle(self._move, action.split(" ", 1)[1])
+            elif action == "pause":
+                await moves.pause(self._move)
+            else:
+                await moves.resume(self._move)
+        except (KafkaPortError, OperationError) as error:
+            self.notify(f"{error}. {error.next_step}", severity="error")
+
+
+def _percent(state: OperationState) -> float:
+    if state.outcome is Outcome.DONE:
+        return 100.0
+    progress = state.progress
+    if progress is None or not progress.bytes_total:
+        return 0.0
+    return 100.0 * progress.bytes_done / progress.bytes_total
+
+
+def _body(state: OperationState) -> Text:
+    text = Text(style="")
+    if state.progress is not None:
+        text.append(_progress(state.progress))
+    text.append(f"\n throttle {byte_rate_text(state.throttle_bytes_per_s)} per broker")
+    text.append(f"   {_planned_and_real(state)}" if state.expected_s or state.took_s else "")
+    by = f"by {state.who}" if state.who else ""
+    text.append(f"\n{by}  {state.reason}\n", style="dim")
+    text.append(f"\n{'partition':<28}{'from':<18}to", style="bold")
+    for change in state.changes[:CHANGES_MAX]:
+        name = f"{change.key.topic}-{change.key.partition}"
+        text.append(f"\n{name:<28.28}{ids_text(change.before):<18}{ids_text(change.after)}")
+    for note in state.notes:
+        text.append(f"\n◆ {note}", style="dim")
+    return text
+
+
+def _planned_and_real(state: OperationState) -> str:
+    planned = "foreseen n/a"
+    if state.expected_s is not None:
+        low, high = (duration_text(seconds * 1000) for seconds in state.expected_s)
+        planned = f"foreseen {low} to {high}"
+    if state.took_s is None:
+        return planned
+    return f"{planned}   took {duration_text(state.took_s * 1000)}"
+
+
+def _progress(progress: MoveProgress) -> str:
+    done, total = bytes_text(progress.bytes_done), bytes_text(progress.bytes_total)
+    lines = [
+        f" {done} of {total}   {byte_rate_text(progress.rate_bytes_per_s)}   "
+        f"{progress.partitions_done} of {progress.partitions_total} partitions   "
+        f"wave {progress.wave} of {progress.waves}"
+    ]
+    if progress.eta_s_low is not None and progress.eta_s_high is not None:
+        low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
+        lines.append(f" ≈ {duration_text(low)} to {duration_text(high)} left")
+    if progress.in_flight:
+        lines.append(f" moving: {', '.join(progress.in_flight)}")
+    lines.extend(f" ▲ {item.topic}-{item.partition}: {item.reason}" for item in progress.stalled)
+    return "\n".join(lines)

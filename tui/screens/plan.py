@@ -1,0 +1,224 @@
+"""Reassign: scope and goal → alternatives → now and planned side by side → confirm → live."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from control.kafka.errors import KafkaPortError
+from control.operations import registry
+from control.operations.errors import OperationError
+from control.operations.planning import BrokerPreview, Preview
+from control.operations.preflight import Verdict
+from control.planner.explain import Reasons
+from control.planner.goals import GoalError
+from control.planner.optimizer import Alternative, Plan
+from control.planner.proposal import PartitionChange
+from control.views.format import byte_rate_text, bytes_text, duration_text, ids_text
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from tui.screens.base import ViewScreen
+from tui.screens.confirm import ConfirmScreen
+from tui.widgets.form import FormPanel
+
+CHANGES_MAX: Final = 200
+STEPS: Final = ("scope and goal", "choose", "review", "confirm", "live")
+_SIGN: Final = {
+    Verdict.OK: ("✔", "green"),
+    Verdict.WARN: ("▲", "yellow"),
+    Verdict.FAIL: ("✖", "bold red"),
+}
+
+
+class PlanScreen(ViewScreen):
+    """Steps on one screen; nothing changes before the confirmation."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "confirm", "confirm", show=True),
+        Binding("e", "edit", "edit scope", show=True),
+    ]
+
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__(path)
+        self._values: Mapping[str, str] = {}
+        self._plan: Plan | None = None
+        self._preview: Preview | None = None
+
+    def compose_body(self) -> ComposeResult:
+        """The steps, the form, the alternatives, the review."""
+        yield Static(id="steps")
+        with VerticalScroll(id="plan", can_focus=False):
+            yield FormPanel(registry.REASSIGN, {**self.path.query})
+            yield Static(id="problem")
+            yield OptionList(id="alternatives")
+            yield Static(id="review")
+
+    def on_mount(self) -> None:
+        """Only the form at first."""
+        self.query_one("#alternatives").display = False
+        self._step(0)
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """A plan is made from the cluster itself, not from the aggregates."""
+
+    def on_form_panel_submitted(self, event: FormPanel.Submitted) -> None:
+        """Plan, from the cluster as it is now."""
+        self._values = event.values
+        self._say("planning …")
+        self.run_worker(self._make_plan(), exclusive=True, group="plan")
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Another alternative: preview it."""
+        if self._plan is not None:
+            chosen = self._plan.alternatives[event.option_index]
+            self.run_worker(self._make_preview(chosen), exclusive=True, group="preview")
+
+    def on_option_list_option_selected(self) -> None:
+        """Enter on an alternative: on to the confirmation."""
+        self.action_confirm()
+
+    def action_confirm(self) -> None:
+        """Ask once more, then submit."""
+        preview = self._preview
+        if preview is None:
+            self._say("▲ plan first: Enter in the form", "yellow")
+        elif preview.is_refused:
+            self._say("✖ pre-flight refuses this plan; see the checks", "bold red")
+        else:
+            self._step(3)
+            self.app.push_screen(ConfirmScreen(_question(preview)), self._confirmed)
+
+    def action_edit(self) -> None:
+        """Back to the form; the plan made so far is gone."""
+        self._plan = self._preview = None
+        self.query_one("#alternatives").display = False
+        self.put("#review", "")
+        panel = self.query_one(FormPanel)
+        panel.display = True
+        panel.query_one("#field-goal").focus()
+        self._step(0)
+
+    def _confirmed(self, is_confirmed: bool | None) -> None:
+        if is_confirmed:
+            self.run_worker(self._submit(), exclusive=True, group="plan")
+        else:
+            self._step(2)
+
+    async def _make_plan(self) -> None:
+        try:
+            self._plan = await self.partiscope.operator.plan(self._values)
+        except (GoalError, OperationError, KafkaPortError) as error:
+            self._say(f"✖ {error}", "bold red")
+            return
+        self._say("\n".join(f"◆ {limit}" for limit in self._plan.limits))
+        self._step(1)
+        self.query_one(FormPanel).display = False
+        chooser = self.query_one("#alternatives", OptionList)
+        chooser.clear_options()
+        chooser.add_options(Option(_alternative(item)) for item in self._plan.alternatives)
+        chooser.display = True
+        chooser.highlighted = 0
+        chooser.focus()
+
+    async def _make_preview(self, chosen: Alternative) -> None:
+        try:
+            self._preview = await self.partiscope.operator.preview(chosen.proposal, self._values)
+        except (OperationError, KafkaPortError) as error:
+            self._say(f"✖ {error}", "bold red")
+            return
+        self._step(2)
+        assert self._plan is not None
+        reasons = Reasons(self._plan.before, self._plan.request)
+        self.put("#review", _review(self._preview, reasons))
+
+    async def _submit(self) -> None:
+        assert self._preview is not None
+        try:
+            move = await self.partiscope.operator.reassign(self._preview.proposal, self._values)
+        except (OperationError, KafkaPortError) as error:
+            self._say(f"✖ {error}", "bold red")
+            return
+        self._step(4)
+        self.partiscope.action_open(str(ViewPath(view="move", params={"move": move})))
+
+    def _step(self, present: int) -> None:
+        line = Text(" REASSIGN  ", style="bold")
+        for number, name in enumerate(STEPS):
+            style = "reverse" if number == present else "" if number < present else "dim"
+            line.append(f" {number + 1} {name} ", style=style)
+        self.put("#steps", line)
+
+    def _say(self, line: str, style: str = "") -> None:
+        self.put("#problem", Text(line, style=style))
+
+
+def _alternative(item: Alternative) -> Text:
+    proposal, balance = item.proposal, item.balance
+    moved = bytes_text(proposal.moved_bytes)
+    return Text(
+        f"{item.name:<9}{proposal.moved_replicas:>6} moves {moved:>9} "
+        f"(least {bytes_text(item.lower_bound_bytes)}) → "
+        f"{balance.replicas.min}–{balance.replicas.max} replicas, "
+        f"{balance.leaders.min}–{balance.leaders.max} led, "
+        f"fullest {balance.bytes.max / max(1.0, balance.bytes.mean):.2f} × mean",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def _question(preview: Preview) -> str:
+    proposal = preview.proposal
+    rate = preview.throttle_bytes_per_s
+    limit = "without a throttle" if rate is None else f"at most {byte_rate_text(rate)} a broker"
+    takes = ""
+    if preview.seconds_min is not None and preview.seconds_max is not None:
+        low, high = preview.seconds_min * 1000, preview.seconds_max * 1000
+        takes = f", ≈ {duration_text(low)} to {duration_text(high)}"
+    return (
+        f"Move {proposal.moved_replicas} replicas, {bytes_text(proposal.moved_bytes)}, "
+        f"{limit}{takes}?"
+    )
+
+
+def _review(preview: Preview, reasons: Reasons) -> Text:
+    head = f"\n{'broker':>8}{'replicas':>12}{'leaders':>12}{'now':>12}{'during':>12}{'after':>12}"
+    text = Text(head, style="bold")
+    for broker in preview.brokers:
+        text.append(f"\n{_broker_line(broker)}", style="")
+    text.append("\n")
+    for check in preview.checks:
+        sign, style = _SIGN[check.verdict]
+        text.append(f"\n{sign} {check.name}: ", style=style)
+        text.append(check.reason, style="")
+    text.append(f"\n\n{'partition':<24}{'now':<16}{'planned':<16}{'leader':<12}why", style="bold")
+    for change in preview.proposal.changes[:CHANGES_MAX]:
+        text.append(f"\n{_change_line(change)}", style="")
+        text.append(reasons.why(change), style="dim")
+    left_out = len(preview.proposal.changes) - CHANGES_MAX
+    if left_out > 0:
+        text.append(f"\n… and {left_out} more", style="dim")
+    return text
+
+
+def _broker_line(broker: BrokerPreview) -> str:
+    replicas = _shift(broker.replicas_now, broker.replicas_after)
+    leaders = _shift(broker.leaders_now, broker.leaders_after)
+    sizes = (broker.bytes_now, broker.bytes_during, broker.bytes_after)
+    return f"{broker.broker:>8}{replicas:>12}{leaders:>12}" + "".join(
+        f"{bytes_text(size):>12}" for size in sizes
+    )
+
+
+def _shift(now: int, after: int) -> str:
+    return f"{after} ({after - now:+})" if after != now else str(now)
+
+
+def _change_line(change: PartitionChange) -> str:
+    leader = f"{change.before[0]} → {change.after[0]}" if change.has_new_leader else "same"
+    name = f"{change.key.topic}-{change.key.partition}"
+    return f"{name:<24.23}{ids_text(change.before):<16}{ids_text(change.after):<16}{leader:<12}"

@@ -1,0 +1,157 @@
+"""Produce: the partition that a key will hit before sending, partition and offset after."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from control.kafka.errors import KafkaPortError
+from control.lab.keys import KeySpecError
+from control.lab.partitioners import partitions_for_key
+from control.lab.session import ProduceProgress, ProduceSession
+from control.lab.templates import TemplateError
+from control.operations import registry
+from control.operations.errors import OperationError
+from control.views.format import latency_text, record_rate_text
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from tui.screens.base import ViewScreen
+from tui.widgets.form import FormPanel
+from tui.widgets.sparkline import bar
+
+TOPICS_EVERY_S: Final = 5.0
+BAR_WIDTH: Final = 30
+
+
+class ProduceScreen(ViewScreen):
+    """Enter sends; Esc stops what runs, and goes back when nothing does."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "stop / back", show=True),
+    ]
+
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__(path)
+        self._session: ProduceSession | None = None
+        self._leaders: dict[str, dict[int | None, int]] = {}
+
+    def compose_body(self) -> ComposeResult:
+        """Where it would land above, the form, what happens below."""
+        yield Static("PRODUCE", classes="title")
+        yield Static(id="where")
+        yield FormPanel(registry.PRODUCE, {"topic": self.topic_here, "value": "message {n}"})
+        yield Static(id="outcome")
+
+    def on_mount(self) -> None:
+        """Topics and leaders come from the cluster itself: a key's place must be true now."""
+        self.set_interval(TOPICS_EVERY_S, self._ask_topics)
+        self._ask_topics()
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """Nothing here is of the aggregates."""
+
+    def _ask_topics(self) -> None:
+        self.run_worker(self._read_topics(), exclusive=True, group="topics")
+
+    async def _read_topics(self) -> None:
+        try:
+            topics = await self.partiscope.operator.admin.topics()
+        except KafkaPortError as error:
+            self.put("#where", Text(f"✖ {error}. {error.next_step}"))
+            return
+        self._leaders = {
+            topic.name: {item.partition: item.leader for item in topic.partitions}
+            for topic in topics
+            if not topic.is_internal and not topic.name.startswith("__")
+        }
+        self.query_one(FormPanel).offer("topic", self._leaders)
+        self._show_where()
+
+    def on_form_panel_edited(self) -> None:
+        """Where would it land now?"""
+        self._show_where()
+
+    def on_form_panel_submitted(self, event: FormPanel.Submitted) -> None:
+        """Send what the form says."""
+        if self._session is not None:
+            self._say("▲ still sending; Esc stops it", "yellow")
+            return
+        try:
+            self._session = self.partiscope.operator.produce(event.values)
+        except (OperationError, KeySpecError, TemplateError) as error:
+            self._say(f"✖ {error}", "bold red")
+            return
+        self.run_worker(self._send(self._session), exclusive=True, group="produce")
+
+    async def action_stop(self) -> None:
+        """Stop at once; with nothing running, go back."""
+        if self._session is not None:
+            self._session.stop()
+        else:
+            await self.partiscope.action_back()
+
+    async def _send(self, session: ProduceSession) -> None:
+        try:
+            async for progress in session.run():
+                self._show_progress(progress)
+        except KafkaPortError as error:
+            self._say(f"✖ {error}. {error.next_step}", "bold red")
+        except asyncio.CancelledError:
+            session.stop()
+            raise
+        finally:
+            self._session = None
+
+    def _show_where(self) -> None:
+        values = self.query_one(FormPanel).values()
+        self.put("#where", self._where(values))
+
+    def _where(self, values: Mapping[str, str]) -> str:
+        topic, key = values["topic"], values["key"]
+        leaders = self._leaders.get(topic)
+        if leaders is None:
+            return "choose a topic; its partitions and leaders are shown here"
+        if values["partition"]:
+            return f"→ {topic}-{values['partition']}, whatever the key"
+        if not key:
+            return "no key: the producer spreads such records"
+        places = partitions_for_key(key.encode(), len(leaders))
+        return " · ".join(
+            f"{rule} → {place} (leader {leaders.get(place, '–')})" for rule, place in places.items()
+        )
+
+    def _show_progress(self, progress: ProduceProgress) -> None:
+        if progress.total == 1 and progress.is_done and progress.last is not None:
+            landed = progress.last
+            place = f"✔ {landed.topic}-{landed.partition} @ {landed.offset}"
+            self._say(f"{place}, {latency_text(landed.latency_ms)}", "green")
+            return
+        word = "sent" if progress.is_done else "sending"
+        rate = record_rate_text(progress.records_per_s)
+        head = f"{word} {progress.acked} of {progress.total} acknowledged, {rate}"
+        text = Text(head, style="green" if progress.is_done and not progress.failed else "")
+        if progress.failed:
+            text.append(f"\n✖ {progress.failed} failed: {progress.errors[0]}", style="bold red")
+        if progress.latencies is not None:
+            times = progress.latencies
+            p50, p95, p99 = map(latency_text, (times.p50_ms, times.p95_ms, times.p99_ms))
+            text.append(f"\nack latency  p50 {p50}  p95 {p95}  p99 {p99}")
+        text.append(_histogram(progress))
+        self.put("#outcome", text)
+
+    def _say(self, line: str, style: str) -> None:
+        self.put("#outcome", Text(line, style=style))
+
+
+def _histogram(progress: ProduceProgress) -> str:
+    top = max((count for _, count in progress.histogram_ms), default=0)
+    lines = [
+        f"\n{'≤ ' + latency_text(edge):>12}  {bar(count / top, BAR_WIDTH)} {count}"
+        for edge, count in progress.histogram_ms
+        if count
+    ]
+    return "".join(lines)

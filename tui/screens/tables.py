@@ -1,0 +1,153 @@
+"""Views that are one table: brokers, topics, partitions, groups, findings."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Input, Static
+
+from control.views.export import ExportError, export
+from control.views.pages import Page, TableQuery
+from control.views.paths import ViewPath
+from control.views.snapshot import (
+    OperatorSnapshot,
+    broker_page,
+    group_page,
+    partition_page,
+    topic_page,
+)
+from tui.screens.base import ViewScreen
+from tui.screens.sort import SortScreen
+from tui.widgets.row_table import RowTable
+
+ROWS_MAX: Final = 500
+"""Rows in the terminal at once; the filter finds the others."""
+
+PAGES: Final[dict[str, Callable[[OperatorSnapshot, TableQuery], Page[Any]]]] = {
+    "brokers": broker_page,
+    "topics": topic_page,
+    "partitions": partition_page,
+    "groups": group_page,
+}
+
+
+class TableScreen(ViewScreen):
+    """A filter line, a table, and how many rows it shows of how many."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "filter", show=True),
+        Binding("s", "sort", "sort", show=True),
+        Binding("e", "export", "export", show=False),
+    ]
+
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__(path)
+        self._filter = path.query.get("q", "")
+        self._sort = path.query.get("sort", "")
+        self._columns: list[tuple[str, str]] = []
+
+    @property
+    def topic_here(self) -> str:
+        """Of the path, or of the row under the cursor."""
+        pointed = self.query_one(RowTable).pointed
+        cell = getattr(pointed, "topic", None)
+        return self.path.params.get("topic", "") or ("" if cell is None else str(cell.value))
+
+    def compose_body(self) -> ComposeResult:
+        """Filter, title, table."""
+        filter_line = Input(
+            self._filter, placeholder="filter, e.g. lag>1000 broker:102", id="filter"
+        )
+        filter_line.display = bool(self._filter)
+        yield filter_line
+        yield Static(id="table-title")
+        yield RowTable(id="table")
+
+    def on_mount(self) -> None:
+        """The table has the keys first, not the filter."""
+        self.query_one(RowTable).focus()
+
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+        """The rows of this view."""
+        return PAGES[self.path.view](snapshot, query)
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """Rows by the present filter and order."""
+        query = TableQuery(filter=self._filter, sort=self._sort, limit=ROWS_MAX)
+        page = self.page(snapshot, query)
+        self._columns = [(column.id, column.title) for column in page.columns]
+        self.put("#table-title", self._title(page))
+        self.query_one(RowTable).show(page)
+
+    def _title(self, page: Page[Any]) -> str:
+        place = str(ViewPath(view=self.path.view, params=self.path.params)).upper()
+        if page.problem:
+            return f"[b]{place}[/b]  [yellow]▲ {page.problem}[/yellow]"
+        shown = f"{len(page.rows)} of {page.matching}" if len(page.rows) < page.matching else ""
+        filtered = f"{page.matching} of {page.total} match" if self._filter else f"{page.total}"
+        order = f"  by {self._sort.lstrip('-')}{' ↓' if self._sort[:1] == '-' else ' ↑'}"
+        return f"[b]{place}[/b]  {shown or filtered}{order if self._sort else ''}"
+
+    def action_filter(self) -> None:
+        """Open the filter line."""
+        line = self.query_one("#filter", Input)
+        line.display = True
+        line.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter as it is typed."""
+        self._filter = event.value
+        self._remember()
+        self.show(self.partiscope.snapshot)
+
+    def on_input_submitted(self) -> None:
+        """Back to the table; an empty filter closes its line."""
+        self.query_one("#filter", Input).display = bool(self._filter)
+        self.query_one(RowTable).focus()
+
+    def action_sort(self) -> None:
+        """Choose a column to sort by."""
+        self.app.push_screen(SortScreen(self._columns, self._sort), self._sort_by)
+
+    def action_export(self) -> None:
+        """All rows that the filter leaves, as CSV in the working directory."""
+        snapshot = self.partiscope.snapshot
+        query = TableQuery(filter=self._filter, sort=self._sort)
+        place = str(ViewPath(view=self.path.view, params=self.path.params)).replace("/", "-")
+        target = Path(f"partiscope-{place}.csv")
+        try:
+            pieces = export(lambda wanted: self.page(snapshot, wanted), query, format="csv")
+            target.write_text("".join(pieces))
+        except (ExportError, OSError) as error:
+            self.notify(f"nothing was exported: {error}", severity="error")
+            return
+        self.notify(f"wrote {target.resolve()}")
+
+    def _sort_by(self, sort: str | None) -> None:
+        if sort is not None:
+            self._sort = sort
+            self._remember()
+            self.show(self.partiscope.snapshot)
+
+    def _remember(self) -> None:
+        query = {**self.path.query, "q": self._filter, "sort": self._sort}
+        self.path = ViewPath(view=self.path.view, params=self.path.params, query=query)
+
+
+class TopicScreen(TableScreen):
+    """The partitions of one topic."""
+
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+        """Only this topic's."""
+        return partition_page(snapshot, query, topic=self.path.params["topic"])
+
+
+class BrokerScreen(TableScreen):
+    """The partitions that have a replica on one broker."""
+
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+        """Only this broker's."""
+        here = f"broker:{self.path.params['broker']} {query.filter}".strip()
+        return partition_page(snapshot, TableQuery(filter=here, sort=query.sort, limit=query.limit))

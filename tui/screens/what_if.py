@@ -1,0 +1,108 @@
+"""What if a broker or a rack dies: what goes offline, who leads then, what survivors bear."""
+
+from typing import Any
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from control.views.pages import Page, TableQuery
+from control.views.paths import ViewPath
+from control.views.rows import Cell
+from control.views.snapshot import OperatorSnapshot
+from control.views.what_if import (
+    SURVIVOR_COLUMNS,
+    Loss,
+    WhatIf,
+    hit_page,
+    losses,
+    wanted_loss,
+    what_if,
+)
+from tui.screens.base import ViewScreen
+from tui.tones import cell_text
+from tui.widgets.row_table import RowTable
+
+HIT_MAX = 200
+
+
+class WhatIfScreen(ViewScreen):
+    """Choose who dies; the answer stands below and follows the cursor."""
+
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__(path)
+        self._losses: tuple[Loss, ...] = ()
+
+    def compose_body(self) -> ComposeResult:
+        """Losses, answer, survivors, partitions."""
+        yield Static("WHAT IF this dies?", classes="title")
+        yield OptionList(id="losses")
+        with VerticalScroll(can_focus=False):
+            yield Static(id="answer")
+            yield Static("SURVIVORS", classes="title")
+            yield RowTable(id="survivors")
+            yield Static(id="hit-title", classes="title")
+            yield RowTable(id="hit")
+
+    def on_mount(self) -> None:
+        """The losses have the keys."""
+        self.query_one("#losses").focus()
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """The same question, asked of newer figures."""
+        chooser = self.query_one("#losses", OptionList)
+        found = losses(snapshot)
+        if found != self._losses:
+            at = self._first(snapshot, found) if not self._losses else chooser.highlighted
+            self._losses = found
+            chooser.clear_options()
+            chooser.add_options(Option(loss.words) for loss in found)
+            chooser.highlighted = min(at or 0, len(found) - 1) if found else None
+        self._answer(snapshot)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Another one."""
+        loss = self._losses[event.option_index]
+        self.path = ViewPath(view="what-if", query={loss.kind: loss.value})
+        self._answer(self.partiscope.snapshot)
+
+    def _first(self, snapshot: OperatorSnapshot, found: tuple[Loss, ...]) -> int:
+        wanted = wanted_loss(snapshot, self.path.query)
+        return found.index(wanted) if wanted is not None else 0
+
+    def _answer(self, snapshot: OperatorSnapshot) -> None:
+        if not (self.query("#survivors") and self.query("#hit")):
+            return  # not composed yet, or left
+        at = self.query_one("#losses", OptionList).highlighted
+        if at is None or at >= len(self._losses):
+            self.put("#answer", Text("no broker is known yet", style="dim"))
+            return
+        answer = what_if(snapshot, self._losses[at])
+        self.put("#answer", _words(answer))
+        survivors: Page[Any] = Page(
+            rows=answer.survivors,
+            columns=SURVIVOR_COLUMNS,
+            total=len(answer.survivors),
+            matching=len(answer.survivors),
+        )
+        self.query_one("#survivors", RowTable).show(survivors)
+        hit = hit_page(answer, TableQuery(limit=HIT_MAX))
+        self.put("#hit-title", f"[b]ITS PARTITIONS[/b] {hit.total}, as they would be")
+        self.query_one("#hit", RowTable).show(hit)
+
+
+def _words(answer: WhatIf) -> Text:
+    parts: tuple[tuple[str, Cell], ...] = (
+        ("would be offline", answer.offline),
+        ("under min ISR", answer.under_min_isr),
+        ("new leaders", answer.new_leaders),
+        ("replicas missing", answer.replicas),
+        ("groups held up", answer.groups),
+    )
+    lines = [
+        Text.assemble((f" {name:<18}", "dim"), cell_text(cell, with_shape=True))
+        for name, cell in parts
+    ]
+    return Text("\n").join(lines)

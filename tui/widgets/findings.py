@@ -1,0 +1,80 @@
+"""Findings first: one line each, worst on top; Enter opens what it is about."""
+
+from typing import Final
+
+from rich.text import Text
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from control.views.rows import FindingRow
+from control.views.snapshot import OperatorSnapshot
+from tui.messages import PathChosen
+from tui.tones import STYLES
+
+SHOWN_MAX: Final = 6
+
+
+class FindingsList(OptionList):
+    """The strip of findings on the overview, and the whole list on its own view."""
+
+    def __init__(self, *, id: str, shown_max: int = SHOWN_MAX) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._shown_max = shown_max
+        self._rows: tuple[FindingRow, ...] = ()
+        self._keys: tuple[str, ...] = ()
+
+    @property
+    def pointed(self) -> FindingRow | None:
+        """The finding under the cursor, when the strip has the keys."""
+        at = self.highlighted
+        if not self.has_focus or at is None or at >= len(self._rows):
+            return None
+        return self._rows[at]
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """The findings of a snapshot; one calm line when there are none."""
+        self._rows = snapshot.finding_rows[: self._shown_max]
+        total = len(snapshot.finding_rows)
+        title = f"FINDINGS {total}" if total else "FINDINGS none"
+        if self.border_title != title:
+            self.border_title = title
+        lines = [_line(row, self.app.size.width) for row in self._rows] or [_calm(snapshot)]
+        keys = tuple(row.key for row in self._rows)
+        if keys == self._keys and self.option_count == len(lines):
+            for index, line in enumerate(lines):
+                if self.get_option_at_index(index).prompt != line:
+                    self.replace_option_prompt_at_index(index, line)
+            return
+        at = self.highlighted
+        self.clear_options()
+        self.add_options([Option(line) for line in lines])
+        self._keys = keys
+        self.can_focus = bool(self._rows)
+        if at is not None and at < len(lines):
+            self.highlighted = at
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Open what the finding is about."""
+        event.stop()
+        if event.option_index < len(self._rows):
+            self.post_message(PathChosen(self._rows[event.option_index].path))
+
+
+def _line(row: FindingRow, width: int) -> Text:
+    style = STYLES[row.severity.tone]
+    line = Text.assemble(
+        (f"{row.severity.shape} {row.label.text}  ", style),
+        row.title.text,
+        (f"  {row.since.text}", "dim"),
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+    if len(line) + len(row.next_step.text) + 4 < width:
+        line.append(f"  → {row.next_step.text}", style="dim")
+    return line
+
+
+def _calm(snapshot: OperatorSnapshot) -> Text:
+    if snapshot.is_empty:
+        return Text("waiting for the first figures …", style="dim")
+    return Text("✔ nothing is wrong", style="green")

@@ -1,0 +1,122 @@
+"""A form of the registry of operations as fields in the terminal."""
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.message import Message
+from textual.widgets import Checkbox, Input, Label, Select, Static
+
+from control.operations.registry import FieldKind, FormField, OperationForm
+
+
+class FormPanel(VerticalScroll, can_focus=False):
+    """One line a field, with its help or what is wrong with it; Enter in a field submits."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "submit", "send", show=True)]
+
+    class Edited(Message):
+        """A field was changed."""
+
+    class Submitted(Message):
+        """The form is complete and its values pass the form's checks."""
+
+        def __init__(self, values: Mapping[str, str]) -> None:
+            super().__init__()
+            self.values = values
+
+    def __init__(self, form: OperationForm, given: Mapping[str, str] | None = None) -> None:
+        super().__init__(id="form-panel")
+        self.form = form
+        self._given = form.defaults(given)
+        self._denied: str | None = None
+
+    def compose(self) -> ComposeResult:
+        """What lacks to do it at all, then the fields in the form's order."""
+        denied = Static("", id="form-denied", classes="wrong", markup=False)
+        denied.display = False
+        yield denied
+        for field in self.form.fields:
+            with Horizontal(classes="field"):
+                yield Label(field.label)
+                yield self._widget(field)
+                yield Static(field.help, id=f"hint-{field.name}", classes="hint", markup=False)
+
+    def show_denied(self, right: str | None) -> None:
+        """The right that lacks on this cluster; None: it may be done."""
+        self._denied = right
+        line = self.query_one("#form-denied", Static)
+        line.display = right is not None
+        line.update(f"✖ not allowed here: it needs {right}")
+
+    def on_mount(self) -> None:
+        """The first field that is still empty has the cursor."""
+        names = [f.name for f in self.form.fields if not self._given[f.name]]
+        first = names[0] if names else self.form.fields[0].name
+        self.query_one(f"#field-{first}").focus()
+
+    def offer(self, name: str, options: Iterable[str]) -> None:
+        """The choices of a topic field, as the cluster has them; what is chosen stays."""
+        chooser = self.query_one(f"#field-{name}", Select)
+        texts = sorted(options)
+        kept = chooser.value if isinstance(chooser.value, str) else self._given[name]
+        if texts != getattr(self, "_offered", None):
+            self._offered = texts
+            chooser.set_options([(text, text) for text in texts])
+            if kept in texts:
+                chooser.value = kept
+
+    def values(self) -> dict[str, str]:
+        """The texts of all fields by name."""
+        return {field.name: self._value(field) for field in self.form.fields}
+
+    def show_errors(self, errors: Mapping[str, str]) -> None:
+        """What is wrong beside its field; help again where nothing is."""
+        for field in self.form.fields:
+            hint = self.query_one(f"#hint-{field.name}", Static)
+            error = errors.get(field.name)
+            hint.update(f"✖ {error}" if error else field.help)
+            hint.set_class(error is not None, "wrong")
+
+    def action_submit(self) -> None:
+        """Check everything; send, or say what is wrong."""
+        values = self.values()
+        errors = self.form.errors(values)
+        self.show_errors(errors)
+        if not errors and self._denied is None:
+            self.post_message(self.Submitted(values))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in any field."""
+        event.stop()
+        self.action_submit()
+
+    def on_input_changed(self) -> None:
+        """A text was changed."""
+        self.post_message(self.Edited())
+
+    def on_select_changed(self) -> None:
+        """A choice was changed."""
+        self.post_message(self.Edited())
+
+    def _widget(self, field: FormField) -> Input | Select[str] | Checkbox:
+        name, value = f"field-{field.name}", self._given[field.name]
+        if field.kind is FieldKind.TOPIC:
+            return Select[str]([], id=name, prompt="choose", compact=True)
+        if field.choices:
+            options = [(choice, choice) for choice in field.choices]
+            return Select(options, value=value, allow_blank=False, id=name, compact=True)
+        if field.kind is FieldKind.FLAG:
+            return Checkbox(value=value == "yes", id=name, compact=True)
+        return Input(value, id=name, compact=True)
+
+    def _value(self, field: FormField) -> str:
+        widget = self.query_one(f"#field-{field.name}")
+        if isinstance(widget, Checkbox):
+            return "yes" if widget.value else ""
+        if isinstance(widget, Select):
+            return widget.value if isinstance(widget.value, str) else ""
+        assert isinstance(widget, Input)
+        return widget.value.strip()

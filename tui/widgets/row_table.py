@@ -1,0 +1,178 @@
+"""A table of view rows that refreshes without flicker: cursor and scroll stay with their row."""
+
+from typing import Any, ClassVar, Final, Self
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.coordinate import Coordinate
+from textual.geometry import Region
+from textual.message import Message
+from textual.widgets import DataTable
+
+from control.views.columns import Column
+from control.views.pages import Page
+from control.views.rows import Row
+from tui.messages import PathChosen
+from tui.tones import cell_text
+
+SCROLLBAR_WIDTH: Final = 1
+_SHAPED: Final = frozenset({"status", "severity", "state"})
+
+
+class RowTable(DataTable[Text]):
+    """Shows one page of rows; Enter opens the row's path."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "open", show=True),
+        Binding("j", "cursor_down", show=False),
+        Binding("k", "cursor_up", show=False),
+    ]
+
+    class RowPointed(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, row: Row) -> None:
+            super().__init__()
+            self.row = row
+
+    class RowChosen(Message):
+        """Enter on a row of a table that opens nothing by itself."""
+
+        def __init__(self, row: Row) -> None:
+            super().__init__()
+            self.row = row
+
+    _paints_nothing = False
+    """While `_write` is at work; the class has it because Textual's constructor refreshes."""
+
+    def __init__(self, *, id: str, opens: bool = True) -> None:  # noqa: A002 (Textual's name)
+        super().__init__(id=id, cursor_type="row", zebra_stripes=False, cell_padding=1)
+        self._opens = opens
+        self._rows: list[Row] = []
+        self._shown: tuple[str, ...] = ()
+        self._page: Page[Any] | None = None
+        self._widths: dict[str, int] = {}
+        """The widest that each column has been: columns must not come and go with figures."""
+
+    @property
+    def pointed(self) -> Row | None:
+        """The row under the cursor."""
+        at = self.cursor_row
+        return self._rows[at] if 0 <= at < len(self._rows) else None
+
+    def show(self, page: Page[Any]) -> None:
+        """Show a newer page of the same table."""
+        self._page = page
+        rows: list[Row] = list(page.rows)
+        columns = self._fitting(page.columns, rows)
+        ids = tuple(column.id for column in columns)
+        if ids != self._shown:
+            self._rebuild(columns, rows)
+        elif [row.key for row in rows] == [row.key for row in self._rows]:
+            self._update(columns, rows)
+        else:
+            self._refill(columns, rows)
+
+    def on_resize(self) -> None:
+        """More room shows more columns."""
+        if self._page is not None:
+            self.show(self._page)
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Enter, or a click on the row under the cursor."""
+        event.stop()
+        row = self.pointed
+        if row is None:
+            return
+        if not self._opens:
+            self.post_message(self.RowChosen(row))
+        elif row.path:
+            self.post_message(PathChosen(row.path))
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        """The cursor moved."""
+        event.stop()
+        row = self.pointed
+        if row is not None:
+            self.post_message(self.RowPointed(row))
+
+    def _fitting(self, columns: tuple[Column, ...], rows: list[Row]) -> list[Column]:
+        """The essential columns, and of the others those that have room, by importance."""
+        room = self._room() - SCROLLBAR_WIDTH
+        chosen: set[str] = set()
+        for column in sorted(columns, key=lambda item: item.rank):
+            shape = 2 if column.id in _SHAPED else 0
+            width = max((len(row.cell(column.id).text) + shape for row in rows), default=0)
+            width = max(width, len(column.title), self._widths.get(column.id, 0))
+            self._widths[column.id] = width
+            room -= width + 2
+            if column.rank == 1 or room >= 0:
+                chosen.add(column.id)
+            else:
+                room += width + 2
+        return [column for column in columns if column.id in chosen]
+
+    def _room(self) -> int:
+        return self.size.width or self.app.size.width
+
+    def _rebuild(self, columns: list[Column], rows: list[Row]) -> None:
+        self.clear(columns=True)
+        for column in columns:
+            title = Text(column.title, justify="right" if column.is_number else "left")
+            self.add_column(title, key=column.id)
+        self._shown = tuple(column.id for column in columns)
+        self._refill(columns, rows)
+
+    def _refill(self, columns: list[Column], rows: list[Row]) -> None:
+        pointed, top = self.pointed, self.scroll_y
+        with self.app.batch_update():
+            self.clear()
+            for row in rows:
+                self.add_row(*_texts(columns, row), key=row.key)
+            self._rows = rows
+            keys = [row.key for row in rows]
+            if pointed is not None and pointed.key in keys:
+                self.move_cursor(row=keys.index(pointed.key), scroll=False, animate=False)
+                self.scroll_to(y=top, animate=False, immediate=True)
+
+    def _write(self, place: Coordinate, text: Text, *, is_wider: bool) -> None:
+        """One cell, and only that one is painted: `update_cell_at` paints the whole table."""
+        if is_wider:
+            self.update_cell_at(place, text, update_width=True)
+            return
+        self._paints_nothing = True
+        try:
+            self.update_cell_at(place, text)
+        finally:
+            self._paints_nothing = False
+        self.refresh_coordinate(place)
+
+    def refresh(
+        self,
+        *regions: Region,
+        repaint: bool = True,
+        layout: bool = False,
+        recompose: bool = False,
+    ) -> Self:
+        """As Textual's, but for the cells that `_write` paints itself."""
+        if self._paints_nothing and not regions:
+            return self
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def _update(self, columns: list[Column], rows: list[Row]) -> None:
+        for index, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
+            for place, column in enumerate(columns):
+                if old.cell(column.id) != new.cell(column.id):
+                    text = _text(column, new)
+                    is_wider = text.cell_len > self.ordered_columns[place].content_width
+                    self._write(Coordinate(index, place), text, is_wider=is_wider)
+        self._rows = rows
+
+
+def _texts(columns: list[Column], row: Row) -> list[Text]:
+    return [_text(column, row) for column in columns]
+
+
+def _text(column: Column, row: Row) -> Text:
+    cell = row.cell(column.id)
+    return cell_text(cell, is_number=column.is_number, with_shape=column.id in _SHAPED)
