@@ -23,7 +23,7 @@ up: setup
 	@exec $(BIN)/partiscope up $(ARGS)
 
 test: setup-test
-	@scripts/test.sh $(ARGS)
+	@$(BIN)/python scripts/run_tests.py $(ARGS)
 
 lint: setup-dev
 	@$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """What an operator does wrong gets one clear line and exit status 1; nothing else is touched."""
 
 import json
-import os
+import random
 import signal
 import socket
 import struct
@@ -125,9 +125,10 @@ def test_a_damaged_vote(tmp_path: Path) -> None:
         struct.pack(">i", -5),
         struct.pack(">i", 1000) + b"cut off",
         struct.pack(">ihhih", 10, 0, 99, 1, -1),
-        os.urandom(200),
+        random.Random(200).randbytes(200),
         b"GET / HTTP/1.0\r\n\r\n",
     ],
+    ids=["huge", "negative", "cut-off", "unknown-api", "noise", "http"],
 )
 def test_nonsense_on_either_port_ends_only_its_connection(
     cluster: LocalCluster, nonsense: bytes

@@ -1,0 +1,45 @@
+"""The tests, in two processes side by side; whatever fails is run once more by itself.
+
+What fails again is a failure. What passes then, with clusters of its own on a machine that is
+quiet by now, is named as unsteady. Many failures at once are no chance and are not run again;
+nor is anything where pytest is given arguments.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+LAST_FAILED: Final = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+PYTEST: Final = (sys.executable, "-m", "pytest", "-m", "not soak")
+SIDE_BY_SIDE: Final = ("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
+TESTS_FAILED: Final = 1
+UNSTEADY_MAX: Final = 5
+
+
+def main(arguments: list[str]) -> int:
+    """pytest's exit status, of the second run where there is one."""
+    LAST_FAILED.unlink(missing_ok=True)
+    status = subprocess.run((*PYTEST, *SIDE_BY_SIDE, *arguments), cwd=ROOT, check=False).returncode
+    failed = _failed_tests()
+    if arguments or status != TESTS_FAILED or not 0 < len(failed) <= UNSTEADY_MAX:
+        return status
+    named = "\n".join(f"  {test}" for test in failed)
+    print(f"\n{len(failed)} failed; once more, by themselves:\n{named}\n", flush=True)
+    again = subprocess.run((*PYTEST, *failed), cwd=ROOT, check=False).returncode
+    if again == 0:
+        print(f"\nunsteady: failed beside others, passed by themselves:\n{named}")
+    return again
+
+
+def _failed_tests() -> list[str]:
+    """Node ids without the group that a test run beside others carries behind an ``@``."""
+    if not LAST_FAILED.exists():
+        return []
+    return [name.rpartition("@")[0] or name for name in json.loads(LAST_FAILED.read_text())]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
