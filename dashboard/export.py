@@ -1,4 +1,4 @@
-"""The tables as files: ``/export/partitions.csv?q=lag>0&sort=-lag&scope=orders``."""
+"""The tables as files: ``/export/partitions.csv?q=lag>0&sort=-lag&scope=orders&cols=lag``."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -24,7 +24,9 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
         if page_of is None:
             names = ", ".join(pages)
             return PlainTextResponse(f"404: no table {kind!r}; there are {names}\n", 404)
-        query = TableQuery(filter=given.get("q", ""), sort=given.get("sort", ""))
+        query = TableQuery(
+            filter=given.get("q", ""), sort=given.get("sort", ""), columns=given.get("cols", "")
+        )
         try:
             pieces = export(_bound(page_of, screen, given.get("scope")), query, format=format)
         except ExportError as error:

@@ -4,6 +4,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, floats
 from control.model.health import Evidence
@@ -25,6 +26,7 @@ def broker_table(evidence: Evidence) -> pa.Table:
     columns = {name: store[name] for name in _KEPT}
     columns |= {
         "name": pa.array([f"broker {item}" for item in store["broker"].to_pylist()], pa.string()),
+        "status": pc.if_else(store["is_fenced"], "fenced", "alive"),
         "disk_total_bytes": store["disk_total_bytes"],
         "disk_percent": _nullable(disk),
         "age_ms": _nullable(np.maximum(evidence.now_ms - floats(store["sampled_ms"]), 0.0)),

@@ -87,6 +87,19 @@ def clears_cell(value: float | None, status: str) -> Cell:
     return Cell(value, text.duration_text(value, estimated=True))
 
 
+def loses_cell(value: float | None, lag: float | None) -> Cell:
+    """When retention deletes what the group has not read; a warning within a day, critical
+    within an hour. Where nothing waits, nothing can be lost (–)."""
+    if value is None or not lag:
+        return Cell(None, text.NA if lag else text.NONE, Tone.MUTED)
+    if value <= 0:
+        return Cell(0.0, "now", Tone.CRITICAL)
+    tone = Tone.PLAIN
+    if value < DAY_MS:
+        tone = Tone.CRITICAL if value < DAY_MS / 24 else Tone.WARNING
+    return Cell(value, _coarse(value), tone)
+
+
 def lag_time_cell(value: float | None) -> Cell:
     """Lag in time, always an estimate."""
     estimated = value is not None and value > 0
@@ -163,8 +176,13 @@ def full_cell(full_ms: float | None) -> Cell:
     tone = Tone.PLAIN
     if full_ms < DAY_MS:
         tone = Tone.CRITICAL if full_ms < DAY_MS / 24 else Tone.WARNING
-    amount = text.duration_text(full_ms, estimated=True)
-    return Cell(full_ms, " ".join(amount.split(" ")[:3]), tone)
+    return Cell(full_ms, _coarse(full_ms), tone)
+
+
+def _coarse(duration_ms: float) -> str:
+    """``≈ 9 d``: of what is foreseen the largest unit is enough."""
+    amount = text.duration_text(duration_ms, estimated=True)
+    return " ".join(amount.split(" ")[:3])
 
 
 def topic_row(record: Record) -> TopicRow:
@@ -244,6 +262,7 @@ def group_row(record: Record) -> GroupRow:
         lag_time=lag_time_cell(record["lag_ms_max"]) if committed else _NOTHING,
         velocity=velocity_cell(record["lag_records_per_s_sum"], lag) if committed else _NOTHING,
         clears=clears_cell(record["clears_ms"], record["status"]) if committed else _NOTHING,
+        loses=loses_cell(record["retention_risk_ms_min"], lag),
         consumed=record_rate_cell(record["consumed_records_per_s_sum"]) if committed else _NOTHING,
         members=count_cell(record["members"]),
         partitions=count_cell(record["partition_count"] or 0),
@@ -268,6 +287,7 @@ def group_partition_row(record: Record) -> GroupPartitionRow:
         lag_time=lag_time_cell(record["lag_ms"]),
         velocity=velocity_cell(record["lag_records_per_s"], lag),
         clears=clears_cell(record["clears_ms"], record["status"]),
+        loses=loses_cell(record["retention_risk_ms"], lag),
         committed=count_cell(record["committed_offset"]),
         end=count_cell(record["end_offset"]),
         consumed=record_rate_cell(record["consumed_records_per_s"]),

@@ -1,7 +1,12 @@
 """The columns of every table: name, title, explanation, and what stays on a narrow screen."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+
+class ColumnError(ValueError):
+    """A choice of columns that cannot be; its text names the wrong word and what there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +18,23 @@ class Column:
     why: str = ""
     is_number: bool = True
     rank: int = 3
+
+
+def chosen(columns: Sequence[Column], text: str) -> tuple[Column, ...]:
+    """The columns that ``topic,lag,size_bytes`` names, in that order; all for an empty text.
+
+    The first column is the row's name and always shown first.
+
+    Raises:
+        ColumnError: a word that is no column's id.
+    """
+    wanted = [word.strip() for word in text.split(",") if word.strip()]
+    known = {column.id: column for column in columns}
+    for word in wanted:
+        if word not in known:
+            raise ColumnError(f"no column {word!r}; there are {', '.join(known)}")
+    names = dict.fromkeys([columns[0].id, *wanted]) if wanted else known
+    return tuple(known[name] for name in names)
 
 
 def _text(id: str, title: str, why: str = "", *, rank: int = 3) -> Column:  # noqa: A002
@@ -30,6 +52,7 @@ _OUT: Final = "Bytes per second that consumers read"
 _LAG_TIME: Final = "How old the next unread record is: lag over the produce rate, an estimate"
 _VELOCITY: Final = "How fast lag grows (+) or shrinks (−)"
 _CLEARS: Final = "When lag reaches 0 at this pace"
+_LOSES: Final = "When retention deletes the next unread record, at this pace; – none waits"
 
 BROKER_COLUMNS: Final = (
     _text("broker", "broker", "★ the active controller", rank=1),
@@ -91,6 +114,7 @@ GROUP_COLUMNS: Final = (
     _number("lag_time", "in time", _LAG_TIME, rank=2),
     _number("velocity", "moving", _VELOCITY, rank=2),
     _number("clears", "clears in", _CLEARS, rank=2),
+    _number("loses", "loses data in", f"{_LOSES}; the partition nearest to it", rank=2),
     _number("consumed", "consumes", "Records per second by its commits"),
     _number("members", "members", rank=2),
     _number("partitions", "partitions", "Partitions with a committed offset"),
@@ -105,6 +129,7 @@ GROUP_PARTITION_COLUMNS: Final = (
     _number("lag_time", "in time", _LAG_TIME, rank=2),
     _number("velocity", "moving", _VELOCITY, rank=2),
     _number("clears", "clears in", _CLEARS),
+    _number("loses", "loses data in", _LOSES, rank=2),
     _number("committed", "committed", "Committed offset", rank=2),
     _number("end", "end", "Earliest high watermark read at or after the commit"),
     _number("consumed", "consumes", "Records per second by its commits"),

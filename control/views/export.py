@@ -1,20 +1,25 @@
 """What a table shows, as CSV or JSON: all rows that pass its filter, in its order.
 
 Figures are exported as numbers in the unit of their column's values (bytes, records per second,
-milliseconds), unknown ones as empty (CSV) or null (JSON); texts are exported as shown.
+milliseconds), unknown and endless ones as empty (CSV) or null (JSON); lists of brokers as ids with
+blanks between them, the preferred leader first.
+
+Everything is done by column: 35,000 partitions take a fraction of a second.
 """
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from control.views.pages import LIMIT_MAX, Page, TableQuery
-from control.views.rows import CellValue, Row
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from control.views.pages import Page, TableQuery
 
 FORMATS: Final = ("csv", "json")
+ROWS_AT_ONCE: Final = 10_000
 PageOf = Callable[[TableQuery], Page[Any]]
 
 
@@ -30,48 +35,59 @@ def export(page_of: PageOf, query: TableQuery, *, format: str) -> Iterator[str]:
     """
     if format not in FORMATS:
         raise ExportError(f"format {format!r} is not {' or '.join(FORMATS)}")
-    first = page_of(replace(query, offset=0, limit=LIMIT_MAX))
-    if first.problem:
-        raise ExportError(first.problem)
-    records = _records(page_of, query, first)
-    columns = [column.id for column in first.columns]
-    return _as_csv(records, columns) if format == "csv" else _as_json(records)
+    page = page_of(replace(query, offset=0, limit=0))
+    if page.problem:
+        raise ExportError(page.problem)
+    table = exported(page)
+    return _as_csv(table) if format == "csv" else _as_json(table)
 
 
-def _records(page_of: PageOf, query: TableQuery, page: Page[Any]) -> Iterator[dict[str, CellValue]]:
-    offset = 0
-    while page.rows:
-        for row in page.rows:
-            yield _record(row, page)
-        offset += len(page.rows)
-        if offset >= page.matching:
-            return
-        page = page_of(replace(query, offset=offset, limit=LIMIT_MAX))
+def exported(page: Page[Any]) -> pa.Table:
+    """All rows that the page was cut from, in its columns, as they are exported."""
+    found, spec = page.found, page.spec
+    assert found is not None
+    assert spec is not None
+    origin = {**spec.sorts, **spec.exports}
+    return pa.table({it.id: _plain(found[origin[it.id]]) for it in page.columns})
 
 
-def _record(row: Row, page: Page[Any]) -> dict[str, CellValue]:
-    values: dict[str, CellValue] = {}
-    for column in page.columns:
-        cell = row.cell(column.id)
-        values[column.id] = cell.value if column.is_number else cell.text
-    return values
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as CSV and JSON can both hold it."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    if pa.types.is_list(column.type):
+        texts = pc.cast(column, pa.list_(pa.string()))
+        return pc.binary_join(texts, " ")
+    if pa.types.is_floating(column.type):
+        return pc.if_else(pc.is_finite(column), column, None)
+    return column
 
 
-def _as_csv(records: Iterator[dict[str, CellValue]], columns: list[str]) -> Iterator[str]:
-    line = io.StringIO()
-    writer = csv.DictWriter(line, columns, lineterminator="\n")
-    writer.writeheader()
-    for record in records:
-        writer.writerow(record)
-        yield line.getvalue()
-        line.seek(0)
-        line.truncate()
-    yield line.getvalue()
+def _as_csv(table: pa.Table) -> Iterator[str]:
+    yield ",".join(table.column_names) + "\n"
+    for piece in _pieces(table):
+        try:
+            yield _csv_text(piece, "none")
+        except pa.ArrowInvalid:  # a text that must be quoted; then all texts are
+            yield _csv_text(piece, "needed")
 
 
-def _as_json(records: Iterator[dict[str, CellValue]]) -> Iterator[str]:
+def _csv_text(piece: pa.Table, quoting: str) -> str:
+    sink = pa.BufferOutputStream()
+    csv.write_csv(piece, sink, csv.WriteOptions(include_header=False, quoting_style=quoting))
+    text: str = sink.getvalue().to_pybytes().decode()
+    return text
+
+
+def _as_json(table: pa.Table) -> Iterator[str]:
     between = "["
-    for record in records:
-        yield f"{between}\n{json.dumps(record, ensure_ascii=False)}"
+    for piece in _pieces(table):
+        lines = [json.dumps(record, ensure_ascii=False) for record in piece.to_pylist()]
+        yield f"{between}\n" + ",\n".join(lines)
         between = ","
     yield "[]\n" if between == "[" else "\n]\n"
+
+
+def _pieces(table: pa.Table) -> Iterator[pa.Table]:
+    for start in range(0, table.num_rows, ROWS_AT_ONCE):
+        yield table.slice(start, ROWS_AT_ONCE)

@@ -7,14 +7,16 @@ blanks together.
 - ``:`` finds a part of a text, one of a list (``broker:102``: any replica on 102; ``status:``:
   any state that applies), or an equal number.
 - ``=`` ``!=`` compare whole values, ``>`` ``>=`` ``<`` ``<=`` numbers. Numbers take ``k``,
-  ``M``, ``G`` (thousands) and ``Ki``, ``Mi``, ``Gi``, ``Ti`` (``size>1.5Gi``).
+  ``M``, ``G`` (thousands) and ``Ki``, ``Mi``, ``Gi``, ``Ti`` (``size>1.5Gi``); times take
+  ``ms``, ``s``, ``m``, ``h``, ``d`` (``clears>1h``, ``loses<2d``).
 
 Unknown (n/a) passes no comparison.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from typing import Final
 
@@ -37,6 +39,7 @@ class FieldKind(Enum):
 
     TEXT = "text"
     NUMBER = "number"
+    DURATION = "duration in ms"
     IDS = "list of numbers"
     WORDS = "list of words"
 
@@ -62,32 +65,41 @@ class Term:
 _TERM: Final = re.compile(
     r"""(?P<no>-)?(?:(?P<field>[A-Za-z_][\w-]*)(?P<op>:|>=|<=|!=|=|>|<))?(?P<value>"[^"]*"|\S+)"""
 )
+_HALF_TERM: Final = re.compile(r"-?[A-Za-z_][\w-]*(?::|>=|<=|!=|=|>|<)")
+"""``lag>`` with nothing after it: the pattern above takes it for a bare word."""
 _NUMBER: Final = re.compile(r"(?P<digits>-?[\d,]*\.?\d+)(?P<unit>[A-Za-z]*)")
 _UNITS: Final = {
     "": 1.0, "k": 1e3, "m": 1e6, "g": 1e9,
     "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40,
     "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30, "tib": 2.0**40,
 }  # fmt: skip
+_TIMES: Final = {"ms": 1.0, "s": 1e3, "m": 60e3, "h": 3_600e3, "d": 86_400e3}
 
 
 def parse_filter(text: str) -> tuple[Term, ...]:
     """Cut a filter into terms.
 
     Raises:
-        FilterError: more than ``TERMS_MAX`` terms.
+        FilterError: more than ``TERMS_MAX`` terms, or a quote that is not closed.
     """
-    terms = tuple(
-        Term(
-            field=(found["field"] or "").lower(),
-            operator=found["op"] or ":",
-            value=found["value"].strip('"'),
-            is_negated=bool(found["no"]),
-        )
-        for found in _TERM.finditer(text)
-    )
+    if text.count('"') % 2:
+        raise FilterError(f"{text[text.rindex(chr(34)) :]} is not closed by a second quote")
+    terms = tuple(_term(found) for found in _TERM.finditer(text))
     if len(terms) > TERMS_MAX:
         raise FilterError(f"more than {TERMS_MAX} terms")
     return terms
+
+
+def _term(found: re.Match[str]) -> Term:
+    term = Term(
+        field=(found["field"] or "").lower(),
+        operator=found["op"] or ":",
+        value=found["value"].strip('"'),
+        is_negated=bool(found["no"]),
+    )
+    if not term.value or _HALF_TERM.fullmatch(found[0]):
+        raise FilterError(f"{found[0]!r} has no value after it")
+    return term
 
 
 def filter_mask(
@@ -103,10 +115,33 @@ def filter_mask(
     for term in parse_filter(text):
         place = named.get(term.field)
         if place is None:
-            raise FilterError(f"no field {term.field!r}; there are {', '.join(sorted(fields))}")
-        passed = _MATCHERS[place.kind](table[place.column], term)
+            raise FilterError(unknown_field(term.field, fields))
+        try:
+            passed = _MATCHERS[place.kind](table[place.column], term)
+        except FilterError as error:
+            raise FilterError(f"{term.field}{term.operator}{term.value}: {error}") from error
         mask &= ~passed if term.is_negated else passed
     return mask
+
+
+def unknown_field(name: str, fields: Iterable[str]) -> str:
+    """What to say of a field that is not there; a near name is offered first."""
+    near = get_close_matches(name, fields, n=1)
+    meant = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"no field {name!r}{meant}; there are {', '.join(sorted(fields))}"
+
+
+def parse_duration(text: str) -> float:
+    """Milliseconds of ``90s``, ``1.5h``, ``2d``; without a unit they are milliseconds.
+
+    Raises:
+        FilterError: not a duration.
+    """
+    found = _NUMBER.fullmatch(text)
+    unit = (found["unit"].lower() or "ms") if found else ""
+    if found is None or unit not in _TIMES:
+        raise FilterError(f"{text!r} is not a time (such as 90s, 10m, 1.5h or 2d)")
+    return float(found["digits"].replace(",", "")) * _TIMES[unit]
 
 
 def parse_number(text: str) -> float:
@@ -136,6 +171,10 @@ def _match_number(column: pa.ChunkedArray, term: Term) -> BoolColumn:
     return _COMPARISONS[term.operator](values, wanted)
 
 
+def _match_duration(column: pa.ChunkedArray, term: Term) -> BoolColumn:
+    return _COMPARISONS[term.operator](floats(column), parse_duration(term.value))
+
+
 def _match_ids(column: pa.ChunkedArray, term: Term) -> BoolColumn:
     if term.operator not in {":", "=", "!="}:
         raise FilterError(f"{term.field} is a list of ids: use {term.field}:101")
@@ -147,6 +186,8 @@ def _match_ids(column: pa.ChunkedArray, term: Term) -> BoolColumn:
 
 def _match_words(column: pa.ChunkedArray, term: Term) -> BoolColumn:
     """Words are kept as one text, each between blanks: `` at-min-isr under-replicated ``."""
+    if term.operator not in {":", "=", "!="}:
+        raise FilterError(f"{term.field} is a word: use {term.field}:… or {term.field}=…")
     exact = term.operator in {"=", "!="}
     wanted = f" {term.value} " if exact else f" {term.value}"
     holds = _bools(pc.match_substring(column, wanted, ignore_case=True))
@@ -170,6 +211,7 @@ _COMPARISONS: Final = {
 _MATCHERS: Final = {
     FieldKind.TEXT: _match_text,
     FieldKind.NUMBER: _match_number,
+    FieldKind.DURATION: _match_duration,
     FieldKind.IDS: _match_ids,
     FieldKind.WORDS: _match_words,
 }

@@ -4,7 +4,7 @@ Sorting is stable and by value, never by text; unknown values come last in both 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.views import cells, columns
-from control.views.columns import Column
+from control.views.columns import Column, ColumnError, chosen
 from control.views.filters import FieldKind, FilterError, FilterField, filter_mask
 from control.views.rows import Row
 
@@ -30,6 +30,8 @@ class TableQuery:
     sort: str = ""
     offset: int = 0
     limit: int = 100
+    columns: str = ""
+    """Ids of the wanted columns, in order, between commas; empty: all of the table's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,10 @@ class Page(Generic[R]):
     """Rows that pass the filter."""
     offset: int = 0
     problem: str = ""
-    """Why the filter or the sort could not be followed; the rows are then empty."""
+    """Why filter, sort or columns could not be followed; the rows are then empty."""
+    found: pa.Table | None = field(default=None, compare=False, repr=False)
+    """All rows that pass the filter, sorted, as ``spec`` reads them; None with a problem."""
+    spec: "TableSpec[Any] | None" = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,21 +62,25 @@ class TableSpec(Generic[R]):
     sorts: Mapping[str, str]
     """Column of the table that a column of the screen is sorted by."""
     build: Callable[[Mapping[str, Any]], R]
+    exports: Mapping[str, str] = field(default_factory=dict)
+    """Column of the table that a column of the screen is exported from, where it is not the one
+    that it is sorted by."""
 
 
 def page_of(table: pa.Table, spec: TableSpec[R], query: TableQuery) -> Page[R]:
-    """The wanted page. A filter or sort that cannot be followed is told in ``problem``."""
+    """The wanted page. What cannot be followed of the query is told in ``problem``."""
     empty: Page[R] = Page(
         rows=(), columns=spec.columns, total=table.num_rows, matching=0, offset=query.offset
     )
     try:
+        shown = chosen(spec.columns, query.columns)
         found = matching(table, spec, query)
-    except FilterError as error:
+    except (FilterError, ColumnError) as error:
         return replace(empty, problem=str(error))
     limit = min(max(query.limit, 0), LIMIT_MAX)
     cut = found.slice(max(query.offset, 0), limit)
     rows = tuple(spec.build(record) for record in cut.to_pylist())
-    return replace(empty, rows=rows, matching=found.num_rows)
+    return replace(empty, rows=rows, columns=shown, matching=found.num_rows, found=found, spec=spec)
 
 
 def matching(table: pa.Table, spec: TableSpec[R], query: TableQuery) -> pa.Table:
@@ -111,6 +120,10 @@ def _ids(column: str) -> FilterField:
     return FilterField(column, FieldKind.IDS)
 
 
+def _duration(column: str) -> FilterField:
+    return FilterField(column, FieldKind.DURATION)
+
+
 _STATUS: Final = FilterField("statuses", FieldKind.WORDS)
 
 PARTITIONS: Final = TableSpec(
@@ -132,6 +145,9 @@ PARTITIONS: Final = TableSpec(
         "in": _number("in_bytes_per_s"),
         "out": _number("out_bytes_per_s"),
         "rate": _number("in_records_per_s"),
+        "groups": _number("groups"),
+        "start": _number("log_start_offset"),
+        "end": _number("high_watermark"),
     },
     sorts={
         "topic": "topic",
@@ -150,6 +166,7 @@ PARTITIONS: Final = TableSpec(
         "high_watermark": "high_watermark",
     },
     build=cells.partition_row,
+    exports={"status": "status", "replicas": "replicas", "isr": "isr"},
 )
 TOPICS: Final = TableSpec(
     columns=columns.TOPIC_COLUMNS,
@@ -177,6 +194,7 @@ TOPICS: Final = TableSpec(
         "lag": "lag_max",
     },
     build=cells.topic_row,
+    exports={"status": "status"},
 )
 GROUPS: Final = TableSpec(
     columns=columns.GROUP_COLUMNS,
@@ -189,6 +207,11 @@ GROUPS: Final = TableSpec(
         "lag": _number("lag_sum"),
         "members": _number("members"),
         "partitions": _number("partition_count"),
+        "clears": _duration("clears_ms"),
+        "loses": _duration("retention_risk_ms_min"),
+        "time": _duration("lag_ms_max"),
+        "moving": _number("lag_records_per_s_sum"),
+        "consumes": _number("consumed_records_per_s_sum"),
     },
     sorts={
         "group": "group_id",
@@ -197,6 +220,7 @@ GROUPS: Final = TableSpec(
         "lag_time": "lag_ms_max",
         "velocity": "lag_records_per_s_sum",
         "clears": "clears_ms",
+        "loses": "retention_risk_ms_min",
         "consumed": "consumed_records_per_s_sum",
         "members": "members",
         "partitions": "partition_count",
@@ -204,6 +228,7 @@ GROUPS: Final = TableSpec(
         "state": "state",
     },
     build=cells.group_row,
+    exports={"status": "status"},
 )
 GROUP_PARTITIONS: Final = TableSpec(
     columns=columns.GROUP_PARTITION_COLUMNS,
@@ -217,6 +242,12 @@ GROUP_PARTITIONS: Final = TableSpec(
         "leader": _number("leader"),
         "broker": _number("leader"),
         "member": _text("member_id"),
+        "clears": _duration("clears_ms"),
+        "loses": _duration("retention_risk_ms"),
+        "time": _duration("lag_ms"),
+        "moving": _number("lag_records_per_s"),
+        "consumes": _number("consumed_records_per_s"),
+        "stands": _duration("stuck_ms"),
     },
     sorts={
         "group": "group_id",
@@ -227,6 +258,7 @@ GROUP_PARTITIONS: Final = TableSpec(
         "lag_time": "lag_ms",
         "velocity": "lag_records_per_s",
         "clears": "clears_ms",
+        "loses": "retention_risk_ms",
         "committed": "committed_offset",
         "end": "end_offset",
         "consumed": "consumed_records_per_s",
@@ -235,6 +267,7 @@ GROUP_PARTITIONS: Final = TableSpec(
         "member": "member_id",
     },
     build=cells.group_partition_row,
+    exports={"status": "status"},
 )
 BROKERS: Final = TableSpec(
     columns=columns.BROKER_COLUMNS,
@@ -248,6 +281,10 @@ BROKERS: Final = TableSpec(
         "bytes": _number("size_bytes"),
         "skew": _number("skew_percent"),
         "disk": _number("disk_percent"),
+        "full": _duration("full_ms"),
+        "in": _number("in_bytes_per_s"),
+        "out": _number("out_bytes_per_s"),
+        "status": _text("status"),
     },
     sorts={
         "broker": "broker",
@@ -264,4 +301,5 @@ BROKERS: Final = TableSpec(
         "age": "age_ms",
     },
     build=cells.broker_row,
+    exports={"status": "status"},
 )

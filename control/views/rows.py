@@ -159,6 +159,7 @@ class GroupRow(Row):
     lag_time: Cell
     velocity: Cell
     clears: Cell
+    loses: Cell
     consumed: Cell
     members: Cell
     partitions: Cell
@@ -178,6 +179,7 @@ class GroupPartitionRow(Row):
     lag_time: Cell
     velocity: Cell
     clears: Cell
+    loses: Cell
     committed: Cell
     end: Cell
     consumed: Cell

@@ -126,6 +126,7 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
             ("rank", "min"),
             ("lag_ms", "max"),
             ("stuck_ms", "max"),
+            ("retention_risk_ms", "min"),
             ("topic", "distinct"),
             *((name, "sum") for name in sums),
         ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from control.views import snapshot as views
-from control.views.export import ExportError, export
+from control.views.export import ExportError, export, exported
 from control.views.pages import LIMIT_MAX, Page, TableQuery
 from control.views.rows import PartitionRow
 from control.views.snapshot import OperatorSnapshot, build_snapshot
@@ -66,3 +66,34 @@ def test_a_wrong_filter_or_format_is_told(snapshot: OperatorSnapshot, tmp_path: 
         export(lambda q: page_of(snapshot, q), TableQuery(filter="colour:red"), format="csv")
     with pytest.raises(ExportError, match="xml"):
         export(lambda q: page_of(snapshot, q), TableQuery(), format="xml")
+
+
+def test_every_column_of_every_table_is_exported(snapshot: OperatorSnapshot) -> None:
+    for page in (
+        views.broker_page(snapshot),
+        views.topic_page(snapshot),
+        views.partition_page(snapshot),
+        views.group_page(snapshot),
+        views.group_partition_page(snapshot, group="group-0"),
+    ):
+        table = exported(page)
+        assert table.column_names == [column.id for column in page.columns]
+        first, row = table.slice(0, 1).to_pylist()[0], page.rows[0]
+        for column in page.columns:
+            if column.is_number and isinstance(first[column.id], int | float):
+                assert first[column.id] == pytest.approx(row.cell(column.id).value), column.id
+
+
+def test_lists_are_ids_and_endless_times_are_unknown(snapshot: OperatorSnapshot) -> None:
+    query = TableQuery(filter="partition=0", columns="replicas,status")
+    words = "".join(export(lambda q: page_of(snapshot, q), query, format="csv"))
+    assert words.splitlines() == ["topic,replicas,status", "topic-0,101 102 103,ok"]
+    brokers = views.broker_page(snapshot).found
+    assert brokers is not None
+    text = "".join(export(lambda q: views.broker_page(snapshot, q), TableQuery(), format="json"))
+    assert "Infinity" not in text
+
+
+def test_a_column_that_is_not_there_is_named(snapshot: OperatorSnapshot) -> None:
+    with pytest.raises(ExportError, match="no column 'colour'; there are topic, partition"):
+        export(lambda q: page_of(snapshot, q), TableQuery(columns="lag,colour"), format="csv")
