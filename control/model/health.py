@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
-from control.model.columns import BoolColumn, IntColumn, ints, look_up, partition_keys
+from control.model.columns import BoolColumn, IntColumn, codes, ints, look_up, partition_keys
 from control.model.findings import Finding, Operation, sorted_findings
 from control.model.load import BrokerLoads, Placement, broker_loads, placement
 from control.model.snapshot import ClusterSnapshot
@@ -15,7 +16,7 @@ from control.model.status import (
     PARTITION_SEVERITIES,
     PartitionStatuses,
     Severity,
-    commit_statuses,
+    commit_ranks,
     partition_statuses,
 )
 
@@ -41,7 +42,8 @@ class Evidence:
     statuses: PartitionStatuses
     placement: Placement
     loads: BrokerLoads
-    commit_words: Sequence[str]
+    commit_ranks: IntColumn
+    """Status of each row of ``commits``: its place in ``GROUP_SEVERITIES``."""
     now_ms: int
 
     @classmethod
@@ -52,7 +54,7 @@ class Evidence:
             statuses=partition_statuses(snapshot),
             placement=placed,
             loads=broker_loads(snapshot, placed),
-            commit_words=commit_statuses(snapshot.commits, commit_log_starts(snapshot)),
+            commit_ranks=commit_ranks(snapshot.commits, commit_log_starts(snapshot)),
             now_ms=now_ms,
         )
 
@@ -226,17 +228,9 @@ _GROUP_TEXTS: Final = {
 
 def find_groups(evidence: Evidence) -> Iterator[Finding]:
     """One finding per group and word, about the partition with the most lag."""
-    commits = evidence.snapshot.commits
-    words = np.array(evidence.commit_words, dtype=object)
-    rows = np.flatnonzero(np.isin(words, list(_GROUP_TEXTS)))
-    worst: dict[tuple[str, str], dict[str, object]] = {}
-    picked = commits.take(rows).to_pylist()
-    for word, row in zip(words[rows], picked, strict=True):
-        key = (row["group_id"], str(word))
-        known = worst.get(key)
-        if known is None or (row["lag"] or 0) > (known["lag"] or 0):  # type: ignore[operator]
-            worst[key] = row
-    for (group, word), row in worst.items():
+    words = list(GROUP_SEVERITIES)
+    for rank, row in _worst_commits(evidence, [words.index(word) for word in _GROUP_TEXTS]):
+        group, word = row["group_id"], words[rank]
         title, reason, next_step = _GROUP_TEXTS[word]
         since = row["stuck_since_ms"]
         yield Finding(
@@ -250,10 +244,24 @@ def find_groups(evidence: Evidence) -> Iterator[Finding]:
             since_ms=since if isinstance(since, int) else None,
             facts={
                 "partition": f"{row['topic']}-{row['partition']}",
-                "offset": row["committed_offset"],  # type: ignore[dict-item]
-                "lag": row["lag"],  # type: ignore[dict-item]
+                "offset": row["committed_offset"],
+                "lag": row["lag"],
             },
         )
+
+
+def _worst_commits(evidence: Evidence, ranks: list[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Per group and rank the row of ``commits`` with the most lag, the first among equals."""
+    commits = evidence.snapshot.commits
+    rows = np.flatnonzero(np.isin(evidence.commit_ranks, ranks))
+    (group,) = codes(commits["group_id"])
+    lag = ints(commits["lag"], unknown=0)
+    rank = evidence.commit_ranks[rows]
+    order = np.lexsort((-lag[rows], rank, group[rows]))
+    _, firsts = np.unique(np.stack([group[rows], rank])[:, order], axis=1, return_index=True)
+    chosen = rows[order[firsts]]
+    picked = commits.take(pa.array(chosen)).to_pylist()
+    yield from zip(evidence.commit_ranks[chosen].tolist(), picked, strict=True)
 
 
 def find_stale(evidence: Evidence) -> Iterator[Finding]:

@@ -74,10 +74,26 @@ class PartitionStatuses:
 
     flags: Mapping[str, BoolColumn]
 
-    def worst(self) -> list[str]:
-        words = list(PARTITION_SEVERITIES)
-        conditions = np.stack([self.flags[word] for word in words])
-        return [words[place] for place in conditions.argmax(axis=0)]
+    def ranks(self) -> IntColumn:
+        """The status of each row, as its place in ``PARTITION_SEVERITIES`` (0 is the worst)."""
+        ranks: IntColumn = np.stack([self.flags[word] for word in PARTITION_SEVERITIES]).argmax(0)
+        return ranks
+
+    def words(self) -> pa.Array:
+        """All words that apply to each row, every one between blanks: `` moving offline ``.
+
+        Few combinations occur: each is written once, and rows point to theirs.
+        """
+        bits = np.zeros(len(self.flags[OK]), dtype=np.int64)
+        for place, flags in enumerate(self.flags.values()):
+            bits |= flags.astype(np.int64) << place
+        found, which = np.unique(bits, return_inverse=True)
+        names = list(self.flags)
+        texts = [
+            " " + "".join(f"{name} " for place, name in enumerate(names) if mask >> place & 1)
+            for mask in found.tolist()
+        ]
+        return pa.array(texts, pa.string()).take(pa.array(which))
 
     def count(self, word: str) -> int:
         return int(self.flags[word].sum())
@@ -104,8 +120,10 @@ def partition_statuses(snapshot: ClusterSnapshot) -> PartitionStatuses:
     return PartitionStatuses(flags={**flags, OK: ~any_flag})
 
 
-def commit_statuses(commits: pa.Table, log_start_offset: IntColumn) -> list[str]:
-    """The status of each committed partition; ``log_start_offset`` is -1 where unknown.
+def commit_ranks(commits: pa.Table, log_start_offset: IntColumn) -> IntColumn:
+    """The status of each committed partition: its place in ``GROUP_SEVERITIES`` (0 is the worst).
+
+    ``log_start_offset`` is -1 where unknown.
 
     The job's word counts. Rows without one (a store written before it judged) are judged here by
     what they tell of standing still and of velocity.
@@ -118,20 +136,20 @@ def commit_statuses(commits: pa.Table, log_start_offset: IntColumn) -> list[str]
     velocity = np.nan_to_num(floats(commits["lag_records_per_s"]))
     lost = (ints(commits["committed_offset"]) < log_start_offset) & (lag > 0)
     grows = (velocity > VELOCITY_DEAD_BAND_RECORDS_PER_S) & (lag > 0)
-    words = np.select(
-        [lost, stuck & is_alive, stuck, grows], ["LOST", "STALL", "STOP", "WARN"], default="OK"
+    words = list(GROUP_SEVERITIES)
+    judged = np.select(
+        [stuck & is_alive, stuck, grows],
+        [words.index(word) for word in ("STALL", "STOP", "WARN")],
+        default=words.index("OK"),
     )
-    judged = commits["status"].to_pylist()
-    return [
-        str(word) if word == "LOST" or told is None else str(told)
-        for word, told in zip(words, judged, strict=True)
-    ]
+    told = ints(pc.index_in(commits["status"], pa.array(words)))
+    ranks: IntColumn = np.where(lost, words.index("LOST"), np.where(told >= 0, told, judged))
+    return ranks
 
 
-def worst_of(words: list[str], severities: Mapping[str, Severity]) -> str:
-    """The word that stands first in ``severities``; its last word when there are none."""
-    order = list(severities)
-    return min(words, key=order.index, default=order[-1])
+def words_of(ranks: IntColumn, severities: Mapping[str, Severity]) -> pa.Array:
+    """The word of each rank."""
+    return pa.array(list(severities), pa.string()).take(pa.array(ranks))
 
 
 def _preferred(table: pa.Table) -> IntColumn:

@@ -25,6 +25,7 @@ from control.model.status import (
     INTERNAL_PREFIX,
     PARTITION_SEVERITIES,
     VELOCITY_DEAD_BAND_RECORDS_PER_S,
+    words_of,
 )
 
 NEVER_MS: Final = float("inf")
@@ -39,15 +40,14 @@ def partition_table(evidence: Evidence) -> pa.Table:
     group), groups.
     """
     store = evidence.snapshot.partitions
-    worst = evidence.statuses.worst()
-    ranks = {word: rank for rank, word in enumerate(PARTITION_SEVERITIES)}
+    ranks = evidence.statuses.ranks()
     lag, groups = _lag_by_partition(evidence)
     records = floats(store["high_watermark"]) - floats(store["log_start_offset"])
     added = {
         "name": _names(store),
-        "status": pa.array(worst, pa.string()),
-        "statuses": pa.array(_all_words(evidence), pa.string()),
-        "rank": pa.array([ranks[word] for word in worst], pa.int32()),
+        "status": words_of(ranks, PARTITION_SEVERITIES),
+        "statuses": evidence.statuses.words(),
+        "rank": pa.array(ranks, pa.int32()),
         "is_preferred": pa.array(~evidence.statuses.flags["not-preferred"]),
         "isr_count": pa.array(list_lengths(store["isr"])),
         "records": _nullable(records),
@@ -97,16 +97,16 @@ def commit_table(evidence: Evidence) -> pa.Table:
     place = look_up(wanted, present)
     rates = np.append(floats(partitions["in_records_per_s"]), np.nan)[place]
     leaders = np.append(ints(partitions["leader"]), -1)[place]
-    words = list(evidence.commit_words)
-    ranks = {word: rank for rank, word in enumerate(GROUP_SEVERITIES)}
+    ranks = evidence.commit_ranks
+    words = words_of(ranks, GROUP_SEVERITIES)
     stuck_ms = evidence.now_ms - floats(commits["stuck_since_ms"])
     estimated_ms = _lag_ms(floats(commits["lag"]), rates, stuck_ms)
     told_ms = floats(commits["time_lag_ms"])
     added = {
         "name": pc.binary_join_element_wise(commits["group_id"], _names(commits), " "),
-        "status": pa.array(words, pa.string()),
-        "statuses": pa.array([f" {word} " for word in words], pa.string()),
-        "rank": pa.array([ranks[word] for word in words], pa.int32()),
+        "status": words,
+        "statuses": pc.binary_join_element_wise("", words, "", " "),
+        "rank": pa.array(ranks, pa.int32()),
         "lag_ms": _nullable(np.where(np.isnan(told_ms), estimated_ms, told_ms)),
         "clears_ms": _nullable(
             clears_ms(floats(commits["lag"]), floats(commits["lag_records_per_s"]))
@@ -191,13 +191,6 @@ def _bytes_of_all_replicas(evidence: Evidence) -> FloatColumn:
     known = ~np.isnan(placed.size_bytes)
     total = np.bincount(placed.row[known], weights=placed.size_bytes[known], minlength=rows)
     return np.where(np.bincount(placed.row[known], minlength=rows) > 0, total, np.nan)
-
-
-def _all_words(evidence: Evidence) -> list[str]:
-    words = np.full(evidence.snapshot.partitions.num_rows, " ", dtype=object)
-    for word, flags in evidence.statuses.flags.items():
-        words[flags] += f"{word} "
-    return [str(item) for item in words]
 
 
 def _names(table: pa.Table) -> pa.ChunkedArray:

@@ -4,7 +4,14 @@ from typing import Any
 
 from control.model.findings import Finding, Operation, carry_since
 from control.model.health import Evidence, find_all
-from control.model.status import Severity, commit_statuses, partition_statuses
+from control.model.status import (
+    GROUP_SEVERITIES,
+    PARTITION_SEVERITIES,
+    Severity,
+    commit_ranks,
+    partition_statuses,
+    words_of,
+)
 from tests.unit.control import clusters
 from tests.unit.control.clusters import MIB, NOW_MS
 
@@ -63,7 +70,7 @@ def test_a_planned_move_is_moving_and_nothing_worse() -> None:
 
     statuses = partition_statuses(clusters.snapshot(partitions=[moving]))
 
-    assert statuses.worst() == ["moving"]
+    assert words_of(statuses.ranks(), PARTITION_SEVERITIES).to_pylist() == ["moving"]
 
 
 def test_an_added_replica_in_sync_does_not_hide_a_settled_one_that_is_not() -> None:
@@ -156,9 +163,10 @@ def test_groups_that_stand_still_by_their_commits() -> None:
         ("stop", "group-STOP"),
     ]
     assert found[1].since_ms == NOW_MS - 60_000
-    words = commit_statuses(
+    ranks = commit_ranks(
         clusters.snapshot(commits=commits).commits, clusters.np_ints([0, 0, 50, 0])
     )
+    words = words_of(ranks, GROUP_SEVERITIES).to_pylist()
     assert words == ["STALL", "STOP", "LOST", "WARN"]
 
 
