@@ -1,0 +1,168 @@
+"""The page at size: first paint, refresh, filter, sort, jump, memory, ten browsers at once.
+
+    python -m benchmarks.screens [--replicas 10000 39000 100000 400000] [--jumps 200]
+
+Serves `partiscope dashboard` over a synthetic store that gets a new version every 1 to 5 seconds,
+as from the metrics job, and drives it with a real Chromium. Acts are measured while it refreshes.
+Prints a table as it goes, then one JSON line. Targets: at 100,000 replicas overview 1.5 s, map
+3 s, p95 of acts 300 ms; at 400,000 3 s, 5 s, 500 ms and 1 GB.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from playwright.sync_api import Browser
+
+from benchmarks.screen_page import PageProbe, painted
+from benchmarks.screen_store import PARTITIONS, LivingStore
+from tests.support.browser import chromium
+from tests.support.page_server import PageServer
+
+SIZES: Final = (10_000, 39_000, 100_000, 400_000)
+ACTS: Final = 20
+BROWSERS: Final = 10
+REFRESHES_SEEN: Final = 4
+OVERVIEW: Final = "#heat-map .heatmaplayer image"
+"""The last of the overview's blocks to stand."""
+MAP: Final = "#map-figure .heatmaplayer image"
+TABLE: Final = "#grid-partitions .ag-center-cols-container .ag-row"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Of one store. Milliseconds unless the name says otherwise; acts are 95th percentiles."""
+
+    replicas: int
+    overview: int
+    """First visit, empty cache, until findings, tiles, bars and map stand."""
+    map: int
+    refresh: int
+    """From a version's commit until the page shows it; median."""
+    filter: int
+    sort: int
+    jump: int
+    jump_max: int
+    select: int
+    resident_mib: int
+    cpu_s: float
+    """Of the page's process per refresh with one browser on the overview."""
+    cpu_ten_s: float
+    """The same with ten browsers."""
+
+
+COLUMNS: Final = tuple(Figures.__dataclass_fields__)
+
+
+def measure(replicas: int, jumps: int) -> Figures:
+    """One store, one server, one to ten browsers."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store"
+        living = LivingStore(path, replicas)
+        with living as store, PageServer(path) as server, chromium() as browser:
+            note(f"{store.replicas:,} replicas: server is up")
+            pid = server.pid
+            overview = painted(browser, f"{server.url}/overview", OVERVIEW)
+            shown = painted(browser, f"{server.url}/map", MAP)
+            note(f"painted {overview:.0f} ms, map {shown:.0f} ms")
+            one = _overview(browser, server.url, pid, store)
+            note(f"one browser: {one}")
+            probe = PageProbe(browser, server.url)
+            probe.open("partitions", TABLE)
+            found = {
+                "jump": probe.jumps(store.partitions, jumps),
+                "filter": probe.filters(store.sizes.topics, PARTITIONS, ACTS),
+                "sort": probe.sorts(f"topic-{store.sizes.topics - 1}-{PARTITIONS - 1}", ACTS),
+                "select": probe.selections(ACTS),
+            }
+            probe.close()
+            note(f"acts: { {name: p95(values) for name, values in found.items()} }")
+            ten = _cpu_of_ten(browser, server.url, pid, store)
+            resident = resident_mib(pid)
+    return Figures(
+        replicas=store.replicas,
+        overview=round(overview),
+        map=round(shown),
+        refresh=one[0],
+        **{name: p95(found[name]) for name in ("filter", "sort", "jump", "select")},
+        jump_max=round(max(found["jump"])),
+        resident_mib=resident,
+        cpu_s=one[1],
+        cpu_ten_s=ten,
+    )
+
+
+def _overview(browser: Browser, url: str, pid: int, store: LivingStore) -> tuple[int, float]:
+    """How long a refresh takes to show, and what it costs the page's process."""
+    probe = PageProbe(browser, url)
+    probe.open("overview", OVERVIEW)
+    probe.page.wait_for_timeout(store.interval_s * 1000)
+    before, count = cpu_s(pid), len(store.commits)
+    seen = probe.refreshes(REFRESHES_SEEN * store.interval_s + 1)
+    used, commits = cpu_s(pid) - before, store.commits[count:]
+    probe.close()
+    waits = [min((at - commit for at in seen if at >= commit), default=60) for commit in commits]
+    return round(statistics.median(waits) * 1000), round(used / max(len(commits), 1), 3)
+
+
+def _cpu_of_ten(browser: Browser, url: str, pid: int, store: LivingStore) -> float:
+    probes = [PageProbe(browser, url) for _ in range(BROWSERS)]
+    for probe in probes:
+        probe.open("overview", OVERVIEW)
+    probes[0].page.wait_for_timeout(store.interval_s * 1000)
+    before, count = cpu_s(pid), len(store.commits)
+    probes[0].page.wait_for_timeout((REFRESHES_SEEN * store.interval_s + 1) * 1000)
+    used, commits = cpu_s(pid) - before, len(store.commits) - count
+    for probe in probes:
+        probe.close()
+    return round(used / max(commits, 1), 3)
+
+
+def p95(values: Sequence[float]) -> int:
+    """The 95th percentile, the larger neighbour where it falls between two."""
+    ranked = sorted(values)
+    return round(ranked[min(len(ranked) - 1, int(len(ranked) * 0.95))])
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds that the process has used, in user and in system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(pid: int) -> int:
+    """Memory of the process."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) // 1024
+
+
+def note(words: str) -> None:
+    """Progress, beside the table."""
+    print(f"  {time.strftime('%H:%M:%S')} {words}", flush=True)
+
+
+def main() -> None:
+    """Print a table, then one JSON line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--replicas", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--jumps", type=int, default=200)
+    given = parser.parse_args()
+    print("".join(f"{name:>13}" for name in COLUMNS))
+    found = []
+    for replicas in given.replicas:
+        figures = measure(replicas, given.jumps)
+        found.append(asdict(figures))
+        print("".join(f"{value:>13,}" for value in found[-1].values()), flush=True)
+    print(json.dumps({"screens": found}))
+
+
+if __name__ == "__main__":
+    main()
