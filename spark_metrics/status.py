@@ -204,7 +204,8 @@ SELECT /*+ SHUFFLE_HASH(g) */ m.* EXCEPT (speed_base, trend_base, points, log_po
   g.alive_ms,
   CASE WHEN lag IS NULL THEN NULL WHEN lag = 0 THEN end_read_ms
     WHEN committed_offset >= get(points, 0).offset THEN NULL {_IN_POINTS} {_IN_LOG} END AS at_ms,
-  IF(lag IS NULL, NULL, greatest(0L, least(log_start_offset, end_offset) - committed_offset))
+  IF(lag IS NULL OR log_start_offset IS NULL, NULL,
+    greatest(0L, least(log_start_offset, end_offset) - committed_offset))
     AS lost_records,
   IF(committed_offset >= speed_base.committed_offset,
     (committed_offset - speed_base.committed_offset) / nullif(read_ms - speed_base.ms, 0)
@@ -232,14 +233,15 @@ _STATUS: Final = f"""CASE WHEN lag IS NULL THEN NULL WHEN lag = 0 THEN 'OK'
       AND coalesce(lag_records_per_s >= -{DEAD_BAND_RECORDS_PER_S}, true) THEN 'WARN'
     ELSE 'OK' END"""
 _RISK: Final = """CASE WHEN lag IS NULL OR lag = 0 THEN NULL WHEN lost_records > 0 THEN 0L
-    ELSE least(IF(retention_ms > 0, greatest(0L, retention_ms - (end_read_ms - at_ms)), NULL),
+    ELSE least(IF(retention_ms > 0 AND at_ms IS NOT NULL,
+        greatest(0L, retention_ms - (end_read_ms - at_ms)), NULL),
       IF(start_per_ms > 0,
         CAST((committed_offset - log_start_offset) / start_per_ms AS BIGINT), NULL)) END"""
 _TOLD: Final = f"""
 SELECT * EXCEPT (at_ms, trend_per_s, trend_span_ms, standing_ms, patience_ms, owned_patience_ms,
     alive_patience_ms, start_per_ms, starts, alive_ms, old_offset, old_lag, old_ms, is_back,
     is_on, log_start_offset, retention_ms),
-  greatest(0L, end_read_ms - at_ms) AS time_lag_ms,
+  IF(at_ms IS NULL, NULL, greatest(0L, end_read_ms - at_ms)) AS time_lag_ms,
   CASE WHEN lag = 0 THEN 0L WHEN lag_records_per_s < -{DEAD_BAND_RECORDS_PER_S}
     THEN CAST(lag / -lag_records_per_s * 1000.0D AS BIGINT) END AS time_to_clear_ms,
   {_RISK} AS retention_risk_ms, {_STATUS} AS status, read_ms - first_ms AS history_ms,
