@@ -1,8 +1,8 @@
 """The tests, in two processes side by side; whatever fails is run once more by itself.
 
 What fails again is a failure. What passes then, with clusters of its own on a machine that is
-quiet by now, is named as unsteady. Many failures at once are no chance and are not run again;
-nor is anything where pytest is given arguments.
+quiet by now, is named as unsteady. Failures in many files are no chance and are not run again; nor
+is anything where pytest is given arguments.
 """
 
 import json
@@ -16,7 +16,7 @@ LAST_FAILED: Final = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 PYTEST: Final = (sys.executable, "-m", "pytest", "-m", "not soak")
 SIDE_BY_SIDE: Final = ("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
 TESTS_FAILED: Final = 1
-UNSTEADY_MAX: Final = 5
+FILES_MAX: Final = 3
 
 
 def main(arguments: list[str]) -> int:
@@ -24,7 +24,8 @@ def main(arguments: list[str]) -> int:
     LAST_FAILED.unlink(missing_ok=True)
     status = subprocess.run((*PYTEST, *SIDE_BY_SIDE, *arguments), cwd=ROOT, check=False).returncode
     failed = _failed_tests()
-    if arguments or status != TESTS_FAILED or not 0 < len(failed) <= UNSTEADY_MAX:
+    files = {test.partition("::")[0] for test in failed}
+    if arguments or status != TESTS_FAILED or not 0 < len(files) <= FILES_MAX:
         return status
     named = "\n".join(f"  {test}" for test in failed)
     print(f"\n{len(failed)} failed; once more, by themselves:\n{named}\n", flush=True)
