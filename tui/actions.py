@@ -15,7 +15,6 @@ from control.views.paths import PathError, ViewPath, parse_path
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
 from tui.screens.goto import GotoScreen
-from tui.screens.help import HelpScreen
 from tui.screens.views import build_screen
 
 if TYPE_CHECKING:
@@ -121,6 +120,8 @@ class Navigation(App[None]):
 
     def action_help(self) -> None:
         """All keys."""
+        from tui.screens.help import HelpScreen  # the operations' registry comes with it
+
         self.push_screen(HelpScreen())
 
     def _go_to(self, path: str | None) -> None:

@@ -1,10 +1,11 @@
 """The terminal application: keys, places, and the feed; what a view shows is its screen's."""
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from textual.screen import Screen
 
-from control.operations.operator import Operator
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.actions import Navigation
@@ -13,6 +14,9 @@ from tui.screens.base import ViewScreen
 from tui.screens.time import TimeScreen
 from tui.screens.views import build_screen
 from tui.services import Services
+
+if TYPE_CHECKING:
+    from control.operations.operator import Operator
 
 AGE_TICK_S: Final = 1.0
 
@@ -39,6 +43,8 @@ class PartiscopeApp(Navigation):
     def operator(self) -> Operator:
         """What acts on the cluster; made when first needed, in this loop."""
         if self._operator is None:
+            from control.operations.operator import Operator  # a Kafka client comes with it
+
             services = self.services
             self._operator = Operator(
                 bootstrap=services.bootstrap, bus=services.bus, is_read_only=services.is_read_only

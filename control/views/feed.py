@@ -18,6 +18,7 @@ from control.kafka.collector.report import WatchReport
 from control.model.findings import Finding, sorted_findings
 from control.model.ids import ClusterId
 from control.model.status import Severity
+from control.views.memory import give_back
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 from spark_metrics.aggregates import MetricsError
 
@@ -165,7 +166,7 @@ class SnapshotFeed:
         aggregates = self._reader.now()
         if aggregates is None:
             return None
-        return build_snapshot(
+        snapshot = build_snapshot(
             aggregates.tables,
             version=aggregates.version,
             now_ms=now_ms,
@@ -173,6 +174,8 @@ class SnapshotFeed:
             earlier=self._current.findings,
             watch=self._watch_report(),
         )
+        give_back()
+        return snapshot
 
     def _watch(self) -> None:
         while not self._stopping.wait(self._interval_s):

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from control.kafka.collector.report import REPORT_INTERVAL_MS, WatchReport, read_reports
+from control.kafka.collector.report import REPORT_INTERVAL_MS, WatchReport
 from control.kafka.errors import KafkaPortError
 from control.kafka.settings import KafkaSettings
 from control.model.findings import Finding
@@ -134,7 +134,7 @@ class ReportWatch:
     def _watch(self) -> None:
         while not self._stopping.is_set():
             try:
-                reports = asyncio.run(read_reports(self._bus))
+                reports = asyncio.run(_reports(self._bus))
             except KafkaPortError:
                 reports = {}
             self._report = reports.get(self._cluster, self._report)
@@ -151,6 +151,13 @@ def report_watch(bus: str | None, cluster: ClusterId | None) -> Callable[[], Wat
 def read_report(bus: KafkaSettings | str, cluster: ClusterId) -> WatchReport | None:
     """The newest report of a cluster, read now; None where nobody collects, or no bus answers."""
     try:
-        return asyncio.run(read_reports(bus)).get(cluster)
+        return asyncio.run(_reports(bus)).get(cluster)
     except KafkaPortError:
         return None
+
+
+async def _reports(bus: KafkaSettings | str) -> dict[str, WatchReport]:
+    """Loaded here: who watches nobody's cluster needs no Kafka client."""
+    from control.kafka.collector.reports import read_reports
+
+    return await read_reports(bus)

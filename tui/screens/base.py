@@ -12,11 +12,13 @@ from textual.widgets import Footer, Static
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.services import Services
-from tui.widgets.form import FormPanel
 from tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
+    from textual.widget import Widget
+
     from tui.app import PartiscopeApp
+    from tui.widgets.form import FormPanel
 
 
 class ViewScreen(Screen[Any]):
@@ -82,7 +84,7 @@ class ViewScreen(Screen[Any]):
             return  # not composed yet: it will ask when it is
         self._bar(snapshot)
         self.show(snapshot)
-        for panel in self.query(FormPanel):
+        for panel in map(_form_panel, self.query("FormPanel")):
             panel.show_denied(snapshot.denied_operations.get(panel.form.name))
 
     def put(self, selector: str, content: VisualType) -> None:
@@ -110,3 +112,8 @@ class ViewScreen(Screen[Any]):
             is_paused=self.partiscope.is_paused,
             at_ms=self.partiscope.at_ms,
         )
+
+
+def _form_panel(widget: Widget) -> FormPanel:
+    """Typed without loading it: most views have no form."""
+    return cast("FormPanel", widget)

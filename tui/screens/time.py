@@ -8,8 +8,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from control.kafka.reader import StartKind
-from control.lab.starts import parse_start
+from control.views.times import TimeError, parse_moment
 
 
 class TimeScreen(ModalScreen[int | None]):
@@ -35,11 +34,8 @@ class TimeScreen(ModalScreen[int | None]):
             self.dismiss(None)
             return
         try:
-            start = parse_start(event.value, now_ms=self._now_ms)
-        except ValueError as error:
+            at_ms = parse_moment(event.value, now_ms=self._now_ms)
+        except TimeError as error:
             self.query_one("#time-problem", Static).update(str(error))
             return
-        if start.kind is StartKind.TIMESTAMP:
-            self.dismiss(start.value)
-        else:
-            self.query_one("#time-problem", Static).update("a time, or how long ago such as 30m")
+        self.dismiss(at_ms)

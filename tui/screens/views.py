@@ -1,46 +1,41 @@
-"""Which screen shows which view."""
+"""Which screen shows which view; each is loaded when it is first opened.
 
+What plans, produces or browses brings a Kafka client along, which the overview does without.
+"""
+
+from importlib import import_module
 from typing import Final
 
 from control.views.paths import ViewPath
 from tui.screens.base import ViewScreen
-from tui.screens.browse import BrowseScreen
-from tui.screens.findings import FindingsScreen
-from tui.screens.group import GroupScreen
-from tui.screens.journal import JournalScreen
-from tui.screens.map import MapScreen
-from tui.screens.moves import MoveScreen, MovesScreen
-from tui.screens.overview import OverviewScreen
-from tui.screens.partition import PartitionScreen
-from tui.screens.plan import PlanScreen
-from tui.screens.produce import ProduceScreen
-from tui.screens.tables import BrokerScreen, TableScreen, TopicScreen
-from tui.screens.what_if import WhatIfScreen
 
-SCREENS: Final[dict[str, type[ViewScreen]]] = {
-    "overview": OverviewScreen,
-    "findings": FindingsScreen,
-    "brokers": TableScreen,
-    "broker": BrokerScreen,
-    "topics": TableScreen,
-    "topic": TopicScreen,
-    "partitions": TableScreen,
-    "partition": PartitionScreen,
-    "segments": PartitionScreen,
-    "groups": TableScreen,
-    "group": GroupScreen,
-    "plan": PlanScreen,
-    "moves": MovesScreen,
-    "move": MoveScreen,
-    "map": MapScreen,
-    "what-if": WhatIfScreen,
-    "journal": JournalScreen,
-    "browse": BrowseScreen,
-    "produce": ProduceScreen,
-    "produce_any": ProduceScreen,
+SCREENS: Final = {
+    "overview": "overview:OverviewScreen",
+    "findings": "findings:FindingsScreen",
+    "brokers": "tables:TableScreen",
+    "broker": "tables:BrokerScreen",
+    "topics": "tables:TableScreen",
+    "topic": "tables:TopicScreen",
+    "partitions": "tables:TableScreen",
+    "partition": "partition:PartitionScreen",
+    "segments": "partition:PartitionScreen",
+    "groups": "tables:TableScreen",
+    "group": "group:GroupScreen",
+    "plan": "plan:PlanScreen",
+    "moves": "moves:MovesScreen",
+    "move": "moves:MoveScreen",
+    "map": "map:MapScreen",
+    "what-if": "what_if:WhatIfScreen",
+    "journal": "journal:JournalScreen",
+    "browse": "browse:BrowseScreen",
+    "produce": "produce:ProduceScreen",
+    "produce_any": "produce:ProduceScreen",
 }
+"""View -> module of this folder, and its class."""
 
 
 def build_screen(path: ViewPath) -> ViewScreen:
     """The screen of a view; the overview for one that the terminal does not have."""
-    return SCREENS.get(path.view, OverviewScreen)(path)
+    module, _, name = SCREENS.get(path.view, SCREENS["overview"]).partition(":")
+    screen: ViewScreen = getattr(import_module(f"tui.screens.{module}"), name)(path)
+    return screen

@@ -9,17 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from kio.schema.errors import ErrorCode
-
-from control.kafka.errors import RefusedError
-from control.kafka.reader import RecordReader, Start, StartKind
-from control.kafka.settings import KafkaSettings
-from control.model.ids import TopicPartition
-
 REPORTS_TOPIC: Final = "__partiscope_collectors"
 REPORT_INTERVAL_MS: Final = 3_000
-REPORTS_READ_MAX: Final = 100
-_REPORTS: Final = TopicPartition(REPORTS_TOPIC, 0)
 REPORTS_CONFIGS: Final = {"retention.ms": "3600000", "segment.ms": "600000"}
 
 
@@ -91,26 +82,3 @@ def decode_report(value: bytes) -> WatchReport:
 def _known(kind: Any, document: Mapping[str, Any]) -> Any:
     names = kind.__dataclass_fields__
     return kind(**{name: value for name, value in document.items() if name in names})
-
-
-async def read_reports(bus: KafkaSettings | str) -> dict[str, WatchReport]:
-    """The newest report of each cluster, among the newest hundred; none where nobody collects.
-
-    :raises KafkaPortError: the bus does not answer.
-    """
-    reports: dict[str, WatchReport] = {}
-    async with RecordReader(bus) as reader:
-        start = Start(kind=StartKind.LAST, value=REPORTS_READ_MAX)
-        try:
-            records = await reader.browse([_REPORTS], start, limit=REPORTS_READ_MAX)
-        except RefusedError as error:
-            if error.code is ErrorCode.unknown_topic_or_partition:
-                return {}
-            raise
-    for record in records:
-        try:
-            report = decode_report(record.value or b"")
-        except ValueError:
-            continue
-        reports[report.cluster] = report
-    return reports
