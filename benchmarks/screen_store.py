@@ -15,8 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.points import HISTORY_TABLES
+from spark_metrics.readings import id_texts
 from spark_metrics.store import Commit, StoreWriter
-from spark_metrics.tables import HISTORY_TABLES, NOW_TABLES
+from spark_metrics.tables import NOW_TABLES
 from tests.support.store_builder import SyntheticSizes, synthetic_rows, table_of
 
 PARTITIONS: Final = 50
@@ -112,6 +114,7 @@ def _points(name: str, rows: pa.Table, at_ms: list[int]) -> pa.Table:
     if "replicas" in known:
         known["replicas_count"] = pc.list_value_length(known["replicas"])
         known["isr_count"] = pc.list_value_length(known["isr"])
+        known |= {name: id_texts(known[name]) for name in ("replicas", "isr")}
     pieces = []
     for at in at_ms:
         known["at_ms"] = pa.array(np.full(rows.num_rows, at))

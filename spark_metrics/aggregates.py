@@ -11,36 +11,47 @@ since the epoch, UTC. Every row carries the time at which its source read it.
     now = reader.now()                      # None until the first version is committed
     now.tables["partitions"]                # an Arrow table of exactly the schema PARTITIONS
     reader.topic_history(cluster=..., topic=..., since_ms=..., until_ms=...)
+    reader.as_of(cluster=..., at_ms=...)    # "now" as it was then
 """
 
 from spark_metrics.errors import MetricsError, StoreUnreadableError
+from spark_metrics.points import (
+    ALL_BROKERS,
+    BROKER_HISTORY,
+    COMMIT_HISTORY,
+    GROUP_HISTORY,
+    HISTORY_TABLES,
+    JOB_HISTORY,
+    PARTITION_HISTORY,
+    TOPIC_HISTORY,
+)
 from spark_metrics.reader import Aggregates, AggregatesReader
 from spark_metrics.tables import (
     BROKERS,
-    COMMIT_HISTORY,
     COMMITS,
     GROUPS,
     HEALTH,
-    HISTORY_TABLES,
     NOW_TABLES,
-    PARTITION_HISTORY,
     PARTITIONS,
-    RATE_HISTORY,
     REPLICAS,
 )
 
 __all__ = [
+    "ALL_BROKERS",
     "BROKERS",
+    "BROKER_HISTORY",
     "COMMITS",
     "COMMIT_HISTORY",
     "GROUPS",
+    "GROUP_HISTORY",
     "HEALTH",
     "HISTORY_TABLES",
+    "JOB_HISTORY",
     "NOW_TABLES",
     "PARTITIONS",
     "PARTITION_HISTORY",
-    "RATE_HISTORY",
     "REPLICAS",
+    "TOPIC_HISTORY",
     "Aggregates",
     "AggregatesReader",
     "MetricsError",

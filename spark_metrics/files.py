@@ -3,11 +3,12 @@
 Nothing here knows what the files mean.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -69,6 +70,30 @@ class StoreFiles:
             row_group_size=ROW_GROUP_ROWS if is_lasting else NOW_GROUP_ROWS,
             use_dictionary=True if is_lasting else texts,
         )
+
+    def write_batches(
+        self, path: str, batches: Iterable[Any], schema: Any, measured: str
+    ) -> tuple[int, tuple[int, int]]:
+        """Write a lasting table piece by piece; its rows, and the ends of one column of times."""
+        rows, ends = 0, (1 << 62, 0)
+        with pq.ParquetWriter(
+            self.absolute(path), schema, filesystem=self.system, compression="zstd"
+        ) as writer:
+            for batch in batches:
+                table = conform(pa.Table.from_batches([batch]), schema)
+                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+                found = pc.min_max(table[measured]).as_py()
+                rows += table.num_rows
+                ends = (min(ends[0], found["min"]), max(ends[1], found["max"]))
+        return rows, ends
+
+    def is_readable(self, path: str) -> bool:
+        """Whether the file is there, and a whole table."""
+        try:
+            pq.read_metadata(self.absolute(path), filesystem=self.system)
+        except (OSError, pa.ArrowException):
+            return False
+        return True
 
     def read_table(self, paths: str | Sequence[str], schema: Any) -> Any:
         """The files as one table of exactly this schema (columns they lack become null)."""

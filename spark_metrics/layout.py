@@ -3,7 +3,7 @@
 ```
 STORE/manifest.json                          written last, replaced atomically
 STORE/now/<table>-<version>-<part>.parquet   the newest state, large tables in several parts
-STORE/history/<table>-<span>-<version>-<n>.parquet
+STORE/history/<table>-<span>-<version>-<n>.parquet    (``spark_metrics.points``)
 STORE/bad/<version>.jsonl                    records that could not be read, bounded
 ```
 A version is a time in milliseconds, raised by one where the clock stands still, so that it
@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 MANIFEST: Final = "manifest.json"
-FORMAT: Final = 2
+FORMAT: Final = 3
 GRACE_MS: Final = 30_000
 """How long a file that no manifest names any more stays readable."""
 
@@ -33,12 +33,14 @@ class HistoryFile:
 
     path: str
     span: str
-    """How much time one of its points stands for (``tables.SPANS``): fine, minute or hour."""
+    """How much time one of its points stands for (``points.SPANS_MS``): fine, minute or hour."""
     level: int
     """How often its rows were merged: 0 as they were first written."""
     rows: int
     from_ms: int
     until_ms: int
+    is_rolled: bool = False
+    """Its points are in a file of the next coarser span, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

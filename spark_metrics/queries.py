@@ -1,21 +1,23 @@
-"""The SQL of history, pure: a question of so many points becomes one query over ``history``.
+"""The SQL of history, pure, over a view ``history`` of the files that ``spans`` has chosen.
 
 Times are cut into buckets that begin at multiples of their length, so that a chart which slides
 by a second does not reshuffle its points; lengths come from ``STEPS_MS``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_metrics.tables import COMMIT_HISTORY, PARTITION_HISTORY, RATE_HISTORY
+from spark_metrics.points import Shape
+from spark_metrics.tables import COMMITS
 
 _S: Final = 1_000
-STEPS_MS: Final = tuple(
-    seconds * _S
-    for seconds in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400)
+_STEPS_S: Final = (
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800),
+    *(3_600, 7_200, 10_800, 21_600, 43_200, 86_400),
 )
-RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
+STEPS_MS: Final = tuple(seconds * _S for seconds in _STEPS_S)
+_WEIGHT: Final = "coalesce(readings, 1)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ class Query:
     schema: Any
 
 
-def bucket_ms(span: HistoryRange, least_ms: int) -> int:
+def bucket_ms(span: HistoryRange, least_ms: int = 1) -> int:
     """The shortest step that needs at most ``points_max`` points and is at least ``least_ms``.
 
     600 points over ten minutes: 1 s; over two hours: 15 s (12 s would do, 15 s is a step).
@@ -45,78 +47,75 @@ def bucket_ms(span: HistoryRange, least_ms: int) -> int:
     return next((step for step in STEPS_MS if step >= wanted), max(wanted, STEPS_MS[-1]))
 
 
-def partition_points(keys: Mapping[str, object], span: HistoryRange, interval_ms: int) -> Query:
-    """Each partition's points: means of the rates, the newest of everything else."""
-    last = ("leader", "isr_count", "replicas_count", "high_watermark", "size_bytes", "segments")
-    group = ("cluster", "topic", "partition")
-    return _points(keys, span, _Shape(PARTITION_HISTORY, group, last, RATES))
+def merged(shape: Shape, bucket: int, where: str = "TRUE") -> str:
+    """SQL of one point per key and bucket, by key and time (the rule: ``spark_metrics.points``).
 
-
-def commit_points(keys: Mapping[str, object], span: HistoryRange, interval_ms: int) -> Query:
-    """Each committed partition's points of a group."""
-    group = ("cluster", "group_id", "topic", "partition")
-    mean = ("consumed_records_per_s",)
-    return _points(keys, span, _Shape(COMMIT_HISTORY, group, ("committed_offset", "lag"), mean))
-
-
-def rate_sums(keys: Mapping[str, object], span: HistoryRange, interval_ms: int) -> Query:
-    """Sums over partitions by time.
-
-    A partition counts once per bucket, with the mean of its rates; buckets are two sampling
-    intervals long at least, so that every partition is in each. The newest bucket is left out
-    until all sources must have reported it.
+    Three readings of 2, 4 and 9 records/s, the first two merged before (mean 3, readings 2), make
+    a mean of (3 · 2 + 9 · 1) / 3 = 5, a least of 2 and a greatest of 9.
     """
-    bucket = bucket_ms(span, 2 * interval_ms)
-    whole = replace(span, since_ms=span.since_ms // bucket * bucket)
-    where, values = _where(keys, whole)
-    means = ", ".join(f"avg({name}) AS {name}" for name in RATES)
-    sums = ", ".join(f"sum({name}) AS {name}" for name in RATES)
-    sql = f"""
-        WITH each AS (
-            SELECT topic, partition, at_ms // {bucket} AS bucket, {means},
-                arg_max(size_bytes, at_ms) AS size_bytes
-            FROM history WHERE {where} GROUP BY topic, partition, bucket),
-        newest AS (SELECT max(at_ms) AS at_ms FROM history)
-        SELECT (bucket + 1) * {bucket} AS at_ms, {sums}, sum(size_bytes)::BIGINT AS size_bytes,
-            count(*) AS partitions
-        FROM each
-        WHERE (bucket + 1) * {bucket} <= (SELECT at_ms FROM newest) - {interval_ms} // 2
-        GROUP BY bucket ORDER BY bucket"""  # noqa: S608 (names are ours, values are bound)
-    return Query(sql=sql, values=values, schema=RATE_HISTORY)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """A table of points: its schema, key, columns of which the newest counts, and means."""
-
-    schema: Any
-    group: Sequence[str]
-    last: Sequence[str]
-    mean: Sequence[str]
-
-
-def _points(keys: Mapping[str, object], span: HistoryRange, shape: _Shape) -> Query:
-    bucket = bucket_ms(span, 1)
-    where, values = _where(keys, span)
-    chosen = {
-        **{name: name for name in shape.group},
+    columns = {
+        **{name: name for name in shape.key},
         "at_ms": "max(h.at_ms)",
-        **{name: f"arg_max({name}, h.at_ms)" for name in shape.last},
-        **{name: f"avg({name})" for name in shape.mean},
+        **{name: f"arg_max_null({name}, h.at_ms)" for name in shape.last},
+        **{name: _mean(name) for name in shape.mean},
+        **{
+            f"{name}_{end}": f"{end}(coalesce({name}_{end}, {name}))"
+            for name in shape.extremes
+            for end in ("min", "max")
+        },
+        "readings": f"sum({_WEIGHT})::BIGINT",
     }
-    columns = ", ".join(f"{chosen[item.name]} AS {item.name}" for item in shape.schema)
-    group = ", ".join(shape.group)
+    told = ", ".join(f"{columns[item.name]} AS {item.name}" for item in shape.schema)
+    key = "".join(f"{name}, " for name in shape.key)
+    return f"""
+        SELECT {told} FROM history AS h WHERE {where}
+        GROUP BY {key}h.at_ms // {bucket} ORDER BY {key}max(h.at_ms)"""  # noqa: S608 (names are ours)
+
+
+def _mean(name: str) -> str:
+    known = f"FILTER (WHERE {name} IS NOT NULL)"
+    return f"sum({name} * {_WEIGHT}) / sum({_WEIGHT}) {known}"
+
+
+def sorted_points(shape: Shape) -> str:
+    """SQL of all points as they are, by key and time."""
+    order = ", ".join((*shape.key, "at_ms"))
+    return f"SELECT {', '.join(shape.schema.names)} FROM history ORDER BY {order}"  # noqa: S608
+
+
+def points(shape: Shape, keys: Mapping[str, object], span: HistoryRange, bucket: int) -> Query:
+    """The points of these keys; a key that is None may be any."""
+    where, values = _where(keys, span)
+    return Query(sql=merged(shape, bucket, where), values=values, schema=shape.schema)
+
+
+def newest(shape: Shape, keys: Mapping[str, object], span: HistoryRange) -> Query:
+    """Of each key its newest point in the range, as it is stored."""
+    where, values = _where(keys, span)
+    each = f"PARTITION BY {', '.join(shape.key)}" if shape.key else ""
+    columns = ", ".join(shape.schema.names)
     sql = f"""
-        SELECT {columns} FROM history AS h WHERE {where}
-        GROUP BY {group}, h.at_ms // {bucket} ORDER BY {group}, max(h.at_ms)"""  # noqa: S608
+        SELECT {columns} FROM history WHERE {where}
+        QUALIFY row_number() OVER ({each} ORDER BY at_ms DESC) = 1"""  # noqa: S608
     return Query(sql=sql, values=values, schema=shape.schema)
 
 
+def most_lag(cluster: str, group_id: str | None, count: int) -> Query:
+    """The commits with the most lag, most first."""
+    where, values = _equal({"cluster": cluster, "group_id": group_id})
+    sql = f"""
+        SELECT {", ".join(COMMITS.names)} FROM history WHERE {where} AND lag IS NOT NULL
+        ORDER BY lag DESC, topic, partition, group_id LIMIT ?"""  # noqa: S608
+    return Query(sql=sql, values=[*values, count], schema=COMMITS)
+
+
 def _where(keys: Mapping[str, object], span: HistoryRange) -> tuple[str, list[object]]:
+    where, values = _equal(keys)
+    between = "at_ms BETWEEN ? AND ?"
+    whole = f"{where} AND {between}" if where else between
+    return whole, [*values, span.since_ms, span.until_ms]
+
+
+def _equal(keys: Mapping[str, object]) -> tuple[str, list[object]]:
     known = {name: value for name, value in keys.items() if value is not None}
-    tests = [f"{name} = ?" for name in known]
-    return " AND ".join([*tests, "at_ms BETWEEN ? AND ?"]), [
-        *known.values(),
-        span.since_ms,
-        span.until_ms,
-    ]
+    return " AND ".join(f"{name} = ?" for name in known), list(known.values())

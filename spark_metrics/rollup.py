@@ -15,13 +15,7 @@ from spark_metrics.files import conform
 from spark_metrics.memory import Memory
 from spark_metrics.registry import RegisteredGroup
 from spark_metrics.rounds import SourceKey
-from spark_metrics.tables import (
-    BROKERS,
-    COMMIT_HISTORY,
-    GROUPS,
-    PARTITION_HISTORY,
-    REPLICAS,
-)
+from spark_metrics.tables import BROKERS, GROUPS, REPLICAS
 
 _KEY: Final = ("cluster", "topic", "partition")
 _RATES: Final = ("in_bytes_per_s", "out_bytes_per_s")
@@ -35,19 +29,6 @@ STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL")
 def replica_table(partitions: pa.Table) -> pa.Table:
     """``REPLICAS`` of an answer: its members as rows."""
     return conform(_listed(partitions, "members"), REPLICAS)
-
-
-def partition_points(partitions: pa.Table) -> pa.Table:
-    """The points of history that this answer adds: what it has refreshed."""
-    fresh = partitions.filter(partitions["is_fresh"])
-    for name, listed in {"isr_count": "isr", "replicas_count": "replicas"}.items():
-        fresh = fresh.append_column(name, pc.list_value_length(fresh[listed]))
-    return _points(fresh, PARTITION_HISTORY)
-
-
-def commit_points(commits: pa.Table) -> pa.Table:
-    """The same of commits."""
-    return _points(commits.filter(commits["is_fresh"]), COMMIT_HISTORY)
 
 
 def hot_flags(partitions: pa.Table) -> pa.Array:
@@ -210,7 +191,3 @@ def _counted(table: pa.Table, broker: str, count: str, *sums: str) -> list[dict[
 def _table(rows: Sequence[Mapping[str, Any]], schema: Any) -> pa.Table:
     columns = {item.name: [row.get(item.name) for row in rows] for item in schema}
     return pa.table(columns, schema=schema)
-
-
-def _points(fresh: pa.Table, schema: Any) -> pa.Table:
-    return conform(fresh.append_column("at_ms", fresh["read_ms"]), schema)

@@ -24,14 +24,19 @@ from spark_metrics.heads import (
 )
 from spark_metrics.layout import Manifest
 from spark_metrics.memory import Memory, decode_memory, encode_memory
+from spark_metrics.readings import (
+    Clocks,
+    commit_points,
+    job_points,
+    partition_points,
+    sum_points,
+)
 from spark_metrics.registry import RegisteredGroup, merge_groups
 from spark_metrics.rollup import (
     broker_table,
-    commit_points,
     decode_groups,
     group_table,
     hot_flags,
-    partition_points,
     replica_table,
 )
 from spark_metrics.store import Commit, StoreWriter, wall_clock_ms
@@ -117,6 +122,9 @@ class StoreSink:
         heads = marked_bad(heads, done.bad_numbers)
         bad = [head for head in heads if head.is_bad]
         now, written = self._tables(done)
+        sums = sum_points(
+            [answer.partitions for answer in done.answers], now, _clocks(before, done.memory)
+        )
         report = BatchReport(
             batch_id=batch_id,
             records=len(heads),
@@ -124,14 +132,17 @@ class StoreSink:
             lost_records=done.memory.lost_records_total - before.lost_records_total,
             duration_ms=wall_clock_ms() - began_ms,
         )
+        health = self._health(report, done)
         self._writer.commit(
             Commit(
                 query_id=query_id,
                 batch_id=batch_id,
                 interval_ms=done.memory.interval_ms,
-                now={**now, "health": self._health(report, done)},
+                now={**now, "health": health},
                 written=written,
                 history={
+                    **sums,
+                    "job_history": job_points(health, done.memory.interval_ms),
                     "partition_history": pa.concat_tables(done.partition_points),
                     "commit_history": pa.concat_tables(done.commit_points),
                 },
@@ -149,7 +160,8 @@ class StoreSink:
         for number, wave in enumerate(waves := cut_waves(heads)):
             whole = heads if number == len(waves) - 1 else []
             seen = [head for _, head in wave]
-            done.memory = done.memory.observe(observed(seen, offsets_of=whole))
+            earlier = done.memory
+            done.memory = earlier.observe(observed(seen, offsets_of=whole))
             done.groups = merge_groups(
                 done.groups,
                 [group for head in seen for group in head.groups],
@@ -157,6 +169,10 @@ class StoreSink:
                 done.memory.newest_rounds(),
             )
             self._run(done, wave, number)
+            clocks = _clocks(earlier, done.memory)
+            for answer in done.answers:
+                done.partition_points.append(partition_points(answer.partitions, clocks))
+                done.commit_points.append(commit_points(answer.commits))
         return done
 
     def _begin(self, before: Memory) -> _Pass:
@@ -192,8 +208,6 @@ class StoreSink:
         )
         for answer in answers:
             done.bad_numbers |= answer.bad_numbers
-            done.partition_points.append(partition_points(answer.partitions))
-            done.commit_points.append(commit_points(answer.commits))
 
     def _put(self, wave: int, table: str, part: str, rows: pa.Table) -> str:
         if table == "partitions":
@@ -239,6 +253,10 @@ class StoreSink:
             "written_ms": now_ms,
         }
         return pa.Table.from_pylist([row], schema=HEALTH)
+
+
+def _clocks(before: Memory, after: Memory) -> Clocks:
+    return Clocks(before_ms=before.newest_rounds(), now_ms=after.newest_rounds())
 
 
 def _rows(answer: Answer) -> int:

@@ -1,14 +1,14 @@
 """Writes a store, version by version: files first, the manifest last.
 
 A batch that was committed is never written twice (``has_committed``); a batch that was killed
-half way leaves files that no manifest names, which ``sweep`` removes. History is kept as a small
-merge tree: a batch writes one file per table at level 0, and ``MERGE_FILES`` files of a level
-become one of the next, so a query opens a few dozen files however long the job runs.
+half way leaves files that no manifest names, which ``sweep`` removes. Of history a batch writes
+one file per table (two, where a minute ends in it); ``upkeep`` makes fewer of them.
 """
 
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -29,16 +29,15 @@ from spark_metrics.layout import (
     next_version,
     now_path,
 )
-from spark_metrics.tables import FINE, HISTORY_TABLES
+from spark_metrics.points import COARSER, FINE, HISTORY_TABLES, MINUTE, RETENTIONS_MS, SPANS_MS
+from spark_metrics.upkeep import LATE_MS, Upkeep, adopted, due_tasks
 
-MERGE_FILES: Final = 16
-LEVEL_MAX: Final = 2
-"""At one batch a second: 16 s, then 4 minutes to a file."""
-RETENTION_MS: Final = 2 * 3600 * 1000
+RETENTION_MS: Final = RETENTIONS_MS[FINE]
+UPKEEP_RETRY_MS: Final = 60_000
+"""History that could not be merged (no space, say) is tried again so long after."""
 SWEEP_MS: Final = 10_000
 BAD_FILES_MAX: Final = 20
 FOLDERS: Final = ("now", "history", "bad")
-_ORDER: Final = ("cluster", "group_id", "topic", "partition", "at_ms")
 
 
 def wall_clock_ms() -> int:
@@ -75,10 +74,22 @@ class StoreWriter:
         *,
         retention_ms: int = RETENTION_MS,
         clock_ms: Callable[[], int] = wall_clock_ms,
+        executor: Executor | None = None,
+        on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
+        """``retention_ms`` is that of fine history, and the least of the coarser spans.
+
+        ``executor`` runs the upkeep; a thread of its own where none is given.
+        """
         self.files = StoreFiles(store)
         self._store = store
-        self._retention_ms = retention_ms
+        self._retentions_ms = {
+            span: max(retention_ms, kept_ms if span != FINE else 0)
+            for span, kept_ms in RETENTIONS_MS.items()
+        }
+        self._upkeep = Upkeep(self.files, executor)
+        self._upkeep_due_ms = 0
+        self._on_notice = on_notice
         self._clock_ms = clock_ms
         self._unnamed_since_ms: dict[str, int] = {}
         self._swept_ms = 0
@@ -142,6 +153,7 @@ class StoreWriter:
         self.files.replace(MANIFEST, encode_manifest(manifest))
         self.manifest = manifest
         self._pending = None
+        self._keep_up(manifest, now_ms)
         self.maybe_sweep(now_ms)
         return manifest
 
@@ -168,44 +180,50 @@ class StoreWriter:
     def _write_history(
         self, fresh: Mapping[str, pa.Table], version: int, now_ms: int
     ) -> dict[str, tuple[HistoryFile, ...]]:
-        kept = self.manifest.history if self.manifest else {}
+        done = self._upkeep.take()
+        for it in done:
+            if it.problem:
+                self._upkeep_due_ms = now_ms + UPKEEP_RETRY_MS
+                lost = f"; {len(it.unreadable)} files of it are lost" if it.unreadable else ""
+                self._on_notice(f"{it.task.table} could not be merged: {it.problem}{lost}")
+        kept = adopted(self.manifest.history if self.manifest else {}, done)
         history = {}
         for table in HISTORY_TABLES:
-            oldest_ms = now_ms - self._retention_ms
-            files = [file for file in kept.get(table, ()) if file.until_ms >= oldest_ms]
-            rows = fresh.get(table)
-            if rows is not None and rows.num_rows:
-                files.append(self._write_history_file(table, 0, version, rows))
-            history[table] = tuple(self._merge(table, files, version))
+            files = [file for file in kept.get(table, ()) if not self._is_over(file, now_ms)]
+            for number, rows in enumerate(_cut_at_last_minute(fresh.get(table))):
+                files.append(self._write_history_file(table, number, version, rows))
+            history[table] = tuple(files)
         return history
 
+    def _is_over(self, file: HistoryFile, now_ms: int) -> bool:
+        """Whether its time is over; what the next span lacks still is kept as long as that."""
+        coarser = COARSER.get(file.span)
+        span = file.span if file.is_rolled or coarser is None else coarser
+        return file.until_ms < now_ms - self._retentions_ms[span]
+
     def _write_history_file(
-        self, table: str, level: int, version: int, rows: pa.Table
+        self, table: str, number: int, version: int, rows: pa.Table
     ) -> HistoryFile:
-        path = history_path(table, FINE, version, level)
+        path = history_path(table, FINE, version, number)
         self.files.write_table(path, rows)
         ends = pc.min_max(rows["at_ms"]).as_py()
         return HistoryFile(
             path=path,
             span=FINE,
-            level=level,
+            level=0,
             rows=rows.num_rows,
             from_ms=ends["min"],
             until_ms=ends["max"],
         )
 
-    def _merge(self, table: str, files: list[HistoryFile], version: int) -> list[HistoryFile]:
-        """Merge the files of every level that is full."""
-        for level in range(LEVEL_MAX):
-            full = [file for file in files if file.level == level]
-            if len(full) < MERGE_FILES:
-                break
-            schema = HISTORY_TABLES[table]
-            rows = pa.concat_tables([self.files.read_table(file.path, schema) for file in full])
-            order = [(name, "ascending") for name in _ORDER if name in schema.names]
-            merged = self._write_history_file(table, level + 1, version, rows.sort_by(order))
-            files = [file for file in files if file not in full] + [merged]
-        return files
+    def _keep_up(self, manifest: Manifest, now_ms: int) -> None:
+        """Begin what is due of merging history, unless the last lot is still under way."""
+        if not self._upkeep.is_idle or now_ms < self._upkeep_due_ms:
+            return
+        late_ms = max(LATE_MS, 3 * manifest.interval_ms)
+        tasks = due_tasks(manifest.history, now_ms, late_ms)
+        if tasks:
+            self._upkeep.begin(tasks, manifest.version)
 
     def _keep_bad(self, values: Sequence[Mapping[str, Any]], version: int) -> None:
         if not values:
@@ -239,7 +257,7 @@ class StoreWriter:
         if self.manifest is None or now_ms - self._swept_ms < SWEEP_MS:
             return
         self._swept_ms = now_ms
-        named = self.manifest.paths()
+        named = self.manifest.paths() | self._upkeep.outputs
         found = [path for folder in FOLDERS[:2] for path in self.files.list_files(folder)]
         since_ms = self._unnamed_since_ms
         unnamed = {path: since_ms.get(path, now_ms) for path in found if path not in named}
@@ -247,3 +265,13 @@ class StoreWriter:
             self.files.delete(path)
             del unnamed[path]
         self._unnamed_since_ms = unnamed
+
+
+def _cut_at_last_minute(rows: pa.Table | None) -> list[pa.Table]:
+    """The rows up to the minute of the newest, and those of it: each minute's files are its own."""
+    if rows is None or not rows.num_rows:
+        return []
+    begin_ms = pc.max(rows["at_ms"]).as_py() // SPANS_MS[MINUTE] * SPANS_MS[MINUTE]
+    is_new = pc.greater_equal(rows["at_ms"], begin_ms)
+    parts = [rows.filter(pc.invert(is_new)), rows.filter(is_new)]
+    return [part for part in parts if part.num_rows]

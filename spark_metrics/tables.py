@@ -1,14 +1,11 @@
-"""The tables of the store: what a row is, what each column means, in which unit.
+"""The tables of "now": what a row is, what each column means, in which unit.
 
-How the figures are computed is told in docs/definitions.md.
+How the figures are computed is told in docs/definitions.md; history is in ``points``.
 """
 
 from typing import Final
 
 import pyarrow as pa
-
-FINE: Final = "fine"
-"""History as it was sampled."""
 
 _INTS: Final = pa.list_(pa.int32())
 _LONGS: Final = pa.list_(pa.int64())
@@ -153,37 +150,6 @@ HEALTH: Final = pa.schema(
     }
 )
 
-PARTITION_HISTORY: Final = pa.schema(
-    {
-        "cluster": pa.string(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "at_ms": pa.int64(),
-        "leader": pa.int32(),
-        "isr_count": pa.int32(),
-        "replicas_count": pa.int32(),
-        "high_watermark": pa.int64(),
-        "size_bytes": pa.int64(),
-        "segments": pa.int32(),
-        "in_records_per_s": pa.float64(),
-        "in_bytes_per_s": pa.float64(),
-        "out_bytes_per_s": pa.float64(),
-    }
-)
-
-COMMIT_HISTORY: Final = pa.schema(
-    {
-        "cluster": pa.string(),
-        "group_id": pa.string(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "at_ms": pa.int64(),
-        "committed_offset": pa.int64(),
-        "lag": pa.int64(),
-        "consumed_records_per_s": pa.float64(),
-    }
-)
-
 NOW_TABLES: Final = {
     "partitions": PARTITIONS,
     "replicas": REPLICAS,
@@ -192,19 +158,3 @@ NOW_TABLES: Final = {
     "brokers": BROKERS,
     "health": HEALTH,
 }
-HISTORY_TABLES: Final = {
-    "partition_history": PARTITION_HISTORY,
-    "commit_history": COMMIT_HISTORY,
-}
-
-RATE_HISTORY: Final = pa.schema(
-    {
-        # Sums over partitions, as the reader answers them (not stored).
-        "at_ms": pa.int64(),  # end of the bucket that the sums stand for
-        "in_records_per_s": pa.float64(),
-        "in_bytes_per_s": pa.float64(),
-        "out_bytes_per_s": pa.float64(),
-        "size_bytes": pa.int64(),  # of the leaders' replicas
-        "partitions": pa.int64(),  # how many are in the sums
-    }
-)

@@ -16,8 +16,11 @@ from typing import Any
 import pyarrow as pa
 
 from spark_metrics.layout import Manifest
+from spark_metrics.points import HISTORY_TABLES
+from spark_metrics.readings import Clocks, sum_points
+from spark_metrics.rollup import group_sums
 from spark_metrics.store import Commit, StoreWriter
-from spark_metrics.tables import HISTORY_TABLES, NOW_TABLES
+from spark_metrics.tables import COMMITS, NOW_TABLES
 
 Row = dict[str, Any]
 CLUSTER = "test-cluster"
@@ -48,7 +51,9 @@ class StoreBuilder:
         self._writer = StoreWriter(str(store), retention_ms=FOREVER_MS)
         self._batch_id = -1
 
-    def write(self, now: Mapping[str, Sequence[Row]], **history: Sequence[Row]) -> Manifest:
+    def write(
+        self, now: Mapping[str, Sequence[Row]], **history: Sequence[Row] | pa.Table
+    ) -> Manifest:
         """Commit rows as the next version.
 
         ``now`` is keyed by ``NOW_TABLES`` and ``history`` by ``HISTORY_TABLES``; absent tables
@@ -62,7 +67,10 @@ class StoreBuilder:
                 interval_ms=1_000,
                 now={name: table_of(now.get(name, ()), it) for name, it in NOW_TABLES.items()},
                 history={
-                    name: table_of(rows, HISTORY_TABLES[name]) for name, rows in history.items()
+                    name: rows
+                    if isinstance(rows, pa.Table)
+                    else table_of(rows, HISTORY_TABLES[name])
+                    for name, rows in history.items()
                 },
             )
         )
@@ -77,7 +85,29 @@ class StoreBuilder:
             now,
             partition_history=partition_history_of(now["partitions"], history_s),
             commit_history=commit_history_of(now["commits"], history_s),
+            **sums_history_of(now, history_s, now_ms),
         )
+
+
+def sums_history_of(
+    now: Mapping[str, Sequence[Row]], seconds: int, at_ms: int
+) -> dict[str, pa.Table]:
+    """Topics, brokers and groups as they are, every second."""
+    tables = {name: table_of(rows, NOW_TABLES[name]) for name, rows in now.items()}
+    clocks = Clocks(before_ms={}, now_ms={CLUSTER: at_ms})
+    sums = sum_points([tables["partitions"]], tables, clocks)
+    return {name: _repeated(table, seconds, at_ms) for name, table in sums.items()}
+
+
+def _repeated(table: pa.Table, seconds: int, at_ms: int) -> pa.Table:
+    place = table.schema.get_field_index("at_ms")
+    times = [at_ms - 1_000 * ago for ago in range(seconds, -1, -1)]
+    return pa.concat_tables(
+        [
+            table.set_column(place, "at_ms", pa.array([time] * table.num_rows, pa.int64()))
+            for time in times
+        ]
+    )
 
 
 def table_of(rows: Sequence[Row], schema: Any) -> pa.Table:
@@ -92,17 +122,21 @@ def synthetic_rows(sizes: SyntheticSizes, *, at_ms: int) -> dict[str, list[Row]]
         for topic in range(sizes.topics)
         for partition in range(sizes.partitions)
     ]
-    groups = [_group(index, at_ms) for index in range(sizes.groups)]
+    commits = [
+        _commit(index, partition, at_ms)
+        for index in range(sizes.groups)
+        for partition in partitions
+        if partition["topic"] == f"topic-{index % max(1, sizes.topics)}"
+    ]
+    sums = group_sums([table_of(commits, COMMITS)])
     return {
         "partitions": partitions,
         "replicas": [row for partition in partitions for row in _replicas(partition)],
-        "commits": [
-            _commit(index, partition, at_ms)
-            for index in range(sizes.groups)
-            for partition in partitions
-            if partition["topic"] == f"topic-{index % max(1, sizes.topics)}"
+        "commits": commits,
+        "groups": [
+            {**group, **sums.get((CLUSTER, group["group_id"]), {})}
+            for group in (_group(index, at_ms) for index in range(sizes.groups))
         ],
-        "groups": groups,
         "brokers": [_broker(sizes, index, partitions, at_ms) for index in range(sizes.brokers)],
         "health": [_health(at_ms)],
     }
@@ -116,6 +150,9 @@ def partition_history_of(partitions: Sequence[Row], seconds: int) -> list[Row]:
             "at_ms": row["read_ms"] - 1_000 * ago,
             "isr_count": len(row["isr"]),
             "replicas_count": len(row["replicas"]),
+            "replicas": " ".join(map(str, row["replicas"])),
+            "isr": " ".join(map(str, row["isr"])),
+            **{name: row[name] for name in ("min_isr", "log_start_offset")},
             "high_watermark": max(0, int(row["high_watermark"] - ago * row["in_records_per_s"])),
             "size_bytes": max(0, int(row["size_bytes"] - ago * row["in_bytes_per_s"])),
             "segments": row["segments"],
@@ -137,7 +174,8 @@ def commit_history_of(commits: Sequence[Row], seconds: int) -> list[Row]:
                 0, int(row["committed_offset"] - ago * row["consumed_records_per_s"])
             ),
             "lag": max(0, int(row["lag"] - ago * row["lag_records_per_s"])),
-            "consumed_records_per_s": row["consumed_records_per_s"],
+            **{name: row[name] for name in ("consumed_records_per_s", "lag_records_per_s")},
+            **{name: row[name] for name in ("end_offset", "time_to_clear_ms", "stuck_since_ms")},
         }
         for row in commits
         for ago in range(seconds, -1, -1)
@@ -220,6 +258,7 @@ def _commit(index: int, partition: Row, at_ms: int) -> Row:
         "member_id": None if kind == 2 else f"consumer-{partition['partition'] % 2}",
         "consumed_records_per_s": consumed,
         "lag_records_per_s": rate - consumed,
+        "time_to_clear_ms": 0 if lag == 0 else None,
         "stuck_since_ms": at_ms - 600_000 if kind == 2 else None,
         "read_ms": at_ms - 100,
         "end_read_ms": at_ms,

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from spark_metrics.aggregates import (
+    BROKER_HISTORY,
     COMMIT_HISTORY,
     COMMITS,
     NOW_TABLES,
     PARTITION_HISTORY,
-    RATE_HISTORY,
     AggregatesReader,
     StoreUnreadableError,
 )
@@ -33,7 +33,7 @@ def test_no_store_yet_is_none_and_not_an_error(tmp_path: Path) -> None:
     assert reader.now() is None
     history = reader.cluster_history(cluster=CLUSTER, since_ms=0, until_ms=AT_MS)
     assert history.num_rows == 0
-    assert history.schema == RATE_HISTORY
+    assert history.schema == BROKER_HISTORY
 
 
 def test_now_has_exactly_the_documented_tables(store: Path) -> None:
@@ -111,23 +111,12 @@ def test_sums_of_a_topic_a_broker_and_the_cluster_agree(store: Path) -> None:
     expected = sum(10.0 + number for number in range(24))
     assert cluster.num_rows > 20
     assert cluster["in_records_per_s"].to_pylist() == pytest.approx([expected] * cluster.num_rows)
-    assert set(cluster["partitions"].to_pylist()) == {24}
+    assert set(topics[0]["partitions"].to_pylist()) == {6}
+    assert set(cluster["leaders"].to_pylist()) == {24}
     for parts in (brokers, topics):
         columns = [part["in_bytes_per_s"].to_pylist() for part in parts]
         sums = [sum(values) for values in zip(*columns, strict=True)]
         assert sums == pytest.approx(cluster["in_bytes_per_s"].to_pylist())
-
-
-def test_a_bucket_that_is_not_over_yet_is_left_out(tmp_path: Path) -> None:
-    """The newest bucket lacks the partitions that were not read yet: no dip at the edge."""
-    builder = StoreBuilder(tmp_path)
-    row = {"cluster": CLUSTER, "topic": "t", "leader": 101, "in_records_per_s": 5.0}
-    early = [{**row, "partition": p, "at_ms": AT_MS + 1_000 * s} for p in (0, 1) for s in range(11)]
-    builder.write({}, partition_history=[*early, {**row, "partition": 0, "at_ms": AT_MS + 12_100}])
-    history = AggregatesReader(str(tmp_path)).topic_history(
-        cluster=CLUSTER, topic="t", since_ms=AT_MS, until_ms=AT_MS + 20_000
-    )
-    assert set(history["in_records_per_s"].to_pylist()) == {10.0}
 
 
 def test_commit_history_of_one_partition(store: Path) -> None:

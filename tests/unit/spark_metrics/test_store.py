@@ -7,8 +7,10 @@ import pytest
 
 from spark_metrics.errors import StoreTakenError
 from spark_metrics.layout import GRACE_MS, MANIFEST, decode_manifest, encode_manifest, next_version
-from spark_metrics.store import BAD_FILES_MAX, MERGE_FILES, SWEEP_MS, Commit, StoreWriter
-from spark_metrics.tables import HISTORY_TABLES, NOW_TABLES
+from spark_metrics.points import FINE, HISTORY_TABLES, MINUTE
+from spark_metrics.store import BAD_FILES_MAX, SWEEP_MS, Commit, StoreWriter
+from spark_metrics.tables import NOW_TABLES
+from tests.support.at_once import AtOnce
 from tests.support.store_builder import table_of
 
 
@@ -57,27 +59,15 @@ def test_a_committed_batch_is_known_after_a_restart_by_checkpoint(tmp_path: Path
     assert not restarted.has_committed("another checkpoint", 0)
 
 
-def test_history_files_merge_level_by_level(tmp_path: Path) -> None:
-    clock = Clock()
-    writer = StoreWriter(str(tmp_path), clock_ms=clock)
-    for number in range(MERGE_FILES * MERGE_FILES + 3):
-        clock.now_ms += 1_000
-        manifest = writer.commit(batch(number, clock.now_ms))
-    files = manifest.history["partition_history"]
-    assert [file.level for file in files] == [2, 0, 0, 0]
-    assert [file.rows for file in files] == [MERGE_FILES * MERGE_FILES, 1, 1, 1]
-    spans = [(file.from_ms, file.until_ms) for file in files]
-    assert spans == sorted(spans)
-
-
 def test_history_older_than_the_retention_is_named_no_more(tmp_path: Path) -> None:
     clock = Clock()
-    writer = StoreWriter(str(tmp_path), retention_ms=5_000, clock_ms=clock)
+    writer = StoreWriter(str(tmp_path), clock_ms=clock, retention_ms=5_000, executor=AtOnce())
     for number in range(12):
-        clock.now_ms += 1_000
+        clock.now_ms += 60_000
         manifest = writer.commit(batch(number, clock.now_ms))
-    oldest_ms = min(file.from_ms for file in manifest.history["partition_history"])
-    assert clock.now_ms - oldest_ms <= 5_000
+    files = manifest.history["partition_history"]
+    assert [file.rows for file in files if file.span == FINE] == [1, 1]
+    assert sum(file.rows for file in files if file.span == MINUTE) == 10
 
 
 def test_replaced_files_stay_for_the_grace_period_and_then_go(tmp_path: Path) -> None:

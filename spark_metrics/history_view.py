@@ -1,0 +1,24 @@
+"""Files of a store as the view ``history`` of a DuckDB connection, wherever the store is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import pyarrow.dataset as ds
+
+from spark_metrics.files import StoreFiles
+
+
+def open_history(
+    connection: duckdb.DuckDBPyConnection, files: StoreFiles, paths: Sequence[str], schema: Any
+) -> None:
+    """A view that only this connection sees, so that threads may ask at the same time."""
+    whole = [files.absolute(path) for path in paths]
+    if not whole:
+        connection.register("history", schema.empty_table())
+    elif files.is_local:
+        quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in whole)
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW history AS FROM read_parquet([{quoted}])")
+    else:
+        remote = ds.dataset(whole, schema, format="parquet", filesystem=files.system)
+        connection.register("history", remote)

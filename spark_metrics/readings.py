@@ -1,0 +1,108 @@
+"""What a batch adds to history: the readings that it brought, as fine points."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_metrics.files import conform
+from spark_metrics.points import ALL_BROKERS, HISTORY_TABLES
+
+_RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """Begin of each cluster's newest round: the time of what is not read but summed up."""
+
+    before_ms: Mapping[str, int]
+    now_ms: Mapping[str, int] = field(default_factory=dict)
+
+    def stamped(self, table: pa.Table) -> pa.Table:
+        """Rows of clusters that had a new round, with ``at_ms``."""
+        at_ms = [
+            now if (now := self.now_ms.get(name, 0)) > self.before_ms.get(name, 0) else None
+            for name in table["cluster"].to_pylist()
+        ]
+        stamped = table.append_column("at_ms", pa.array(at_ms, pa.int64()))
+        return stamped.filter(pc.is_valid(stamped["at_ms"]))
+
+
+def partition_points(partitions: pa.Table, clocks: Clocks) -> pa.Table:
+    """Points of what was read anew, and of what is offline: nobody reads that any more."""
+    fresh = partitions.filter(partitions["is_fresh"])
+    silent = pc.and_(pc.invert(partitions["is_fresh"]), pc.less(partitions["leader"], 0))
+    both = pa.concat_tables(
+        [
+            fresh.append_column("at_ms", pc.cast(fresh["read_ms"], pa.int64())),
+            clocks.stamped(partitions.filter(silent)),
+        ]
+    )
+    for name, listed in {"isr_count": "isr", "replicas_count": "replicas"}.items():
+        both = both.append_column(name, pc.list_value_length(both[listed]))
+    for name in ("replicas", "isr"):
+        place = both.schema.get_field_index(name)
+        both = both.set_column(place, name, id_texts(both[name]))
+    return conform(both, HISTORY_TABLES["partition_history"])
+
+
+def commit_points(commits: pa.Table) -> pa.Table:
+    """Points of the commits that were paired anew."""
+    fresh = commits.filter(commits["is_fresh"])
+    return conform(fresh.append_column("at_ms", fresh["read_ms"]), HISTORY_TABLES["commit_history"])
+
+
+def sum_points(
+    partitions: Sequence[pa.Table], now: Mapping[str, pa.Table], clocks: Clocks
+) -> dict[str, pa.Table]:
+    """Points of topics, brokers and groups, where their cluster had a new round."""
+    columns = ["cluster", "topic", "leader", "size_bytes", *_RATES]
+    whole = pa.concat_tables([part.select(columns) for part in partitions])
+    made = {
+        "topic_history": _summed(whole, ["cluster", "topic"], "partitions"),
+        "broker_history": _broker_points(whole, now["brokers"]),
+        "group_history": now["groups"],
+    }
+    return {
+        name: conform(clocks.stamped(table), HISTORY_TABLES[name]) for name, table in made.items()
+    }
+
+
+def job_points(health: pa.Table, interval_ms: int) -> pa.Table:
+    """The job's own health."""
+    further = {"at_ms": health["written_ms"], "interval_ms": pa.array([interval_ms])}
+    for name, column in further.items():
+        health = health.append_column(name, column)
+    return conform(health, HISTORY_TABLES["job_history"])
+
+
+def id_texts(ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    """``101 102`` of lists of numbers."""
+    return pc.binary_join(ids.cast(pa.list_(pa.string())), " ")
+
+
+def _broker_points(partitions: pa.Table, brokers: pa.Table) -> pa.Table:
+    """Each registered broker with the rates of what it leads, and the sums of all."""
+    led = _summed(partitions, ["cluster", "leader"], "led").rename_columns(
+        ["cluster", "broker", "led", "led_bytes", *_RATES]
+    )
+    kept = brokers.drop_columns(["in_bytes_per_s", "out_bytes_per_s"])
+    each = kept.join(led, ["cluster", "broker"])
+    for name in _RATES:
+        place = each.schema.get_field_index(name)
+        each = each.set_column(place, name, pc.coalesce(each[name], pa.scalar(0.0)))
+    sums = ("replicas", "leaders", "size_bytes", "disk_total_bytes", "disk_usable_bytes", *_RATES)
+    total = each.group_by("cluster").aggregate([(name, "sum") for name in sums])
+    total = total.rename_columns(["cluster", *sums])
+    all_of_them = pa.array([ALL_BROKERS] * total.num_rows, pa.int32())
+    total = total.append_column("broker", all_of_them)
+    return pa.concat_tables([each, total], promote_options="permissive")
+
+
+def _summed(partitions: pa.Table, key: list[str], count: str) -> pa.Table:
+    """Per key how many partitions there are, their bytes and rates."""
+    wanted: Iterable[Any] = (([], "count_all"), *((it, "sum") for it in ("size_bytes", *_RATES)))
+    found = partitions.group_by(key).aggregate(list(wanted))
+    return found.rename_columns([*key, count, "size_bytes", *_RATES])

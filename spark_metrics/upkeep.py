@@ -1,0 +1,189 @@
+"""Keeps history small while it grows: points of a minute, of an hour, and few files of each.
+
+What is due is read off the files that the manifest names (``due_tasks``, pure). It is done in a
+thread of its own, so that no batch waits for it, and counts when a later manifest names the
+outcome: a job that is killed meanwhile does it again, from the same files. Files that were merged
+into the next coarser span are marked in that same manifest, so each reading is in it once.
+
+Files of a span are a small merge tree: ``MERGE_FILES`` files of a level become one of the next,
+by key and time, so a query opens a few dozen files and skips most of each.
+"""
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+
+from spark_metrics.files import StoreFiles
+from spark_metrics.history_view import open_history
+from spark_metrics.layout import HistoryFile, history_path
+from spark_metrics.points import COARSER, SHAPES, SPANS_MS
+from spark_metrics.queries import merged, sorted_points
+
+MERGE_FILES: Final = 16
+LEVEL_MAX: Final = 2
+"""At one batch a second: 16 s, then 4 minutes to a file; of minutes: 16, then 4 hours."""
+MERGE_ROWS_MAX: Final = 8_000_000
+"""Files that would have more rows together are left alone."""
+LATE_MS: Final = 15_000
+"""A minute is merged so long after its end; what comes later still is merged by itself."""
+MEMORY_LIMIT: Final = "256MB"
+"""Beyond it DuckDB goes to a temporary file."""
+BATCH_ROWS: Final = 65_536
+
+History = Mapping[str, Sequence[HistoryFile]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Make one file of several of one table, span and level."""
+
+    table: str
+    inputs: tuple[HistoryFile, ...]
+    span: str
+    level: int
+
+    @property
+    def is_rollup(self) -> bool:
+        return self.span != self.inputs[0].span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What became of a task: a file, or why there is none."""
+
+    task: Task
+    output: HistoryFile | None = None
+    problem: str = ""
+    unreadable: frozenset[str] = frozenset()
+    """Paths of its inputs that nobody can read any more."""
+
+
+def due_tasks(history: History, now_ms: int, late_ms: int = LATE_MS) -> list[Task]:
+    """All that can be done at once: no file is in two tasks."""
+    tasks: list[Task] = []
+    for table, files in history.items():
+        tasks += _rollups(table, files, now_ms - late_ms)
+        taken = {file.path for task in tasks for file in task.inputs}
+        tasks += _merges(table, [file for file in files if file.path not in taken])
+    return tasks
+
+
+def _rollups(table: str, files: Sequence[HistoryFile], closed_ms: int) -> Iterable[Task]:
+    for span, coarser in COARSER.items():
+        begin_ms = closed_ms - closed_ms % SPANS_MS[coarser]
+        due = [
+            file
+            for file in files
+            if file.span == span and not file.is_rolled and file.until_ms < begin_ms
+        ]
+        if due:
+            yield Task(table=table, inputs=tuple(due), span=coarser, level=0)
+
+
+def _merges(table: str, files: Sequence[HistoryFile]) -> Iterable[Task]:
+    for (span, level, _, _), alike in groupby(sorted(files, key=_alike), key=_alike):
+        full = sorted(alike, key=lambda file: file.from_ms)[:MERGE_FILES]
+        is_small = sum(file.rows for file in full) <= MERGE_ROWS_MAX
+        if len(full) == MERGE_FILES and level < LEVEL_MAX and is_small:
+            yield Task(table=table, inputs=tuple(full), span=span, level=level + 1)
+
+
+def _alike(file: HistoryFile) -> tuple[str, int, bool, int]:
+    """Files with the same may be merged: those that are not rolled up yet, within its span."""
+    coarser = COARSER.get(file.span)
+    is_waiting = coarser is not None and not file.is_rolled
+    period = file.until_ms // SPANS_MS[coarser] if is_waiting and coarser else -1
+    return file.span, file.level, file.is_rolled, period
+
+
+def adopted(history: History, done: Iterable[Done]) -> dict[str, tuple[HistoryFile, ...]]:
+    """History with what was done; an outcome whose inputs are gone counts for nothing."""
+    tables = {table: list(files) for table, files in history.items()}
+    for it in done:
+        files = tables.get(it.task.table, [])
+        inputs = {file.path for file in it.task.inputs}
+        kept = [file for file in files if file.path not in it.unreadable]
+        if it.output is not None and any(file.path in inputs for file in files):
+            if it.task.is_rollup:
+                kept = [
+                    replace(file, is_rolled=True) if file.path in inputs else file for file in kept
+                ]
+            else:
+                kept = [file for file in kept if file.path not in inputs]
+            kept.append(it.output)
+        tables[it.task.table] = kept
+    return {table: tuple(files) for table, files in tables.items()}
+
+
+class Upkeep:
+    """Runs tasks beside the job, one lot at a time."""
+
+    def __init__(self, files: StoreFiles, executor: Executor | None = None) -> None:
+        self._files = files
+        self._executor = executor
+        self._running: Future[list[Done]] | None = None
+        self.outputs: frozenset[str] = frozenset()
+        """Files that are being written, or wait to be named by a manifest."""
+
+    @property
+    def is_idle(self) -> bool:
+        return self._running is None
+
+    def begin(self, tasks: Sequence[Task], version: int) -> None:
+        """Begin these tasks; ``version`` is that of the manifest that names their inputs."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, thread_name_prefix="upkeep")
+        # Numbers 0 and 1 are those of the batch itself.
+        paths = [
+            history_path(task.table, task.span, version, number)
+            for number, task in enumerate(tasks, start=2)
+        ]
+        self.outputs = frozenset(paths)
+        self._running = self._executor.submit(self._run, list(zip(tasks, paths, strict=True)))
+
+    def take(self) -> list[Done]:
+        """What was done since ``begin``; nothing while it still runs."""
+        if self._running is None or not self._running.done():
+            return []
+        done = self._running.result()
+        self._running, self.outputs = None, frozenset()
+        return done
+
+    def _run(self, tasks: Sequence[tuple[Task, str]]) -> list[Done]:
+        with tempfile.TemporaryDirectory(prefix="partiscope-upkeep-") as folder:
+            config: dict[str, str | bool | int | float | list[str]]
+            config = {"threads": 1, "memory_limit": MEMORY_LIMIT, "temp_directory": folder}
+            with duckdb.connect(config=config) as connection:
+                return [self._done(connection, task, path) for task, path in tasks]
+
+    def _done(self, connection: duckdb.DuckDBPyConnection, task: Task, path: str) -> Done:
+        try:
+            return Done(task=task, output=self._merged(connection, task, path))
+        except (OSError, duckdb.Error, pa.ArrowException) as error:
+            lost = {file.path for file in task.inputs if not self._files.is_readable(file.path)}
+            return Done(task=task, problem=str(error), unreadable=frozenset(lost))
+
+    def _merged(self, connection: duckdb.DuckDBPyConnection, task: Task, path: str) -> HistoryFile:
+        shape = SHAPES[task.table]
+        paths = [file.path for file in task.inputs]
+        with connection.cursor() as cursor:
+            open_history(cursor, self._files, paths, shape.schema)
+            is_rollup, bucket = task.is_rollup, SPANS_MS[task.span]
+            found = cursor.sql(merged(shape, bucket) if is_rollup else sorted_points(shape))
+            rows, ends = self._files.write_batches(
+                path, found.to_arrow_reader(BATCH_ROWS), shape.schema, "at_ms"
+            )
+        return HistoryFile(
+            path=path,
+            span=task.span,
+            level=task.level,
+            rows=rows,
+            from_ms=ends[0],
+            until_ms=ends[1],
+        )
