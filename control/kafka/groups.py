@@ -27,9 +27,11 @@ class KafkaGroups:
         self._wire = wire
 
     async def list_groups(self) -> tuple[ListedGroup, ...]:
-        """Groups of all live brokers, by name."""
-        await self._wire.maybe_refresh_addresses()
-        brokers = self._wire.node_ids()
+        """Groups of all live brokers, by name.
+
+        :raises UnreachableError: no broker answers, or one of them does not.
+        """
+        brokers = await self._wire.live_nodes()
         answers = await asyncio.gather(*(self._groups_of(broker) for broker in brokers))
         return tuple(sorted((g for found in answers for g in found), key=lambda g: g.group_id))
 

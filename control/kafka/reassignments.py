@@ -103,8 +103,7 @@ class KafkaReassignments:
         of all partitions or the named ones."""
         topics = None if partitions is None else _grouped(partitions)
         if brokers is None:
-            await self._wire.maybe_refresh_addresses()
-            brokers = self._wire.node_ids()
+            brokers = await self._wire.live_nodes()
         answers = await asyncio.gather(
             *(self._log_dirs_of(broker, topics) for broker in sorted(brokers))
         )

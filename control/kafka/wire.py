@@ -36,6 +36,9 @@ class Api:
     versions: tuple[int, int]
 
 
+_DESCRIBE_ITSELF: Final = Api(key=METADATA_API, name="describe itself", versions=(1, 12))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A decoded response and who sent it."""
@@ -152,6 +155,15 @@ class KafkaWire:
     def node_ids(self) -> tuple[int, ...]:
         """Brokers seen in the last metadata."""
         return tuple(self._addresses)
+
+    async def live_nodes(self) -> tuple[int, ...]:
+        """Brokers as any of them tells now.
+
+        :raises UnreachableError: none answers.
+        """
+        answer = await self.send(_DESCRIBE_ITSELF, {"topics": ()})
+        self.set_addresses({b.node_id: (b.host, b.port) for b in answer.message.brokers})
+        return self.node_ids()
 
     def set_addresses(self, addresses: Mapping[int, tuple[str, int]]) -> None:
         """Where brokers listen, as the latest metadata says; moved brokers are reconnected."""
@@ -284,12 +296,10 @@ class KafkaWire:
 
     async def maybe_refresh_addresses(self) -> None:
         """Ask any reachable broker where the brokers are; quietly keep what we know if none is."""
-        fields = {"topics": ()}
-        api = Api(key=METADATA_API, name="describe itself", versions=(1, 12))
         for _ in range(len(self._addresses) + 1):
             try:
                 key, connection = await self._connection(None, 1)
-                answer = await self._exchange(key, connection, api, fields)
+                answer = await self._exchange(key, connection, _DESCRIBE_ITSELF, {"topics": ()})
             except _NO_CONNECTION:
                 continue
             brokers = answer.message.brokers
@@ -326,8 +336,7 @@ async def explain_unreachable(settings: KafkaSettings) -> None:
     :raises UnreachableError: the reason, which aiokafka's clients keep to their log.
     """
     wire = KafkaWire(replace(settings, attempts_max=1))
-    api = Api(key=METADATA_API, name="describe itself", versions=(1, 12))
     try:
-        await wire.send(api, {"topics": ()})
+        await wire.send(_DESCRIBE_ITSELF, {"topics": ()})
     finally:
         await wire.close()

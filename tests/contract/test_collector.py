@@ -1,11 +1,13 @@
 """The collector on real Kafka: every figure is what Kafka's own tools say at the same moment."""
 
 import asyncio
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from control.kafka.settings import KafkaSettings
 from control.model import ids
-from tests.support.collecting import becomes, collecting
+from tests.support.collecting import Collected, becomes, collecting
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KAFKA_VERSION, KafkaCluster, ready_admin, run_tool
 from tests.support.settle import wait_until
@@ -27,6 +29,8 @@ pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
 
 TOPICS = {"even": (6, 3), "uneven": (5, 2), "single": (2, 1), "idle": (3, 3)}
 RECORDS = 40
+APART_MS = 10_000
+HOUR_MS = 3_600_000
 GROUPS = ("done", "behind", "at-zero", "one-stuck", "below-start")
 
 
@@ -36,6 +40,8 @@ class Scene:
 
     cluster: KafkaCluster
     member: Consumer
+    first_ms: int
+    """When the first record of each partition says that it was written."""
 
 
 @pytest.fixture(
@@ -62,9 +68,12 @@ def scene(watched: KafkaCluster) -> Iterator[Scene]:
     for future in created.values():
         future.result(30)
     producer = Producer({"bootstrap.servers": watched.bootstrap})
+    first_ms = time.time_ns() // 1_000_000 - HOUR_MS
     for name, (partitions, _) in TOPICS.items():
         for index in range(0 if name == "idle" else RECORDS * partitions):
-            producer.produce(name, f"value {index}" * (index % 7), partition=index % partitions)
+            at_ms = first_ms + index // partitions * APART_MS
+            value = f"value {index}" * (index % 7)
+            producer.produce(name, value, partition=index % partitions, timestamp=at_ms)
     assert producer.flush(30) == 0
     _commit(admin, "done", {("even", p): RECORDS for p in range(6)})
     _commit(admin, "behind", {("even", p): 7 * p for p in range(6)})
@@ -87,7 +96,7 @@ def scene(watched: KafkaCluster) -> Iterator[Scene]:
     while read < 50:
         read += len(member.consume(50 - read, timeout=1.0))
     member.commit(asynchronous=False)
-    yield Scene(watched, member)
+    yield Scene(watched, member, first_ms)
     member.close()
     for future in admin.delete_topics(list(TOPICS)).values():
         future.result(30)
@@ -152,6 +161,20 @@ def _sizes_tool(scene: Scene) -> dict[tuple[ids.TopicPartition, int], int]:
     return found
 
 
+def _is_aged_right(collected: Collected, number: int, first_ms: int) -> bool:
+    """Whether two close points tell when the record was written at which "behind" stands."""
+    offset = 7 * number
+    told = collected.leaders[ids.TopicPartition("even", number)].log_points or ()
+    points = list(zip(told[::2], told[1::2], strict=True))
+    written_ms = first_ms + offset * APART_MS
+    return any(
+        low[0] <= offset < high[0]
+        and low[1] <= written_ms <= high[1] + APART_MS
+        and (low[0] == offset or high[1] - low[1] <= HOUR_MS // 100)
+        for low, high in itertools.pairwise(points)
+    )
+
+
 async def test_every_figure_is_what_kafkas_tools_say(scene: Scene) -> None:
     groups, topics, sizes = await asyncio.to_thread(
         lambda: (_groups_tool(scene), _topics_tool(scene), _sizes_tool(scene))
@@ -188,6 +211,13 @@ async def test_every_figure_is_what_kafkas_tools_say(scene: Scene) -> None:
         assert starts[ids.TopicPartition("single", 0)] == 11
         assert starts[ids.TopicPartition("single", 1)] == 0
         await becomes(lambda: {row.min_isr for row in collected.leaders.values()}, {1})
+        week_ms = 7 * 86_400_000
+        kept = {row.retention_ms for key, row in collected.leaders.items() if key.topic in TOPICS}
+        assert kept == {week_ms}
+        # "behind" lags by an hour: its age is right within a hundredth, by Describe alone.
+        await becomes(
+            lambda: [n for n in range(6) if not _is_aged_right(collected, n, scene.first_ms)], []
+        )
         assert {row.segments for row in collected.replicas.values()} == {None}, "n/a, not guessed"
         owned = [row for name, row in collected.commits.items() if name[0] == "with-member"]
         assert all(row.member_id for row in owned)

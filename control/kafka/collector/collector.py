@@ -17,6 +17,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from broker.metrics_schema import ROWS_PER_RECORD_MAX, Envelope, encode_part
+from control.kafka.collector.ages import LogAges
 from control.kafka.collector.image import ClusterImage
 from control.kafka.collector.load import interval_ms_for
 from control.kafka.collector.member import Action, Due, Member, back_off_s, quiet, wait_together
@@ -58,6 +59,8 @@ class CollectorSettings:
     bus: KafkaSettings
     interval_ms: int = 1_000
     broker_rows_per_s: int = 5_000
+    broker_times_per_s: int = 50
+    """Places in logs that one broker is asked the time of, for lag older than the collector."""
 
 
 class Sink(Protocol):
@@ -87,10 +90,11 @@ class Collector:
         self._wire = KafkaWire(watched)
         self._overview = ClusterOverview(self._wire, self.image, self.gaps)
         self._traffic = Traffic()
+        self._ages = LogAges(self.image, broker_times_per_s=settings.broker_times_per_s)
         self._members: dict[int, Member] = {}
         self._metadata_at_ms = 0
         self._configs, self._reports = Due(), Due()
-        self._movements, self._rights = Due(), Due()
+        self._movements, self._rights, self._aging = Due(), Due(), Due()
         self._failure: str | None = None
         self._failures = 0
         self._retry_at_s = 0.0
@@ -111,7 +115,7 @@ class Collector:
 
     async def close(self) -> None:
         """End what is under way, and the connections."""
-        dues = (self._configs, self._reports, self._movements, self._rights)
+        dues = (self._configs, self._reports, self._movements, self._rights, self._aging)
         tasks = [due.task for due in dues if due.task is not None]
         tasks += [task for member in self._members.values() for task in member.tasks]
         for task in tasks:
@@ -191,6 +195,7 @@ class Collector:
             source = BrokerSource(broker, self._wire, self.image, self.gaps)
             self._members[broker] = Member(source)
         self._traffic.forget(self.image.partitions)
+        self._ages.times.forget(self.image.partitions)
 
     async def _round(self, member: Member) -> None:
         """End offsets of one broker, then its rows into the bus."""
@@ -200,6 +205,7 @@ class Collector:
         await source.read_ends()
         for state in self.image.led_by(source.broker):
             self._traffic.advance(state)
+            self._ages.times.see(state)
         self.gaps.judge(
             Gap.GROUPS,
             [g for m in self._members.values() for g in m.source.groups.denied()],
@@ -246,6 +252,8 @@ class Collector:
             self._configs.at_ms = 0
         self._configs.maybe_start(CONFIGS_INTERVAL_MS, quiet(self._overview.read_configs))
         self._rights.maybe_start(RIGHTS_INTERVAL_MS, quiet(self._overview.read_rights))
+        ages_ms = self._ages.interval_ms(ready)
+        self._aging.maybe_start(ages_ms, quiet(partial(self._ages.read, ready)))
         for member in ready:
             held = len(self.image.replicas_of(member.source.broker))
             logs_ms = min(held * 1000 // LOGS_ROWS_PER_S, LOGS_INTERVAL_MS_MAX)
@@ -291,6 +299,4 @@ class Collector:
 
 
 def _rows_of(member: Member, image: ClusterImage) -> int:
-    groups = member.source.groups.groups.values()
-    commits = sum(1 + len(group.offsets) for group in groups)
-    return commits + len(image.led_by(member.source.broker))
+    return member.source.groups.commits + len(image.led_by(member.source.broker))

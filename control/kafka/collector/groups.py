@@ -122,6 +122,11 @@ class GroupImages:
         group.members, group.described_ms = len(found.members), now_ms
         group.owners = {key: m.member_id for m in found.members for key in m.assignment}
 
+    @property
+    def commits(self) -> int:
+        """Groups and committed offsets that are known."""
+        return sum(1 + len(group.offsets) for group in self.groups.values())
+
     def denied(self) -> list[str]:
         """Groups that we may not describe."""
         return sorted(group.group_id for group in self.groups.values() if group.is_denied)

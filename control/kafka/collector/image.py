@@ -43,8 +43,19 @@ class PartitionState:
     log_start_offset: int | None = None
     high_watermark: int | None = None
     ends_read_ms: int = 0
+    log_points: Sequence[int] | None = None
+    """When the log ended where; see ``control.kafka.collector.log_times``."""
     bytes_in: float | None = None
     """Estimated bytes since the collector first saw it; see ``control.kafka.collector.traffic``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfigs:
+    """What of a topic's configs makes figures."""
+
+    min_isr: int | None = None
+    retention_ms: int | None = None
+    """-1 for ever; null unless records are deleted by age."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,7 +80,7 @@ class ClusterImage:
         self.read_ms = 0
         self.brokers: dict[int, BrokerInfo] = {}
         self.partitions: dict[TopicPartition, PartitionState] = {}
-        self.min_isr: dict[str, int] = {}
+        self.configs: dict[str, TopicConfigs] = {}
         self.logs: dict[int, BrokerLogs] = {}
         self._topics: dict[str, Any] = {}
         self._missed: dict[str, int] = {}
@@ -197,12 +208,12 @@ class ClusterImage:
             if keep is None or key not in keep:
                 self.partitions.pop(key, None)
         if keep is None:
-            self.min_isr.pop(topic, None)
+            self.configs.pop(topic, None)
         self.version += 1
 
     def _forget(self) -> None:
         self.partitions.clear()
-        self.min_isr.clear()
+        self.configs.clear()
         self.logs.clear()
         self.brokers.clear()
         self._topics = {}

@@ -8,7 +8,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
-from control.kafka.collector.image import BrokerInfo, ClusterImage
+from control.kafka.collector.image import BrokerInfo, ClusterImage, TopicConfigs
 from control.kafka.collector.rights import NO_BITS, Gap, Gaps, missing_rights
 from control.kafka.collector.source import wall_ms
 from control.kafka.errors import KafkaPortError, RefusedError, UnsupportedApiError
@@ -24,6 +24,8 @@ TOPICS_PER_REQUEST: Final = 500
 TOPICS_JUDGED_MAX: Final = 200
 """Topics whose authorized operations are asked for."""
 _MIN_ISR: Final = "min.insync.replicas"
+_RETENTION: Final = "retention.ms"
+_CLEANUP: Final = "cleanup.policy"
 _METADATA_TOPIC: Final = "__cluster_metadata"
 
 
@@ -58,7 +60,7 @@ class ClusterOverview:
         await self._read_controller()
 
     async def read_configs(self) -> None:
-        """min.insync.replicas of every topic, where we may ask."""
+        """Those of every topic that make figures, where we may ask."""
         names = sorted(self._image.topics)
         denied: list[str] = []
         for start in range(0, len(names), TOPICS_PER_REQUEST):
@@ -66,11 +68,10 @@ class ClusterOverview:
             message = await self._ask(apis.DESCRIBE_CONFIGS, fields)
             for result in message.results:
                 if result.error_code is ErrorCode.none:
-                    for config in result.configs:
-                        self._image.min_isr[result.resource_name] = int(config.value)
+                    self._image.configs[result.resource_name] = _topic_configs(result.configs)
                 elif result.error_code is ErrorCode.topic_authorization_failed:
                     denied.append(result.resource_name)
-                    self._image.min_isr.pop(result.resource_name, None)
+                    self._image.configs.pop(result.resource_name, None)
         self._configured = set(names)
         self._gaps.judge(Gap.TOPIC_CONFIGS, denied, "topics")
 
@@ -190,7 +191,17 @@ def _config_resources(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
         {
             "resource_type": int(ConfigScope.TOPIC),
             "resource_name": name,
-            "configuration_keys": (_MIN_ISR,),
+            "configuration_keys": (_MIN_ISR, _RETENTION, _CLEANUP),
         }
         for name in names
+    )
+
+
+def _topic_configs(configs: Sequence[Any]) -> TopicConfigs:
+    values = {config.name: config.value for config in configs}
+    min_isr, retention = values.get(_MIN_ISR), values.get(_RETENTION)
+    is_by_age = "delete" in (values.get(_CLEANUP) or "")
+    return TopicConfigs(
+        min_isr=None if min_isr is None else int(min_isr),
+        retention_ms=int(retention) if is_by_age and retention is not None else None,
     )

@@ -85,7 +85,7 @@ class Gap(Enum):
         api="DescribeConfigs",
         operation=AclOperation.DESCRIBE_CONFIGS,
         resource="topic",
-        feature="min.insync.replicas",
+        feature="min.insync.replicas, and when lag is lost to retention",
     )
 
 

@@ -1,10 +1,13 @@
 """The rows of one broker's round, from what is known. Pure."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from broker.metrics_schema import BrokerSample, ReplicaSample, Row
 from control.kafka.collector.groups import GroupImages
-from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
+from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState, TopicConfigs
+
+_UNKNOWN_CONFIGS: Final = TopicConfigs()
 
 
 def round_rows(
@@ -58,6 +61,7 @@ def _replica_row(
     # Of a leader's log the protocol tells the high watermark only; behind it lie at most the
     # records that are not replicated yet.
     end = state.high_watermark if is_leader else None
+    configs = image.configs.get(state.key.topic, _UNKNOWN_CONFIGS)
     return ReplicaSample(
         topic=state.key.topic,
         partition=state.key.partition,
@@ -72,6 +76,8 @@ def _replica_row(
         size_bytes=logs.sizes.get(state.key),
         adding_replicas=state.adding,
         removing_replicas=state.removing,
-        min_isr=image.min_isr.get(state.key.topic),
+        min_isr=configs.min_isr,
+        retention_ms=configs.retention_ms,
+        log_points=state.log_points if is_leader else None,
         bytes_in=None if not is_leader or state.bytes_in is None else round(state.bytes_in),
     )

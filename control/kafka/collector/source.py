@@ -1,7 +1,7 @@
 """One broker of the watched cluster: what it is asked, and what its answers mean."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -10,6 +10,7 @@ from control.kafka import apis
 from control.kafka.collector.groups import GroupImages
 from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
 from control.kafka.collector.load import LoadMeter
+from control.kafka.collector.log_times import LogTimes
 from control.kafka.collector.rights import Gap, Gaps
 from control.kafka.errors import UnsupportedApiError
 from control.kafka.groups import classic_description, consumer_description, listed_group
@@ -67,6 +68,17 @@ class BrokerSource:
     async def read_starts(self) -> None:
         """Log start offsets of the partitions led here; the image takes them."""
         self._image.take_starts(await self._list_offsets(OffsetSpec.EARLIEST))
+
+    async def read_times(self, moments: Mapping[TopicPartition, int], times: LogTimes) -> None:
+        """The first record at or after these moments, of partitions led here."""
+        request = offset_fields(
+            [(self._image.partitions[key], moment) for key, moment in moments.items()]
+        )
+        answer = await self._send(apis.LIST_OFFSETS, request, rows=len(moments))
+        for key, found in _found(answer):
+            if found.error_code is ErrorCode.none and key in self._image.partitions:
+                end = self._image.partitions[key].high_watermark
+                times.take(key, moments[key], (found.offset, found.timestamp), end)
 
     async def read_logs(self) -> BrokerLogs | None:
         """Sizes of all replicas here, and the disk; None where we may not ask."""
@@ -142,36 +154,41 @@ class BrokerSource:
         led = self._image.led_by(self.broker)
         for request in self._requests(at, led):
             answer = await self._send(apis.LIST_OFFSETS, request, rows=len(led))
-            for topic in answer.message.topics:
-                name = topic.name
-                for partition in topic.partitions:
-                    if partition.error_code is ErrorCode.none:
-                        key = TopicPartition(name, partition.partition_index)
-                        found[key] = partition.offset
-                    else:
-                        self.is_stale = True
+            for key, partition in _found(answer):
+                if partition.error_code is ErrorCode.none:
+                    found[key] = partition.offset
+                else:
+                    self.is_stale = True
         return found
 
     def _requests(self, at: OffsetSpec, led: Sequence[PartitionState]) -> list[PreparedRequest]:
         version, requests = self._prepared.get(at, (-1, []))
         if version != self._image.version:
             requests = [
-                PreparedRequest(_offset_fields(some, at))
+                PreparedRequest(offset_fields([(state, int(at)) for state in some]))
                 for some in _chunks(led, PARTITIONS_PER_REQUEST)
             ]
             self._prepared[at] = (self._image.version, requests)
         return requests
 
 
-def _offset_fields(states: Sequence[PartitionState], at: OffsetSpec) -> Mapping[str, Any]:
+def _found(answer: Answer) -> Iterator[tuple[TopicPartition, Any]]:
+    for topic in answer.message.topics:
+        name = topic.name
+        for partition in topic.partitions:
+            yield TopicPartition(name, partition.partition_index), partition
+
+
+def offset_fields(wanted: Iterable[tuple[PartitionState, int]]) -> Mapping[str, Any]:
+    """ListOffsets for partitions, each with a moment or an ``OffsetSpec``."""
     topics: dict[str, list[dict[str, int]]] = {}
-    for state in states:
+    for state, moment in wanted:
         topics.setdefault(state.key.topic, []).append(
             {
                 "partition_index": state.key.partition,
                 # The leader tells when ours is not the newest word on who leads.
                 "current_leader_epoch": state.leader_epoch,
-                "timestamp": int(at),
+                "timestamp": moment,
             }
         )
     return {
