@@ -12,14 +12,16 @@ import uvicorn
 from dash import Dash
 from fastapi import FastAPI
 
+from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
-from control.views.series import HistoryReader
 from control.views.store import open_store
 from control.views.watch import report_watch
 from dashboard import export, live, router, shell
-from dashboard.context import Screen
+from dashboard.choosing import Choosing, ClusterDash
+from dashboard.context import Place, Screen
 from dashboard.desk import Desk
 from dashboard.guard import Guard
+from dashboard.kept_files import KeptFiles
 from dashboard.pages.lists import PAGES
 from dashboard.settings import DashboardSettings
 
@@ -40,6 +42,14 @@ INDEX: Final = """<!DOCTYPE html>
   try { chosen = JSON.parse(window.localStorage.getItem("scheme-choice")); } catch (error) {}
   var dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.scheme = chosen || (dark ? "dark" : "light");
+  // Views with charts need plotly; asked for now, it comes while the rest is read.
+  if (/^\\/(overview|map|topics\\/|brokers\\/|groups\\/|plan|moves\\/|produce)?/.exec(
+      window.location.pathname)[0].length > 0) {
+    var link = document.createElement("link");
+    link.rel = "preload"; link.as = "script";
+    link.href = "/_dash-component-suites/plotly/package_data/plotly.min.js";
+    document.head.appendChild(link);
+  }
 })();
 </script>
 {%favicon%}
@@ -49,19 +59,14 @@ INDEX: Final = """<!DOCTYPE html>
 </html>"""
 
 
-def create_app(
-    feed: SnapshotFeed,
-    reader: HistoryReader,
-    operations: Desk,
-    settings: DashboardSettings,
-) -> Dash:
+def create_app(screen: Screen) -> Dash:
     """The Dash application; its ``server`` is an ASGI app without the guard around it."""
     # Without FastAPI's own documentation pages, which would load scripts from elsewhere.
     server: Any = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    screen = Screen(feed=feed, reader=reader, settings=settings, desk=operations)
     export.register(server, screen, PAGES)
-    app = Dash(
+    app = ClusterDash(
         "dashboard",
+        clusters=screen.settings.clusters,
         server=server,
         assets_folder=str(ASSETS),
         title="partiscope",
@@ -83,14 +88,22 @@ def create_app(
     return app
 
 
-def desk_of(settings: DashboardSettings) -> Desk:
-    """Where the page acts, by its settings."""
-    return Desk(bootstrap=settings.bootstrap, bus=settings.bus, is_read_only=settings.is_read_only)
+def screen_of(settings: DashboardSettings) -> Screen:
+    """What the page shows and where it acts, by its settings."""
+    reader = open_store(settings.store)
+
+    def place(watched: WatchedCluster) -> Place:
+        report = report_watch(settings.bus, watched.cluster_id)
+        feed = SnapshotFeed(reader, cluster=watched.cluster_id, watch=report)
+        return Place(watched=watched, feed=feed, desk=Desk(watched, bus=settings.bus))
+
+    places = {watched.name: place(watched) for watched in settings.clusters}
+    return Screen(places=places, reader=reader, settings=settings)
 
 
-def guarded(app: Dash, hosts: Callable[[], frozenset[str]]) -> Guard:
+def guarded(app: Dash, settings: DashboardSettings, hosts: Callable[[], frozenset[str]]) -> Guard:
     """The page as it is served: behind the check of Host and Origin."""
-    return Guard(app.server, hosts)
+    return Guard(KeptFiles(Choosing(app.server, settings.names)), hosts)
 
 
 def serve(
@@ -103,31 +116,32 @@ def serve(
     Raises:
         OSError: the port is taken.
     """
-    reader = open_store(settings.store)
-    feed = SnapshotFeed(
-        reader,
-        cluster=settings.cluster_id,
-        watch=report_watch(settings.bus, settings.cluster_id),
-    )
     listener = _listen(settings)
     port = int(listener.getsockname()[1])
-    desk = desk_of(settings)
-    app = create_app(feed, reader, desk, settings)
+    screen = screen_of(settings)
+    app = create_app(screen)
     hosts = settings.hosts(port)
     config = uvicorn.Config(
-        guarded(app, lambda: hosts),
+        guarded(app, settings, lambda: hosts),
         log_level="warning",
         ws="websockets-sansio",
         timeout_graceful_shutdown=2,
         access_log=False,
     )
-    feed.start()
+    places = screen.places.values()
+    for place in places:
+        place.feed.start()
+
+    async def close() -> None:
+        await asyncio.gather(*(place.desk.close() for place in places))
+
     try:
         if on_ready is not None:
             on_ready(f"http://{settings.host}:{port}")
-        _PageServer(config, at_end=desk.close).run(sockets=[listener])
+        _PageServer(config, at_end=close).run(sockets=[listener])
     finally:
-        feed.stop()
+        for place in places:
+            place.feed.stop()
         listener.close()
 
 

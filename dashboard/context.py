@@ -1,27 +1,58 @@
-"""What every view of the page is given: the feed, the history, the operations."""
+"""What every view of the page is given: the feed, the history, the operations of its cluster."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from control.views.journal import Mark, marks
 from control.views.series import HistoryReader, Span
 from control.views.snapshot import OperatorSnapshot
 from control.views.times import TimeError, span_of
+from dashboard.choosing import chosen_cluster
 from dashboard.desk import Desk
 from dashboard.settings import DashboardSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One watched cluster: its figures, and who acts on it."""
+
+    watched: WatchedCluster
+    feed: SnapshotFeed
+    desk: Desk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
     """Shared by all views and all browsers; holds no state of either."""
 
-    feed: SnapshotFeed
+    places: Mapping[str, Place]
+    """By the cluster's name; the usual one first."""
     reader: HistoryReader
     settings: DashboardSettings
-    desk: Desk
     now_ms: Callable[[], int] = lambda: int(time.time() * 1000)
+
+    @property
+    def place(self) -> Place:
+        """That of the cluster which the asking page is about."""
+        return self.places.get(chosen_cluster.get()) or next(iter(self.places.values()))
+
+    @property
+    def watched(self) -> WatchedCluster:
+        """The cluster which the asking page is about."""
+        return self.place.watched
+
+    @property
+    def feed(self) -> SnapshotFeed:
+        """Its figures."""
+        return self.place.feed
+
+    @property
+    def desk(self) -> Desk:
+        """Who acts on it."""
+        return self.place.desk
 
     @property
     def snapshot(self) -> OperatorSnapshot:

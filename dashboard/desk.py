@@ -10,6 +10,7 @@ from typing import Final
 from control.kafka.errors import KafkaPortError
 from control.kafka.reader import RecordReader
 from control.lab.session import ProduceProgress, ProduceSession
+from control.model.fleet import WatchedCluster
 from control.operations.client import OperationsClient
 from control.operations.errors import OperationError, ReadOnlyError
 from control.operations.operator import Operator
@@ -33,15 +34,14 @@ class Done:
 
 
 class Desk:
-    """Acts on one cluster. ``bootstrap`` None: there is none to act on."""
+    """Acts on one cluster, if it has an address."""
 
-    def __init__(self, *, bootstrap: str | None, bus: str | None, is_read_only: bool) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, watched: WatchedCluster, *, bus: str | None) -> None:
+        self._watched = watched
         self._bus = bus
-        self._is_read_only = is_read_only
         self._operator: Operator | None = None
         self._sessions: dict[str, ProduceSession] = {}
-        self.moves = Moves(None if bootstrap is None else self._client)
+        self.moves = Moves(None if watched.bootstrap is None else self._client)
 
     @property
     def operator(self) -> Operator:
@@ -52,7 +52,9 @@ class Desk:
         """
         if self._operator is None:
             self._operator = Operator(
-                bootstrap=self.bootstrap, bus=self._bus, is_read_only=self._is_read_only
+                bootstrap=self.bootstrap,
+                bus=self._bus,
+                is_read_only=self._watched.is_read_only,
             )
         return self._operator
 
@@ -63,9 +65,9 @@ class Desk:
         Raises:
             ValueError: there is none.
         """
-        if self._bootstrap is None:
+        if self._watched.bootstrap is None:
             raise ValueError("no cluster to act on: start with --bootstrap HOST:PORT")
-        return self._bootstrap
+        return self._watched.bootstrap
 
     async def close(self) -> None:
         """End following the moves, and the connections."""
@@ -79,7 +81,7 @@ class Desk:
 
     async def control(self, action: str, operation_id: str) -> str:
         """``pause``, ``resume``, ``cancel`` or ``rollback``; answers what was asked for."""
-        if self._is_read_only:
+        if self._watched.is_read_only:
             raise ReadOnlyError(action)
         client = self.operator.moves
         if action == "rollback":

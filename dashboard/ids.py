@@ -20,6 +20,7 @@ HELP_BUTTON: Final = "help-button"
 AGE: Final = "age"
 HEALTH: Final = "health"
 JOB: Final = "job"
+CLUSTERS: Final = "clusters"
 HEAD_CLUSTER: Final = "head-cluster"
 HEAD_BROKERS: Final = "head-brokers"
 HEAD_CONTROLLER: Final = "head-controller"
@@ -35,6 +36,7 @@ BROKER_TABLE: Final = "broker-table"
 HEAT_MEASURE: Final = "heat-measure"
 HEAT_MAP: Final = "heat-map"
 GROUP_TABLE: Final = "group-table"
+RACK_TABLE: Final = "rack-table"
 LAG_CHART: Final = "lag-chart"
 THROUGHPUT_CHART: Final = "throughput-chart"
 TILES: Final = "tiles"
@@ -152,6 +154,11 @@ COPY_BUTTON: Final = "copy-button"
 PALETTE_BUTTON: Final = "palette-button"
 TIME_BUTTON: Final = "time-button"
 NOTE: Final = "note"
+
+
+def grid_columns(kind: str) -> str:
+    """The choice of columns beside a grid."""
+    return f"columns-{kind}"
 
 
 def move_button(action: str) -> str:

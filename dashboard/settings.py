@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from control.model.ids import ClusterId
+from control.model.fleet import WatchedCluster
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
@@ -15,18 +15,20 @@ class DashboardSettings:
 
     store: str
     """Folder or URL of the metrics store."""
-    cluster_id: ClusterId | None = None
-    """Of the cluster whose figures are shown; None: the largest one in the store."""
-    bootstrap: str | None = None
-    """``host:port,…`` of the watched cluster; None: nothing can be changed or produced."""
+    clusters: Sequence[WatchedCluster] = (WatchedCluster(),)
+    """What is watched; the first is shown to who names none."""
     bus: str | None = None
-    """``host:port,…`` of the cluster that carries operations; default: ``bootstrap``."""
+    """``host:port,…`` of the cluster that carries operations; default: the watched one."""
     host: str = "127.0.0.1"
     port: int = 8050
     """0 takes a free port."""
-    is_read_only: bool = False
     allowed_hosts: Sequence[str] = field(default=())
     """Further names under which the page may be reached, with port, e.g. ``ops.example:443``."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the clusters, where there are several to choose from."""
+        return tuple(each.name for each in self.clusters) if len(self.clusters) > 1 else ()
 
     def hosts(self, port: int) -> frozenset[str]:
         """The values of the Host header that are answered."""

@@ -2,16 +2,19 @@
 
 import json
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
+from control.model.fleet import PRODUCTION
 from control.operations.registry import FORMS, PRODUCE
 from control.views.keymap import KEYS, PLACES
 from control.views.paths import PathError, ViewPath, parse_path
 from control.views.rows import Cell
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids, operate, palette, times
+from dashboard.choosing import QUERY
 from dashboard.components.parts import aria, attributes, badge, modal, toned
 from dashboard.context import Screen
 from dashboard.theme import MANTINE_THEME
@@ -33,6 +36,7 @@ def layout(screen: Screen) -> Any:
             dcc.Store(id=ids.PAUSED, data=False),
             dcc.Store(id=ids.SCHEME_CHOICE, storage_type="local"),
             dcc.Store(id=ids.SCHEME),
+            *_band(screen),
             _top_bar(screen),
             _nav(),
             html.Main(id=ids.CONTENT),
@@ -77,7 +81,7 @@ def _register_in_browser(app: Dash) -> None:
         (
             "tick",
             [Output(ids.TICK, "data")],
-            [Input(ids.PUSHED, "data"), Input(ids.PAUSED, "data")],
+            [Input(ids.PUSHED, "data"), Input(ids.PAUSED, "data"), Input(ids.TIME, "data")],
         ),
         (
             "togglePause",
@@ -141,12 +145,13 @@ def view_of(pathname: str | None, search: str | None) -> ViewPath | str:
 def _top_bar(screen: Screen) -> html.Header:
     read_only = (
         [html.Span(toned(Cell(1, "read-only")), className="badge")]
-        if screen.settings.is_read_only
+        if screen.watched.is_read_only
         else []
     )
     return html.Header(
         [
             dcc.Link("partiscope", href="/overview", className="brand"),
+            *_clusters(screen),
             badge(ids.HEAD_CLUSTER),
             badge(ids.HEAD_BROKERS),
             badge(ids.HEAD_CONTROLLER),
@@ -161,6 +166,36 @@ def _top_bar(screen: Screen) -> html.Header:
         ],
         className="top-bar",
     )  # fmt: skip
+
+
+def _band(screen: Screen) -> list[Any]:
+    """A band in the cluster's colour over everything; what is production says so in words."""
+    watched = screen.watched
+    if watched.hex_color is None:
+        return []
+    words = f"{PRODUCTION} {watched.name}" if watched.is_production else ""
+    return [html.Div(words, className="cluster-band", role="note")]
+
+
+def _clusters(screen: Screen) -> list[Any]:
+    """The switcher, where there is something to switch: the browser fills in present view."""
+    if len(screen.places) == 1:
+        return []
+    here = screen.watched.name
+    choices = [
+        html.A(
+            [
+                html.Span("●", style={"color": place.watched.hex_color or "inherit"}),
+                " ".join((name, *place.watched.flags)),
+            ],
+            href=f"/overview?{urlencode({QUERY: name})}",
+            className="cluster-choice",
+            **attributes({"data-name": name, **({"aria-current": "true"} if name == here else {})}),
+        )
+        for name, place in screen.places.items()
+    ]
+    summary = html.Summary(here, title="Another cluster (c)")
+    return [html.Details([summary, html.Div(choices)], id=ids.CLUSTERS, className="clusters")]
 
 
 def _icons() -> list[html.Button]:

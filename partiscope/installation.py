@@ -1,13 +1,13 @@
-"""What `up` is watching from a data directory, so that other commands find it.
+"""What runs from a data directory, so that other commands find it.
 
-A file in the data directory: which cluster, how it is reached (by name or by a properties file,
-never a secret), on which ports the bus listens. Flags, environment and settings file overrule it.
+A file in the data directory: on which ports the bundled brokers listen, which clusters are
+watched, how they are reached (by name or by a properties file, never a secret). Flags,
+environment and settings file overrule it.
 """
 
 import asyncio
 import json
 import os
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -15,22 +15,32 @@ from typing import Final
 from pydantic import ValidationError
 
 from control.kafka.admin import KafkaAdmin
+from control.model.fleet import WatchedCluster
 from partiscope.connections import ConnectionSettings
 from partiscope.layout import CONTROLLER_PORT_OFFSET, LayoutError, check_port
 from partiscope.settings import ClusterSettings, Settings, SettingsError, plain_errors
 
-INSTALLATION_FILE: Final = "watched.json"
+INSTALLATION_FILE: Final = "installation.json"
 PORTS_TRIED_MAX: Final = 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
-    """A bus of our own that serves another cluster."""
+class Watched:
+    """A cluster that the bundled brokers serve as the bus of."""
 
     bootstrap: str
     """``HOST:PORT,…`` or the name of a cluster in the settings file."""
     cluster_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What was started last."""
+
     bus: str
+    """``HOST:PORT,…`` of the bundled brokers."""
+    watched: tuple[Watched, ...] = ()
+    """Empty: the bundled cluster itself is watched."""
     config_file: str | None = None
 
     def save(self, data: Path) -> None:
@@ -45,37 +55,46 @@ class Installation:
             ) from error
 
 
-def prepare_bus(settings: Settings, *, wants_port: bool) -> Settings:
-    """Settings of an `up` that watches another cluster: that one answers, its bus has free ports.
+def prepare(settings: Settings, *, wants_port: bool) -> tuple[Settings, Installation]:
+    """What is about to be started, as settings and as other commands will find it.
 
-    Where `up` watches its own cluster, the settings stay as they are. Child processes find both
-    by the data directory.
+    Where other clusters are watched, they answer, and their bus has free ports. Child processes
+    find everything by the data directory.
 
     Raises:
-        KafkaPortError: the cluster does not answer, or does not let us in.
-        SettingsError: no ports are free.
+        KafkaPortError: a cluster does not answer, or does not let us in.
+        SettingsError: no ports are free, or two names mean the same cluster.
     """
     os.environ["PARTISCOPE_DATA"] = str(settings.data.absolute())
-    watched = settings.watched()
-    bootstrap = settings.bootstrap
-    if watched is None or bootstrap is None:
-        forget_installation(settings.data)
-        return settings
-    cluster_id = asyncio.run(_identify(watched.bootstrap))
-    cluster = settings.cluster
-    port = cluster.port if wants_port else _free_port(cluster)
-    # The bus is not what is watched: its brokers do not report themselves.
-    overrides = {**cluster.overrides, "partiscope.metrics.enable": "false"}
-    cluster = cluster.model_copy(update={"port": port, "overrides": overrides})
-    settings = settings.model_copy(update={"cluster": cluster, "cluster_id": cluster_id})
+    watched = _identified(settings)
+    if watched:
+        cluster = settings.cluster
+        port = cluster.port if wants_port else _free_port(cluster)
+        # The bus is not what is watched: its brokers do not report themselves.
+        overrides = {**cluster.overrides, "partiscope.metrics.enable": "false"}
+        cluster = cluster.model_copy(update={"port": port, "overrides": overrides})
+        settings = settings.model_copy(
+            update={"cluster": cluster, "cluster_id": watched[0].cluster_id}
+        )
     config_file = settings.connection.config_file
-    Installation(
-        bootstrap=bootstrap,
-        cluster_id=cluster_id,
+    installation = Installation(
         bus=settings.bundled_bootstrap,
+        watched=watched,
         config_file=None if config_file is None else str(config_file.absolute()),
-    ).save(settings.data)
-    return settings
+    )
+    return settings, installation
+
+
+def _identified(settings: Settings) -> tuple[Watched, ...]:
+    ids: dict[str, str] = {}
+    for name in settings.watching:
+        cluster_id = asyncio.run(_identify(settings.cluster_at(name).bootstrap))
+        if cluster_id in ids:
+            raise SettingsError(
+                f"{ids[cluster_id]} and {name} are the same cluster ({cluster_id}): watch it once"
+            )
+        ids[cluster_id] = name
+    return tuple(Watched(bootstrap=name, cluster_id=found) for found, name in ids.items())
 
 
 async def _identify(bootstrap: str) -> str:
@@ -98,42 +117,65 @@ def _free_port(cluster: ClusterSettings) -> int:
     )
 
 
-def forget_installation(data: Path) -> None:
-    """The data directory serves its own cluster from now on."""
-    with suppress(NotADirectoryError):
-        (data / INSTALLATION_FILE).unlink(missing_ok=True)
-
-
 def find_installation(data: Path) -> Installation | None:
-    """What was saved; None where `up` watches its own cluster.
+    """What was saved; None where nothing was ever started.
 
     Raises:
         SettingsError: the file is damaged.
     """
     path = data / INSTALLATION_FILE
     try:
-        return Installation(**json.loads(path.read_text()))
+        document = json.loads(path.read_text())
+        watched = tuple(Watched(**each) for each in document.pop("watched"))
+        return Installation(**document, watched=watched)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise SettingsError(f"{path} is damaged ({error}). Delete it and start `up` again.") from (
             error
         )
 
 
 def with_installation(settings: Settings) -> Settings:
-    """Settings completed by what `up` watches from their data directory."""
+    """Settings completed by what runs from their data directory."""
     found = find_installation(settings.data)
-    if found is None or settings.bootstrap not in (None, found.bootstrap):
+    if found is None:
         return settings
-    update: dict[str, object] = {"bootstrap": found.bootstrap}
+    ids = {each.bootstrap: each.cluster_id for each in found.watched}
+    update: dict[str, object] = {}
     if settings.bus is None:
         update["bus"] = found.bus
-    if settings.cluster_id is None:
-        update["cluster_id"] = found.cluster_id
     if found.config_file is not None and settings.connection == ConnectionSettings():
         update["connection"] = connection_of(found.config_file)
-    return settings.model_copy(update=update)
+    if not settings.watch:
+        update["watch"] = tuple(ids)
+    chosen = settings.bootstrap or next(iter(ids), None)
+    if settings.cluster_id is None:
+        update["cluster_id"] = ids.get(chosen or "")
+    return settings.model_copy(update={**update, "bootstrap": chosen})
+
+
+def fleet(settings: Settings) -> tuple[WatchedCluster, ...]:
+    """The clusters that screens show, the chosen one first.
+
+    Raises:
+        SettingsError: a cluster that was watched is not in the settings any more.
+    """
+    found = find_installation(settings.data)
+    ids = {each.bootstrap: each.cluster_id for each in found.watched} if found else {}
+    chosen = settings.bootstrap
+    if chosen is None:
+        bundled = settings.bundled_bootstrap
+        return (
+            WatchedCluster(
+                bootstrap=bundled,
+                cluster_id=settings.shown_cluster,
+                is_read_only=settings.read_only,
+            ),
+        )
+    names = (chosen, *(name for name in ids if name != chosen))
+    # One that nobody collects is looked for in the store by the id that was given.
+    return tuple(settings.shown_as(name, ids.get(name, settings.cluster_id)) for name in names)
 
 
 def connection_of(config_file: str) -> ConnectionSettings:

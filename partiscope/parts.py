@@ -55,7 +55,6 @@ def executor_part(settings: Settings, bus: str) -> Part:
 def dashboard_part(settings: Settings, bus: str) -> Part:
     """The web page."""
     flags = {
-        "--bootstrap": settings.bootstrap or bus,
         "--bus": bus,
         "--store": settings.store,
         "--host": settings.dashboard.host,
@@ -70,15 +69,17 @@ def dashboard_part(settings: Settings, bus: str) -> Part:
     )
 
 
-def collector_part(settings: Settings, bus: str) -> Part:
-    """The collector of the watched cluster."""
-    assert settings.bootstrap is not None
-    flags = ("--bootstrap", settings.bootstrap, "--bus", bus)
-    return Part(
-        name="collector",
-        command=(*PYTHON, "partiscope", "collect", *flags),
-        log_file=_log(settings.data, "collector"),
-    )
+def collector_parts(settings: Settings, bus: str) -> list[Part]:
+    """A collector for each watched cluster."""
+    is_only = len(settings.watching) == 1
+    return [
+        Part(
+            name="collector" if is_only else f"collector of {name}",
+            command=(*PYTHON, "partiscope", "collect", "--bootstrap", name, "--bus", bus),
+            log_file=_log(settings.data, "collector" if is_only else f"collector-{_plain(name)}"),
+        )
+        for name in settings.watching
+    ]
 
 
 def demo_part(settings: Settings, bus: str) -> Part:
@@ -88,6 +89,10 @@ def demo_part(settings: Settings, bus: str) -> Part:
         command=(*PYTHON, "partiscope", "demo", "--bootstrap", bus),
         log_file=_log(settings.data, "demo"),
     )
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
 
 
 def _log(data: Path, name: str) -> Path:

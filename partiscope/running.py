@@ -78,17 +78,16 @@ async def start_everything(
         parts.metrics_part(settings, bus),
         parts.dashboard_part(settings, bus),
         parts.executor_part(settings, bus),
+        *parts.collector_parts(settings, bus),
     ]
-    if settings.bootstrap is not None:
-        rest.append(parts.collector_part(settings, bus))
     if with_demo:
         rest.append(parts.demo_part(settings, bus))
     await supervisor.start_and_wait(*rest)
     page = f"http://{settings.dashboard.host}:{settings.dashboard.port}"
     took_s = time.monotonic() - started_s
     seen = f"brokers {bus}"
-    if settings.bootstrap is not None:
-        seen = f"watching {settings.bootstrap}  bus {bus}"
+    if settings.watching:
+        seen = f"watching {' and '.join(settings.watching)}  bus {bus}"
     return (
         f"ready in {took_s:.0f} s: page {page}  {seen}\n"
         f"  terminal: partiscope tui    headless: partiscope status    end: Ctrl-C"

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -17,6 +17,7 @@ from pydantic_settings import (
 )
 
 from control.kafka.settings import KafkaSettings
+from control.model.fleet import COLORS, WatchedCluster
 from control.model.ids import ClusterId
 from partiscope.connections import ConnectionSettings
 
@@ -75,15 +76,29 @@ class CollectSettings(Section):
     """Of small clusters; rounds of large ones are as far apart as the load's bound needs."""
     broker_rows_per_s: int = Field(default=5_000, ge=100)
     """Partitions, offsets and groups that one broker is asked about per second, at most."""
+    broker_times_per_s: int = Field(default=50, ge=1)
+    """Places in logs that one broker is asked the time of per second, at most: lag that is older
+    than the collector gets its age by them."""
 
 
-class WatchedCluster(Section):
+class NamedCluster(Section):
     """A cluster with a name: ``[clusters.NAME]``, chosen by ``--cluster NAME``."""
 
     bootstrap: str
     connection: ConnectionSettings = Field(default_factory=ConnectionSettings)
+    color: str = ""
+    """One of ``control.model.fleet.COLORS``, shown wherever the cluster is."""
+    production: bool = False
+    """Shown so that nobody overlooks it; what changes it wants its name."""
     read_only: bool = False
     collect: CollectSettings = Field(default_factory=CollectSettings)
+
+    @field_validator("color")
+    @classmethod
+    def _check_color(cls, color: str) -> str:
+        if color and color not in COLORS:
+            raise ValueError(f"{color!r} is none of {', '.join(COLORS)}")
+        return color
 
 
 class Settings(BaseSettings):
@@ -98,9 +113,11 @@ class Settings(BaseSettings):
     bootstrap: str | None = None
     """A cluster to watch, by address or by its name among ``clusters``; without it, the bundled
     one."""
+    watch: tuple[str, ...] = Field(default=(), max_length=CLUSTERS_MAX)
+    """Clusters that ``up`` watches, by name or address; ``bootstrap`` is the first of them."""
     connection: ConnectionSettings = Field(default_factory=ConnectionSettings)
     """How the cluster at ``bootstrap`` is reached, where that is an address."""
-    clusters: dict[str, WatchedCluster] = Field(default_factory=dict, max_length=CLUSTERS_MAX)
+    clusters: dict[str, NamedCluster] = Field(default_factory=dict, max_length=CLUSTERS_MAX)
     collect: CollectSettings = Field(default_factory=CollectSettings)
     bus: str | None = None
     """``host:port,…`` of the bus for metrics and operations; without it, the bundled brokers."""
@@ -135,24 +152,56 @@ class Settings(BaseSettings):
         """``cluster_id`` as the screens take it."""
         return None if self.cluster_id is None else ClusterId(self.cluster_id)
 
-    def watched(self) -> WatchedCluster | None:
+    @property
+    def watching(self) -> tuple[str, ...]:
+        """Names or addresses of the clusters that ``up`` watches; none: the bundled one."""
+        return self.watch or ((self.bootstrap,) if self.bootstrap else ())
+
+    def watched(self) -> NamedCluster | None:
         """The cluster that ``bootstrap`` names or gives the address of; None: the bundled one.
 
         Raises:
             SettingsError: there is no cluster of that name.
         """
-        if self.bootstrap is None:
-            return None
-        if self.bootstrap in self.clusters:
-            return self.clusters[self.bootstrap]
-        if ":" in self.bootstrap:
-            return WatchedCluster(
-                bootstrap=self.bootstrap, connection=self.connection, collect=self.collect
-            )
+        return None if self.bootstrap is None else self.cluster_at(self.bootstrap)
+
+    def cluster_at(self, name: str) -> NamedCluster:
+        """The cluster of a name or an address.
+
+        Raises:
+            SettingsError: there is no cluster of that name.
+        """
+        if name in self.clusters:
+            return self.clusters[name]
+        if ":" in name:
+            return self._cluster_by_address(name)
         known = ", ".join(sorted(self.clusters)) or "none"
         raise SettingsError(
-            f"there is no cluster {self.bootstrap!r} in the settings (known: {known}). Write "
-            f"HOST:PORT, or add [clusters.{self.bootstrap}] with its bootstrap to the file."
+            f"there is no cluster {name!r} in the settings (known: {known}). Write "
+            f"HOST:PORT, or add [clusters.{name}] with its bootstrap to the file."
+        )
+
+    def _cluster_by_address(self, bootstrap: str) -> NamedCluster:
+        """With the flags of the named cluster that has one of these addresses."""
+        own = set(bootstrap.split(","))
+        named = (each for each in self.clusters.values() if own & set(each.bootstrap.split(",")))
+        given = {"connection": self.connection, "collect": self.collect, "bootstrap": bootstrap}
+        return next(named, NamedCluster(bootstrap=bootstrap)).model_copy(update=given)
+
+    def shown_as(self, name: str, cluster_id: str | None) -> WatchedCluster:
+        """What screens are told of a cluster.
+
+        Raises:
+            SettingsError: there is no cluster of that name.
+        """
+        cluster = self.cluster_at(name)
+        return WatchedCluster(
+            name=name,
+            bootstrap=cluster.bootstrap,
+            cluster_id=None if cluster_id is None else ClusterId(cluster_id),
+            color=cluster.color,
+            is_production=cluster.production,
+            is_read_only=self.read_only or cluster.read_only,
         )
 
     def kafka_connections(self) -> list[KafkaSettings]:
@@ -162,8 +211,8 @@ class Settings(BaseSettings):
             SettingsError: a certificate, password or token that cannot be used.
         """
         every = dict(self.clusters)
-        if (watched := self.watched()) is not None and self.bootstrap not in self.clusters:
-            every["connection"] = watched
+        for name in {*self.watch, self.bootstrap} - {None, *self.clusters}:
+            every[f"at {name}"] = self.cluster_at(str(name))
         return [_connection_of(name, cluster) for name, cluster in every.items()]
 
     @classmethod
@@ -187,7 +236,7 @@ def plain_errors(error: ValidationError) -> str:
     return "; ".join(f"{path}: {message}" if path else message for path, message in lines)
 
 
-def _connection_of(name: str, cluster: WatchedCluster) -> KafkaSettings:
+def _connection_of(name: str, cluster: NamedCluster) -> KafkaSettings:
     try:
         return cluster.connection.to_kafka(cluster.bootstrap)
     except ValueError as error:

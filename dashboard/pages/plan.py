@@ -28,7 +28,7 @@ RUN_FIELDS: Final = ("throttle", "partitions_per_wave", "reason")
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
     """The form, filled in from where one came; the rest appears below it."""
-    if screen.settings.bootstrap is None:
+    if screen.watched.bootstrap is None:
         return [
             crumbs([("Plan", "plan")]),
             empty("No cluster to plan for", "Start with --bootstrap HOST:PORT"),

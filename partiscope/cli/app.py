@@ -1,15 +1,20 @@
 """``partiscope``: the only executable."""
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from importlib.metadata import version
+from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from partiscope.cli.exits import Exit, exit_status_of, explain
+from partiscope.cli.options import Data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +70,32 @@ def build_app(names: set[str]) -> typer.Typer:
 def _add(app: typer.Typer, command: Command) -> None:
     module = import_module(f"partiscope.cli.{command.name}")
     if command.is_group:
+        for each in module.app.registered_commands:
+            each.callback = _offering_data(each.callback)
         app.add_typer(module.app, name=command.name, epilog=f"Example: {command.example}")
         return
-    function: Callable[..., Any] = getattr(module, command.name)
+    function = _offering_data(getattr(module, command.name))
     app.command(command.name, epilog=f"Example: {command.example}")(function)
+
+
+def _offering_data(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--data`` for a command that has none of its own: what runs from there is found."""
+    own = signature(function)
+    if "data" in own.parameters:
+        return function
+
+    @wraps(function)
+    def called(*args: Any, data: Path | None = None, **flags: Any) -> Any:
+        if data is not None:
+            os.environ["PARTISCOPE_DATA"] = str(data)
+        return function(*args, **flags)
+
+    offered = Parameter("data", Parameter.KEYWORD_ONLY, default=None, annotation=Data)
+    called.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[*own.parameters.values(), offered]
+    )
+    called.__annotations__ = {**function.__annotations__, "data": Data}
+    return called
 
 
 def _print_version(is_wanted: bool) -> None:

@@ -12,6 +12,7 @@ from partiscope.cli.options import (
     cluster_with,
     settings_with,
 )
+from partiscope.installation import Installation
 from partiscope.layout import ClusterLayout, LayoutError, parse_overrides
 from partiscope.running import run_until_signal, start_cluster
 
@@ -34,6 +35,7 @@ def cluster(
     )
     layout = ClusterLayout.prepare(settings.data, chosen)
     layout.check_ports()
+    Installation(bus=layout.bootstrap).save(settings.data)
     raise typer.Exit(
         run_until_signal(lambda supervisor: start_cluster(supervisor, layout, settings))
     )

@@ -42,6 +42,7 @@ def collect(
         bus=settings_of(bus or settings.bundled_bootstrap),
         interval_ms=interval_ms or watched.collect.interval_ms,
         broker_rows_per_s=watched.collect.broker_rows_per_s,
+        broker_times_per_s=watched.collect.broker_times_per_s,
     )
     asyncio.run(_until_signal(run_collector(collector, say=note, on_ready=say)))
 

@@ -3,18 +3,37 @@
 import sys
 
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.settings import load_settings
+from partiscope.cli.options import settings_with
+from partiscope.settings import Settings, load_settings
 
 
-def require_writable() -> None:
-    """Refuse to change anything where the settings say read-only.
+def require_writable(bootstrap: str | None = None) -> Settings:
+    """Refuse to change anything where the settings say read-only, of the cluster or of all.
 
     Raises:
         CommandError: status 3.
     """
-    if load_settings().read_only:
+    settings = settings_with(bootstrap=bootstrap)
+    if settings.read_only:
+        whose = "this installation" if load_settings().read_only else str(settings.bootstrap)
         raise CommandError(
-            "this installation is read-only (setting `read_only`); nothing was changed",
+            f"{whose} is read-only (setting `read_only`); nothing was changed", Exit.REFUSED
+        )
+    return settings
+
+
+def require_change(bootstrap: str | None) -> None:
+    """As ``require_writable``; a production cluster must be named, not just be the usual one.
+
+    Raises:
+        CommandError: status 3.
+    """
+    settings = require_writable(bootstrap)
+    watched = settings.watched()
+    if bootstrap is None and watched is not None and watched.production:
+        raise CommandError(
+            f"{settings.bootstrap} is a production cluster; nothing was changed. "
+            f"Name it to change it: --cluster {settings.bootstrap}",
             Exit.REFUSED,
         )
 

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, known_bootstrap, settings_with
+from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, settings_with
+from partiscope.installation import fleet
 from partiscope.running import say
 
 
@@ -35,12 +36,10 @@ def dashboard(
     settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
     page = DashboardSettings(
         store=store or settings.store,
-        cluster_id=settings.shown_cluster,
-        bootstrap=known_bootstrap(settings),
+        clusters=fleet(settings),
         bus=bus or settings.bundled_bootstrap,
         host=host or settings.dashboard.host,
         port=port or settings.dashboard.port,
-        is_read_only=settings.read_only,
     )
     try:
         serve(page, on_ready=lambda address: say(f"ready {address}{view and '/'}{view}"))

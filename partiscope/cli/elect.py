@@ -8,7 +8,7 @@ import typer
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import ElectionType
 from control.model.ids import TopicPartition
-from partiscope.cli.confirm import require_writable
+from partiscope.cli.confirm import require_change
 from partiscope.cli.exits import CommandError
 from partiscope.cli.options import Bootstrap, known_bootstrap, note, settings_with
 
@@ -18,7 +18,7 @@ def elect(
     bootstrap: Bootstrap = None,
 ) -> None:
     """Make the first replica of every partition its leader again."""
-    require_writable()
+    require_change(bootstrap)
 
     async def run() -> dict[TopicPartition, Exception]:
         settings = settings_with(bootstrap=bootstrap)

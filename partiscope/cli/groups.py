@@ -9,7 +9,7 @@ import typer
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec
 from control.model.ids import TopicPartition
-from partiscope.cli.confirm import require_typed, require_writable
+from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
 from partiscope.cli.tables import write_table
@@ -92,7 +92,7 @@ def reset(
         async with _admin(bootstrap) as admin:
             before, after = await _new_offsets(admin, group, topic, to)
             if execute:
-                require_writable()
+                require_change(bootstrap)
                 await admin.groups.commit_offsets(group, after)
             return [
                 {"partition": key.partition, "now": before.get(key), "then": offset}
@@ -140,7 +140,7 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Forget a group without members and its offsets, after typing its name."""
-    require_writable()
+    require_change(bootstrap)
     require_typed(group, f"the offsets of {group} will be gone for ever", is_confirmed=yes)
 
     async def run() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,15 @@ Bootstrap = Annotated[
         "--cluster",
         help="HOST:PORT,… of the cluster, or its name in the settings file; default: the one "
         "that `up` watches.",
+        show_default=False,
+    ),
+]
+Bootstraps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bootstrap",
+        "--cluster",
+        help="HOST:PORT,… of a cluster to watch, or its name in the settings file; repeatable.",
         show_default=False,
     ),
 ]
@@ -41,24 +51,29 @@ def settings_with(
     *,
     data: Path | None = None,
     bootstrap: str | None = None,
+    watch: Sequence[str] | None = None,
     read_only: bool = False,
     command_config: Path | None = None,
     finds_installation: bool = True,
 ) -> Settings:
     """Settings of file and environment, overruled by the flags that were given.
 
-    Without a cluster named anywhere, it is the one that `up` watches from the data directory
+    Without a cluster named anywhere, it is the first that `up` watches from the data directory
     (but not for `up` itself, which begins anew: ``finds_installation``).
     From here on every connection of this process is made as the settings say.
     """
     settings = load_settings()
     flags: dict[str, object] = {"data": data, "bootstrap": bootstrap}
+    if watch:
+        flags |= {"watch": tuple(watch), "bootstrap": watch[0]}
     given = {name: value for name, value in flags.items() if value is not None}
     if command_config is not None:
         given["connection"] = connection_of(str(command_config))
     settings = settings.model_copy(update=given)
     if finds_installation:
         settings = with_installation(settings)
+    elif settings.bootstrap is None and settings.watch:
+        settings = settings.model_copy(update={"bootstrap": settings.watch[0]})
     watched = settings.watched()
     if read_only or (watched is not None and watched.read_only):
         settings = settings.model_copy(update={"read_only": True})

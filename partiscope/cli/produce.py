@@ -22,7 +22,7 @@ from control.lab.partitioners import KeyRule, partition_for, partitions_for_key
 from control.lab.session import ProduceJob, ProduceProgress, ProduceSession
 from control.lab.templates import TemplateError
 from control.views.format import latency_text, record_rate_text
-from partiscope.cli.confirm import require_writable
+from partiscope.cli.confirm import require_change
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
 from partiscope.cli.tables import write_table
@@ -68,7 +68,7 @@ def produce(
     if preview:
         _preview(address, topic, keys or ((key or "").encode(),), as_json=as_json)
         return
-    require_writable()
+    require_change(bootstrap)
     if acks not in ACKS or compression not in COMPRESSIONS:
         raise CommandError("acks is 0, 1 or all; compression " + ", ".join(COMPRESSIONS),
                            Exit.WRONG_USE)  # fmt: skip

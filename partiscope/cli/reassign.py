@@ -18,7 +18,7 @@ from control.operations.planning import Planning, Preview
 from control.operations.preflight import Verdict, failures
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.views.format import byte_rate_text, bytes_text, duration_text
-from partiscope.cli.confirm import require_typed, require_writable
+from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.moves import follow
 from partiscope.cli.options import Bootstrap, known_bootstrap, note, settings_with
@@ -52,7 +52,7 @@ def reassign(
     if dry_run:
         note("pre-flight passed; nothing was changed")
         return
-    require_writable()
+    require_change(bootstrap)
     require_typed("yes", "this moves data", is_confirmed=yes)
     raise typer.Exit(
         asyncio.run(_run(bus or settings.bundled_bootstrap, address, preview, throttle, reason))

@@ -16,16 +16,18 @@ from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot, broker_page, build_snapshot, group_page
 from control.views.watch import read_report
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Data, Json, Store, settings_with, write_json
+from partiscope.cli.options import Bootstrap, Data, Json, Store, settings_with, write_json
 from partiscope.cli.tables import write_table
 from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
 
 ROWS_MAX = 1_000
 
 
-def status(store: Store = None, data: Data = None, as_json: Json = False) -> None:
+def status(
+    store: Store = None, bootstrap: Bootstrap = None, data: Data = None, as_json: Json = False
+) -> None:
     """Cluster, findings, groups, age of the data; exit 5 when a critical finding stands."""
-    settings = settings_with(data=data)
+    settings = settings_with(data=data, bootstrap=bootstrap)
     now_ms = time.time_ns() // 1_000_000
     cluster = settings.shown_cluster
     report = None if cluster is None else read_report(settings.bundled_bootstrap, cluster)

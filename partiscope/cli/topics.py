@@ -8,7 +8,7 @@ import typer
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, TopicMetadata
-from partiscope.cli.confirm import require_typed, require_writable
+from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
 from partiscope.cli.tables import write_table
@@ -88,7 +88,7 @@ def create(
     bootstrap: Bootstrap = None,
 ) -> None:
     """Create a topic; returns when every partition has a leader."""
-    require_writable()
+    require_change(bootstrap)
     new = NewTopic(
         name=topic,
         partitions=partitions,
@@ -112,7 +112,7 @@ def add_partitions(
     yes: Yes = False,
 ) -> None:
     """Raise the number of partitions. Keys may land on other partitions from then on."""
-    require_writable()
+    require_change(bootstrap)
     what = f"{topic} gets {count} partitions: keys may move, and it cannot be undone"
     require_typed(topic, what, is_confirmed=yes)
 
@@ -131,7 +131,7 @@ def configure(
     bootstrap: Bootstrap = None,
 ) -> None:
     """Set or remove single configs; the others stay."""
-    require_writable()
+    require_change(bootstrap)
     wanted = {name: value or None for name, value in _configs(changes).items()}
 
     async def run() -> None:
@@ -145,7 +145,7 @@ def configure(
 @app.command("delete", epilog="Example: partiscope topics delete orders")
 def delete(topic: Topic, bootstrap: Bootstrap = None, yes: Yes = False) -> None:
     """Delete a topic and its data, after typing its name."""
-    require_writable()
+    require_change(bootstrap)
     what = f"{topic} and all its records will be gone for ever"
     require_typed(topic, what, is_confirmed=yes)
 

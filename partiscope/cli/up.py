@@ -6,7 +6,7 @@ import typer
 
 from partiscope.cli.exits import CommandError
 from partiscope.cli.options import (
-    Bootstrap,
+    Bootstraps,
     Brokers,
     CommandConfig,
     Data,
@@ -14,7 +14,7 @@ from partiscope.cli.options import (
     cluster_with,
     settings_with,
 )
-from partiscope.installation import prepare_bus
+from partiscope.installation import prepare
 from partiscope.layout import ClusterLayout, check_port
 from partiscope.running import run_until_signal, start_everything
 from spark_metrics.errors import MetricsError
@@ -33,21 +33,22 @@ def up(
     port: Port = None,
     dashboard_port: DashboardPort = None,
     no_demo: Annotated[bool, typer.Option("--no-demo", help="Without the demo load.")] = False,
-    bootstrap: Bootstrap = None,
+    bootstrap: Bootstraps = None,
     command_config: CommandConfig = None,
 ) -> None:
     """Run cluster, metrics job, executor, dashboard and demo load until Ctrl-C."""
     settings = settings_with(
-        data=data, bootstrap=bootstrap, command_config=command_config, finds_installation=False
+        data=data, watch=bootstrap, command_config=command_config, finds_installation=False
     )
     page = settings.dashboard.model_copy(update={"port": dashboard_port or settings.dashboard.port})
     cluster = cluster_with(settings.cluster, brokers=brokers, port=port)
     settings = settings.model_copy(update={"dashboard": page, "cluster": cluster})
     _check_spark_can_run()
-    settings = prepare_bus(settings, wants_port=port is not None)
+    settings, installation = prepare(settings, wants_port=port is not None)
     layout = ClusterLayout.prepare(settings.data, settings.cluster)
     layout.check_ports()
     check_port(page.host, page.port, flag="--dashboard-port")
+    installation.save(settings.data)
     with_demo = not no_demo and settings.watched() is None
     raise typer.Exit(
         run_until_signal(

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from control.views.store import open_store
-from dashboard.context import Screen
+from dashboard.context import Place, Screen
 from dashboard.desk import Desk
 from dashboard.settings import DashboardSettings
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
@@ -14,15 +15,17 @@ SIZES = SyntheticSizes(topics=3, partitions=4, groups=3)
 
 
 def screen_on(store: Path, *, sizes: SyntheticSizes | None = SIZES, **settings: Any) -> Screen:
-    """A screen on a synthetic store; ``sizes`` None leaves the store empty."""
+    """A screen on a synthetic store; ``sizes`` None leaves the store empty, ``settings`` are those
+    of the one cluster."""
     if sizes is not None:
         StoreBuilder(store).write_synthetic(sizes, history_s=30)
     reader = open_store(str(store))
     feed = SnapshotFeed(reader)
     feed.refresh()
-    given = DashboardSettings(store=str(store), **settings)
-    desk = Desk(bootstrap=given.bootstrap, bus=given.bus, is_read_only=given.is_read_only)
-    return Screen(feed=feed, reader=reader, settings=given, desk=desk)
+    watched = WatchedCluster(**settings)
+    given = DashboardSettings(store=str(store), clusters=[watched])
+    place = Place(watched=watched, feed=feed, desk=Desk(watched, bus=None))
+    return Screen(places={watched.name: place}, reader=reader, settings=given)
 
 
 def words_of(component: Any) -> str:

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from control.kafka.connections import settings_of
+from partiscope.cli.app import run
 from partiscope.cli.options import known_bootstrap, settings_with
 from partiscope.connections import ConnectionSettings, read_client_properties
-from partiscope.installation import Installation, forget_installation
+from partiscope.installation import Installation, Watched, fleet
 from partiscope.settings import SettingsError
 
 
@@ -93,18 +94,83 @@ def test_a_named_cluster_brings_its_connection_to_every_command(tmp_path: Path) 
         settings_with(bootstrap="test")
 
 
-def test_commands_find_what_up_watches_by_the_data_directory(tmp_path: Path) -> None:
+def test_commands_find_what_runs_by_the_data_directory(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert settings_with(data=data).bootstrap is None
-    Installation(bootstrap="k:9092", cluster_id="abc", bus="127.0.0.1:9101").save(data)
+    Installation(bus="127.0.0.1:9101").save(data)
+    assert known_bootstrap(settings_with(data=data)) == "127.0.0.1:9101"
+    watched = (Watched(bootstrap="k:9092", cluster_id="abc"),)
+    Installation(bus="127.0.0.1:9101", watched=watched).save(data)
     found = settings_with(data=data)
     assert (known_bootstrap(found), found.bundled_bootstrap) == ("k:9092", "127.0.0.1:9101")
     assert found.shown_cluster == "abc"
     other = settings_with(data=data, bootstrap="elsewhere:1")
     assert (known_bootstrap(other), other.shown_cluster) == ("elsewhere:1", None)
     assert settings_with(data=data, finds_installation=False).bootstrap is None
-    forget_installation(data)
-    assert settings_with(data=data).bootstrap is None
-    (data / "watched.json").write_text("{")
+    (data / "installation.json").write_text("{")
     with pytest.raises(SettingsError, match="damaged"):
         settings_with(data=data)
+
+
+def test_every_command_takes_the_data_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARTISCOPE_DATA", "elsewhere")
+    Installation(bus="127.0.0.1:1").save(tmp_path)
+    for words in (["topics", "list"], ["groups", "list"], ["moves"], ["tail", "orders"]):
+        assert run([*words, "--data", str(tmp_path)]) == 4, words
+        assert "127.0.0.1:1 did not answer" in capsys.readouterr().err
+
+
+SEVERAL = """
+watch = ["prod", "test"]
+[clusters.prod]
+bootstrap = "p1:9092,p2:9092"
+production = true
+[clusters.test]
+bootstrap = "t1:9092"
+color = "teal"
+read_only = true
+"""
+
+
+def test_several_clusters_are_shown_with_their_flags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "partiscope.toml").write_text(SEVERAL)
+    started = settings_with(finds_installation=False)
+    assert started.watching == ("prod", "test")
+    assert started.bootstrap == "prod", "the first one is the usual one"
+    data = tmp_path / "data"
+    ids = (Watched(bootstrap="prod", cluster_id="P"), Watched(bootstrap="test", cluster_id="T"))
+    Installation(bus="127.0.0.1:9101", watched=ids).save(data)
+    shown = fleet(settings_with(data=data))
+    assert [(each.name, each.cluster_id, each.flags) for each in shown] == [
+        ("prod", "P", ("PRODUCTION",)),
+        ("test", "T", ("read-only",)),
+    ]
+    assert [each.hex_color for each in shown] == ["#e03131", "#099268"]
+    chosen = settings_with(data=data, bootstrap="test")
+    assert [each.name for each in fleet(chosen)] == ["test", "prod"]
+    assert chosen.shown_cluster == "T"
+    assert chosen.read_only
+    by_address = settings_with(data=data, bootstrap="p2:9092").watched()
+    assert by_address is not None
+    assert by_address.production, "an address is no way around the flag"
+    monkeypatch.setenv("PARTISCOPE_CLUSTERS__TEST__COLOR", "plaid")
+    with pytest.raises(SettingsError, match="'plaid' is none of red, orange"):
+        settings_with(data=data)
+
+
+def test_a_production_cluster_must_be_named_and_a_read_only_one_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "partiscope.toml").write_text(SEVERAL.replace("p1:9092,p2:9092", "127.0.0.1:1"))
+    monkeypatch.setenv("PARTISCOPE_BOOTSTRAP", "prod")
+    delete = ["topics", "delete", "orders", "--yes"]
+    assert run(delete) == 3
+    assert "prod is a production cluster" in capsys.readouterr().err
+    assert run([*delete, "--cluster", "prod"]) == 4, "named: on to the cluster, which is away"
+    capsys.readouterr()
+    assert run([*delete, "--cluster", "test"]) == 3
+    assert "test is read-only" in capsys.readouterr().err
