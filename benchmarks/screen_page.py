@@ -49,7 +49,7 @@ _PROBE: Final = """
       () => document.querySelector('.count').textContent.startsWith(words)
         && window.probe.blanks() <= 0 && rows().length > 0 && rows()[0].textContent.trim(),
       () => {
-        const field = document.querySelector('input.filter-input');
+        const field = document.querySelector('#filter-partitions');
         Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(field, text);
         field.dispatchEvent(new Event('input', { bubbles: true }));
       }),

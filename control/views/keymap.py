@@ -47,6 +47,7 @@ KEYS: Final = (
     KeyHelp(where="anywhere", key="?", does="this help"),
     KeyHelp(where="a table", key="/", does="filter: lag>10000 broker:102 status:under-replicated"),
     KeyHelp(where="a table", key="s", does="sort"),
+    KeyHelp(where="a table", key="C", does="choose its columns"),
     KeyHelp(where="a table", key="↑ ↓", does="move"),
     KeyHelp(where="a table", key="Enter", does="open the row"),
     KeyHelp(where="a table", key="e", does="export what the filter leaves, as CSV"),

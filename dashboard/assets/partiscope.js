@@ -118,7 +118,8 @@
     const kind = grid.id.replace(/^grid-/, "");
     const wanted = new URLSearchParams(window.location.search);
     const here_ = scopeOf(window.location.pathname);
-    const limits = { q: wanted.get("q"), sort: wanted.get("sort"), scope: here_.topic || here_.group };
+    const limits = { scope: here_.topic || here_.group };
+    for (const name of ["q", "sort", "cols", "at"]) limits[name] = wanted.get(name);
     const field = document.getElementById("filter-" + kind);
     if (field && field.value) limits.q = field.value;
     const link = document.createElement("a");
@@ -143,6 +144,15 @@
     if (header) header.focus();
   }
 
+  function chooseColumns() {
+    const choice = document.querySelector("main .column-choice");
+    if (!choice) return toast("no table here");
+    choice.open = !choice.open;
+    const first = choice.querySelector("input");
+    if (choice.open && first) first.focus();
+    return undefined;
+  }
+
   const ACTIONS = {
     "/": () => {
       const field = document.querySelector("main .filter-input input, main input.filter-input");
@@ -154,6 +164,7 @@
     "@": () => click("time-button"),
     i: why,
     s: focusHeader,
+    C: chooseColumns,
     t: () => click("scheme-switch"),
     e: () => exportTable("csv"),
     v: () => {
@@ -293,6 +304,26 @@
     }
   }
 
+  // Columns by the operator's choice; null while there is none.
+  let chosenColumns = null;
+
+  function showColumns(api) {
+    const box = document.querySelector(".grid[id]");
+    const width = box ? box.clientWidth : document.documentElement.clientWidth;
+    const limit = width && width < 620 ? 1 : 3;
+    const shown = [];
+    const hidden = [];
+    for (const column of api.getColumns() || []) {
+      const rank = Number((/rank-(\d)/.exec(String(column.getColDef().cellClass)) || [0, 1])[1]);
+      const id = column.getColId();
+      const isName = column.getPinned() === "left";
+      const isShown = isName || (chosenColumns ? chosenColumns.includes(id) : rank <= limit);
+      if (column.isVisible() !== isShown) (isShown ? shown : hidden).push(id);
+    }
+    if (shown.length) api.setColumnsVisible(shown, true);
+    if (hidden.length) api.setColumnsVisible(hidden, false);
+  }
+
   // The address line names what is shown, so that its link shows the same.
   function keepInUrl(values) {
     const url = new URL(window.location.href);
@@ -305,11 +336,20 @@
     }
   }
 
+  let shownPast = "";
+
   window.dash_clientside = window.dash_clientside || {};
   const none = () => window.dash_clientside.no_update;
 
   window.dash_clientside.partiscope = {
-    tick: (pushed, isPaused) => (isPaused || !pushed ? none() : pushed),
+    // A page that looks at the past is told so once, and then stands still.
+    tick: (pushed, isPaused, time) => {
+      const past = (time && time.at) || "";
+      const isNew = past !== shownPast;
+      shownPast = past;
+      if (past) return isNew ? { past } : none();
+      return (isPaused && !isNew) || !pushed ? none() : pushed;
+    },
     togglePause: (clicks) => {
       const isPaused = clicks % 2 === 1;
       document.documentElement.dataset.paused = isPaused ? "yes" : "no";
@@ -372,6 +412,13 @@
         item.setAttribute("aria-current", place === step ? "step" : "false");
       });
     },
+    columnsChosen: (wanted, options) => {
+      const isAll = !wanted || wanted.length === options.length;
+      chosenColumns = isAll ? null : wanted;
+      keepInUrl({ cols: isAll ? "" : wanted.join(",") });
+      withGrids(showColumns);
+      return none();
+    },
     filterChanged: (text) => {
       keepInUrl({ q: text });
       withGrids((api) => api.purgeInfiniteCache());
@@ -381,18 +428,9 @@
 
   window.dashAgGridFunctions = window.dashAgGridFunctions || {};
   const functions = window.dashAgGridFunctions;
-  // A narrow screen keeps name, status and one figure (columns of rank 1).
-  functions.fitColumns = (params) => {
-    const width = params.api.getGridBodyElement
-      ? params.api.getGridBodyElement().clientWidth
-      : document.documentElement.clientWidth;
-    const limit = width && width < 620 ? 1 : 3;
-    for (const column of params.api.getColumns() || []) {
-      const found = /rank-(\d)/.exec(String(column.getColDef().cellClass));
-      const isShown = !found || Number(found[1]) <= limit;
-      if (column.isVisible() !== isShown) params.api.setColumnsVisible([column.getColId()], isShown);
-    }
-  };
+  // A narrow screen keeps name, status and one figure (columns of rank 1), unless columns were
+  // chosen.
+  functions.fitColumns = (params) => showColumns(params.api);
   // A short table ends with its last row; a long one fills the window and scrolls.
   const ROW_PX = 34;
   const HEAD_PX = 40;

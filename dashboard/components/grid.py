@@ -12,7 +12,7 @@ from typing import Any, Final
 import dash_ag_grid as dag
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
-from control.views.columns import Column
+from control.views.columns import Column, ColumnError, chosen
 from control.views.export import FORMATS
 from control.views.pages import Page, TableQuery, TableSpec
 from control.views.rows import SHAPES, Row, Tone
@@ -64,6 +64,7 @@ def grid_block(
                     html.Label("filter", htmlFor=ids.grid_filter(kind), className="unseen"),
                     _filter_field(kind, query),
                     _count_line(kind),
+                    _column_choice(kind, spec, query.get("cols", "")),
                     *_exports(),
                 ],
                 className="filter-line",
@@ -78,6 +79,11 @@ def register_grid(app: Dash, screen: Screen, kind: str, page_of: PageOf) -> None
     """Answer the grid's requests for rows."""
 
     in_browser: Any = app.clientside_callback
+    in_browser(
+        ClientsideFunction("partiscope", "columnsChosen"),
+        Input(ids.grid_columns(kind), "value"),
+        State(ids.grid_columns(kind), "options"),
+    )
     in_browser(
         ClientsideFunction("partiscope", "filterChanged"),
         Input(ids.grid_filter(kind), "value"),
@@ -157,6 +163,33 @@ def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
 
 def _count_line(kind: str) -> html.Span:
     return html.Span("", id=ids.grid_count(kind), className="count", role="status")
+
+
+def _column_choice(kind: str, spec: TableSpec[Any], wanted: str) -> html.Details:
+    """Which columns are shown: those that the path names, else those that this browser chose
+    before, else all."""
+    others = spec.columns[1:]
+    problem = ""
+    try:
+        shown = [column.id for column in chosen(spec.columns, wanted) if column in others]
+    except ColumnError as error:
+        shown, problem = [column.id for column in others], str(error)
+    return html.Details(
+        [
+            html.Summary("columns", title="Which columns to show (C)"),
+            dcc.Checklist(
+                id=ids.grid_columns(kind),
+                options=[{"value": column.id, "label": column.title} for column in others],
+                value=shown,
+                persistence="chosen",
+                persistence_type="local",
+                className="column-list",
+            ),
+            html.P(problem, className="tone-critical") if problem else None,
+        ],
+        className="column-choice",
+        open=bool(problem),
+    )
 
 
 def _exports() -> list[html.Button]:

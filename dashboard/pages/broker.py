@@ -17,6 +17,7 @@ from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
+from dashboard.shown import Time, answer, chart
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -41,10 +42,11 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.BROKER_TILES, "children"),
         Input(ids.TICK, "data"),
         Input(ids.BROKER_PATH, "data"),
+        Input(ids.TIME, "data"),
         websocket=True,
     )
-    def fill(_: object, broker: int) -> Any:
-        return tiles(screen.snapshot, broker)
+    def fill(tick: Any, broker: int, time: Time | None) -> Any:
+        return answer(screen, tick, time, ("broker", broker), lambda found: tiles(found, broker))
 
     @app.callback(
         Output(ids.BROKER_THROUGHPUT, "figure"),
@@ -54,9 +56,13 @@ def register(app: Dash, screen: Screen) -> None:
         Input(ids.TIME, "data"),
         websocket=True,
     )
-    def draw(_: object, broker: int, scheme: str | None, time: dict[str, str] | None) -> Any:
+    def draw(tick: Any, broker: int, scheme: str | None, time: Time | None) -> Any:
         shown = scheme or "light"
-        return drawn(lambda: broker_figure(screen, broker, shown, screen.span(time)), shown)
+
+        def build(_: OperatorSnapshot) -> Any:
+            return drawn(lambda: broker_figure(screen, broker, shown, screen.span(time)), shown)
+
+        return chart(screen, tick, time, ("broker throughput", broker, shown), build)
 
 
 def broker_figure(screen: Screen, broker: int, scheme: str, span: series.Span) -> Figure:

@@ -18,6 +18,7 @@ from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
+from dashboard.shown import Time, answer, chart
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -43,10 +44,11 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.GROUP_TILES, "children"),
         Input(ids.TICK, "data"),
         Input(ids.GROUP_PATH, "data"),
+        Input(ids.TIME, "data"),
         websocket=True,
     )
-    def fill(_: object, group: str) -> Any:
-        return tiles(screen.snapshot, group)
+    def fill(tick: Any, group: str, time: Time | None) -> Any:
+        return answer(screen, tick, time, ("group", group), lambda found: tiles(found, group))
 
     @app.callback(
         Output(ids.GROUP_LAG, "figure"),
@@ -56,9 +58,13 @@ def register(app: Dash, screen: Screen) -> None:
         Input(ids.TIME, "data"),
         websocket=True,
     )
-    def draw(_: object, group: str, scheme: str | None, time: dict[str, str] | None) -> Any:
+    def draw(tick: Any, group: str, scheme: str | None, time: Time | None) -> Any:
         shown = scheme or "light"
-        return drawn(lambda: group_figure(screen, group, shown, screen.span(time)), shown)
+
+        def build(_: OperatorSnapshot) -> Any:
+            return drawn(lambda: group_figure(screen, group, shown, screen.span(time)), shown)
+
+        return chart(screen, tick, time, ("group lag", group, shown), build)
 
 
 def group_figure(screen: Screen, group: str, scheme: str, span: series.Span) -> Figure:
@@ -84,6 +90,7 @@ def tiles(snapshot: OperatorSnapshot, group: str) -> Any:
         tile("in time", row.lag_time, "How old the next unread record is, the worst partition's"),
         tile("moving", row.velocity, "How fast lag grows (+) or shrinks (−)"),
         tile("clears in", row.clears, "At this pace"),
+        tile("loses data in", row.loses, "When retention deletes the next unread record"),
         tile("members", row.members),
         tile("state", row.state, "As its coordinator says"),
     ]

@@ -25,6 +25,7 @@ from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
+from dashboard.shown import Time, answer, chart
 
 
 def topics_layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -82,10 +83,12 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.TOPIC_TILES, "children"),
         Input(ids.TICK, "data"),
         Input(ids.TOPIC_PATH, "data"),
+        Input(ids.TIME, "data"),
         websocket=True,
     )
-    def fill(_: object, topic: str) -> Any:
-        return topic_tiles(screen.snapshot, topic)
+    def fill(tick: Any, topic: str, time: Time | None) -> Any:
+        key = ("topic", topic)
+        return answer(screen, tick, time, key, lambda found: topic_tiles(found, topic))
 
     @app.callback(
         Output(ids.TOPIC_THROUGHPUT, "figure"),
@@ -95,9 +98,13 @@ def register(app: Dash, screen: Screen) -> None:
         Input(ids.TIME, "data"),
         websocket=True,
     )
-    def draw(_: object, topic: str, scheme: str | None, time: dict[str, str] | None) -> Any:
+    def draw(tick: Any, topic: str, scheme: str | None, time: Time | None) -> Any:
         shown = scheme or "light"
-        return drawn(lambda: topic_figure(screen, topic, shown, screen.span(time)), shown)
+
+        def build(_: OperatorSnapshot) -> Any:
+            return drawn(lambda: topic_figure(screen, topic, shown, screen.span(time)), shown)
+
+        return chart(screen, tick, time, ("topic throughput", topic, shown), build)
 
 
 def topic_figure(screen: Screen, topic: str, scheme: str, span: series.Span) -> Figure:

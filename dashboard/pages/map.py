@@ -5,10 +5,12 @@ from typing import Any
 from dash import ClientsideFunction, Dash, Input, Output
 
 from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, graph, measure_switch
 from dashboard.context import Screen
 from dashboard.figures import heat
+from dashboard.shown import Time, answer
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -30,7 +32,13 @@ def register(app: Dash, screen: Screen) -> None:
         Input(ids.TICK, "data"),
         Input(ids.MAP_MEASURE, "value"),
         Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
         websocket=True,
     )
-    def draw(_: object, measure: str, scheme: str | None) -> Any:
-        return heat.heat_figure(screen.snapshot.heat_map(measure), scheme or "light")
+    def draw(tick: Any, measure: str, scheme: str | None, time: Time | None) -> Any:
+        shown = scheme or "light"
+
+        def build(snapshot: OperatorSnapshot) -> Any:
+            return heat.heat_figure(snapshot.heat_map(measure), shown)
+
+        return answer(screen, tick, time, ("heat", measure, shown), build)

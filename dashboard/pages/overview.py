@@ -7,8 +7,10 @@ from dash import ClientsideFunction, Dash, Input, Output, html
 from control.views import series
 from control.views import snapshot as views
 from control.views.columns import BROKER_COLUMNS, GROUP_COLUMNS
-from control.views.pages import TableQuery
+from control.views.pages import LIMIT_MAX, TableQuery
 from control.views.paths import ViewPath
+from control.views.racks import RACK_COLUMNS, rack_rows
+from control.views.rows import BrokerRow
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import (
@@ -25,6 +27,7 @@ from dashboard.components.tables import rows_table
 from dashboard.context import Screen
 from dashboard.figures import brokers, heat, lines
 from dashboard.figures.drawing import all_drawn
+from dashboard.shown import Time, answer, chart
 
 FINDINGS_MAX: Final = 5
 GROUPS_MAX: Final = 8
@@ -33,7 +36,7 @@ _BROKER_COLUMNS: Final = tuple(item for item in BROKER_COLUMNS if item.id not in
 _GROUP_COLUMNS: Final = tuple(
     item
     for item in GROUP_COLUMNS
-    if item.id in {"group", "status", "lag", "lag_time", "velocity", "clears"}
+    if item.id in {"group", "status", "lag", "lag_time", "velocity", "clears", "loses"}
 )
 
 
@@ -55,7 +58,8 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
                     graph(ids.HEAT_MAP, grows=True),
                     extra=measure_switch(ids.HEAT_MEASURE, heat.MEASURES, "size_bytes"),
                 ),
-                card("Groups by lag", html.Div(id=ids.GROUP_TABLE)),
+                card("Racks", html.Div(id=ids.RACK_TABLE)),
+                card("Groups, worst first", html.Div(id=ids.GROUP_TABLE)),
                 card("Lag", graph(ids.LAG_CHART, 220, grows=True)),
                 card(
                     "Throughput",
@@ -79,45 +83,62 @@ def findings_layout(screen: Screen, path: ViewPath) -> list[Any]:
 def register(app: Dash, screen: Screen) -> None:
     """Live blocks of the overview, and what a click on a chart opens."""
     in_browser: Any = app.clientside_callback
-    for chart, opens in ((ids.BROKER_BARS, "openBroker"), (ids.HEAT_MAP, "openTopic")):
-        in_browser(ClientsideFunction("partiscope", opens), Input(chart, "clickData"))
+    for clicked, opens in ((ids.BROKER_BARS, "openBroker"), (ids.HEAT_MAP, "openTopic")):
+        in_browser(ClientsideFunction("partiscope", opens), Input(clicked, "clickData"))
 
-    @app.callback(Output(ids.ALL_FINDINGS, "children"), Input(ids.TICK, "data"), websocket=True)
-    def fill_findings(_: object) -> list[Any]:
-        return findings(screen.snapshot, most=None)
+    @app.callback(
+        Output(ids.ALL_FINDINGS, "children"),
+        Input(ids.TICK, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def fill_findings(tick: Any, time: Time | None) -> list[Any]:
+        return answer(screen, tick, time, "findings", lambda found: findings(found, most=None))
 
     @app.callback(
         Output(ids.FINDINGS, "children"),
         Output(ids.TILES, "children"),
         Output(ids.BROKER_TABLE, "children"),
+        Output(ids.RACK_TABLE, "children"),
         Output(ids.GROUP_TABLE, "children"),
         Input(ids.TICK, "data"),
+        Input(ids.TIME, "data"),
         websocket=True,
     )
-    def fill(_: object) -> tuple[Any, ...]:
-        snapshot = screen.snapshot
-        return findings(snapshot), tiles(snapshot), broker_block(snapshot), group_block(snapshot)
+    def fill(tick: Any, time: Time | None) -> tuple[Any, ...]:
+        return answer(screen, tick, time, "overview", blocks)
 
     @app.callback(
         Output(ids.BROKER_BARS, "figure"),
         Input(ids.TICK, "data"),
         Input(ids.BROKER_MEASURE, "value"),
         Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
         websocket=True,
     )
-    def draw_brokers(_: object, measure: str, scheme: str | None) -> Any:
-        rows = views.broker_page(screen.snapshot).rows
-        return brokers.broker_bars(rows, measure, scheme or "light")
+    def draw_brokers(tick: Any, measure: str, scheme: str | None, time: Time | None) -> Any:
+        shown = scheme or "light"
+
+        def build(snapshot: OperatorSnapshot) -> Any:
+            return brokers.broker_bars(broker_rows(snapshot), measure, shown)
+
+        return answer(screen, tick, time, ("bars", measure, shown), build)
 
     @app.callback(
         Output(ids.HEAT_MAP, "figure"),
         Input(ids.TICK, "data"),
         Input(ids.HEAT_MEASURE, "value"),
         Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
         websocket=True,
     )
-    def draw_heat(_: object, measure: str, scheme: str | None) -> Any:
-        return heat.heat_figure(screen.snapshot.heat_map(measure), scheme or "light")
+    def draw_heat(tick: Any, measure: str, scheme: str | None, time: Time | None) -> Any:
+        shown = scheme or "light"
+
+        def build(snapshot: OperatorSnapshot) -> Any:
+            return heat.heat_figure(snapshot.heat_map(measure), shown)
+
+        return answer(screen, tick, time, ("heat", measure, shown), build)
 
     @app.callback(
         Output(ids.THROUGHPUT_CHART, "figure"),
@@ -127,9 +148,30 @@ def register(app: Dash, screen: Screen) -> None:
         Input(ids.TIME, "data"),
         websocket=True,
     )
-    def draw_history(_: object, scheme: str | None, time: dict[str, str] | None) -> tuple[Any, ...]:
+    def draw_history(tick: Any, scheme: str | None, time: Time | None) -> tuple[Any, ...]:
         shown = scheme or "light"
-        return all_drawn(lambda: history_figures(screen, shown, screen.span(time)), 2, shown)
+
+        def build(snapshot: OperatorSnapshot) -> tuple[Any, ...]:
+            span = screen.span(time)
+            return all_drawn(lambda: history_figures(screen, snapshot, shown, span), 2, shown)
+
+        return chart(screen, tick, time, ("history", shown), build)
+
+
+def blocks(snapshot: OperatorSnapshot) -> tuple[Any, ...]:
+    """All that is text: findings, tiles, brokers, racks, groups."""
+    return (
+        findings(snapshot),
+        tiles(snapshot),
+        rows_table(broker_rows(snapshot), _BROKER_COLUMNS),
+        rack_block(snapshot),
+        group_block(snapshot),
+    )
+
+
+def broker_rows(snapshot: OperatorSnapshot) -> tuple[BrokerRow, ...]:
+    """All brokers."""
+    return views.broker_page(snapshot, TableQuery(limit=LIMIT_MAX)).rows
 
 
 def findings(snapshot: OperatorSnapshot, *, most: int | None = FINDINGS_MAX) -> list[Any]:
@@ -166,9 +208,15 @@ def tiles(snapshot: OperatorSnapshot) -> list[Any]:
     ]
 
 
-def broker_block(snapshot: OperatorSnapshot) -> Any:
-    """The table under the bars."""
-    return rows_table(views.broker_page(snapshot).rows, _BROKER_COLUMNS)
+def rack_block(snapshot: OperatorSnapshot) -> Any:
+    """What each rack carries; where brokers name none, what that means."""
+    rows = rack_rows(broker_rows(snapshot))
+    if len(rows) < 2:
+        return empty(
+            "All brokers are in one rack, or name none",
+            "`broker.rack` in a broker's settings names its rack",
+        )
+    return rows_table(rows, RACK_COLUMNS)
 
 
 def group_block(snapshot: OperatorSnapshot) -> Any:
@@ -179,11 +227,13 @@ def group_block(snapshot: OperatorSnapshot) -> Any:
     return rows_table(page.rows, _GROUP_COLUMNS)
 
 
-def history_figures(screen: Screen, scheme: str, span: series.Span) -> tuple[Any, Any]:
+def history_figures(
+    screen: Screen, snapshot: OperatorSnapshot, scheme: str, span: series.Span
+) -> tuple[Any, Any]:
     """Throughput of the cluster, and lag of the groups with the most of it."""
     cluster, marks = screen.cluster, screen.marks(span)
     moved = series.cluster_throughput(screen.reader, cluster, span)
-    rows = views.group_page(screen.snapshot, TableQuery(sort="-lag", limit=LAG_LINES_MAX)).rows
+    rows = views.group_page(snapshot, TableQuery(sort="-lag", limit=LAG_LINES_MAX)).rows
     lags = [
         series.total_lag(screen.reader, cluster, row.key, span)
         for row in rows

@@ -18,6 +18,7 @@ from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.drawing import all_drawn
 from dashboard.figures.segments import segment_bars
+from dashboard.shown import Time, answer, chart
 
 _GROUP_COLUMNS: Final = tuple(
     item for item in GROUP_OF_PARTITION_COLUMNS if item.id not in {"end", "consumed", "member"}
@@ -63,11 +64,12 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.DETAIL_SEGMENT_TABLE, "children"),
         Input(ids.TICK, "data"),
         Input(ids.DETAIL_PATH, "data"),
+        Input(ids.TIME, "data"),
         websocket=True,
     )
-    def fill(_: object, where: dict[str, Any]) -> tuple[Any, ...]:
+    def fill(tick: Any, where: dict[str, Any], time: Time | None) -> tuple[Any, ...]:
         name = TopicPartition(where["topic"], where["partition"])
-        return blocks(screen.snapshot, name)
+        return answer(screen, tick, time, ("partition", name), lambda found: blocks(found, name))
 
     @app.callback(
         Output(ids.DETAIL_THROUGHPUT, "figure"),
@@ -81,11 +83,16 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def draw(
-        _: object, where: dict[str, Any], scheme: str | None, time: dict[str, str] | None
+        tick: Any, where: dict[str, Any], scheme: str | None, time: Time | None
     ) -> tuple[Any, ...]:
         name = TopicPartition(where["topic"], where["partition"])
         shown = scheme or "light"
-        return all_drawn(lambda: figures(screen, name, shown, screen.span(time)), 4, shown)
+
+        def build(snapshot: OperatorSnapshot) -> tuple[Any, ...]:
+            span = screen.span(time)
+            return all_drawn(lambda: figures(screen, snapshot, name, shown, span), 4, shown)
+
+        return chart(screen, tick, time, ("partition charts", name, shown), build)
 
 
 def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
@@ -121,7 +128,11 @@ def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
 
 
 def figures(
-    screen: Screen, name: TopicPartition, scheme: str, span: series.Span
+    screen: Screen,
+    snapshot: OperatorSnapshot,
+    name: TopicPartition,
+    scheme: str,
+    span: series.Span,
 ) -> tuple[Any, ...]:
     """Throughput, size, lag of each group, segments."""
     cluster, marks = screen.cluster, screen.marks(span)
@@ -129,14 +140,14 @@ def figures(
     size = [item for item in history if item.name == "size"]
     lags = [
         series.named(line, row.group.text)
-        for row in views.groups_of_partition(screen.snapshot, name)[: series.SERIES_MAX]
+        for row in views.groups_of_partition(snapshot, name)[: series.SERIES_MAX]
         for line in series.group_lag(screen.reader, cluster, row.group.text, span, only=name)
     ]
     return (
         lines.throughput(history, scheme, keep=f"throughput {name}", marks=marks, span=span),
         lines.lines(size, scheme, keep=f"size {name}", marks=marks, span=span),
         lines.lines(lags, scheme, keep=f"lag {name}", marks=marks, span=span),
-        segment_bars(views.segment_rows(screen.snapshot, name), scheme),
+        segment_bars(views.segment_rows(snapshot, name), scheme),
     )
 
 

@@ -72,13 +72,13 @@ def test_the_overview_tells_findings_brokers_and_groups(screen: Screen) -> None:
 
     assert "▲ group-2 STOP on topic-2-0" in findings
     assert "Start its consumers again →" in findings
-    assert "★ 101 a" in words_of(overview.broker_block(snapshot))
+    assert "★ 101 a" in words_of(overview.blocks(snapshot)[2])
     assert "▲ STOP 20,000" in words_of(overview.group_block(snapshot))
     assert "partitions 12" in words_of(overview.tiles(snapshot))
 
 
 def test_charts_of_the_overview_have_history(screen: Screen) -> None:
-    throughput, lag = overview.history_figures(screen, "light", screen.span())
+    throughput, lag = overview.history_figures(screen, screen.snapshot, "light", screen.span())
 
     assert [line["name"] for line in throughput["data"]] == ["in", "out"]
     assert [line["name"] for line in lag["data"]][:2] == ["group-2", "group-1"]
@@ -92,7 +92,7 @@ def test_a_partition(screen: Screen) -> None:
     assert "✔ in sync" in words_of(replicas)
     assert "group-1 ◆ WARN 2,000" in words_of(groups)
     assert "active" in words_of(segments)
-    drawn = partition.figures(screen, name, "dark", screen.span())
+    drawn = partition.figures(screen, screen.snapshot, name, "dark", screen.span())
     assert [line["name"] for line in drawn[2]["data"]] == ["group-1"]
     assert len(drawn[3]["data"][0]["y"]) == 2
 

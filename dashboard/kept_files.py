@@ -1,0 +1,73 @@
+"""Scripts and styles are compressed once, and served from memory from then on.
+
+The page's libraries are two megabytes when compressed; compressing them anew for every visit would
+take most of a second of the process that also draws. What is kept are whole answers, under the
+very address that was asked for: the files of a running page do not change.
+"""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+FOLDERS: Final = ("/_dash-component-suites/", "/assets/")
+KEPT_BYTES_MAX: Final = 32 * 2**20
+_GZIP: Final = b"gzip"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    start: Message
+    body: bytes
+
+
+class KeptFiles:
+    """ASGI middleware that answers a file's second visitor from memory."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._kept: dict[str, _Answer] = {}
+        self._kept_bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not _is_kept(scope):
+            await self._app(scope, receive, send)
+            return
+        address = f"{scope['path']}?{scope['query_string'].decode('latin-1')}"
+        answer = self._kept.get(address) or await self._ask(scope, receive)
+        self._keep(address, answer)
+        await send(answer.start)
+        await send({"type": "http.response.body", "body": answer.body})
+
+    async def _ask(self, scope: Scope, receive: Receive) -> _Answer:
+        start: Message = {}
+        pieces: list[bytes] = []
+
+        async def collect(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                start.update(message)
+            else:
+                pieces.append(message.get("body", b""))
+
+        await self._app(scope, receive, collect)
+        return _Answer(start, b"".join(pieces))
+
+    def _keep(self, address: str, answer: _Answer) -> None:
+        is_new = address not in self._kept and answer.start.get("status") == 200
+        if is_new and self._kept_bytes + len(answer.body) <= KEPT_BYTES_MAX:
+            self._kept[address] = answer
+            self._kept_bytes += len(answer.body)
+
+
+def _is_kept(scope: Scope) -> bool:
+    """A file asked for by a browser that takes gzip and does not already have it."""
+    if scope["type"] != "http" or scope["method"] != "GET":
+        return False
+    headers = dict(scope["headers"])
+    takes_gzip = _GZIP in headers.get(b"accept-encoding", b"")
+    return scope["path"].startswith(FOLDERS) and takes_gzip and b"if-none-match" not in headers

@@ -1,0 +1,66 @@
+"""Files are answered from memory the second time, everything else never."""
+
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+
+from dashboard.kept_files import KeptFiles, Receive, Send
+
+
+class Inner:
+    """Counts what it is asked."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.asked: list[str] = []
+        self._status = status
+
+    async def __call__(self, scope: MutableMapping[str, Any], _: Receive, send: Send) -> None:
+        self.asked.append(scope["path"])
+        await send({"type": "http.response.start", "status": self._status, "headers": []})
+        await send({"type": "http.response.body", "body": b"first ", "more_body": True})
+        await send({"type": "http.response.body", "body": scope["path"].encode()})
+
+
+async def get(app: KeptFiles, path: str, **headers: str) -> tuple[int, bytes]:
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request"}
+
+    named = {"accept-encoding": "gzip", **headers}
+    encoded = [(name.replace("_", "-").encode(), value.encode()) for name, value in named.items()]
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": encoded}
+    await app(scope, receive, send)
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+
+
+async def test_a_file_is_asked_for_once() -> None:
+    inner = Inner()
+    app = KeptFiles(inner)
+    first = await get(app, "/assets/a.js")
+    assert first == await get(app, "/assets/a.js") == (200, b"first /assets/a.js")
+    assert (await get(app, "/assets/b.js"))[1] == b"first /assets/b.js"
+    assert inner.asked == ["/assets/a.js", "/assets/b.js"]
+
+
+@pytest.mark.parametrize(
+    ("status", "path", "headers"),
+    [
+        (200, "/overview", {}),
+        (404, "/assets/none.js", {}),
+        (200, "/assets/a.js", {"accept_encoding": "identity"}),
+        (200, "/assets/a.js", {"if_none_match": "x"}),
+    ],
+)
+async def test_what_may_change_is_asked_for_again(
+    status: int, path: str, headers: dict[str, str]
+) -> None:
+    inner = Inner(status)
+    app = KeptFiles(inner)
+    for _ in range(2):
+        assert (await get(app, path, **headers))[0] == status
+    assert len(inner.asked) == 2
