@@ -34,8 +34,10 @@ class Navigation(App[None]):
         Binding("v", "browse", "messages", show=False),
         Binding("space", "pause", "pause", show=False),
         Binding("at", "time", "time", show=False),
+        Binding("c", "clusters", "cluster", show=False),
         Binding("y", "copy_link", "copy link", show=False),
         Binding("escape", "back", "back", show=False),
+        Binding("ctrl+l", "repaint", "repaint", show=False),
         Binding("colon", "command_palette", "palette", show=False),
         Binding("question_mark", "help", "help", show=True),
         Binding("q", "quit", "quit", show=True),
@@ -45,6 +47,10 @@ class Navigation(App[None]):
     def snapshot(self) -> OperatorSnapshot:
         """What the screens show."""
         raise AssertionError("PartiscopeApp has it")
+
+    def link_of(self, path: ViewPath) -> str:
+        """The path as it finds this view from elsewhere."""
+        return str(path)
 
     def on_path_chosen(self, message: PathChosen) -> None:
         """A row was opened."""
@@ -96,6 +102,8 @@ class Navigation(App[None]):
             yield SystemCommand(f"Go to {place.title}", f"{place.help} (g {place.key})", go)
         yield SystemCommand("Reassign from here", "plan moves (R)", self._reassign)
         yield SystemCommand("Copy the link of this view", "by OSC 52 (y)", self.action_copy_link)
+        clusters = partial(self.call_later, self.run_action, "clusters")
+        yield SystemCommand("Another cluster", "switch to it (c)", clusters)
         pause = partial(self.call_later, self.run_action, "pause")
         yield SystemCommand("Pause, resume", "hold the figures still (Space)", pause)
         for topic in self.snapshot.cluster.topics[:PALETTE_TOPICS_MAX]:
@@ -109,7 +117,7 @@ class Navigation(App[None]):
     def action_copy_link(self) -> None:
         """Copy the path of this view (by OSC 52, so it works over SSH)."""
         if isinstance(self.screen, ViewScreen):
-            link = str(self.screen.path)
+            link = self.link_of(self.screen.path)
             self.copy_to_clipboard(link)
             self.notify(f"copied: partiscope tui '{link}'")
 

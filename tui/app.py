@@ -2,54 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
 from textual.screen import Screen
 
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
-from tui.actions import Navigation
+from tui.clusters import ClusterApp, OpenServices
+from tui.driver import SparingDriver
 from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
 from tui.screens.time import TimeScreen
 from tui.screens.views import build_screen
 from tui.services import Services
 
-if TYPE_CHECKING:
-    from control.operations.operator import Operator
-
 AGE_TICK_S: Final = 1.0
 
 
-class PartiscopeApp(Navigation):
+class PartiscopeApp(ClusterApp):
     """One product, two faces; this one is by keyboard."""
 
     TITLE = "Partiscope"
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(self, services: Services, *, path: str = "overview") -> None:
-        super().__init__()
-        self.services = services
+    def __init__(
+        self,
+        services: Services,
+        *,
+        path: str = "overview",
+        others: Mapping[str, OpenServices] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(services, others, driver_class=SparingDriver)
         self.is_paused = False
         self._first = path
         self.at_ms: int | None = None
         """Where charts end; None: now."""
         self._frozen: OperatorSnapshot | None = None
-        self._operator: Operator | None = None
-        self._unsubscribe = services.feed.subscribe(self._take)
-
-    @property
-    def operator(self) -> Operator:
-        """What acts on the cluster; made when first needed, in this loop."""
-        if self._operator is None:
-            from control.operations.operator import Operator  # a Kafka client comes with it
-
-            services = self.services
-            self._operator = Operator(
-                bootstrap=services.bootstrap, bus=services.bus, is_read_only=services.is_read_only
-            )
-        return self._operator
 
     @property
     def snapshot(self) -> OperatorSnapshot:
@@ -64,11 +55,14 @@ class PartiscopeApp(Navigation):
             self.action_open(self._first)
         self.set_interval(AGE_TICK_S, self._tick)
 
-    async def on_unmount(self) -> None:
-        """Leave the feed and the cluster."""
-        self._unsubscribe()
-        if self._operator is not None:
-            await self._operator.__aexit__()
+    def on_resize(self) -> None:
+        """Terminals move text about when their size changes."""
+        self._forget_screen()
+
+    def action_repaint(self) -> None:
+        """``ctrl+l``: somebody else wrote on this terminal."""
+        self._forget_screen()
+        self.refresh()
 
     def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
         """Show it, unless paused."""
@@ -89,9 +83,12 @@ class PartiscopeApp(Navigation):
         self.at_ms = at_ms
         self._refresh(self.snapshot)
 
-    def _take(self, snapshot: OperatorSnapshot) -> None:
-        """Called in the feed's thread: hand over to ours."""
-        self.post_message(SnapshotArrived(snapshot))
+    def _forget_screen(self) -> None:
+        if isinstance(self._driver, SparingDriver):
+            self._driver.forget()
+
+    def _left_cluster(self) -> None:
+        self.is_paused, self._frozen = False, None
 
     def _refresh(self, snapshot: OperatorSnapshot) -> None:
         for screen in _views(self.screen_stack):
