@@ -1,7 +1,9 @@
 """History for charts: times and values side by side, at most so many points.
 
 The store's reader has the history; what it answers is cut here into series with a name and a
-unit. A gap in time stays a gap: charts break the line there instead of drawing across it.
+unit. A gap in time stays a gap: charts break the line there instead of drawing across it. Where a
+point stands for many readings its value is their mean (or the newest) and ``high`` the greatest,
+so that a peak of a second is still seen in a chart of a month.
 """
 
 from collections.abc import Sequence
@@ -59,6 +61,12 @@ class HistoryReader(Protocol):
         self, *, cluster: str, broker: int, since_ms: int, until_ms: int, points_max: int = 600
     ) -> Any: ...
 
+    def group_history(
+        self, *, cluster: str, group_id: str, since_ms: int, until_ms: int, points_max: int = 600
+    ) -> Any: ...
+
+    def job_history(self, *, since_ms: int, until_ms: int, points_max: int = 600) -> Any: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
@@ -78,14 +86,21 @@ class Series:
 
     name: str
     unit: str
-    """``bytes/s``, ``records/s``, ``records``, ``bytes`` or empty for plain counts."""
+    """``bytes/s``, ``records/s``, ``records``, ``bytes``, ``ms`` or empty for plain counts."""
     at_ms: Sequence[int]
     values: Sequence[float | None]
+    high: Sequence[float | None] = ()
+    """The greatest reading of each point; empty where that is not kept."""
 
     @property
     def last(self) -> float | None:
         known = [value for value in self.values if value is not None]
         return known[-1] if known else None
+
+    @property
+    def peaks(self) -> Sequence[float | None]:
+        """What to draw where there is room for one figure per point only."""
+        return self.high or self.values
 
 
 def cluster_throughput(reader: HistoryReader, cluster: str, span: Span) -> tuple[Series, ...]:
@@ -154,36 +169,23 @@ def group_lag(
 
 
 def total_lag(reader: HistoryReader, cluster: str, group: str, span: Span) -> Series:
-    """Lag of a whole group: the sum over its partitions, each with its newest figure."""
-    table = reader.commit_history(
+    """Lag of a whole group: the sum over its partitions at each time."""
+    table = reader.group_history(
         cluster=cluster,
         group_id=group,
         since_ms=span.since_ms,
         until_ms=span.until_ms,
         points_max=POINTS_MAX,
     )
-    if not table.num_rows:
-        return Series(name=group, unit="records", at_ms=(), values=())
-    step = max((span.until_ms - span.since_ms) // POINTS_MAX, 1_000)
-    slots = np.arange(span.since_ms // step, span.until_ms // step + 1, dtype=np.int64)
-    names = pc.binary_join_element_wise(
-        table["topic"], pc.cast(table["partition"], pa.string()), "-"
+    return _series(group, "records", table, "lag")
+
+
+def job_series(reader: HistoryReader, span: Span) -> tuple[Series, ...]:
+    """The metrics job: duration of its batches, delay, what it took in, what it remembers."""
+    table = reader.job_history(
+        since_ms=span.since_ms, until_ms=span.until_ms, points_max=POINTS_MAX
     )
-    total = np.zeros(len(slots))
-    known = np.zeros(len(slots), dtype=np.bool_)
-    for name in pc.unique(names).to_pylist():
-        own = table.filter(pc.equal(names, name))
-        filled = _filled(ints(own["at_ms"]) // step, floats(own["lag"]), slots)
-        known |= ~np.isnan(filled)
-        total += np.nan_to_num(filled)
-    values = np.where(known, total, np.nan)
-    return Series(name=group, unit="records", at_ms=(slots * step).tolist(), values=_nones(values))
-
-
-def _filled(at: IntColumn, values: FloatColumn, slots: IntColumn) -> FloatColumn:
-    """The newest value at or before each slot; NaN before the first."""
-    place = np.searchsorted(at, slots, side="right") - 1
-    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
+    return _columns(table, _JOB)
 
 
 _THROUGHPUT: Final = {
@@ -197,6 +199,12 @@ _PARTITION: Final = {
     "in sync": ("isr_count", ""),
     "high watermark": ("high_watermark", "records"),
 }
+_JOB: Final = {
+    "batch time": ("batch_ms", "ms"),
+    "delay": ("delay_ms", "ms"),
+    "samples in": ("records_per_s", "records/s"),
+    "state rows": ("state_rows", ""),
+}
 
 
 def _columns(table: pa.Table, wanted: dict[str, tuple[str, str]]) -> tuple[Series, ...]:
@@ -204,8 +212,12 @@ def _columns(table: pa.Table, wanted: dict[str, tuple[str, str]]) -> tuple[Serie
 
 
 def _series(name: str, unit: str, table: pa.Table, column: str) -> Series:
-    at, values = with_gaps(ints(table["at_ms"]), floats(table[column]))
-    return Series(name=name, unit=unit, at_ms=at.tolist(), values=_nones(values))
+    at_ms = ints(table["at_ms"])
+    at, values = with_gaps(at_ms, floats(table[column]))
+    high: Sequence[float | None] = ()
+    if f"{column}_max" in table.column_names:
+        high = _nones(with_gaps(at_ms, floats(table[f"{column}_max"]))[1])
+    return Series(name=name, unit=unit, at_ms=at.tolist(), values=_nones(values), high=high)
 
 
 def with_gaps(at_ms: IntColumn, values: FloatColumn) -> tuple[IntColumn, FloatColumn]:

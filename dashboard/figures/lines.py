@@ -11,11 +11,13 @@ from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks, tim
 from dashboard.theme import palette
 
 DAY_MS: Final = 86_400_000
+PEAK_FACTOR: Final = 1.01
 _TEXT_OF: Final[dict[str, tuple[Callable[[float], str], int]]] = {
     "bytes/s": (text.byte_rate_text, 1024),
     "bytes": (text.bytes_text, 1024),
     "records/s": (text.record_rate_text, 1000),
     "records": (text.count_text, 1000),
+    "ms": (text.duration_text, 1000),
     "": (text.count_text, 1000),
 }
 
@@ -37,12 +39,13 @@ def lines(
         return empty_figure("no history yet", scheme)
     palette_lines = colors or palette(scheme).lines
     to_text, base = _TEXT_OF[shown[0].unit]
-    largest = max(value for item in shown for value in item.values if value is not None)
+    largest = max(value for item in shown for value in item.peaks if value is not None)
     ticks = nice_ticks(largest, base=base)
-    data = [
-        _line(item, palette_lines[place % len(palette_lines)], to_text, is_area=len(shown) <= 2)
-        for place, item in enumerate(shown)
+    colored = [
+        (item, palette_lines[place % len(palette_lines)]) for place, item in enumerate(shown)
     ]
+    data = [_line(item, color, to_text, is_area=len(shown) <= 2) for item, color in colored]
+    data += [_peaks(item, color, to_text) for item, color in colored if has_peaks(item)]
     return figure(
         data,
         scheme,
@@ -139,6 +142,21 @@ def _line(
     if is_area:
         line |= {"fill": "tozeroy", "fillcolor": _faint(color)}
     return line
+
+
+def has_peaks(item: Series) -> bool:
+    """Whether some point stands for readings that differ."""
+    return any(
+        high is not None and value is not None and high > value * PEAK_FACTOR
+        for high, value in zip(item.high, item.values, strict=bool(item.high))
+    )
+
+
+def _peaks(item: Series, color: str, to_text: Callable[[float], str]) -> dict[str, Any]:
+    """The greatest reading of each point, dotted above its line."""
+    peaks = replace(item, name=f"{item.name} (peak)", values=item.high)
+    line = _line(peaks, color, to_text, is_area=False)
+    return {**line, "showlegend": False, "line": {"color": color, "width": 1, "dash": "dot"}}
 
 
 def _without_edges(item: Series) -> Series:

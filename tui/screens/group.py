@@ -49,7 +49,7 @@ class GroupScreen(TableScreen):
             return  # the feed says so as a finding
         line = Text.assemble(
             (" LAG  ", "bold"),
-            (sparkline(lag.values, max(20, self.app.size.width - 40)), "yellow"),
+            (sparkline(lag.peaks, max(20, self.app.size.width - 40)), "yellow"),
             f"  {count_text(lag.last)} records  ",
             ("last 30 min", "dim"),
         )

@@ -109,7 +109,7 @@ class OverviewScreen(ViewScreen):
         line = Text.assemble(("THROUGHPUT", "bold"), "  ")
         for item in series[:2]:
             line.append(f"{item.name} ", style="dim")
-            line.append(sparkline(item.values, room), style="cyan")
+            line.append(sparkline(item.peaks, room), style="cyan")
             line.append(f" {byte_rate_text(item.last)}  ")
         line.append("last 10 min", style="dim")
         self.put("#throughput", line)

@@ -156,7 +156,7 @@ def _history(series: list[Series], width: int) -> Text:
         lines.append(
             Text.assemble(
                 (f"{item.name:<18.18} ", "dim"),
-                (sparkline(item.values, width), "cyan"),
+                (sparkline(item.peaks, width), "cyan"),
                 f"  {to_text(item.last)}",
             )
         )
