@@ -63,6 +63,8 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
         most = float(bytes_mean.max(initial=0.0))
         relaxed = np.minimum(bytes_mean * (1 + _BESIDE_A_FULL_RACK), most)
         bytes_max = np.maximum(bytes_mean * (1 + tolerance.bytes), relaxed)
+    if placement.capacity is not None:
+        bytes_max = np.minimum(bytes_max, placement.capacity)
     return Bounds(count_min=count_min, count_max=count_max, bytes_max=bytes_max, unit=unit)
 
 

@@ -27,6 +27,10 @@ class Columns:
     """The partition of each replica."""
     on: Numbers
     """The broker number of each replica."""
+    bytes_in: Numbers
+    """Bytes per second that clients write to each partition's leader."""
+    bytes_out: Numbers
+    """Bytes per second that clients read from it."""
 
     def count(self) -> Numbers:
         """Replicas per broker."""
@@ -38,12 +42,33 @@ class Columns:
 
     def held(self) -> Numbers:
         """Bytes per broker, exact."""
-        held = np.zeros(self.brokers, dtype=np.int64)
+        return self._summed(self.size)
+
+    @property
+    def has_traffic(self) -> bool:
+        """Whether rates are known."""
+        return bool(self.bytes_in.any() or self.bytes_out.any())
+
+    def traffic_in(self) -> Numbers:
+        """Bytes per second that each broker receives: leader and followers alike."""
+        return self._summed(self.bytes_in)
+
+    def leader_out(self) -> Numbers:
+        """Bytes per second that a partition's leader sends: to clients, and to each follower."""
+        return self.bytes_out + self.bytes_in * (self.width - 1)
+
+    def traffic_out(self) -> Numbers:
+        """Bytes per second that each broker sends as a leader."""
+        sent = np.bincount(self.on[self.first], weights=self.leader_out(), minlength=self.brokers)
+        return sent.astype(np.int64)
+
+    def _summed(self, of_partition: Numbers) -> Numbers:
+        total = np.zeros(self.brokers, dtype=np.int64)
         order = np.argsort(self.on, kind="stable")
         brokers, starts = np.unique(self.on[order], return_index=True)
         if len(brokers):
-            held[brokers] = np.add.reduceat(self.size[self.of[order]], starts)
-        return held
+            total[brokers] = np.add.reduceat(of_partition[self.of[order]], starts)
+        return total
 
 
 def columns_of(topology: Topology) -> Columns:
@@ -52,9 +77,12 @@ def columns_of(topology: Topology) -> Columns:
     partitions = topology.partitions
     width = np.fromiter((len(p.replicas) for p in partitions), np.int64, len(partitions))
     flat = chain.from_iterable(p.replicas for p in partitions)
+    number = len(partitions)
     return Columns(
         brokers=len(number_of),
-        size=np.fromiter((p.size_bytes for p in partitions), np.int64, len(partitions)),
+        size=np.fromiter((p.size_bytes for p in partitions), np.int64, number),
+        bytes_in=np.fromiter((p.in_bytes_per_s for p in partitions), np.int64, number),
+        bytes_out=np.fromiter((p.out_bytes_per_s for p in partitions), np.int64, number),
         width=width,
         first=np.concatenate((np.zeros(1, np.int64), np.cumsum(width)[:-1]))
         if len(partitions)
@@ -74,3 +102,20 @@ def rack_numbers(topology: Topology, removed: Flags) -> tuple[Numbers, int]:
     number = {name: i for i, name in enumerate(names)}
     racks = [number.get(broker.rack or "", len(names)) for broker in topology.brokers]
     return np.array(racks, dtype=np.int64), len(names)
+
+
+def capacities(topology: Topology) -> Floats | None:
+    """Bytes that each broker may hold, infinite where unknown; None where all are."""
+    if all(broker.capacity_bytes is None for broker in topology.brokers):
+        return None
+    return np.array(
+        [np.inf if b.capacity_bytes is None else float(b.capacity_bytes) for b in topology.brokers]
+    )
+
+
+def topic_numbers(topology: Topology) -> Numbers:
+    """The number of each partition's topic; topics are numbered by name."""
+    names = sorted({partition.topic for partition in topology.partitions})
+    number = {name: t for t, name in enumerate(names)}
+    partitions = topology.partitions
+    return np.fromiter((number[p.topic] for p in partitions), np.int64, len(partitions))

@@ -34,6 +34,12 @@ class Balance:
     replicas: Spread
     leaders: Spread
     bytes: Spread
+    bytes_in: Spread | None = None
+    """Bytes per second that arrive, with replication; null where no rate is known."""
+    bytes_out: Spread | None = None
+    """Bytes per second that leaders send, to clients and followers; null likewise."""
+    topics_uneven: int | None = None
+    """Replicas that must move before each topic is even for itself; null where not asked for."""
 
 
 def loads_of(topology: Topology, columns: Columns | None = None) -> tuple[BrokerLoad, ...]:
@@ -84,6 +90,15 @@ def balance_among(loads: Iterable[BrokerLoad], removed: Collection[int] = ()) ->
         leaders=_spread([load.leaders for load in kept]),
         bytes=_spread([load.bytes for load in kept]),
     )
+
+
+def traffic_among(
+    columns: Columns, broker_ids: Sequence[int], removed: Collection[int] = ()
+) -> tuple[Spread, Spread]:
+    """What the brokers that stay receive and send, in bytes per second."""
+    kept = [b for b, id_ in enumerate(broker_ids) if id_ not in removed]
+    arriving, leaving = columns.traffic_in().tolist(), columns.traffic_out().tolist()
+    return _spread([arriving[b] for b in kept]), _spread([leaving[b] for b in kept])
 
 
 def _spread(values: list[int]) -> Spread:

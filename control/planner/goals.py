@@ -8,16 +8,16 @@ from typing import Final
 import numpy as np
 
 from control.planner.columns import Floats
-from control.planner.topology import Topology, TopologyPartition
+from control.planner.topology import TopologyPartition
 
-NAMES_MAX: Final = 3
 _ROUNDING: Final = 1e-9
 
 
 class Goal(StrEnum):
     """BALANCE evens replicas, leaders and bytes; MINIMAL does so within Cruise Control's 9 %;
     RACKS only repairs what must hold (racks, removed brokers); LEADERS moves no data;
-    REPLICATION changes the replication factor; RELIEVE takes bytes off single brokers."""
+    REPLICATION changes the replication factor; RELIEVE takes bytes off single brokers; TOPICS
+    spreads each topic's replicas and leaders; TRAFFIC evens bytes per second in and out."""
 
     BALANCE = "balance"
     MINIMAL = "minimal"
@@ -25,6 +25,8 @@ class Goal(StrEnum):
     LEADERS = "leaders"
     REPLICATION = "replication"
     RELIEVE = "relieve"
+    TOPICS = "topics"
+    TRAFFIC = "traffic"
 
 
 class GoalError(ValueError):
@@ -33,12 +35,15 @@ class GoalError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """Allowed distance from the mean as a fraction; None leaves that figure alone."""
+    """Allowed distance from the mean as a fraction; None leaves that figure alone. `traffic` is
+    bytes per second in and out, where known; `spreads_topics`: each topic is evened for itself."""
 
     name: str
     replicas: float | None
     leaders: float | None
     bytes: float | None
+    traffic: float | None = None
+    spreads_topics: bool = False
 
 
 def whole_bounds(mean: Floats, tolerance: float) -> tuple[Floats, Floats]:
@@ -49,13 +54,23 @@ def whole_bounds(mean: Floats, tolerance: float) -> tuple[Floats, Floats]:
     return low, high
 
 
-_BALANCED: Final = Tolerance(name="balanced", replicas=0.03, leaders=0.03, bytes=0.035)
-_EVEN: Final = Tolerance(name="even", replicas=0.0, leaders=0.0, bytes=0.01)
+_BALANCED: Final = Tolerance(name="balanced", replicas=0.03, leaders=0.03, bytes=0.035, traffic=0.1)
+_EVEN: Final = Tolerance(name="even", replicas=0.0, leaders=0.0, bytes=0.01, traffic=0.05)
 _MINIMAL: Final = Tolerance(name="minimal", replicas=0.09, leaders=0.09, bytes=0.09)
 _RACKS: Final = Tolerance(name="racks", replicas=None, leaders=None, bytes=None)
 _LEADERS: Final = Tolerance(name="leaders", replicas=None, leaders=0.0, bytes=None)
 _PLACED: Final = Tolerance(name="placed", replicas=None, leaders=0.0, bytes=None)
 _RELIEVED: Final = Tolerance(name="relieved", replicas=None, leaders=None, bytes=None)
+_SPREAD: Final = Tolerance(
+    name="spread", replicas=0.03, leaders=0.03, bytes=0.035, traffic=0.1, spreads_topics=True
+)
+_SPREAD_ONLY: Final = Tolerance(
+    name="topics only", replicas=None, leaders=0.0, bytes=None, spreads_topics=True
+)
+_CALM: Final = Tolerance(name="traffic", replicas=0.09, leaders=0.09, bytes=0.09, traffic=0.03)
+_CALM_LEADERS: Final = Tolerance(
+    name="leaders", replicas=None, leaders=0.09, bytes=None, traffic=0.03
+)
 
 _ALTERNATIVES: Final[dict[Goal, tuple[Tolerance, ...]]] = {
     Goal.BALANCE: (_BALANCED, _EVEN, _MINIMAL),
@@ -64,6 +79,8 @@ _ALTERNATIVES: Final[dict[Goal, tuple[Tolerance, ...]]] = {
     Goal.LEADERS: (_LEADERS,),
     Goal.REPLICATION: (_PLACED, _MINIMAL, _BALANCED),
     Goal.RELIEVE: (_RELIEVED, _MINIMAL, _BALANCED),
+    Goal.TOPICS: (_SPREAD, _SPREAD_ONLY, _BALANCED),
+    Goal.TRAFFIC: (_CALM, _CALM_LEADERS, _EVEN),
 }
 
 
@@ -101,90 +118,3 @@ class PlanRequest:
     def tolerances(self) -> tuple[Tolerance, ...]:
         """One per alternative, the recommended first."""
         return _ALTERNATIVES[self.goal][: max(1, self.alternatives)]
-
-    def check(self, topology: Topology) -> None:
-        """Whether the request makes sense for this topology.
-
-        :raises GoalError: unknown broker or topic, contradictory lists, no broker left, or a wish
-            that no assignment can fulfil, with the proof.
-        """
-        known = set(topology.broker_ids)
-        for word, ids in (
-            ("exclude", self.exclude_brokers),
-            ("add", self.add_brokers),
-            ("remove", self.remove_brokers),
-            ("relieve", self.relieve_brokers),
-        ):
-            for id_ in ids:
-                if id_ not in known:
-                    raise GoalError(f"broker {id_} to {word} is not among {sorted(known)}")
-        kept = set(self.add_brokers) | set(self.exclude_brokers)
-        both = sorted(set(self.remove_brokers) & kept)
-        if both:
-            raise GoalError(f"brokers {both} cannot both stay and be removed")
-        targets = known - set(self.remove_brokers) - set(self.exclude_brokers)
-        if not targets:
-            raise GoalError("no broker is left that may hold replicas")
-        if self.topics and not any(self.has_topic(p.topic) for p in topology.partitions):
-            raise GoalError(f"no topic matches {', '.join(self.topics)}")
-        self._check_goal(topology, targets)
-
-    def _check_goal(self, topology: Topology, targets: set[int]) -> None:
-        if self.goal is Goal.RELIEVE and not self.relieve_brokers:
-            raise GoalError("relieve which broker? name it")
-        if (self.goal is Goal.REPLICATION) != (self.replication_factor is not None):
-            raise GoalError("a replication factor goes with the goal replication, and only with it")
-        if self.goal is Goal.REPLICATION:
-            self._check_factor(topology, targets)
-        elif self.remove_brokers:
-            self._check_room(topology, targets)
-
-    def _check_factor(self, topology: Topology, targets: set[int]) -> None:
-        factor = self.replication_factor or 0
-        if factor < 1:
-            raise GoalError(f"a replication factor is at least 1, not {factor}")
-        removed, excluded = set(self.remove_brokers), set(self.exclude_brokers)
-        held = [
-            str(p.key)
-            for p in filter(self.may_touch, topology.partitions)
-            if len(excluded.intersection(p.replicas)) > factor
-        ]
-        if held:
-            raise GoalError(
-                f"replication factor {factor} is impossible: brokers {sorted(excluded)} are left "
-                f"alone and hold more replicas of {_named(held)}. Let one of them take part"
-            )
-        stuck = []
-        for partition in filter(self.may_touch, topology.partitions):
-            possible = len(targets | (set(partition.replicas) - removed))
-            if possible < factor:
-                stuck.append((possible, str(partition.key)))
-        if stuck:
-            most = min(possible for possible, _ in stuck)
-            raise GoalError(
-                f"replication factor {factor} is impossible: replicas are on distinct brokers, and "
-                f"only {most} may hold {_named([name for _, name in stuck])}. "
-                f"At most {most} is possible; or add brokers"
-            )
-
-    def _check_room(self, topology: Topology, targets: set[int]) -> None:
-        """A replica of a removed broker needs a broker that has none of its partition."""
-        removed = set(self.remove_brokers)
-        stuck = [
-            str(p.key)
-            for p in topology.partitions
-            if not removed.isdisjoint(p.replicas)
-            and self.may_touch(p)
-            and len(targets.difference(p.replicas)) < len(removed.intersection(p.replicas))
-        ]
-        if stuck:
-            raise GoalError(
-                f"brokers {sorted(removed)} cannot be emptied: {_named(stuck)} would need brokers "
-                f"that hold no replica of it yet, and of {sorted(targets)} there are too few. "
-                f"Keep one of them, add a broker, or lower the replication factor first"
-            )
-
-
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
-    return ", ".join(names[:NAMES_MAX]) + more

@@ -5,7 +5,10 @@ Three relaxations, each true for every assignment within the reached balance (re
 in [min, max], bytes per broker ≤ max, no replica left on removed brokers, racks as possible):
 
 * out: a removed broker loses all it has; a broker above the largest bytes loses the excess, and
-  one above the most replicas loses that many, at least its smallest ones;
+  one above the most replicas loses that many, at least its smallest ones; one that receives more
+  traffic than the largest loses the excess, at least with the fewest bytes per byte a second (the
+  last replica in part: a fractional knapsack); where every topic is even afterwards, one above a
+  topic's share loses that many of the topic, at least the smallest;
 * in: a broker below the fewest replicas receives that many distinct partitions, at least the
   smallest that it does not hold;
 * racks: a partition on k racks too few moves at least k replicas, off one of its crowded racks.
@@ -24,6 +27,7 @@ import numpy as np
 from control.planner.columns import Columns, Flags, Floats, Numbers, rack_numbers
 from control.planner.figures import Balance
 from control.planner.goals import PlanRequest
+from control.planner.topic_counts import TopicCounts
 from control.planner.topology import Topology
 
 
@@ -34,14 +38,22 @@ def lower_bound_bytes(
     columns: Columns,
     *,
     mended: Flags,
+    topics: TopicCounts | None = None,
 ) -> int:
     """Bytes that every plan reaching `reached` (over the brokers that stay) must move.
 
     `mended`: per partition, whether racks and removed brokers are asked of it. What is outside
-    the scope, or what the plan leaves as it is, is not.
+    the scope, or what the plan leaves as it is, is not. `topics`: counts before, given when the
+    plan leaves every topic even.
     """
     removed = np.isin(before.broker_ids, request.remove_brokers)
     out = _leaving(columns, removed, reached, mended)
+    least = np.zeros(columns.brokers, dtype=np.int64)
+    if reached.bytes_in is not None:
+        least = _with_traffic(columns, reached.bytes_in.max)
+    if topics is not None:
+        least = np.maximum(least, _of_topics(columns, topics))
+    out = np.where(removed, out, np.maximum(out, least))
     racks, crowded_on = _racks(before, columns, removed, mended)
     shared = min(racks, int(np.minimum(out, crowded_on).sum()))
     return max(int(out.sum()) + racks - shared, _arriving(columns, removed, reached))
@@ -66,6 +78,38 @@ def _leaving(columns: Columns, removed: Flags, reached: Balance, mended: Flags) 
     asked = np.where(mended[columns.of], sizes, 0)
     leaving = np.bincount(columns.on, weights=asked, minlength=columns.brokers).astype(np.int64)
     return np.where(removed, leaving, needed)
+
+
+def _with_traffic(columns: Columns, most: int) -> Numbers:
+    """Per broker, the fewest bytes that take its arriving traffic down to `most`."""
+    least = np.zeros(columns.brokers, dtype=np.int64)
+    load = columns.traffic_in()
+    for broker in np.flatnonzero(load > most).tolist():
+        here = columns.of[columns.on == broker]
+        size, rate = columns.size[here], columns.bytes_in[here]
+        order = np.argsort(size / np.maximum(rate, 1e-9), kind="stable")
+        carried = np.cumsum(rate[order])
+        excess = int(load[broker]) - most
+        whole = int(np.searchsorted(carried, excess, side="left"))
+        before = int(carried[whole - 1]) if whole else 0
+        part = (excess - before) * int(size[order][whole]) // max(1, int(rate[order][whole]))
+        least[broker] = int(size[order][:whole].sum()) + part
+    return least
+
+
+def _of_topics(columns: Columns, topics: TopicCounts) -> Numbers:
+    """Per broker, the smallest replicas of each topic that it has too many of."""
+    least = np.zeros(columns.brokers, dtype=np.int64)
+    excess = np.where(topics.target, topics.count - topics.high, 0)
+    code = topics.of[columns.of] * columns.brokers + columns.on
+    sizes = columns.size[columns.of]
+    order = np.lexsort((sizes, code))
+    edges = np.searchsorted(code[order], np.arange(excess.size + 1))
+    for topic, broker in np.argwhere(excess > 0).tolist():
+        first = int(edges[topic * columns.brokers + broker])
+        smallest = order[first : first + int(excess[topic, broker])]
+        least[broker] += int(sizes[smallest].sum())
+    return least
 
 
 def _arriving(columns: Columns, removed: Flags, reached: Balance) -> int:

@@ -7,7 +7,15 @@ from typing import Final
 from control.planner.bounds import bounds_of, relief_bounds
 from control.planner.columns import Columns, columns_of
 from control.planner.even import even_out
-from control.planner.figures import Balance, BrokerLoad, balance_among, loads_after, loads_of
+from control.planner.feasibility import check_request
+from control.planner.figures import (
+    Balance,
+    BrokerLoad,
+    balance_among,
+    loads_after,
+    loads_of,
+    traffic_among,
+)
 from control.planner.goals import Goal, PlanRequest, Tolerance
 from control.planner.leaders import even_leaders
 from control.planner.limits import proofs
@@ -15,7 +23,11 @@ from control.planner.lower_bound import added_bytes, lower_bound_bytes
 from control.planner.placement import Placement, movable_partitions
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.repair import Mender
+from control.planner.topic_counts import TopicCounts
+from control.planner.topic_leaders import even_topic_leaders
+from control.planner.topic_spread import counts_for, spread_topics
 from control.planner.topology import Topology
+from control.planner.traffic import even_arriving, even_leaving
 from control.planner.verify import Violation, verify_proposal
 
 
@@ -55,7 +67,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     """
     removed = tuple(dict.fromkeys((*request.remove_brokers, *topology.remove_brokers)))
     request = replace(request, remove_brokers=removed)
-    request.check(topology)
+    check_request(topology, request)
     columns = columns_of(topology)
     loads = loads_of(topology, columns)
     placement = Placement(topology, request, columns)
@@ -68,7 +80,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     return Plan(
         before=topology,
         request=request,
-        balance_before=balance_among(loads),
+        balance_before=judging.detailed(balance_among(loads), Proposal(name="now")),
         alternatives=tuple(alternatives),
         limits=() if request.goal in _KEEPS_DATA else proofs(placement),
     )
@@ -99,7 +111,7 @@ class _Judge:
     def judge(self, proposal: Proposal) -> Alternative:
         request = self._request
         after = loads_after(self._loads, proposal.changes)
-        reached = balance_among(after, request.remove_brokers)
+        reached = self.detailed(balance_among(after, request.remove_brokers), proposal)
         violations = verify_proposal(self._topology, request, proposal)
         return Alternative(
             proposal=proposal,
@@ -107,6 +119,27 @@ class _Judge:
             violations=violations,
             lower_bound_bytes=self._bound(proposal, reached, violations),
         )
+
+    def detailed(self, balance: Balance, proposal: Proposal) -> Balance:
+        """With traffic where rates are known, and topics where they are to be even."""
+        is_spreading = self._request.goal is Goal.TOPICS
+        if not is_spreading and not self._columns.has_traffic:
+            return balance
+        topology = self._topology
+        known = set(topology.broker_ids)
+        targets = {k: v for k, v in proposal.targets().items() if known.issuperset(v)}
+        columns = columns_of(topology.with_replicas(targets)) if targets else self._columns
+        removed = self._request.remove_brokers
+        if self._columns.has_traffic:
+            bytes_in, bytes_out = traffic_among(columns, topology.broker_ids, removed)
+            balance = replace(balance, bytes_in=bytes_in, bytes_out=bytes_out)
+        if is_spreading:
+            uneven = counts_for(topology, self._request, columns).uneven()
+            balance = replace(balance, topics_uneven=uneven)
+        return balance
+
+    def _topics(self) -> TopicCounts:
+        return counts_for(self._topology, self._request, self._columns)
 
     def _bound(
         self, proposal: Proposal, reached: Balance, violations: Sequence[Violation]
@@ -117,7 +150,12 @@ class _Judge:
             if left:
                 mended &= [str(p.key) not in left for p in self._topology.partitions]
             return lower_bound_bytes(
-                self._topology, self._request, reached, self._columns, mended=mended
+                self._topology,
+                self._request,
+                reached,
+                self._columns,
+                mended=mended,
+                topics=self._topics() if reached.topics_uneven == 0 else None,
             )
         factor = self._request.replication_factor
         if factor is None or not self._request.is_everything:
@@ -137,7 +175,22 @@ def _propose(original: Placement, request: PlanRequest, tolerance: Tolerance) ->
     if request.goal is Goal.RELIEVE and tolerance.bytes is None:
         relieved = [placement.topology.broker_ids.index(id_) for id_ in request.relieve_brokers]
         even_out(placement, relief_bounds(placement, relieved))
-    elif tolerance.replicas is not None or tolerance.bytes is not None:
-        even_out(placement, bounds_of(placement, tolerance))
+    else:
+        _even(placement, tolerance)
     even_leaders(placement, tolerance)
+    if tolerance.spreads_topics:
+        even_topic_leaders(placement)
+    even_leaving(placement, tolerance)
     return proposal_of(tolerance.name, placement.topology, placement.targets())
+
+
+def _even(placement: Placement, tolerance: Tolerance) -> None:
+    """Topics, numbers and bytes, then what arrives; a full disk is relieved whatever the goal."""
+    if tolerance.spreads_topics:
+        spread_topics(placement, fills_bytes=tolerance.bytes is not None)
+    bounds = bounds_of(placement, tolerance)
+    is_asked = tolerance.replicas is not None or tolerance.bytes is not None
+    if is_asked or not all(placement.has_room(b, 0) for b in range(placement.brokers)):
+        even_out(placement, bounds)
+    if is_asked and tolerance.traffic is not None and placement.columns.has_traffic:
+        even_arriving(placement, bounds, tolerance.traffic)

@@ -9,13 +9,22 @@ sorted by size, so that the one nearest to a wanted size is a binary search away
 
 from bisect import bisect_left, insort
 from copy import copy
-from itertools import islice
+from dataclasses import replace
+from itertools import chain, islice
 
 import numpy as np
 
 from control.model.ids import TopicPartition
-from control.planner.columns import Columns, Flags, Numbers, columns_of, rack_numbers
+from control.planner.columns import (
+    Columns,
+    Flags,
+    Numbers,
+    capacities,
+    columns_of,
+)
 from control.planner.goals import PlanRequest
+from control.planner.roles import roles_of
+from control.planner.topic_counts import TopicCounts
 from control.planner.topology import Topology
 
 
@@ -26,19 +35,23 @@ class Placement:
         self, topology: Topology, request: PlanRequest, columns: Columns | None = None
     ) -> None:
         self.topology = topology
+        self.request = request
         self.columns = columns = columns or columns_of(topology)
-        ids = topology.broker_ids
-        self.brokers = len(ids)
+        self.brokers = len(topology.brokers)
         on = iter(columns.on.tolist())
         self.replicas = [list(islice(on, width)) for width in columns.width.tolist()]
         self.size: list[int] = columns.size.tolist()
         self.is_movable = movable_partitions(topology, request)
-        self.is_removed: Flags = np.isin(ids, request.remove_brokers)
-        self.is_excluded: Flags = np.isin(ids, request.exclude_brokers)
-        self.is_target: Flags = ~(self.is_removed | self.is_excluded)
+        roles = roles_of(topology, request)
+        self.is_removed, self.is_excluded = roles.removed, roles.excluded
+        self.is_target = roles.target
         """Brokers that may receive replicas; these are the ones to be balanced."""
-        racks, self.racks = rack_numbers(topology, self.is_removed)
-        self.rack: list[int] = racks.tolist()
+        self.rack: list[int] = roles.rack.tolist()
+        self.racks = roles.racks
+        self.capacity = capacities(topology)
+        """Bytes that each may hold; None where nothing is known of any."""
+        self.topics: TopicCounts | None = None
+        """Kept within their bounds while it is there."""
         self.count = columns.count()
         self.bytes = columns.held()
         self.leaders = columns.leaders()
@@ -54,6 +67,7 @@ class Placement:
         other.by_size = [ranks.copy() for ranks in self.by_size]
         other.count, other.bytes = self.count.copy(), self.bytes.copy()
         other.leaders = self.leaders.copy()
+        assert self.topics is None
         return other
 
     def _ranks_by_broker(self) -> list[list[int]]:
@@ -76,13 +90,28 @@ class Placement:
         """On how many racks it can be."""
         return min(len(self.replicas[partition]), self.racks)
 
-    def may_move(self, partition: int, source: int, target: int) -> bool:
-        """Whether the replica on `source` may go to `target`: never to a broker that holds one,
-        nor to fewer racks than it can be on and is on now."""
+    def has_room(self, broker: int, size: int) -> bool:
+        """Whether a broker's disks take so many bytes more."""
+        return self.capacity is None or bool(self.bytes[broker] + size <= self.capacity[broker])
+
+    def may_move(
+        self, partition: int, source: int, target: int, *, for_: int | None = None
+    ) -> bool:
+        """Whether the replica on `source` may go to `target`: never to a broker that holds one or
+        has no room, nor to fewer racks than it can be on and is on now, nor out of the bounds of
+        its topic. `for_`: the partition whose replica comes back in exchange."""
         replicas = self.replicas[partition]
-        if target in replicas:
+        returning = 0 if for_ is None else self.size[for_]
+        if target in replicas or not self.has_room(target, self.size[partition] - returning):
             return False
-        rack = self.rack
+        topics = self.topics
+        if topics is not None and not topics.may_move(partition, source, target, for_):
+            return False
+        return self.may_change_racks(partition, source, target)
+
+    def may_change_racks(self, partition: int, source: int, target: int) -> bool:
+        """Whether racks allow that move."""
+        replicas, rack = self.replicas[partition], self.rack
         if self.racks == 1 or rack[source] == rack[target]:
             return True
         others = {rack[b] for b in replicas if b != source and rack[b] < self.racks}
@@ -125,6 +154,8 @@ class Placement:
         self.count[broker] += sign
         self.bytes[broker] += sign * self.size[partition]
         self.leaders[broker] += sign * is_leader
+        if self.topics is not None:
+            self.topics.count[self.topics.of[partition], broker] += sign
         if not self.is_movable[partition] or self.is_excluded[broker]:
             return
         ranks, rank = self.by_size[broker], self.rank_of[partition]
@@ -159,6 +190,16 @@ class Placement:
         for b, ranks in enumerate(self.by_size):
             assert ranks == sorted(ranks)
             assert all(b in self.replicas[self.partition_at[rank]] for rank in ranks)
+
+
+def columns_now(placement: Placement) -> Columns:
+    """Where everything is now, in columns."""
+    width = np.fromiter(map(len, placement.replicas), np.int64, len(placement.replicas))
+    ends = np.cumsum(width)
+    flat = chain.from_iterable(placement.replicas)
+    on = np.fromiter(flat, np.int64, int(width.sum()))
+    of = np.repeat(np.arange(len(width)), width)
+    return replace(placement.columns, width=width, first=ends - width, of=of, on=on)
 
 
 def movable_partitions(topology: Topology, request: PlanRequest) -> Flags:

@@ -132,6 +132,9 @@ class Mender:
         needs = self._room() if by_bytes else self._needs()
         needs[~placement.is_target] = -np.inf
         needs[placement.replicas[partition]] = -np.inf
+        if placement.capacity is not None:
+            has_room = placement.bytes + placement.size[partition] <= placement.capacity
+            needs[~has_room] = -np.inf
         if among is not None:
             outside = np.ones(placement.brokers, dtype=np.bool_)
             outside[list(among)] = False

@@ -2,22 +2,27 @@
 
 The file format (``partiscope plan --topology``)::
 
-    {"brokers": [{"id": 101, "rack": "a"}],
-     "partitions": [{"topic": "t", "partition": 0, "replicas": [101, 102], "size": 123456}]}
+    {"brokers": [{"id": 101, "rack": "a", "capacity": 10000000}],
+     "partitions": [{"topic": "t", "partition": 0, "replicas": [101, 102], "size": 123456,
+                     "bytes_in": 1000, "bytes_out": 3000}]}
 
-``rack`` may be absent or null; ``remove_brokers``, a list of ids, says which brokers go. The first
-replica is the preferred leader.
+The first replica is the preferred leader. May be absent: ``rack``; ``capacity``, the bytes that a
+broker's disks may hold in all; ``down``, true for a broker that does not run; ``bytes_in`` and
+``bytes_out``, what clients write to and read from the partition's leader in bytes per second;
+``remove_brokers``, a list of ids, says which brokers go.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from control.model.ids import TopicPartition
 
 _DOCUMENT_KEYS: Final = frozenset({"brokers", "partitions", "remove_brokers"})
-_BROKER_KEYS: Final = frozenset({"id", "rack"})
-_PARTITION_KEYS: Final = frozenset({"topic", "partition", "replicas", "size"})
+_BROKER_KEYS: Final = frozenset({"id", "rack", "capacity", "down"})
+_PARTITION_KEYS: Final = frozenset(
+    {"topic", "partition", "replicas", "size", "bytes_in", "bytes_out"}
+)
 
 
 class TopologyError(ValueError):
@@ -26,20 +31,27 @@ class TopologyError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyBroker:
-    """A broker that may hold replicas. `rack` is null where racks are not configured."""
+    """A broker that may hold replicas. `rack` is null where racks are not configured,
+    `capacity_bytes` where it is not known. One that does not run keeps what it has and gets
+    nothing."""
 
     id: int
     rack: str | None = None
+    capacity_bytes: int | None = None
+    is_running: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyPartition:
-    """A partition and its replicas, the preferred leader first; bytes of one replica."""
+    """A partition and its replicas, the preferred leader first; bytes of one replica; bytes per
+    second that clients write and read at its leader."""
 
     topic: str
     partition: int
     replicas: tuple[int, ...]
     size_bytes: int
+    in_bytes_per_s: int = 0
+    out_bytes_per_s: int = 0
 
     @property
     def key(self) -> TopicPartition:
@@ -67,17 +79,10 @@ class Topology:
     def with_replicas(self, targets: Mapping[TopicPartition, Sequence[int]]) -> "Topology":
         """The same cluster with some partitions placed elsewhere."""
         partitions = tuple(
-            TopologyPartition(
-                topic=p.topic,
-                partition=p.partition,
-                replicas=tuple(targets.get(p.key, p.replicas)),
-                size_bytes=p.size_bytes,
-            )
+            replace(p, replicas=tuple(targets[p.key])) if p.key in targets else p
             for p in self.partitions
         )
-        return Topology(
-            brokers=self.brokers, partitions=partitions, remove_brokers=self.remove_brokers
-        )
+        return replace(self, partitions=partitions)
 
 
 def parse_topology(document: object) -> Topology:
@@ -103,17 +108,31 @@ def parse_topology(document: object) -> Topology:
 def topology_document(topology: Topology) -> dict[str, Any]:
     """The inverse of parse_topology."""
     return {
-        "brokers": [{"id": broker.id, "rack": broker.rack} for broker in topology.brokers],
-        "partitions": [
-            {
-                "topic": p.topic,
-                "partition": p.partition,
-                "replicas": list(p.replicas),
-                "size": p.size_bytes,
-            }
-            for p in topology.partitions
-        ],
+        "brokers": [_broker_document(broker) for broker in topology.brokers],
+        "partitions": [_partition_document(partition) for partition in topology.partitions],
     }
+
+
+def _broker_document(broker: TopologyBroker) -> dict[str, Any]:
+    document: dict[str, Any] = {"id": broker.id, "rack": broker.rack}
+    if broker.capacity_bytes is not None:
+        document["capacity"] = broker.capacity_bytes
+    if not broker.is_running:
+        document["down"] = True
+    return document
+
+
+def _partition_document(partition: TopologyPartition) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "replicas": list(partition.replicas),
+        "size": partition.size_bytes,
+    }
+    if partition.in_bytes_per_s or partition.out_bytes_per_s:
+        document["bytes_in"] = partition.in_bytes_per_s
+        document["bytes_out"] = partition.out_bytes_per_s
+    return document
 
 
 def _check_brokers(topology: Topology) -> None:
@@ -151,7 +170,15 @@ def _parse_broker(entry: object, where: str) -> TopologyBroker:
     rack = fields.get("rack")
     if rack is not None and not isinstance(rack, str):
         raise TopologyError(f"{where}: rack must be a text or null, not {rack!r}")
-    return TopologyBroker(id=_whole(fields.get("id"), f"{where}.id"), rack=rack)
+    capacity, down = fields.get("capacity"), fields.get("down", False)
+    if not isinstance(down, bool):
+        raise TopologyError(f"{where}.down must be true or false, not {down!r}")
+    return TopologyBroker(
+        id=_whole(fields.get("id"), f"{where}.id"),
+        rack=rack,
+        capacity_bytes=None if capacity is None else _whole(capacity, f"{where}.capacity"),
+        is_running=not down,
+    )
 
 
 def _parse_partition(entry: object, where: str) -> TopologyPartition:
@@ -165,6 +192,8 @@ def _parse_partition(entry: object, where: str) -> TopologyPartition:
         partition=_whole(fields.get("partition"), f"{where}.partition"),
         replicas=tuple(_whole(r, f"{where}.replicas[{i}]") for i, r in enumerate(replicas)),
         size_bytes=_whole(fields.get("size", 0), f"{where}.size"),
+        in_bytes_per_s=_whole(fields.get("bytes_in", 0), f"{where}.bytes_in"),
+        out_bytes_per_s=_whole(fields.get("bytes_out", 0), f"{where}.bytes_out"),
     )
 
 

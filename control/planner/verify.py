@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from control.model.ids import TopicPartition
+from control.model.units import bytes_text
 from control.planner.goals import PlanRequest
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.topology import Topology
@@ -31,14 +32,15 @@ class Violation:
 def verify_proposal(
     before: Topology, request: PlanRequest, proposal: Proposal
 ) -> tuple[Violation, ...]:
-    """Every violated rule: unknown, duplicate, excluded or removed brokers, a changed number of
-    replicas, partitions outside the scope, fewer racks than possible."""
+    """Every violated rule: unknown, stopped, duplicate, excluded or removed brokers, a changed
+    number of replicas, partitions outside the scope, fewer racks than possible, full disks."""
     found: list[Violation] = []
     for change in proposal.changes:
         found += _change_violations(before, request, change)
     after = {change.key: change.after for change in proposal.changes}
     found += _removed_violations(before, after, request)
     found += _rack_violations(before, after, request)
+    found += _capacity_violations(before, after)
     return tuple(found)
 
 
@@ -59,6 +61,9 @@ def _change_violations(
     unknown = [id_ for id_ in change.after if id_ not in known]
     if unknown:
         add("brokers", f"brokers {unknown} do not exist")
+    down = {broker.id for broker in before.brokers if not broker.is_running}
+    if down.intersection(change.adding):
+        add("brokers", f"brokers {sorted(down.intersection(change.adding))} do not run")
     if len(set(change.after)) < len(change.after):
         add("replicas", f"{list(change.after)} names a broker twice")
     if len(change.after) != (request.replication_factor or len(change.before)):
@@ -110,3 +115,28 @@ def _rack_violations(before: Topology, after: _After, request: PlanRequest) -> l
                 )
             )
     return found
+
+
+def _capacity_violations(before: Topology, after: _After) -> list[Violation]:
+    most = {b.id: b.capacity_bytes for b in before.brokers if b.capacity_bytes is not None}
+    if not most:
+        return []
+    now, then = dict.fromkeys(most, 0), dict.fromkeys(most, 0)
+    for partition in before.partitions:
+        for held, replicas in (
+            (now, partition.replicas),
+            (then, after.get(partition.key, partition.replicas)),
+        ):
+            for broker in replicas:
+                if broker in held:
+                    held[broker] += partition.size_bytes
+    return [
+        Violation(
+            rule="capacity",
+            where=f"broker {broker}",
+            reason=f"holds {bytes_text(then[broker])}, its disks take {bytes_text(size)}",
+            is_new=now[broker] <= size,
+        )
+        for broker, size in most.items()
+        if then[broker] > size
+    ]

@@ -30,12 +30,15 @@ def topologies(draw: st.DrawFn) -> Topology:
         for b in range(count)
     )
     ids = [broker.id for broker in brokers]
+    has_traffic = draw(st.booleans())
     partitions = tuple(
         TopologyPartition(
             topic=f"t{p % 3}",
             partition=p // 3,
             replicas=tuple(draw(st.permutations(ids))[: draw(st.integers(1, min(3, count)))]),
             size_bytes=draw(st.integers(0, 1000)),
+            in_bytes_per_s=draw(st.integers(0, 50)) if has_traffic else 0,
+            out_bytes_per_s=draw(st.integers(0, 50)) if has_traffic else 0,
         )
         for p in range(draw(st.integers(0, 25)))
     )
@@ -48,15 +51,18 @@ def cases(draw: st.DrawFn) -> tuple[Topology, PlanRequest]:
     shuffled = draw(st.permutations(topology.broker_ids))
     removed = draw(st.integers(0, max(0, len(shuffled) - 1)))
     excluded = draw(st.integers(0, max(0, len(shuffled) - removed - 1)))
-    goal = draw(st.sampled_from(Goal))
+    has_traffic = any(p.in_bytes_per_s or p.out_bytes_per_s for p in topology.partitions)
+    goals = [goal for goal in Goal if has_traffic or goal is not Goal.TRAFFIC]
+    goal = draw(st.sampled_from(goals))
     factor = draw(st.integers(1, 4)) if goal is Goal.REPLICATION else None
     names = [str(p.key) for p in topology.partitions]
+    topics = sorted({p.topic for p in topology.partitions})
     request = PlanRequest(
         goal=goal,
         replication_factor=factor,
         relieve_brokers=(draw(st.sampled_from(shuffled)),) if goal is Goal.RELIEVE else (),
         keep_partitions=tuple(draw(st.permutations(names))[: draw(st.integers(0, 2))]),
-        exclude_topics=draw(st.sampled_from(((), ("t1",), ("t*",)))),
+        exclude_topics=draw(st.sampled_from(((), tuple(topics[1:2]), ("t*",)))),
         remove_brokers=tuple(shuffled[:removed]),
         exclude_brokers=tuple(shuffled[removed : removed + excluded]),
     )

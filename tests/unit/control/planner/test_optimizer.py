@@ -1,7 +1,6 @@
 """Plans on small clusters where the right answer is known."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,20 +10,9 @@ from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.optimizer import Alternative, judge, plan
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.report import plan_document
-from control.planner.topology import Topology, TopologyBroker, TopologyPartition
+from control.planner.topology import Topology, TopologyPartition
 from control.planner.waves import plan_waves
-
-
-def cluster(
-    racks: dict[int, str | None], placements: Sequence[tuple[int, ...]], *, size: int = 100
-) -> Topology:
-    return Topology(
-        brokers=tuple(TopologyBroker(id=id_, rack=rack) for id_, rack in racks.items()),
-        partitions=tuple(
-            TopologyPartition(topic="t", partition=p, replicas=replicas, size_bytes=size)
-            for p, replicas in enumerate(placements)
-        ),
-    )
+from tests.unit.control.planner.clusters import cluster
 
 
 def best(topology: Topology, **request: Any) -> Alternative:

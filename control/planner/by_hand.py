@@ -1,0 +1,169 @@
+"""Placing partitions by hand: texts in, a judged alternative out. Pure.
+
+One entry a line, or with ``;`` between::
+
+    orders-3: 101,102,103      its replicas, the leader first
+    orders-4: now              stays where it is, whatever the plan says
+
+or Kafka's reassignment JSON, whole.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from control.model.ids import TopicPartition
+from control.planner.goals import GoalError, PlanRequest, Tolerance
+from control.planner.leaders import even_leaders
+from control.planner.nearest import Nearest
+from control.planner.placement import Placement
+from control.planner.proposal import Proposal, proposal_of
+from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
+from control.planner.topology import Topology, TopologyPartition
+
+NAME: Final = "by hand"
+NOW: Final = "now"
+_ENTRY: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)\s*[:=]\s*(?P<ids>.*)")
+_IDS: Final = re.compile(r"\[?\s*(\d+(\s*,\s*\d+)*)\s*\]?")
+_LEADERS_EVEN: Final = Tolerance(name=NAME, replicas=None, leaders=0.0, bytes=None)
+
+Edits = Mapping[TopicPartition, tuple[int, ...] | None]
+"""Wanted replicas, the leader first; None: as the partition is now."""
+
+
+class HandError(GoalError):
+    """An entry that cannot be; the message names it, says why, and what would work."""
+
+
+class LeaderOrder(StrEnum):
+    """GIVEN: the first replica leads, as typed. KEEP: who leads now goes on, where it keeps a
+    replica. BALANCE: leaders of all changed partitions are evened over the brokers."""
+
+    GIVEN = "given"
+    KEEP = "keep"
+    BALANCE = "balance"
+
+
+def parse_edits(text: str) -> Edits:
+    """Entries as typed, pasted or read from a file.
+
+    :raises HandError: an entry that is none, or one that is there twice.
+    """
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            return dict(parse_reassignment(text))
+        except ReassignmentJsonError as error:
+            raise HandError(str(error)) from error
+    edits: dict[TopicPartition, tuple[int, ...] | None] = {}
+    for entry in filter(None, (part.strip() for part in re.split(r"[;\n]", text))):
+        key, replicas = _parse_entry(entry)
+        if key in edits:
+            raise HandError(f"{key} is there twice: leave one of them")
+        edits[key] = replicas
+    return edits
+
+
+def check_edits(topology: Topology, edits: Edits) -> None:
+    """Whether all of it can be on this cluster.
+
+    :raises HandError: naming every entry that cannot, with the nearest that would work.
+    """
+    known = {partition.key: partition for partition in topology.partitions}
+    nearest = Nearest(topology)
+    wrong = []
+    for key, replicas in edits.items():
+        partition = known.get(key)
+        if partition is None:
+            wrong.append(f"{key} does not exist: {_like(key, known)}")
+        elif replicas is not None:
+            reason = _wrong_with(topology, replicas)
+            if reason:
+                wrong.append(f"{key}: {reason}; {nearest.words(partition, replicas)}")
+    if wrong:
+        raise HandError("; ".join(wrong))
+
+
+def edited(
+    topology: Topology,
+    base: Proposal,
+    edits: Edits,
+    *,
+    leaders: LeaderOrder = LeaderOrder.GIVEN,
+    request: PlanRequest | None = None,
+) -> Proposal:
+    """`base` with some partitions placed otherwise.
+
+    :raises HandError: an entry that cannot be.
+    """
+    check_edits(topology, edits)
+    now = {partition.key: partition.replicas for partition in topology.partitions}
+    targets = {key: after for key, after in base.targets().items() if key in now}
+    for key, replicas in edits.items():
+        targets[key] = now[key] if replicas is None else replicas
+    if leaders is LeaderOrder.KEEP:
+        targets = {key: _led_by(now[key][0], after) for key, after in targets.items()}
+    elif leaders is LeaderOrder.BALANCE:
+        targets |= _with_even_leaders(topology, targets, request or PlanRequest())
+    return proposal_of(NAME if edits else base.name, topology, targets)
+
+
+def edits_text(proposal: Proposal) -> str:
+    """A proposal as entries, one a line: parse_edits reads it back."""
+    return "\n".join(f"{c.key}: {','.join(map(str, c.after))}" for c in proposal.changes)
+
+
+def _parse_entry(entry: str) -> tuple[TopicPartition, tuple[int, ...] | None]:
+    match = _ENTRY.fullmatch(entry)
+    if match is None:
+        raise HandError(f"{entry!r} is no entry like orders-3: 101,102,103")
+    key = TopicPartition(match["topic"], int(match["partition"]))
+    if match["ids"] == NOW:
+        return key, None
+    ids = _IDS.fullmatch(match["ids"])
+    if ids is None:
+        raise HandError(
+            f"{key}: {match['ids']!r} is neither broker ids with commas between, nor {NOW}"
+        )
+    return key, tuple(int(id_) for id_ in ids[1].split(","))
+
+
+def _wrong_with(topology: Topology, replicas: tuple[int, ...]) -> str:
+    if not replicas:
+        return "no replica is left"
+    if len(set(replicas)) < len(replicas):
+        return f"{list(replicas)} names a broker twice"
+    brokers = {broker.id: broker for broker in topology.brokers}
+    unknown = [id_ for id_ in replicas if id_ not in brokers]
+    if unknown:
+        return f"broker {unknown[0]} does not exist"
+    down = [id_ for id_ in replicas if not brokers[id_].is_running]
+    return f"broker {down[0]} does not run" if down else ""
+
+
+def _like(key: TopicPartition, known: Mapping[TopicPartition, TopologyPartition]) -> str:
+    numbers = [other.partition for other in known if other.topic == key.topic]
+    if numbers:
+        return f"{key.topic} has partitions {min(numbers)} to {max(numbers)}"
+    topics = {other.topic for other in known}
+    alike = difflib.get_close_matches(key.topic, topics, n=1, cutoff=0.0)
+    return f"no topic has this name; {alike[0]} does" if alike else "the cluster has no topic"
+
+
+def _led_by(leader: int, replicas: tuple[int, ...]) -> tuple[int, ...]:
+    if leader not in replicas:
+        return replicas
+    return (leader, *(id_ for id_ in replicas if id_ != leader))
+
+
+def _with_even_leaders(
+    topology: Topology, targets: Mapping[TopicPartition, tuple[int, ...]], request: PlanRequest
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """The same replicas, ordered so that leaders are even; only of what changes anyway."""
+    placed = topology.with_replicas(targets)
+    kept = tuple(str(p.key) for p in placed.partitions if p.key not in targets)
+    scope = PlanRequest(keep_partitions=kept, remove_brokers=request.remove_brokers)
+    placement = Placement(placed, scope)
+    even_leaders(placement, _LEADERS_EVEN)
+    return placement.targets()

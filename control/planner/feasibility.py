@@ -1,0 +1,177 @@
+"""Whether a request makes sense for a cluster, and the proof where it cannot be fulfilled. Pure."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from control.model.units import bytes_text
+from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.topology import Topology, TopologyPartition
+
+NAMES_MAX: Final = 3
+
+
+def check_request(topology: Topology, request: PlanRequest) -> None:
+    """Answers nothing when the request can be planned.
+
+    :raises GoalError: unknown broker, topic or partition, contradictory lists, no broker left, or
+        a wish that no assignment can fulfil, with the proof and what could be.
+    """
+    known = set(topology.broker_ids)
+    _check_brokers(request, known)
+    down = {broker.id for broker in topology.brokers if not broker.is_running}
+    removed, excluded = set(request.remove_brokers), set(request.exclude_brokers)
+    for id_ in sorted(down.intersection(request.add_brokers)):
+        running = sorted(known - down - removed)
+        raise GoalError(
+            f"broker {id_} does not run and gets no replica: start it first, or plan for {running}"
+        )
+    targets = known - removed - excluded - down
+    if not targets:
+        raise GoalError(
+            "no broker is left that may hold replicas: keep one, or let a broker that is left "
+            "alone take part"
+        )
+    _check_names(topology, request)
+    feasibility = _Feasibility(topology, request, frozenset(targets))
+    feasibility.check_goal()
+
+
+def named(names: list[str]) -> str:
+    """The first few of many."""
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return ", ".join(names[:NAMES_MAX]) + more
+
+
+def _check_brokers(request: PlanRequest, known: set[int]) -> None:
+    for word, ids in (
+        ("exclude", request.exclude_brokers),
+        ("add", request.add_brokers),
+        ("remove", request.remove_brokers),
+        ("relieve", request.relieve_brokers),
+    ):
+        for id_ in ids:
+            if id_ not in known:
+                raise GoalError(f"broker {id_} to {word} is not among {sorted(known)}")
+    kept = set(request.add_brokers) | set(request.exclude_brokers)
+    both = sorted(set(request.remove_brokers) & kept)
+    if both:
+        raise GoalError(f"brokers {both} cannot both stay and be removed")
+
+
+def _check_names(topology: Topology, request: PlanRequest) -> None:
+    topics = {partition.topic for partition in topology.partitions}
+    plain = [name for name in request.exclude_topics if not set(name) & set("*?[")]
+    for pattern in (*request.topics, *plain):
+        if not any(fnmatchcase(topic, pattern) for topic in topics):
+            raise GoalError(f"no topic matches {pattern}{_like(pattern, topics)}")
+    if request.topics and not any(map(request.has_topic, topics)):
+        raise GoalError("no topic is left: all that match are excluded")
+    keys = {str(p.key) for p in topology.partitions} if request.keep_partitions else set()
+    for name in request.keep_partitions:
+        if name not in keys:
+            raise GoalError(f"partition {name} to keep does not exist{_like(name, keys)}")
+
+
+def _like(name: str, names: Iterable[str]) -> str:
+    alike = difflib.get_close_matches(name, sorted(names), n=1)
+    return f"; {alike[0]} exists" if alike else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Feasibility:
+    topology: Topology
+    request: PlanRequest
+    targets: frozenset[int]
+
+    def check_goal(self) -> None:
+        """What the goal needs, and whether brokers and disks can give it."""
+        request, partitions = self.request, self.topology.partitions
+        if request.goal is Goal.RELIEVE and not request.relieve_brokers:
+            raise GoalError("relieve which broker? name it")
+        if (request.goal is Goal.REPLICATION) != (request.replication_factor is not None):
+            raise GoalError("a replication factor goes with the goal replication, and only with it")
+        has_traffic = any(p.in_bytes_per_s or p.out_bytes_per_s for p in partitions)
+        if request.goal is Goal.TRAFFIC and not has_traffic:
+            raise GoalError(
+                "traffic cannot be evened: no rate is known, or nothing is written and read"
+            )
+        if request.goal is Goal.REPLICATION:
+            self._check_factor(request.replication_factor or 0)
+        elif request.remove_brokers:
+            self._check_distinct()
+        self._check_disks()
+
+    def _touched(self) -> Iterable[TopologyPartition]:
+        return filter(self.request.may_touch, self.topology.partitions)
+
+    def _check_factor(self, factor: int) -> None:
+        if factor < 1:
+            raise GoalError(f"a replication factor is at least 1, not {factor}")
+        removed = set(self.request.remove_brokers)
+        excluded = set(self.topology.broker_ids) - self.targets - removed
+        held = [str(p.key) for p in self._touched() if len(excluded & set(p.replicas)) > factor]
+        if held:
+            raise GoalError(
+                f"replication factor {factor} is impossible: brokers {sorted(excluded)} are left "
+                f"alone and hold more replicas of {named(held)}. Let one of them take part"
+            )
+        stuck = []
+        for partition in self._touched():
+            possible = len(self.targets | (set(partition.replicas) - removed))
+            if possible < factor:
+                stuck.append((possible, str(partition.key)))
+        if stuck:
+            most = min(possible for possible, _ in stuck)
+            raise GoalError(
+                f"replication factor {factor} is impossible: replicas are on distinct brokers, and "
+                f"only {most} may hold {named([name for _, name in stuck])}. "
+                f"At most {most} is possible; or add brokers"
+            )
+
+    def _check_distinct(self) -> None:
+        """A replica of a removed broker needs a broker that has none of its partition."""
+        removed = set(self.request.remove_brokers)
+        stuck = [
+            str(p.key)
+            for p in self._touched()
+            if not removed.isdisjoint(p.replicas)
+            and len(self.targets.difference(p.replicas)) < len(removed.intersection(p.replicas))
+        ]
+        if stuck:
+            raise GoalError(
+                f"brokers {sorted(removed)} cannot be emptied: {named(stuck)} would need brokers "
+                f"that hold no replica of it yet, and of {sorted(self.targets)} there are too few. "
+                f"Keep one of them, add a broker, or lower the replication factor first"
+            )
+
+    def _check_disks(self) -> None:
+        """What has to come must fit on all disks together, and each replica on one of them."""
+        capacity = {b.id: b.capacity_bytes for b in self.topology.brokers if b.id in self.targets}
+        if any(most is None for most in capacity.values()):
+            return
+        held = dict.fromkeys(capacity, 0)
+        for partition in self.topology.partitions:
+            for broker in partition.replicas:
+                if broker in held:
+                    held[broker] += partition.size_bytes
+        room = sum(max(0, (most or 0) - held[broker]) for broker, most in capacity.items())
+        coming = sum(self._coming(partition) for partition in self._touched())
+        if coming > room:
+            raise GoalError(
+                f"there is no disk room: {bytes_text(coming)} must come to brokers "
+                f"{sorted(self.targets)}, which have {bytes_text(room)} free. Add a broker, delete "
+                f"data (retention), or {self._instead()}"
+            )
+
+    def _coming(self, partition: TopologyPartition) -> int:
+        staying = set(partition.replicas) - set(self.request.remove_brokers)
+        factor = self.request.replication_factor or len(partition.replicas)
+        return partition.size_bytes * max(0, factor - len(staying))
+
+    def _instead(self) -> str:
+        if self.request.goal is Goal.REPLICATION:
+            return "ask for fewer replicas, or name fewer topics"
+        return "remove fewer brokers at a time"
