@@ -1,16 +1,16 @@
 """Files of a store as the view ``history`` of a DuckDB connection, wherever the store is."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import duckdb
-import pyarrow.dataset as ds
+from typing import TYPE_CHECKING, Any
 
 from spark_metrics.files import StoreFiles
 
+if TYPE_CHECKING:
+    import duckdb
+
 
 def open_history(
-    connection: duckdb.DuckDBPyConnection, files: StoreFiles, paths: Sequence[str], schema: Any
+    connection: "duckdb.DuckDBPyConnection", files: StoreFiles, paths: Sequence[str], schema: Any
 ) -> None:
     """A view that only this connection sees, so that threads may ask at the same time."""
     whole = [files.absolute(path) for path in paths]
@@ -20,5 +20,7 @@ def open_history(
         quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in whole)
         connection.execute(f"CREATE OR REPLACE TEMP VIEW history AS FROM read_parquet([{quoted}])")
     else:
+        import pyarrow.dataset as ds
+
         remote = ds.dataset(whole, schema, format="parquet", filesystem=files.system)
         connection.register("history", remote)

@@ -5,9 +5,9 @@ where the job has replaced a file meanwhile, it begins again with the newer mani
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import duckdb
 import pyarrow as pa
 
 from spark_metrics.errors import StoreUnreadableError
@@ -19,17 +19,25 @@ from spark_metrics.queries import Query
 ATTEMPTS: Final = 4
 """How often a reading begins again because the job has replaced the files under it."""
 
+if TYPE_CHECKING:
+    import duckdb
+
 _T = TypeVar("_T")
 
 
+class QueryError(OSError):
+    """DuckDB could not answer over these files."""
+
+
 class OpenedStore:
-    """Safe to share between threads."""
+    """Safe to share between threads. Who never asks for history never loads DuckDB."""
 
     def __init__(self, store: str) -> None:
         self._store = store
         self.files = StoreFiles(store)
         self._decoded: tuple[bytes, Manifest] | None = None
-        self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "512MB"})
+        self._duckdb: duckdb.DuckDBPyConnection | None = None
+        self._lock = Lock()
 
     def manifest(self) -> Manifest | None:
         """The newest one; None while there is no store yet.
@@ -49,12 +57,29 @@ class OpenedStore:
             raise self._unreadable(error) from error
 
     def run(self, query: Query, paths: Sequence[str], stored: Any) -> pa.Table:
-        """The answer over these files of the schema ``stored``."""
-        with self._duckdb.cursor() as connection:
-            open_history(connection, self.files, paths, stored)
-            answer = connection.sql(query.sql, params=list(query.values))
-            found: Any = answer.to_arrow_table()
+        """The answer over these files of the schema ``stored``.
+
+        Raises:
+            QueryError: a file is gone or spoilt.
+        """
+        import duckdb
+
+        try:
+            with self._connection().cursor() as connection:
+                open_history(connection, self.files, paths, stored)
+                answer = connection.sql(query.sql, params=list(query.values))
+                found: Any = answer.to_arrow_table()
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
         return found.cast(query.schema)
+
+    def _connection(self) -> "duckdb.DuckDBPyConnection":
+        import duckdb
+
+        with self._lock:
+            if self._duckdb is None:
+                self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "512MB"})
+            return self._duckdb
 
     def again(self, read: Callable[[Manifest], _T]) -> _T | None:
         """Read by the newest manifest; begin again when the job has replaced its files.
@@ -69,7 +94,7 @@ class OpenedStore:
                 return None
             try:
                 return read(manifest)
-            except (OSError, KeyError, pa.ArrowException, duckdb.Error) as error:
+            except (OSError, KeyError, pa.ArrowException) as error:
                 failure = error
         assert failure is not None
         raise self._unreadable(failure) from failure

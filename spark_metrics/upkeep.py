@@ -76,7 +76,9 @@ def due_tasks(history: History, now_ms: int, late_ms: int = LATE_MS) -> list[Tas
 
 def _rollups(table: str, files: Sequence[HistoryFile], closed_ms: int) -> Iterable[Task]:
     for span, coarser in COARSER.items():
-        begin_ms = closed_ms - closed_ms % SPANS_MS[coarser]
+        # An hour waits until its last minute was merged.
+        over_ms = closed_ms - 2 * SPANS_MS[span]
+        begin_ms = over_ms - over_ms % SPANS_MS[coarser]
         due = [
             file
             for file in files
@@ -186,4 +188,5 @@ class Upkeep:
             rows=rows,
             from_ms=ends[0],
             until_ms=ends[1],
+            is_rolled=not is_rollup and task.inputs[0].is_rolled,
         )
