@@ -3,8 +3,11 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
+from control.views.past import PastReader
 from control.views.series import HistoryReader
 
 
@@ -13,13 +16,26 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+class StoreReader(HistoryReader, PastReader, Protocol):
+    """What charts and past tables are asked of (``spark_metrics.aggregates.AggregatesReader``)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """The feed of snapshots, the history behind it, and the cluster to act on."""
 
     feed: SnapshotFeed
-    history: HistoryReader
-    bootstrap: str
+    history: StoreReader
+    watched: WatchedCluster
     bus: str
-    is_read_only: bool = False
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
+
+    @property
+    def bootstrap(self) -> str:
+        """Address of the cluster."""
+        return self.watched.bootstrap or ""
+
+    @property
+    def is_read_only(self) -> bool:
+        """Look, but change nothing."""
+        return self.watched.is_read_only

@@ -42,6 +42,7 @@ KEYS: Final = (
     KeyHelp(where="anywhere", key="Space", does="pause, resume"),
     KeyHelp(where="anywhere", key=": or ctrl+p", does="palette: go anywhere, do anything"),
     KeyHelp(where="anywhere", key="@", does="charts at another time"),
+    KeyHelp(where="anywhere", key="c", does="another cluster, where several are watched"),
     KeyHelp(where="anywhere", key="w", does="what if the broker here dies"),
     KeyHelp(where="anywhere", key="y", does="copy the link of this view"),
     KeyHelp(where="anywhere", key="?", does="this help"),

@@ -1,10 +1,13 @@
 """``partiscope tui``: the terminal screen."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, known_bootstrap, settings_with
+from control.model.fleet import WatchedCluster
+from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, settings_with
+from partiscope.installation import fleet
 
 
 def tui(
@@ -28,16 +31,17 @@ def tui(
     settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
     reader = AggregatesReader(store or settings.store)
     address = bus or settings.bundled_bootstrap
-    cluster = settings.shown_cluster
-    feed = SnapshotFeed(reader, cluster=cluster, watch=report_watch(address, cluster))
-    services = Services(
-        feed=feed,
-        history=reader,
-        bootstrap=known_bootstrap(settings),
-        bus=address,
-        is_read_only=settings.read_only,
-    )
+    feeds: list[SnapshotFeed] = []
+
+    def services_of(watched: WatchedCluster) -> Services:
+        report = report_watch(address, watched.cluster_id)
+        feeds.append(SnapshotFeed(reader, cluster=watched.cluster_id, watch=report))
+        return Services(feed=feeds[-1], history=reader, watched=watched, bus=address)
+
+    first, *more = fleet(settings)
+    others = {watched.name: partial(services_of, watched) for watched in more}
     try:
-        PartiscopeApp(services, path=path).run()
+        PartiscopeApp(services_of(first), path=path, others=others).run()
     finally:
-        feed.stop()
+        for feed in feeds:
+            feed.stop()

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import expect
 
+from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.browser import chromium, open_page
@@ -97,7 +98,7 @@ def _services(installation: Installation) -> Services:
     return Services(
         feed=SnapshotFeed(reader),
         history=reader,
-        bootstrap=installation.bootstrap,
+        watched=WatchedCluster(bootstrap=installation.bootstrap),
         bus=installation.bootstrap,
     )
 

@@ -13,6 +13,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.snapshots.canned import NOW_MS, CannedOperator, records
@@ -90,7 +91,11 @@ def app_of(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
         feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS)
         feeds.append(feed)
         services = Services(
-            feed=feed, history=reader, bootstrap="kafka:9092", bus="", now_ms=lambda: NOW_MS
+            feed=feed,
+            history=reader,
+            watched=WatchedCluster(bootstrap="kafka:9092"),
+            bus="",
+            now_ms=lambda: NOW_MS,
         )
         app = PartiscopeApp(services, path=path)
         app._operator = CannedOperator()  # type: ignore[assignment]

@@ -108,6 +108,7 @@ class ViewScreen(Screen[Any]):
         bar = self.query_one(TopBar)
         bar.show(
             snapshot,
+            watched=self.services.watched,
             now_ms=self.services.now_ms(),
             is_paused=self.partiscope.is_paused,
             at_ms=self.partiscope.at_ms,

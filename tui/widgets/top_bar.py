@@ -3,7 +3,8 @@
 from rich.text import Text
 from textual.widgets import Static
 
-from control.views.format import age_text, clock_text
+from control.model.fleet import WatchedCluster
+from control.views.format import age_text, clock_text, duration_text
 from control.views.rows import Tone
 from control.views.snapshot import OperatorSnapshot
 from tui.tones import STYLES, cell_text
@@ -17,35 +18,59 @@ class TopBar(Static):
         self._snapshot: OperatorSnapshot | None = None
         self._is_paused = False
         self._at_ms: int | None = None
+        self._watched = WatchedCluster()
 
     def show(
-        self, snapshot: OperatorSnapshot, *, now_ms: int, is_paused: bool, at_ms: int | None = None
+        self,
+        snapshot: OperatorSnapshot,
+        *,
+        watched: WatchedCluster,
+        now_ms: int,
+        is_paused: bool,
+        at_ms: int | None = None,
     ) -> None:
-        """Show a snapshot's headline and its age now; `at_ms` where charts are of another time."""
+        """Show a snapshot's headline and its age now; `at_ms` where it is of the past."""
         self._snapshot, self._is_paused, self._at_ms = snapshot, is_paused, at_ms
+        self._watched = watched
         self.update(self._line(now_ms))
 
     def _line(self, now_ms: int) -> Text:
         assert self._snapshot is not None
         if self._snapshot.is_empty:
-            return Text.assemble((" partiscope", "bold"), "  waiting for the first figures …")
+            waiting = "  waiting for the first figures …"
+            return Text.assemble((" partiscope", "bold"), *self._cluster_name(), waiting)
         head = self._snapshot.headline
         parts = [
             (0, Text(" partiscope", style="bold")),
+            *((0, name) for name in self._cluster_name()),
+            *self._moment(now_ms),
             (0, cell_text(self._snapshot.health, with_shape=True)),
             (0, cell_text(head.brokers, with_shape=True)),
-            (0, self._age(now_ms)),
+            (0, Text() if self._at_ms is not None else self._age(now_ms)),
             (1, Text(f"in {head.in_bytes.text}")),
             (1, Text(f"out {head.out_bytes.text}")),
             (2, Text(head.controller.text, style="dim")),
             (3, Text(head.cluster.text, style="dim")),
         ]
-        if self._is_paused:
-            parts.insert(1, (0, Text("PAUSED", style="reverse")))
-        if self._at_ms is not None:
-            words = f"charts at {clock_text(self._at_ms, now_ms=now_ms)}"
-            parts.insert(1, (0, Text(words, style="reverse")))
         return _fitted(parts, self.app.size.width)
+
+    def _moment(self, now_ms: int) -> list[tuple[int, Text]]:
+        """That it is not now what is shown, and how to get back."""
+        if self._at_ms is not None:
+            ago = duration_text(now_ms - self._at_ms)
+            words = f" you are looking at {clock_text(self._at_ms, now_ms=now_ms)} ({ago} ago) "
+            return [(0, Text(words, style="reverse")), (1, Text("Space: back to now"))]
+        return [(0, Text("PAUSED", style="reverse"))] if self._is_paused else []
+
+    def _cluster_name(self) -> list[Text]:
+        """The cluster's name in its colour, and what nobody may overlook; nothing where there is
+        only one, which has neither."""
+        watched = self._watched
+        color = watched.hex_color
+        if not (color or watched.flags):
+            return []
+        words = " ".join((*watched.flags, watched.name)).strip()
+        return [Text(f" {words} ", style=f"bold #ffffff on {color}" if color else "reverse")]
 
     def _age(self, now_ms: int) -> Text:
         assert self._snapshot is not None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
@@ -24,7 +25,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
     yield Services(
         feed=feed,
         history=reader,
-        bootstrap="127.0.0.1:1",
+        watched=WatchedCluster(bootstrap="127.0.0.1:1"),
         bus="127.0.0.1:1",
         now_ms=lambda: NOW_MS,
     )
@@ -34,4 +35,4 @@ def services(tmp_path: Path) -> Iterator[Services]:
 @pytest.fixture
 def read_only(services: Services) -> Services:
     """The same, for looking only."""
-    return replace(services, is_read_only=True)
+    return replace(services, watched=replace(services.watched, is_read_only=True))

@@ -1,0 +1,81 @@
+"""Several clusters in the terminal: switched by a key or a link, flagged so that nobody errs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.widgets import OptionList, Static
+
+from control.model.fleet import WatchedCluster
+from control.model.ids import ClusterId
+from control.views.feed import SnapshotFeed
+from control.views.paths import parse_path
+from spark_metrics.aggregates import AggregatesReader
+from tests.support.settle import settle
+from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tests.unit.tui.conftest import NOW_MS
+from tui.app import PartiscopeApp
+from tui.screens.base import ViewScreen
+from tui.screens.clusters import ClustersScreen
+from tui.services import Services
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Services:
+    """Another cluster, with fewer topics."""
+    folder = tmp_path / "other"
+    sizes = SyntheticSizes(topics=2, partitions=2, groups=1)
+    StoreBuilder(folder).write_synthetic(sizes, history_s=30, at_ms=NOW_MS)
+    reader = AggregatesReader(str(folder))
+    watched = WatchedCluster(name="prod", bootstrap="127.0.0.1:2", is_production=True)
+    feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS)
+    return Services(feed=feed, history=reader, watched=watched, bus="", now_ms=lambda: NOW_MS)
+
+
+def _bar(app: PartiscopeApp) -> str:
+    return str(app.screen.query_one("#top-bar", Static).render())
+
+
+def _topics(app: PartiscopeApp) -> int:
+    return len(app.snapshot.cluster.topics)
+
+
+def _path(app: PartiscopeApp) -> str:
+    return str(app.screen.path) if isinstance(app.screen, ViewScreen) else ""
+
+
+async def test_c_goes_to_another_cluster_on_the_same_view(
+    services: Services, other: Services
+) -> None:
+    test = replace(services.watched, name="test", cluster_id=ClusterId("c"), color="teal")
+    app = PartiscopeApp(
+        replace(services, watched=test), path="topics", others={"prod": lambda: other}
+    )
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot, lambda: "test" in _bar(app), "the name is in the bar")
+        assert _topics(app) == 6
+        first = app.operator
+        await pilot.press("c")
+        await settle(pilot, lambda: isinstance(app.screen, ClustersScreen), "the clusters")
+        shown = app.screen.query_one(OptionList)
+        assert "PRODUCTION" in str(shown.get_option("prod").prompt)
+        await pilot.press("enter")
+        await settle(pilot, lambda: "PRODUCTION prod" in _bar(app), "the other cluster")
+        assert _path(app) == "topics"
+        assert _topics(app) == 2
+        assert app.operator is not first
+        assert app.operator.bootstrap == "127.0.0.1:2"
+        assert app.link_of(parse_path("topics")) == "topics?cluster=prod"
+        app.action_open("groups?cluster=test")
+        await settle(pilot, lambda: _topics(app) == 6 and _path(app) == "groups", "back")
+        app.action_open("groups?cluster=nowhere")
+        assert app.services.watched.name == "test"
+    other.feed.stop()
+
+
+async def test_one_cluster_has_no_switcher_and_plain_links(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics?cluster=whatever")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.press("c")
+        assert not isinstance(app.screen, ClustersScreen)
+        assert "PRODUCTION" not in _bar(app)

@@ -1,0 +1,126 @@
+"""The application is about one cluster at a time; with several watched, ``c`` switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from control.views.paths import PathError, ViewPath, parse_path
+from control.views.snapshot import OperatorSnapshot
+from tui.actions import Navigation
+from tui.messages import SnapshotArrived
+from tui.screens.base import ViewScreen
+from tui.screens.clusters import ClustersScreen
+from tui.screens.views import build_screen
+from tui.services import Services
+
+if TYPE_CHECKING:
+    from control.operations.operator import Operator
+
+OpenServices = Callable[[], Services]
+
+
+class ClusterApp(Navigation):
+    """Knows the services of the cluster that is shown, and how to open those of the others."""
+
+    def __init__(
+        self, services: Services, others: Mapping[str, OpenServices], **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.services = services
+        self._openers = others
+        self._opened = {services.watched.name: services}
+        self._operator: Operator | None = None
+        self._unsubscribe = services.feed.subscribe(self._take)
+
+    @property
+    def operator(self) -> Operator:
+        """What acts on the cluster; made when first needed, in this loop."""
+        if self._operator is None:
+            from control.operations.operator import Operator  # a Kafka client comes with it
+
+            services = self.services
+            self._operator = Operator(
+                bootstrap=services.bootstrap, bus=services.bus, is_read_only=services.is_read_only
+            )
+        return self._operator
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the clusters to choose from, the one that is shown first."""
+        here = self.services.watched.name
+        return (here, *(name for name in {**self._opened, **self._openers} if name != here))
+
+    def action_clusters(self) -> None:
+        """``c``: another cluster."""
+        if len(self.names) == 1:
+            self.notify("one cluster is watched: `partiscope up --cluster A --cluster B` for more")
+            return
+        known = [self._services_of(name).watched for name in self.names]
+        self.push_screen(ClustersScreen(known), self._chosen)
+
+    def action_open(self, path: str) -> None:
+        """Show a view; one of another cluster's after switching to that."""
+        try:
+            place = parse_path(path)
+        except PathError:
+            super().action_open(path)  # it says what is wrong
+            return
+        name = place.query.get("cluster", "")
+        if name and name != self.services.watched.name:
+            if name not in self.names:
+                self.notify(f"no cluster {name} is watched here", severity="warning")
+                return
+            self.run_worker(self._switch(name, str(_without_cluster(place))))
+            return
+        super().action_open(str(_without_cluster(place)))
+
+    def link_of(self, path: ViewPath) -> str:
+        """The path for others: with the cluster, where more than one is watched."""
+        if len(self.names) == 1:
+            return str(path)
+        return str(replace(path, query={**path.query, "cluster": self.services.watched.name}))
+
+    async def on_unmount(self) -> None:
+        """Leave the feeds and the cluster."""
+        self._unsubscribe()
+        if self._operator is not None:
+            await self._operator.__aexit__()
+
+    def _chosen(self, name: str | None) -> None:
+        if name is not None and name != self.services.watched.name:
+            here = str(self.screen.path) if isinstance(self.screen, ViewScreen) else ""
+            self.run_worker(self._switch(name, here))
+
+    async def _switch(self, name: str, path: str) -> None:
+        """Everything from the other cluster, on the same view."""
+        self._unsubscribe()
+        left, self._operator = self._operator, None
+        self.services = services = self._services_of(name)
+        services.feed.start()
+        self._unsubscribe = services.feed.subscribe(self._take)
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+        self._left_cluster()
+        await self.push_screen(build_screen(ViewPath()))
+        if path not in ("", "overview"):
+            super().action_open(path)
+        if left is not None:
+            await left.__aexit__()
+
+    def _left_cluster(self) -> None:
+        """Hook: what was held of the cluster that was shown is not shown any more."""
+
+    def _services_of(self, name: str) -> Services:
+        if name not in self._opened:
+            self._opened[name] = self._openers[name]()
+        return self._opened[name]
+
+    def _take(self, snapshot: OperatorSnapshot) -> None:
+        """Called in the feed's thread: hand over to ours."""
+        self.post_message(SnapshotArrived(snapshot))
+
+
+def _without_cluster(path: ViewPath) -> ViewPath:
+    return replace(path, query={k: v for k, v in path.query.items() if k != "cluster"})
