@@ -6,6 +6,7 @@ from typing import Final
 
 from control.model.units import parse_byte_rate
 from control.operations.throttle import RATE_MIN_BYTES_PER_S
+from control.planner.by_hand import HandError, parse_edits
 
 FieldCheck = Callable[[str], str | None]
 
@@ -56,6 +57,15 @@ def throttle(text: str) -> str | None:
     if text in ("auto", "none") or (rate is not None and rate >= RATE_MIN_BYTES_PER_S):
         return None
     return "auto, none, or a rate from 1 KiB such as 50MiB"
+
+
+def by_hand(text: str) -> str | None:
+    """Partitions placed by hand."""
+    try:
+        parse_edits(text)
+    except HandError as error:
+        return str(error)
+    return None
 
 
 def config_pairs(text: str) -> str | None:

@@ -20,6 +20,8 @@ from control.planner.proposal import PartitionChange
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
 MIN_ISR: Final = "min.insync.replicas"
+DISK_RESERVE: Final = 0.05
+"""Share of what is free that a move must leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +81,8 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
 
 
 def topology_of(facts: ClusterFacts) -> Topology:
-    """The planner's input. Replicas on brokers that are down keep their place: such brokers are
-    listed without a rack of their own, so a plan can move their replicas away."""
+    """The planner's input. Brokers that are down and hold replicas are listed without a rack of
+    their own: they get nothing, and a plan can move their replicas away."""
     racks = {broker.id: broker.rack for broker in facts.brokers}
     some_rack = next((rack for rack in racks.values() if rack is not None), None)
     partitions = []
@@ -94,10 +96,31 @@ def topology_of(facts: ClusterFacts) -> Topology:
                 partition=key.partition,
                 replicas=replicas,
                 size_bytes=facts.sizes.get(key, 0),
+                in_bytes_per_s=int(facts.produced.get(key, 0.0)),
             )
         )
-    brokers = tuple(TopologyBroker(id=id_, rack=rack) for id_, rack in sorted(racks.items()))
+    running, capacity = facts.broker_ids, _capacities(facts)
+    brokers = tuple(
+        TopologyBroker(
+            id=id_, rack=rack, capacity_bytes=capacity.get(id_), is_running=id_ in running
+        )
+        for id_, rack in sorted(racks.items())
+    )
     return Topology(brokers=brokers, partitions=tuple(partitions))
+
+
+def _capacities(facts: ClusterFacts) -> dict[int, int]:
+    """Bytes that each broker may hold in all, where it tells what is free: the planner counts
+    every replica at its partition's largest size, and so does this."""
+    held = dict.fromkeys(facts.usable_bytes, 0)
+    for key, metadata in facts.partitions.items():
+        for replica in facts.placement_of(key) or metadata.replicas:
+            if replica in held:
+                held[replica] += facts.sizes.get(key, 0)
+    return {
+        broker: held[broker] + int(usable * (1 - DISK_RESERVE))
+        for broker, usable in facts.usable_bytes.items()
+    }
 
 
 def sizes_of(log_dirs: Iterable[LogDir]) -> dict[TopicPartition, int]:

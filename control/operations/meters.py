@@ -23,7 +23,14 @@ async def measure_produced(
 ) -> dict[TopicPartition, float]:
     """Bytes per second that the logs of moving partitions grow by. A log that shrank meanwhile
     (retention) and a cluster that does not tell sizes answer nothing: the rate is unknown."""
-    keys = sorted(change.key for change in changes if change.adding)
+    return await measure_growth(admin, {c.key for c in changes if c.adding}, over_s=over_s)
+
+
+async def measure_growth(
+    admin: AdminPort, wanted: Iterable[TopicPartition], *, over_s: float = PRODUCED_OVER_S
+) -> dict[TopicPartition, float]:
+    """measure_produced, of any partitions."""
+    keys = sorted(wanted)
     if not keys:
         return {}
     loop = asyncio.get_running_loop()

@@ -31,8 +31,9 @@ from control.operations.group_offsets import OffsetReset, apply_reset, preview_r
 from control.operations.journal import Journal
 from control.operations.planning import Planning, Preview
 from control.operations.verdict import Check, Verdict
+from control.planner.by_hand import NOTHING, HandError, LeaderOrder
 from control.planner.goals import Goal, PlanRequest
-from control.planner.optimizer import Plan, judge
+from control.planner.optimizer import Plan
 from control.planner.proposal import Proposal
 
 Values = Mapping[str, str]
@@ -65,18 +66,30 @@ class Operator:
         """
         fields = registry.REASSIGN.parse(values)
         request = _plan_request(fields)
-        if not fields["partition"]:
+        entries, field = fields["by_hand"], "by_hand"
+        if fields["partition"]:
+            entries, field = f"{_one_partition(fields)}: {fields['replicas']}", "partition"
+        if not entries:
             return await self.planning.plan(request)
-        targets = {_one_partition(fields): _ids(fields["replicas"])}
-        proposal = await self.planning.proposal(targets, "by hand")
-        topology = await self.planning.topology()
-        alternative = judge(topology, PlanRequest(), proposal)
-        return Plan(
-            before=topology,
-            request=request,
-            balance_before=judge(topology, PlanRequest(), Proposal(name="now")).balance,
-            alternatives=(alternative,),
-        )
+        return await self._by_hand(fields, entries, field)
+
+    async def edit(self, chosen: Proposal, entries: str, values: Values) -> Plan:
+        """A chosen alternative with some partitions placed by hand, judged again.
+
+        :raises InvalidInputError: an entry that cannot be.
+        """
+        fields = registry.REASSIGN.parse(values)
+        return await self._by_hand(fields, entries, "by_hand", base=chosen)
+
+    async def _by_hand(
+        self, fields: Values, entries: str, field: str, *, base: Proposal = NOTHING
+    ) -> Plan:
+        order = LeaderOrder(fields["leader_order"])
+        scope = replace(_plan_request(fields), topics=())
+        try:
+            return await self.planning.by_hand(scope, entries, base=base, leaders=order)
+        except HandError as error:
+            raise InvalidInputError({field: str(error)}) from error
 
     async def preview(self, proposal: Proposal, values: Values) -> Preview:
         """Now and after, with pre-flight, for a chosen alternative."""

@@ -15,14 +15,15 @@ from control.operations.commands import (
 )
 from control.operations.errors import InvalidInputError
 from control.operations.facts import ClusterFacts, read_facts, topology_of
-from control.operations.meters import measure_produced, read_readers
+from control.operations.meters import measure_growth, measure_produced, read_readers
 from control.operations.preflight import Check, is_refused, preflight
 from control.operations.preflight_load import expected_seconds
 from control.operations.throttle import auto_rate
 from control.operations.traffic import bytes_in
+from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
 from control.planner.figures import Balance, balance_of, loads_of
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import Plan, plan
+from control.planner.goals import Goal, PlanRequest
+from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.proposal import PartitionChange, Proposal, proposal_of
 from control.planner.topology import Topology
 from control.planner.waves import plan_waves
@@ -69,22 +70,45 @@ class Planning:
     def __init__(self, admin: ClusterPort) -> None:
         self._admin = admin
 
-    async def topology(self, *, with_internal: bool = True) -> Topology:
-        """The cluster as the planner sees it, with bytes per partition."""
+    async def topology(self, *, with_traffic: bool = False) -> Topology:
+        """The cluster as the planner sees it, with bytes per partition; `with_traffic`: and with
+        what producers write, watched for a second."""
         facts = await read_facts(self._admin)
-        topology = topology_of(facts)
-        if with_internal:
-            return topology
-        visible = tuple(p for p in topology.partitions if not p.topic.startswith("__"))
-        return Topology(brokers=topology.brokers, partitions=visible)
+        if with_traffic:
+            facts = replace(facts, produced=await measure_growth(self._admin, facts.partitions))
+        return topology_of(facts)
 
     async def plan(self, request: PlanRequest) -> Plan:
-        """Alternatives for the cluster as it is now.
+        """Alternatives for the cluster as it is now. A new replication factor is for internal
+        topics only where these are named.
 
         :raises GoalError: the request makes no sense for it.
         :raises KafkaPortError: it could not be read.
         """
-        return plan(await self.topology(), request)
+        topology = await self.topology(with_traffic=request.goal is Goal.TRAFFIC)
+        is_named = any(pattern.startswith("__") for pattern in request.topics)
+        if request.goal is Goal.REPLICATION and not is_named:
+            request = replace(request, exclude_topics=(*request.exclude_topics, "__*"))
+        return plan(topology, request)
+
+    async def by_hand(
+        self,
+        request: PlanRequest,
+        entries: str,
+        *,
+        base: Proposal = NOTHING,
+        leaders: LeaderOrder = LeaderOrder.GIVEN,
+    ) -> Plan:
+        """`base` with some partitions placed as the entries say (control.planner.by_hand), judged
+        as any other plan.
+
+        :raises HandError: an entry that cannot be.
+        :raises KafkaPortError: the cluster could not be read.
+        """
+        topology = await self.topology()
+        edits = parse_edits(entries)
+        proposal = edited(topology, base, edits, leaders=leaders, request=request)
+        return judged_plan(topology, request, proposal)
 
     async def proposal(
         self,

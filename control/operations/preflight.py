@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 from control.operations.commands import PARTITIONS_PER_WAVE
-from control.operations.facts import ClusterFacts
+from control.operations.facts import ClusterFacts, topology_of
 from control.operations.preflight_load import check_disk, check_throttle, check_time
 from control.operations.verdict import NAMES_MAX, Check, Verdict
 from control.operations.verdict import check_of as _check
+from control.planner.nearest import Nearest
 from control.planner.proposal import PartitionChange
 from control.planner.waves import plan_waves
 
@@ -27,7 +28,7 @@ def preflight(
         _check_existence(facts, changes),
         _check_stale(facts, changes, is_strict=is_strict),
         _check_brokers(facts, changes),
-        _check_shape(changes),
+        _check_shape(facts, changes),
         _check_running(facts, changes),
         check_disk(facts, waves),
         _check_min_isr(facts, changes),
@@ -66,6 +67,8 @@ def _check_stale(
             bad.append(
                 f"{change.key} is on {list(now)}, the plan was made for {list(change.before)}"
             )
+    if bad:
+        bad[0] += "; plan again from where it is now"
     verdict = Verdict.FAIL if is_strict else Verdict.WARN
     return _check("plan is current", bad, fine="nothing moved since it was made", verdict=verdict)
 
@@ -75,14 +78,29 @@ def _check_brokers(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) ->
     bad = [
         f"broker {broker} is unknown or not running" for broker in sorted(wanted - facts.broker_ids)
     ]
+    if bad:
+        bad[-1] += _what_works(facts, changes)
     return _check("brokers", bad, fine="all targets are running")
 
 
-def _check_shape(changes: tuple[PartitionChange, ...]) -> Check:
+def _what_works(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> str:
+    """The working assignment nearest to the first that cannot be."""
+    topology = topology_of(facts)
+    known = {partition.key: partition for partition in topology.partitions}
+    for change in changes:
+        is_wrong = _is_bad(change) or not facts.broker_ids.issuperset(change.after)
+        if is_wrong and change.key in known:
+            words = Nearest(topology).words(known[change.key], change.after)
+            return f"; for {change.key} {words}"
+    return ""
+
+
+def _check_shape(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
     bad = [
         f"{c.key}: {list(c.after)} is empty or names a broker twice" for c in changes if _is_bad(c)
     ]
     if bad:
+        bad[-1] += _what_works(facts, changes)
         return _check("replicas", bad, fine="")
     changed = [
         f"{c.key}: {len(c.before)} replicas become {len(c.after)}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from control.model.units import byte_rate_text, bytes_text, duration_text
-from control.operations.facts import ClusterFacts
+from control.operations.facts import DISK_RESERVE, ClusterFacts
 from control.operations.throttle import RATE_MIN_BYTES_PER_S
 from control.operations.traffic import (
     busiest,
@@ -17,8 +17,6 @@ from control.operations.traffic import (
 from control.operations.verdict import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
 
-DISK_RESERVE: Final = 0.05
-"""Share of what is free that a move must leave."""
 TIGHT_SHARE: Final = 0.5
 """A throttle of which producers take more than this is named a slow one."""
 
@@ -52,10 +50,19 @@ def check_disk(facts: ClusterFacts, waves: Waves) -> Check:
                 f"and has {bytes_text(usable)} free"
             )
     if bad:
-        bad[-1] += "; move less to it, or free its disk first"
+        bad[-1] += f"; move less to it, free its disk first{_roomiest(facts)}"
         return check_of("disk", bad, fine="")
     fine = "both copies fit in every wave"
     return check_of("disk", unknown, fine=fine, verdict=Verdict.WARN)
+
+
+def _roomiest(facts: ClusterFacts) -> str:
+    """Where there is room."""
+    free = {b: size for b, size in facts.usable_bytes.items() if b in facts.broker_ids}
+    if not free:
+        return ""
+    best = max(free, key=lambda broker: (free[broker], -broker))
+    return f", or move to broker {best}, which has {bytes_text(free[best])} free"
 
 
 def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check:

@@ -12,6 +12,7 @@ from control.kafka.producer import ACKS, COMPRESSIONS
 from control.lab.partitioners import KeyRule
 from control.operations import checks
 from control.operations.forms import Confirmation, FieldKind, FormField, OperationForm
+from control.planner.by_hand import LeaderOrder
 from control.planner.goals import Goal
 
 __all__ = [
@@ -66,6 +67,21 @@ REASSIGN: Final = OperationForm(
             kind=FieldKind.BROKERS,
             help="with a partition: its new replicas, the leader first",
             check=checks.broker_ids,
+        ),
+        FormField(
+            name="by_hand",
+            label="By hand",
+            kind=FieldKind.LONG_TEXT,
+            help="orders-3: 101,102; orders-4: 103,101 (leader first), or Kafka's JSON",
+            check=checks.by_hand,
+        ),
+        FormField(
+            name="leader_order",
+            label="Leaders",
+            kind=FieldKind.CHOICE,
+            default=LeaderOrder.GIVEN.value,
+            choices=tuple(order.value for order in LeaderOrder),
+            help="by hand: as given · keep who leads now · balance",
         ),
         FormField(
             name="remove_brokers",

@@ -27,6 +27,8 @@ NAME: Final = "by hand"
 NOW: Final = "now"
 _ENTRY: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)\s*[:=]\s*(?P<ids>.*)")
 _IDS: Final = re.compile(r"\[?\s*(\d+(\s*,\s*\d+)*)\s*\]?")
+NOTHING: Final = Proposal(name=NAME)
+"""Where every partition stays as it is."""
 _LEADERS_EVEN: Final = Tolerance(name=NAME, replicas=None, leaders=0.0, bytes=None)
 
 Edits = Mapping[TopicPartition, tuple[int, ...] | None]

@@ -95,6 +95,19 @@ def judge(topology: Topology, request: PlanRequest, proposal: Proposal) -> Alter
     return _Judge(topology, request, columns, loads_of(topology, columns)).judge(proposal)
 
 
+def judged_plan(topology: Topology, request: PlanRequest, proposal: Proposal) -> Plan:
+    """A proposal that somebody else made, as the only alternative."""
+    columns = columns_of(topology)
+    judging = _Judge(topology, request, columns, loads_of(topology, columns))
+    now = judging.judge(Proposal(name="now"))
+    return Plan(
+        before=topology,
+        request=request,
+        balance_before=now.balance,
+        alternatives=(judging.judge(proposal),),
+    )
+
+
 class _Judge:
     def __init__(
         self,

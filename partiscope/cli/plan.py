@@ -11,8 +11,9 @@ import typer
 
 from control.kafka.admin import KafkaAdmin
 from control.operations.planning import Planning
+from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
 from control.planner.goals import Goal, GoalError, PlanRequest
-from control.planner.optimizer import Alternative, Plan
+from control.planner.optimizer import Alternative, Plan, judged_plan
 from control.planner.optimizer import plan as make_plan
 from control.planner.reassignment_json import format_reassignment
 from control.planner.report import plan_document
@@ -22,6 +23,17 @@ from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
 from partiscope.cli.tables import write_table
 
+Hand = tuple[str, LeaderOrder]
+Edit = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT|FILE",
+        help="Judge this instead of planning: orders-3: 101,102; … or Kafka's JSON.",
+    ),
+]
+Leaders = Annotated[
+    LeaderOrder, typer.Option(help="Of --edit: as given, who leads now, or evened.")
+]
 Ids = Annotated[str, typer.Option(metavar="ID,…")]
 
 
@@ -46,6 +58,8 @@ def plan(
     replication_factor: Annotated[
         int | None, typer.Option(min=1, help="Change it to this; sets --goal replication.")
     ] = None,
+    edit: Edit = "",
+    leaders: Leaders = LeaderOrder.GIVEN,
     alternatives: Annotated[int, typer.Option(min=1, max=9, help="At most so many.")] = 3,
     out: Annotated[
         Path | None, typer.Option(help="Write the first one here, as Kafka's reassignment JSON.")
@@ -69,12 +83,10 @@ def plan(
         remove_brokers=_ids(remove_brokers),
         alternatives=alternatives,
     )
-    before = _from_file(topology) if topology is not None else _from_cluster(bootstrap)
+    before = None if topology is None else _from_file(topology)
+    hand = (_entries(edit), leaders)
     started_s = time.perf_counter()
-    try:
-        made = make_plan(before, request)
-    except GoalError as error:
-        raise CommandError(str(error), Exit.WRONG_USE) from error
+    made = _made(before, bootstrap, request, hand)
     seconds = time.perf_counter() - started_s
     if out is not None:
         _write(out, made.alternatives[0])
@@ -108,13 +120,40 @@ def _from_file(path: Path) -> Topology:
         raise CommandError(f"{path}: {error}", Exit.WRONG_USE) from error
 
 
-def _from_cluster(bootstrap: str | None) -> Topology:
-    async def read() -> Topology:
-        settings = settings_with(bootstrap=bootstrap)
-        async with KafkaAdmin.to(known_bootstrap(settings)) as admin:
-            return await Planning(admin).topology(with_internal=False)
+def _entries(edit: str) -> str:
+    """The text itself, or what the file of this name holds."""
+    try:
+        return Path(edit).read_text() if edit and Path(edit).is_file() else edit
+    except OSError as error:
+        raise CommandError(f"cannot read {edit}: {error.strerror}", Exit.WRONG_USE) from error
 
-    return asyncio.run(read())
+
+def _made(before: Topology | None, bootstrap: str | None, request: PlanRequest, hand: Hand) -> Plan:
+    """For a cluster in a file, or as it is now."""
+    try:
+        if before is not None:
+            return _offline(before, request, hand)
+        return asyncio.run(_for_cluster(bootstrap, request, hand))
+    except GoalError as error:
+        raise CommandError(str(error), Exit.WRONG_USE) from error
+
+
+def _offline(before: Topology, request: PlanRequest, hand: Hand) -> Plan:
+    entries, leaders = hand
+    if not entries:
+        return make_plan(before, request)
+    edits = parse_edits(entries)
+    return judged_plan(before, request, edited(before, NOTHING, edits, leaders=leaders))
+
+
+async def _for_cluster(bootstrap: str | None, request: PlanRequest, hand: Hand) -> Plan:
+    entries, leaders = hand
+    settings = settings_with(bootstrap=bootstrap)
+    async with KafkaAdmin.to(known_bootstrap(settings)) as admin:
+        planning = Planning(admin)
+        if not entries:
+            return await planning.plan(request)
+        return await planning.by_hand(request, entries, leaders=leaders)
 
 
 def before_file(plan: Path) -> Path:

@@ -115,11 +115,44 @@ def test_a_dead_broker_keeps_its_place_in_the_topology() -> None:
     assert topology_of(facts).broker_ids == (1, 2, 3)
 
 
+def test_a_broker_that_is_down_is_no_target_and_disks_have_an_end() -> None:
+    facts = replace(FACTS, brokers=FACTS.brokers[1:], usable_bytes={1: 100, 2: 1000, 3: 2000})
+    brokers = topology_of(facts).brokers
+    assert [broker.is_running for broker in brokers] == [False, True, True]
+    assert [broker.capacity_bytes for broker in brokers] == [1000 + 95, 1000 + 950, 1900]
+
+
 MIB = 1 << 20
 
 
 def reasons(facts: ClusterFacts, change: PartitionChange, rate: int) -> dict[str, str]:
     return {c.name: c.reason for c in preflight(facts, (change,), throttle_bytes_per_s=rate)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "change", "check", "words"),
+    [
+        (FACTS, replace(MOVE, after=(9, 2)), "brokers", "for t-0 [1, 2] would work"),
+        (replace(FACTS, brokers=FACTS.brokers[:2]), MOVE, "brokers", "[1, 2] would work"),
+        (FACTS, replace(MOVE, after=(3, 3)), "replicas", "for t-0 [3, 1] would work"),
+        (
+            replace(FACTS, usable_bytes={2: 10**6, 3: 1000}),
+            MOVE,
+            "disk",
+            "or move to broker 2, which has 977 KiB free",
+        ),
+        (
+            replace(FACTS, partitions={KEY: replace(PARTITION, replicas=(2, 3), isr=(2, 3))}),
+            replace(MOVE, after=(1, 3)),
+            "plan is current",
+            "t-0 is on [2, 3], the plan was made for [1, 2]; plan again from where it is now",
+        ),
+    ],
+)
+def test_a_refusal_says_what_would_work(
+    facts: ClusterFacts, change: PartitionChange, check: str, words: str
+) -> None:
+    assert words in reasons(facts, change, MIB)[check]
 
 
 def test_a_throttle_below_what_producers_write_is_refused_with_one_that_works() -> None:

@@ -1,0 +1,72 @@
+"""`partiscope plan` offline: what it answers, what it refuses and with which way out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from control.planner.reassignment_json import parse_reassignment
+from control.planner.topology import topology_document
+from partiscope.cli.app import run
+from tests.unit.control.planner.clusters import cluster
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.json"
+    before = cluster({1: None, 2: None, 3: None}, [(1, 2)] * 6)
+    path.write_text(json.dumps(topology_document(before)))
+    return path
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """The document on stdout."""
+    assert run(["plan", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_edited_plan_is_judged_again_and_can_be_run(
+    topology: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "plan.json"
+    assert run(["plan", "--topology", str(topology), "--out", str(out)]) == 0
+    targets = parse_reassignment(out.read_text())
+    key = min(targets)
+    edited = json.loads(out.read_text())
+    edited["partitions"][0]["replicas"] = [3, 1]
+    out.write_text(json.dumps(edited))
+    capsys.readouterr()
+    made = answer(capsys, "--topology", str(topology), "--edit", str(out))
+    (first,) = made["alternatives"]
+    assert parse_reassignment(json.dumps(first["assignment"])) == {**targets, key: (3, 1)}
+    assert first["lower_bound_bytes"] <= first["moved_bytes"]
+    assert first["balance"]["replicas"] != made["balance_before"]["replicas"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--edit", "t-0: 1,9"), "broker 9 does not exist; [1, 2] would work"),
+        (("--edit", "t-0: 1,1"), "names a broker twice; [1, 2] would work"),
+        (("--edit", "t-9: 1,2"), "t-9 does not exist: t has partitions 0 to 5"),
+        (("--edit", "nonsense"), "is no entry like"),
+        (("--remove-brokers", "9"), "broker 9 to remove is not among [1, 2, 3]"),
+        (("--remove-brokers", "1,2,3"), "no broker is left"),
+        (("--replication-factor", "4"), "At most 3 is possible; or add brokers"),
+        (("--topics", "orders"), "no topic matches orders"),
+        (("--keep", "t-9"), "partition t-9 to keep does not exist"),
+        (("--goal", "traffic"), "no rate is known"),
+    ],
+)
+def test_wrong_input_is_refused_with_the_way_out(
+    arguments: tuple[str, str],
+    words: str,
+    topology: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["plan", "--topology", str(topology), *arguments]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.out == ""
+    assert "Traceback" not in said.err
