@@ -240,6 +240,8 @@ class FetchService:
         data = self._reader.read(
             partition, position, session.replica_id, max_bytes=bytes_left, is_first=is_first
         )
+        if not is_first and _is_crowded_out(partition, position, data):
+            return None  # stays marked, ahead of those that are marked anew
         session.changed.pop(key, None)
         if is_counted and data.size_bytes:
             self._throttle.record(data.size_bytes, now_ms)
@@ -254,6 +256,12 @@ class FetchService:
     def _partition(self, key: Any) -> Partition | None:
         topic = key[0]
         return (self._host.by_id if isinstance(topic, bytes) else self._host.by_name).get(key)
+
+
+def _is_crowded_out(partition: Partition, position: FetchPosition, data: PartitionData) -> bool:
+    """Whether there is a batch to send that was too large for what others left of the answer."""
+    is_empty = data.size_bytes == 0 and data.error is None and data.diverging is None
+    return is_empty and position.fetch_offset < partition.log.log_end_offset
 
 
 def _unknown(key: Key) -> Exception:

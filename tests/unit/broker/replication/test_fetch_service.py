@@ -273,6 +273,20 @@ async def test_a_request_that_overtakes_does_not_get_the_same_records_twice(rig:
     assert base_offsets((await follower.poll({keys[0]: at(1)})).results[keys[0]]) == [1]
 
 
+async def test_a_batch_that_did_not_fit_behind_others_comes_first_in_the_next_answer(
+    rig: Rig,
+) -> None:
+    follower, keys = await session(rig)
+    for partition in range(2):
+        batch = records("x" * 500)
+        await rig.nodes[1].replicas.append_and_wait("t", partition, batch, acks=1)
+    first = await follower.poll({keys[0]: at(0), keys[1]: at(0, max_bytes=100)})
+    assert [bool(data.size_bytes) for data in first.results.values()] == [True]
+    await rig.nodes[1].append("more", acks=1)
+    second = await follower.poll({keys[0]: at(1)})
+    assert base_offsets(second.results[keys[1]]) == [0]
+
+
 async def test_forgotten_partitions_are_silent(rig: Rig) -> None:
     follower, keys = await session(rig)
     await follower.poll({key: at(0) for key in keys})
