@@ -58,15 +58,21 @@ _PROBE: Final = """
               return top && top.getAttribute('row-id') === first; },
       () => document.querySelector(`.ag-header-cell[col-id="${column}"] .ag-header-cell-label`)
         .click()),
-    select: (place) => {
+    // Where to click the row at this place of the window, and which row it is.
+    aim: (place) => {
       const view = document.querySelector('.ag-body-viewport').getBoundingClientRect();
-      const row = rows().filter((it) => it.getBoundingClientRect().top >= view.top)[place];
-      const cell = row.querySelector('.ag-cell');
-      const events = ['mousedown', 'mouseup', 'click'];
-      return window.probe.until(
-        () => row.classList.contains('ag-row-selected'),
-        () => events.forEach((name) => cell.dispatchEvent(
-          new MouseEvent(name, { bubbles: true, cancelable: true, view: window }))));
+      const inside = rows().map((row) => [row, row.getBoundingClientRect()])
+        .filter(([_, box]) => box.top >= view.top && box.bottom <= view.bottom)
+        .sort((one, other) => one[1].top - other[1].top);
+      const [row, box] = inside[place];
+      window.aimed = row.getAttribute('row-id');
+      return [view.left + view.width / 2, box.top + box.height / 2];
+    },
+    watch: () => {
+      document.addEventListener('mousedown', () => {
+        const wanted = `.ag-center-cols-container [row-id="${window.aimed}"].ag-row-selected`;
+        window.took = window.probe.until(() => document.querySelector(wanted));
+      }, { once: true, capture: true });
     },
   };
 })();
@@ -137,13 +143,27 @@ class PageProbe:
 
     def selections(self, count: int) -> list[float]:
         """Click one row after another."""
-        return [self._timed("select", place % 10) for place in range(count)]
+        found = []
+        for turn in range(count):
+            x, y = self.page.evaluate("place => window.probe.aim(place)", turn % 10)
+            self.page.evaluate("window.probe.watch()")
+            self.page.mouse.click(x, y)
+            found.append(_shown(self.page.evaluate("window.took"), f"select {turn % 10}"))
+        return found
 
     def _timed(self, act: str, *given: Any) -> float:
         took = float(
             self.page.evaluate("([act, given]) => window.probe[act](...given)", [act, list(given)])
         )
-        if took < 0:
-            raise TimeoutError(f"{act} {given} showed nothing within {DEADLINE_MS / 1000:.0f} s")
         self.page.wait_for_timeout(60)
-        return took
+        return _shown(took, f"{act} {given}")
+
+
+def _shown(took: float, act: str) -> float:
+    """
+    Raises:
+        TimeoutError: the act showed nothing within the deadline.
+    """
+    if took < 0:
+        raise TimeoutError(f"{act} showed nothing within {DEADLINE_MS / 1000:.0f} s")
+    return took

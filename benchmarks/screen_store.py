@@ -7,7 +7,7 @@ partition.
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.points import HISTORY_TABLES
-from spark_metrics.readings import id_texts
+from spark_metrics.readings import Clocks, commit_points, partition_points, sum_points
 from spark_metrics.store import Commit, StoreWriter
 from spark_metrics.tables import NOW_TABLES
-from tests.support.store_builder import SyntheticSizes, synthetic_rows, table_of
+from tests.support.store_builder import CLUSTER, SyntheticSizes, synthetic_rows, table_of
 
 PARTITIONS: Final = 50
 """Per topic."""
@@ -98,32 +97,31 @@ class LivingStore:
                 batch_id=len(self.commits),
                 interval_ms=int(self.interval_s * 1000),
                 now=tables,
-                history={
-                    "partition_history": _points("partition_history", tables["partitions"], at_ms),
-                    "commit_history": _points("commit_history", tables["commits"], at_ms),
-                },
+                history=_history(tables, at_ms),
             )
         )
         self.commits.append(time.time())
 
 
-def _points(name: str, rows: pa.Table, at_ms: list[int]) -> pa.Table:
-    """One point of history of each row at each time."""
-    schema = HISTORY_TABLES[name]
-    known: dict[str, Any] = {item: rows[item] for item in rows.column_names}
-    if "replicas" in known:
-        known["replicas_count"] = pc.list_value_length(known["replicas"])
-        known["isr_count"] = pc.list_value_length(known["isr"])
-        known |= {name: id_texts(known[name]) for name in ("replicas", "isr")}
-    pieces = []
-    for at in at_ms:
-        known["at_ms"] = pa.array(np.full(rows.num_rows, at))
-        columns = [
-            known[it.name].cast(it.type) if it.name in known else pa.nulls(rows.num_rows, it.type)
-            for it in schema
-        ]
-        pieces.append(pa.table(columns, schema=schema))
-    return pa.concat_tables(pieces)
+def _history(tables: Mapping[str, pa.Table], at_ms: Sequence[int]) -> dict[str, pa.Table]:
+    """What the metrics job would add to history, once for each of these times."""
+    partitions, commits = (_fresh(tables[name]) for name in ("partitions", "commits"))
+    clocks = Clocks(before_ms={}, now_ms={CLUSTER: at_ms[-1]})
+    points = {
+        "partition_history": partition_points(partitions, clocks),
+        "commit_history": commit_points(commits),
+        **sum_points([partitions], tables, clocks),
+    }
+    return {
+        name: pa.concat_tables(
+            [_with(table, "at_ms", pa.array(np.full(table.num_rows, at))) for at in at_ms]
+        )
+        for name, table in points.items()
+    }
+
+
+def _fresh(table: pa.Table) -> pa.Table:
+    return table.append_column("is_fresh", pa.array(np.ones(table.num_rows, dtype=np.bool_)))
 
 
 def _with(table: pa.Table, name: str, values: Any) -> pa.Table:

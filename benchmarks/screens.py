@@ -14,7 +14,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -76,14 +76,19 @@ def measure(replicas: int, jumps: int) -> Figures:
             note(f"one browser: {one}")
             probe = PageProbe(browser, server.url)
             probe.open("partitions", TABLE)
-            found = {
-                "jump": probe.jumps(store.partitions, jumps),
-                "filter": probe.filters(store.sizes.topics, PARTITIONS, ACTS),
-                "sort": probe.sorts(f"topic-{store.sizes.topics - 1}-{PARTITIONS - 1}", ACTS),
-                "select": probe.selections(ACTS),
-            }
+            last = f"topic-{store.sizes.topics - 1}-{PARTITIONS - 1}"
+            found: dict[str, list[float]] = {}
+            acts: tuple[tuple[str, Callable[[], list[float]]], ...] = (
+                ("select", lambda: probe.selections(ACTS)),
+                ("sort", lambda: probe.sorts(last, ACTS)),
+                ("filter", lambda: probe.filters(store.sizes.topics, PARTITIONS, ACTS)),
+                ("jump", lambda: probe.jumps(store.partitions, jumps)),
+            )
+            for name, act in acts:
+                found[name] = act()
+                middle = statistics.median(found[name])
+                note(f"{name}: median {middle:.0f} ms, p95 {p95(found[name])}")
             probe.close()
-            note(f"acts: { {name: p95(values) for name, values in found.items()} }")
             ten = _cpu_of_ten(browser, server.url, pid, store)
             resident = resident_mib(pid)
     return Figures(

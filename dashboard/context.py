@@ -3,10 +3,12 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from control.views.journal import Mark, marks
+from control.views.past import PastReader
 from control.views.series import HistoryReader, Span
 from control.views.snapshot import OperatorSnapshot
 from control.views.times import TimeError, span_of
@@ -24,13 +26,17 @@ class Place:
     desk: Desk
 
 
+class StoreReader(HistoryReader, PastReader, Protocol):
+    """The store as charts and the past ask it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
     """Shared by all views and all browsers; holds no state of either."""
 
     places: Mapping[str, Place]
     """By the cluster's name; the usual one first."""
-    reader: HistoryReader
+    reader: StoreReader
     settings: DashboardSettings
     now_ms: Callable[[], int] = lambda: int(time.time() * 1000)
 

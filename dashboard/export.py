@@ -1,7 +1,7 @@
 """The tables as files: ``/export/partitions.csv?q=lag>0&sort=-lag&scope=orders&cols=lag``."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
@@ -10,6 +10,7 @@ from control.views.export import ExportError, export
 from control.views.pages import TableQuery
 from dashboard.components.grid import PageOf
 from dashboard.context import Screen
+from dashboard.shown import shown
 
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
@@ -27,15 +28,12 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
         query = TableQuery(
             filter=given.get("q", ""), sort=given.get("sort", ""), columns=given.get("cols", "")
         )
+        snapshot, scope = shown(screen, {"at": given.get("at", "")}), given.get("scope")
         try:
-            pieces = export(_bound(page_of, screen, given.get("scope")), query, format=format)
+            pieces = export(lambda it: page_of(snapshot, it, scope), query, format=format)
         except ExportError as error:
             return PlainTextResponse(f"400: {error}\n", 400)
         name = f'attachment; filename="{kind}.{format}"'
         return StreamingResponse(
             pieces, media_type=_TYPES[format], headers={"content-disposition": name}
         )
-
-
-def _bound(page_of: PageOf, screen: Screen, scope: str | None) -> Callable[[TableQuery], Any]:
-    return lambda query: page_of(screen, query, scope)

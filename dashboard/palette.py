@@ -21,7 +21,7 @@ _DOES: Final = (
     ("pause-button", "Pause or resume", "hold the figures still"),
     ("scheme-switch", "Light or dark", "the other colours"),
     ("copy-button", "Copy link", "of this view"),
-    ("time-button", "Charts at another time", "an hour, a day, or as it was then"),
+    ("time-button", "Another time", "an hour, a day ago: tables, findings, charts"),
     ("help-button", "Keys", "all of them"),
 )
 """Buttons of the frame by id, with what they are called here."""

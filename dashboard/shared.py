@@ -1,15 +1,13 @@
-"""What ten browsers ask of the same snapshot is computed once.
+"""What ten browsers ask is computed once.
 
-An answer is kept under what it depends on: the snapshot, and whatever else ``key`` names (the
-colour scheme, a topic, the charts' time). Who asks while it is being computed waits for it.
+An answer is kept under all that it depends on: the version of the snapshot, the view, the colour
+scheme, the time. Who asks while it is being computed waits for it.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Any, Final, TypeVar
-
-from control.views.snapshot import OperatorSnapshot
 
 ANSWERS_MAX: Final = 96
 
@@ -28,13 +26,14 @@ class _Answer:
 class Shared:
     """The newest answers, the least recently asked for go first. Safe between threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = ANSWERS_MAX) -> None:
+        self._most = most
         self._answers: OrderedDict[Hashable, _Answer] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, snapshot: OperatorSnapshot, key: Hashable, build: Callable[[], _T]) -> _T:
-        """The answer to ``key`` about this snapshot; ``build`` makes it where there is none."""
-        answer = self._place((snapshot.cluster.cluster, snapshot.version, snapshot.built_ms, key))
+    def of(self, key: Hashable, build: Callable[[], _T]) -> _T:
+        """The answer to ``key``; ``build`` makes it where there is none."""
+        answer = self._place(key)
         with answer.lock:
             if not answer.is_there:
                 answer.value = build()
@@ -46,7 +45,7 @@ class Shared:
         with self._lock:
             answer = self._answers.setdefault(key, _Answer())
             self._answers.move_to_end(key)
-            while len(self._answers) > ANSWERS_MAX:
+            while len(self._answers) > self._most:
                 self._answers.popitem(last=False)
         return answer
 

@@ -39,6 +39,7 @@ def layout(screen: Screen) -> Any:
             *_band(screen),
             _top_bar(screen),
             _nav(),
+            times.past_bar(),
             html.Main(id=ids.CONTENT),
             _help(),
             _keymap(),
@@ -223,7 +224,7 @@ def _nav() -> html.Nav:
         html.Span("last 10 minutes", id=ids.TIME_SHOWN),
         id=ids.TIME_BUTTON,
         className="time-button",
-        title="Charts at another time (@)",
+        title="Look at another time (@)",
     )
     return html.Nav([*links, when], id=ids.NAV, className="nav", **attributes({"data-view": ""}))
 

@@ -4,21 +4,58 @@ Every callback that shows figures answers through ``answer``: it waits for the f
 page just opened (which come with the connection), and computes for all browsers at once.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, TypeVar
 
 from dash.exceptions import PreventUpdate
 
-from control.views.snapshot import OperatorSnapshot
+from control.views.errors import StoreUnreadableError
+from control.views.past import snapshot_at
+from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.times import TimeError, parse_moment
 from dashboard.context import Screen
 from dashboard.shared import Shared, time_key
+
+PAST_MAX: Final = 4
+"""Past moments that are kept; one of a large cluster takes as much as the present."""
 
 Time = dict[str, str]
 """The page's time as its link has it: ``at`` and ``range``, each may lack."""
 
 _SHARED: Final = Shared()
+_PAST: Final = Shared(PAST_MAX)
 
 _T = TypeVar("_T")
+
+
+def moment_of(time: Mapping[str, str] | None, *, now_ms: int) -> int | None:
+    """The past moment that is looked at; None: now (also where it cannot be read)."""
+    at = (time or {}).get("at", "")
+    try:
+        return parse_moment(at, now_ms=now_ms) if at else None
+    except TimeError:
+        return None
+
+
+def shown(screen: Screen, time: Mapping[str, str] | None) -> OperatorSnapshot:
+    """The newest snapshot, or that of the moment which is looked at; an empty one where nothing
+    of it is kept or can be read."""
+    at_ms = moment_of(time, now_ms=screen.now_ms())
+    live = screen.snapshot
+    if at_ms is None:
+        return live
+    second = at_ms // 1000
+
+    def read() -> OperatorSnapshot:
+        try:
+            found = snapshot_at(
+                screen.reader, cluster=live.cluster.cluster, at_ms=second * 1000 + 999
+            )
+        except StoreUnreadableError:
+            found = None
+        return found or build_snapshot({}, version=0, now_ms=second * 1000)
+
+    return _PAST.of((live.cluster.cluster, second), read)
 
 
 def answer(
@@ -35,8 +72,9 @@ def answer(
     """
     if tick is None:
         raise PreventUpdate
-    snapshot = screen.snapshot
-    return _SHARED.of(snapshot, (key, time_key(time)), lambda: build(snapshot))
+    snapshot = shown(screen, time)
+    of = (snapshot.cluster.cluster, snapshot.version, snapshot.built_ms)
+    return _SHARED.of((of, key, time_key(time)), lambda: build(snapshot))
 
 
 def chart(

@@ -1,18 +1,26 @@
-"""When the charts are: how long a stretch, and up to when; kept while one moves from view to
-view, and in the page's link."""
+"""The time that is looked at: now or a past moment, and how long a stretch charts show; kept while
+one moves from view to view, and in the page's link."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
-from control.views.format import clock_text
+from control.views.format import age_text, clock_text
 from control.views.rows import SHAPES, Tone
 from control.views.times import RANGE_DEFAULT, RANGES, TimeError, span_of
 from dashboard import ids
-from dashboard.components.parts import modal
+from dashboard.components.parts import attributes, modal
 from dashboard.context import Screen
+from dashboard.shown import moment_of, shown
+
+PICKS: Final = {
+    "1m": "1 minute ago",
+    "10m": "10 minutes ago",
+    "1h": "1 hour ago",
+    "1d": "1 day ago",
+}
 
 
 def dialog() -> Any:
@@ -22,7 +30,7 @@ def dialog() -> Any:
             dcc.Store(id=ids.TIME, data={}),
             modal(
                 ids.TIME_DIALOG,
-                "Charts at another time",
+                "Look at another time",
                 html.Div(
                     [
                         dmc.Select(
@@ -33,16 +41,25 @@ def dialog() -> Any:
                             allowDeselect=False,
                             size="sm",
                         ),
+                        html.Div(
+                            [
+                                html.Button(
+                                    words, className="export", **attributes({"data-at": at})
+                                )
+                                for at, words in PICKS.items()
+                            ],
+                            className="actions",
+                        ),
                         dmc.TextInput(
                             id=ids.TIME_AT,
-                            label="Up to",
+                            label="At",
                             description="empty: now, live; 2h (ago); 2026-11-21T09:00",
                             value="",
                             size="sm",
                         ),
                         html.P(
-                            "Charts move to that time. Tables and findings stay those of now: "
-                            "the store keeps the past of throughput, lag and sizes.",
+                            "Tables, findings and charts show that moment. It is kept by the "
+                            "second for 2 hours, by the minute for 7 days, by the hour for 400.",
                             className="note",
                         ),
                         html.Div(
@@ -58,6 +75,30 @@ def dialog() -> Any:
             ),
         ]
     )
+
+
+def past_bar() -> Any:
+    """Impossible to overlook while the past is looked at; one click leads back."""
+    back = html.Button("back to now", id=ids.PAST_NOW, className="finding-step")
+    return html.Div(
+        [html.Span("◷", className="past-sign"), html.Span(id=ids.PAST_WORDS), back],
+        id=ids.PAST_BAR,
+        className="past-bar",
+        hidden=True,
+        role="status",
+    )
+
+
+def past_words(screen: Screen, time: Mapping[str, str]) -> str:
+    """What the bar says; empty while the present is looked at."""
+    now_ms = screen.now_ms()
+    at_ms = moment_of(time, now_ms=now_ms)
+    if at_ms is None:
+        return ""
+    when = f"{clock_text(at_ms, now_ms=now_ms)} ({age_text(now_ms - at_ms)})"
+    if shown(screen, time).is_empty:
+        return f"nothing is kept of {when}"
+    return f"you are looking at {when}; what you do acts on now"
 
 
 def time_words(time: Mapping[str, str], *, now_ms: int) -> str:
@@ -81,6 +122,16 @@ def register(app: Dash, screen: Screen) -> None:
     def say(time: dict[str, str] | None) -> str:
         return time_words(time or {}, now_ms=screen.now_ms())
 
+    @app.callback(
+        Output(ids.PAST_WORDS, "children"),
+        Output(ids.PAST_BAR, "hidden"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def say_past(time: dict[str, str] | None) -> tuple[str, bool]:
+        words = past_words(screen, time or {})
+        return words, not words
+
     in_browser: Any = app.clientside_callback
     in_browser(
         ClientsideFunction("partiscope", "readTime"),
@@ -89,6 +140,7 @@ def register(app: Dash, screen: Screen) -> None:
         Input(ids.LOCATION, "search"),
         Input(ids.TIME_APPLY, "n_clicks"),
         Input(ids.TIME_NOW, "n_clicks"),
+        Input(ids.PAST_NOW, "n_clicks"),
         State(ids.TIME_AT, "value"),
         State(ids.TIME_RANGE, "value"),
         State(ids.TIME, "data"),

@@ -6,7 +6,8 @@ blanks together.
 
 - ``:`` finds a part of a text, one of a list (``broker:102``: any replica on 102; ``status:``:
   any state that applies), or an equal number.
-- ``=`` ``!=`` compare whole values, ``>`` ``>=`` ``<`` ``<=`` numbers. Numbers take ``k``,
+- ``=`` ``!=`` compare whole values, ``>`` ``>=`` ``<`` ``<=`` numbers, and texts by their
+  letters (``topic>=a topic<c``). Numbers take ``k``,
   ``M``, ``G`` (thousands) and ``Ki``, ``Mi``, ``Gi``, ``Ti`` (``size>1.5Gi``); times take
   ``ms``, ``s``, ``m``, ``h``, ``d`` (``clears>1h``, ``loses<2d``).
 
@@ -161,8 +162,8 @@ def _match_text(column: pa.ChunkedArray, term: Term) -> BoolColumn:
     if term.operator in {"=", "!="}:
         equal = _bools(pc.equal(column, term.value))
         return equal if term.operator == "=" else ~equal
-    if term.operator != ":":
-        raise FilterError(f"{term.field} is a text: use {term.field}:… or {term.field}=…")
+    if term.operator in _TEXT_COMPARISONS:
+        return _bools(_TEXT_COMPARISONS[term.operator](column, term.value))
     return _bools(pc.match_substring(column, term.value, ignore_case=True))
 
 
@@ -207,6 +208,12 @@ _COMPARISONS: Final = {
     ">=": np.greater_equal,
     "<": np.less,
     "<=": np.less_equal,
+}
+_TEXT_COMPARISONS: Final = {
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
 }
 _MATCHERS: Final = {
     FieldKind.TEXT: _match_text,

@@ -44,6 +44,10 @@ TONE_OF: Final = {
 }
 
 
+_LOUD: Final = frozenset({Tone.WARNING, Tone.CRITICAL})
+"""Tones whose shape stands before figures too; the others would only make them ragged."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """What one place of a table shows."""
@@ -55,6 +59,11 @@ class Cell:
     @property
     def shape(self) -> str:
         return SHAPES[self.tone]
+
+    def shaped(self, *, is_number: bool) -> str:
+        """The text with its tone's shape before it, as tables show it."""
+        shape = "" if is_number and self.tone not in _LOUD else self.shape.strip()
+        return f"{shape} {self.text}" if shape else self.text
 
     def __str__(self) -> str:
         return self.text

@@ -164,7 +164,7 @@
     "@": () => click("time-button"),
     i: why,
     s: focusHeader,
-    C: chooseColumns,
+    l: chooseColumns,
     t: () => click("scheme-switch"),
     e: () => exportTable("csv"),
     v: () => {
@@ -242,10 +242,17 @@
   document.addEventListener("keydown", pressed);
 
   document.addEventListener("click", function (event) {
-    const target = event.target.closest("[data-form], [data-export], [data-go], .closes, #copy-button");
+    for (const choice of document.querySelectorAll(".column-choice[open]")) {
+      if (!choice.contains(event.target)) choice.open = false;
+    }
+    const target = event.target.closest(
+      "[data-form], [data-export], [data-go], [data-at], .closes, #copy-button");
     if (!target) return;
     if (target.id === "copy-button") copyLink();
-    else if (target.dataset.export) exportTable(target.dataset.export);
+    else if (target.dataset.at) {
+      window.dash_clientside.set_props("time-at", { value: target.dataset.at });
+      window.setTimeout(() => click("time-apply"), 30);
+    } else if (target.dataset.export) exportTable(target.dataset.export);
     else if (target.classList.contains("palette-entry")) chosen(target);
     else if (target.classList.contains("closes")) closeDialogs();
     else if (target.dataset.form) {
@@ -338,6 +345,14 @@
 
   let shownPast = "";
 
+  // "2h" (ago) becomes the moment that it is now, so that it does not move on.
+  function moment(words) {
+    const ago = /^-?(\d+) ?([smhd])$/.exec(words);
+    if (!ago) return words;
+    const ms = Number(ago[1]) * { s: 1e3, m: 6e4, h: 36e5, d: 864e5 }[ago[2]];
+    return new Date(Date.now() - ms).toISOString().replace(/\.\d+Z$/, "Z");
+  }
+
   window.dash_clientside = window.dash_clientside || {};
   const none = () => window.dash_clientside.no_update;
 
@@ -380,15 +395,16 @@
       }, 120);
       return [true, ""];
     },
-    readTime: (pathname, search, apply, now, at, range, before) => {
+    readTime: (pathname, search, apply, now, back, at, range, before) => {
       const cause = window.dash_clientside.callback_context.triggered_id;
       const wanted = new URLSearchParams(search || "");
       let time = before || {};
-      if (cause === "time-apply") time = { at: (at || "").trim(), range };
-      else if (cause === "time-now") time = {};
+      if (cause === "time-apply") time = { at: moment((at || "").trim()), range };
+      else if (cause === "time-now" || cause === "past-now") time = {};
       else if (wanted.get("at") || wanted.get("range")) {
         time = { at: wanted.get("at") || "", range: wanted.get("range") || "" };
       }
+      document.documentElement.dataset.past = time.at ? "yes" : "no";
       keepInUrl({ at: time.at, range: time.range === "10m" ? "" : time.range });
       return time;
     },
@@ -405,6 +421,12 @@
     openTopic: (click) => {
       const topic = click && click.points[0].x;
       if (topic && !topic.startsWith("(")) navigate("topics/" + encodeURIComponent(topic));
+    },
+    openPath: (path) => {
+      if (path) navigate(path);
+    },
+    measureChosen: (measure) => {
+      if (measure && window.location.pathname.startsWith("/map")) keepInUrl({ measure });
     },
     markStep: (result, review) => {
       const step = review && review.length ? 2 : result ? 1 : 0;

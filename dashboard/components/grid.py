@@ -15,16 +15,18 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 from control.views.columns import Column, ColumnError, chosen
 from control.views.export import FORMATS
 from control.views.pages import Page, TableQuery, TableSpec
-from control.views.rows import SHAPES, Row, Tone
+from control.views.rows import Row, Tone
+from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import attributes
 from dashboard.context import Screen
+from dashboard.shown import Time, shown
 from dashboard.theme import DARK, LIGHT
 
 BLOCK_ROWS: Final = 100
 NAME_WIDTH: Final = 150
 _TONE_TEST: Final = "params.data && params.data[params.colDef.field + '__tone'] == '{tone}'"
-PageOf = Callable[[Screen, TableQuery, str | None], Page[Any]]
+PageOf = Callable[[OperatorSnapshot, TableQuery, str | None], Page[Any]]
 
 
 _THEME_SIZES: Final = (
@@ -97,15 +99,16 @@ def register_grid(app: Dash, screen: Screen, kind: str, page_of: PageOf) -> None
         Input(ids.grid(kind), "getRowsRequest"),
         State(ids.grid_filter(kind), "value"),
         State(ids.grid_scope(kind), "data"),
+        State(ids.TIME, "data"),
         prevent_initial_call=True,
         # The grid's request carries functions, which a WebSocket message cannot.
         websocket=False,
     )
     async def answer(
-        request: dict[str, Any] | None, text: str | None, scope: str | None
+        request: dict[str, Any] | None, text: str | None, scope: str | None, time: Time | None
     ) -> tuple[dict[str, Any], str, str]:
         query = table_query(request or {}, text or "")
-        page = await asyncio.to_thread(page_of, screen, query, scope)
+        page = await asyncio.to_thread(lambda: page_of(shown(screen, time), query, scope))
         words = page.problem or count_words(page)
         return rows_response(page), words, "count problem" if page.problem else "count"
 
@@ -134,8 +137,7 @@ def grid_row(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
     shown = {"key": row.key, "path": row.path}
     for column in columns:
         cell = row.cell(column.id)
-        shape = "" if column.is_number else SHAPES[cell.tone].strip()
-        shown[column.id] = f"{shape} {cell.text}" if shape else cell.text
+        shown[column.id] = cell.shaped(is_number=column.is_number)
         if cell.tone:
             shown[f"{column.id}__tone"] = str(cell.tone)
     return shown
@@ -153,7 +155,7 @@ def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
         id=ids.grid_filter(kind),
         value=query.get("q", ""),
         type="search",
-        debounce=0.25,
+        debounce=0.12,
         className="filter-input",
         placeholder="filter, e.g. lag>10000 broker:102 status:under-replicated   ( / )",
         autoComplete="off",
@@ -176,7 +178,7 @@ def _column_choice(kind: str, spec: TableSpec[Any], wanted: str) -> html.Details
         shown, problem = [column.id for column in others], str(error)
     return html.Details(
         [
-            html.Summary("columns", title="Which columns to show (C)"),
+            html.Summary("columns", title="Which columns to show (l)"),
             dcc.Checklist(
                 id=ids.grid_columns(kind),
                 options=[{"value": column.id, "label": column.title} for column in others],
@@ -233,12 +235,14 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
         dashGridOptions={
             "theme": {"function": GRID_THEME},
             "cacheBlockSize": BLOCK_ROWS,
-            "maxBlocksInCache": 20,
+            # A refresh loads every block that is kept, one after another, and a jump waits for it:
+            # two blocks cover any window, the third is the way on.
+            "maxBlocksInCache": 3,
             # One request at a time: the grid's request is a single property, and a second one
             # would overwrite the first before it is answered.
             "maxConcurrentDatasourceRequests": 1,
             "infiniteInitialRowCount": 1,
-            "blockLoadDebounceMillis": 40,
+            "blockLoadDebounceMillis": 20,
             "rowSelection": {
                 "mode": "singleRow",
                 "checkboxes": False,

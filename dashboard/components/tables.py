@@ -6,7 +6,7 @@ from typing import Any
 from dash import dcc, html
 
 from control.views.columns import Column
-from control.views.rows import SHAPES, Cell, Row
+from control.views.rows import Cell, Row
 from dashboard.components.parts import attributes
 
 
@@ -35,8 +35,7 @@ def _head(column: Column) -> html.Th:
 
 
 def _cell(cell: Cell, column: Column, path: str) -> html.Td:
-    shape = SHAPES[cell.tone].strip()
-    words: Any = f"{shape} {cell.text}" if shape and not column.is_number else cell.text
+    words: Any = cell.shaped(is_number=column.is_number)
     tone = f" tone-{cell.tone}" if cell.tone else ""
     content = dcc.Link(words, href=f"/{path}") if path else words
     return html.Td(content, className=_class_of(column) + tone)

@@ -18,6 +18,7 @@ _TEXT_OF: Final[dict[str, tuple[Callable[[float], str], int]]] = {
     "records/s": (text.record_rate_text, 1000),
     "records": (text.count_text, 1000),
     "ms": (text.duration_text, 1000),
+    "%": (text.signed_percent_text, 1000),
     "": (text.count_text, 1000),
 }
 
@@ -40,7 +41,9 @@ def lines(
     palette_lines = colors or palette(scheme).lines
     to_text, base = _TEXT_OF[shown[0].unit]
     largest = max(value for item in shown for value in item.peaks if value is not None)
-    ticks = nice_ticks(largest, base=base)
+    lowest = min(0.0, *(value for item in shown for value in item.values if value is not None))
+    ticks = [-tick for tick in nice_ticks(-lowest, base=base)[:0:-1]]
+    ticks += nice_ticks(largest, base=base)
     colored = [
         (item, palette_lines[place % len(palette_lines)]) for place, item in enumerate(shown)
     ]
@@ -64,7 +67,7 @@ def lines(
         yaxis={
             "tickvals": ticks,
             "ticktext": [to_text(tick) for tick in ticks],
-            "range": [0, max(largest * 1.05, 1)],
+            "range": [lowest * 1.05, max(largest * 1.05, 1)],
         },
     )
 

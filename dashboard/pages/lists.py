@@ -16,6 +16,7 @@ from control.views import pages, series
 from control.views import snapshot as views
 from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath
+from control.views.skew import broker_skew, most_skewed
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.grid import PageOf, grid_block, register_grid
@@ -66,6 +67,7 @@ def brokers_layout(screen: Screen, path: ViewPath) -> list[Any]:
     return [
         crumbs([("Brokers", "brokers")]),
         grid_block("brokers", pages.BROKERS, query=path.query),
+        card("Bytes against the mean, over time", graph(ids.SKEW_CHART, 220)),
     ]
 
 
@@ -91,6 +93,21 @@ def register(app: Dash, screen: Screen) -> None:
         return answer(screen, tick, time, key, lambda found: topic_tiles(found, topic))
 
     @app.callback(
+        Output(ids.SKEW_CHART, "figure"),
+        Input(ids.TICK, "data"),
+        Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def draw_skew(tick: Any, scheme: str | None, time: Time | None) -> Any:
+        shown = scheme or "light"
+
+        def build(snapshot: OperatorSnapshot) -> Any:
+            return drawn(lambda: skew_figure(screen, snapshot, shown, screen.span(time)), shown)
+
+        return chart(screen, tick, time, ("skew", shown), build)
+
+    @app.callback(
         Output(ids.TOPIC_THROUGHPUT, "figure"),
         Input(ids.TICK, "data"),
         Input(ids.TOPIC_PATH, "data"),
@@ -105,6 +122,16 @@ def register(app: Dash, screen: Screen) -> None:
             return drawn(lambda: topic_figure(screen, topic, shown, screen.span(time)), shown)
 
         return chart(screen, tick, time, ("topic throughput", topic, shown), build)
+
+
+def skew_figure(
+    screen: Screen, snapshot: OperatorSnapshot, scheme: str, span: series.Span
+) -> Figure:
+    """How far the most uneven brokers were from the mean."""
+    rows = views.broker_page(snapshot, TableQuery(limit=pages.LIMIT_MAX)).rows
+    found = broker_skew(screen.reader, snapshot.cluster.cluster, most_skewed(rows), len(rows), span)
+    named = [series.named(line, f"broker {line.name}") for line in found]
+    return lines.lines(named, scheme, keep="skew", marks=screen.marks(span), span=span)
 
 
 def topic_figure(screen: Screen, topic: str, scheme: str, span: series.Span) -> Figure:
@@ -150,24 +177,24 @@ def _topic_actions(topic: str) -> list[Any]:
     ]
 
 
-def _topics(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.topic_page(screen.snapshot, query)
+def _topics(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.topic_page(snapshot, query)
 
 
-def _partitions(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.partition_page(screen.snapshot, query, topic=scope)
+def _partitions(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.partition_page(snapshot, query, topic=scope)
 
 
-def _brokers(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.broker_page(screen.snapshot, query)
+def _brokers(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.broker_page(snapshot, query)
 
 
-def _groups(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.group_page(screen.snapshot, query)
+def _groups(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.group_page(snapshot, query)
 
 
-def _lags(screen: Screen, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.group_partition_page(screen.snapshot, query, group=scope or "")
+def _lags(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
+    return views.group_partition_page(snapshot, query, group=scope or "")
 
 
 PAGES: Final[Mapping[str, PageOf]] = {

@@ -61,11 +61,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
                 card("Racks", html.Div(id=ids.RACK_TABLE)),
                 card("Groups, worst first", html.Div(id=ids.GROUP_TABLE)),
                 card("Lag", graph(ids.LAG_CHART, 220, grows=True)),
-                card(
-                    "Throughput",
-                    graph(ids.THROUGHPUT_CHART, 220),
-                    class_name="wide",
-                ),
+                card("Throughput", graph(ids.THROUGHPUT_CHART, 220, grows=True)),
             ],
             className="columns",
         ),
@@ -108,6 +104,10 @@ def register(app: Dash, screen: Screen) -> None:
     def fill(tick: Any, time: Time | None) -> tuple[Any, ...]:
         return answer(screen, tick, time, "overview", blocks)
 
+    _register_charts(app, screen)
+
+
+def _register_charts(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.BROKER_BARS, "figure"),
         Input(ids.TICK, "data"),

@@ -4,6 +4,7 @@ import http.client
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from tests.support.store_builder import (
     StoreBuilder,
     SyntheticSizes,
     partition_history_of,
+    sums_history_of,
     synthetic_rows,
 )
 
@@ -50,22 +52,24 @@ class Store:
         self._builder = StoreBuilder(folder)
 
     def write(
-        self, *, of_all: Mapping[str, Any] | None = None, **changed: Any
+        self, *, of_all: Mapping[str, Any] | None = None, history_s: int = 0, **changed: Any
     ) -> dict[str, list[dict[str, Any]]]:
         """The next version; ``changed`` are columns of the partition topic-0-0."""
-        rows = synthetic_rows(SIZES, at_ms=time.time_ns() // 1_000_000)
+        at_ms = time.time_ns() // 1_000_000
+        rows = synthetic_rows(SIZES, at_ms=at_ms)
         for partition in rows["partitions"]:
             partition.update(of_all or {})
         rows["partitions"][0].update(changed)
-        history = partition_history_of(rows["partitions"], 5)
-        self._builder.write(rows, partition_history=history)
+        history = partition_history_of(rows["partitions"], history_s)
+        sums = sums_history_of(rows, history_s, at_ms)
+        self._builder.write(rows, partition_history=history, **sums)
         return rows
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     store = Store(tmp_path_factory.mktemp("page") / "store")
-    store.write()
+    store.write(history_s=5)
     return store
 
 
@@ -308,22 +312,63 @@ def test_a_link_is_copied_and_opens_the_same(page: Page, server: PageServer) -> 
     expect(page.locator("#count-lags")).to_have_text("2 of 40 rows")
 
 
-def test_charts_move_to_another_time_and_stay_there(page: Page) -> None:
+def test_another_time_shows_what_was_then_until_one_goes_back(
+    page: Page, server: PageServer, store: Store
+) -> None:
+    store.write(leader=-1)
+    then = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    expect(page.locator("#findings")).to_contain_text("1 partition offline")
+    page.wait_for_timeout(1_500)
+    store.write()
+    expect(page.locator("#findings")).not_to_contain_text("offline")
     page.keyboard.press("@")
-    page.get_by_label("Up to").fill("2m")
+    page.get_by_label("At", exact=True).fill(then)
     page.get_by_role("button", name="Show", exact=True).click()
+
+    bar = page.locator("#past-bar")
+    expect(bar).to_contain_text("you are looking at ")
     expect(page.locator("#time-shown")).to_contain_text("10 minutes up to ")
-    page.wait_for_url("**/overview?at=2m")
     expect(dialog_of(page)).to_have_count(0)
+    expect(page.locator("#findings")).to_contain_text("1 partition offline")
+    store.write()
+    page.wait_for_timeout(1_500)
+    expect(page.locator("#findings")).to_contain_text("1 partition offline")
     page.keyboard.press("g")
-    page.keyboard.press("b")
-    page.wait_for_url("**/brokers?at=2m")
+    page.keyboard.press("p")
+    page.wait_for_url("**/partitions?at=*")
+    first = page.locator('.ag-center-cols-container .ag-row[row-id="topic-0-0"]')
+    expect(first).to_contain_text("offline")
+    page.reload()
+    expect(bar).to_be_visible()
+    expect(first).to_contain_text("offline")
 
-    page.keyboard.press("@")
-    page.get_by_role("button", name="Back to now").click()
+    page.get_by_role("button", name="back to now").click()
 
+    expect(bar).to_be_hidden()
     expect(page.locator("#time-shown")).to_have_text("last 10 minutes")
-    page.wait_for_url("**/brokers")
+    expect(first).not_to_contain_text("offline")
+    page.wait_for_url("**/partitions")
+
+
+def test_columns_are_chosen_kept_and_linked(page: Page, server: PageServer) -> None:
+    go(page, server, "partitions")
+    head = page.locator(".ag-header-cell")
+    expect(head.filter(has_text="high watermark")).to_be_visible()
+    page.keyboard.press("l")
+    page.locator("#columns-partitions").get_by_text("high watermark").click()
+    expect(head.filter(has_text="high watermark")).to_have_count(0)
+    assert "cols=partition" in page.url
+    go(page, server, "topics")
+    expect(page.locator("#count-topics")).to_have_text("4 rows")
+    go(page, server, "partitions")
+    expect(page.locator("#count-partitions")).to_have_text("160 rows")
+    expect(head.filter(has_text="high watermark")).to_have_count(0)
+    go(page, server, "partitions?cols=lag,high_watermark")
+    expect(head).to_have_text(["topic", "lag", "high watermark"])
+    answer = page.request.get(f"{server.url}/export/partitions.csv?q=topic-0-7&cols=lag")
+    assert answer.text().splitlines()[0] == "topic,lag"
+    wrong = page.request.get(f"{server.url}/export/partitions.csv?cols=lga")
+    assert (wrong.status, "no column 'lga'" in wrong.text()) == (400, True)
 
 
 @pytest.mark.parametrize(("scheme", "paths"), [("light", VIEWS), ("dark", DARK_VIEWS)])

@@ -14,6 +14,7 @@ from tests.support.store_builder import (
     SyntheticSizes,
     commit_history_of,
     partition_history_of,
+    sums_history_of,
     synthetic_rows,
 )
 
@@ -39,6 +40,7 @@ def write_story(store: Path, *, at_ms: int) -> None:
         rows,
         partition_history=partition_history_of(rows["partitions"], HISTORY_S),
         commit_history=commit_history_of(rows["commits"], HISTORY_S),
+        **sums_history_of(rows, HISTORY_S, at_ms),
     )
 
 

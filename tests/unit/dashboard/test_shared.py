@@ -1,15 +1,12 @@
-"""What several browsers ask of one snapshot is computed once."""
+"""What several browsers ask is computed once."""
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Event
 
 from dashboard.shared import ANSWERS_MAX, Shared
-from tests.unit.dashboard.screens import screen_on
 
 
-def test_many_who_ask_at_once_get_one_answer(tmp_path: Path) -> None:
-    snapshot = screen_on(tmp_path / "store").snapshot
+def test_many_who_ask_at_once_get_one_answer() -> None:
     shared, built, may_end = Shared(), list[int](), Event()
 
     def build() -> list[int]:
@@ -18,24 +15,23 @@ def test_many_who_ask_at_once_get_one_answer(tmp_path: Path) -> None:
         return built
 
     with ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(shared.of, snapshot, "key", build) for _ in range(8)]
+        asked = [pool.submit(shared.of, "key", build) for _ in range(8)]
         may_end.set()
         answers = [item.result(60) for item in asked]
     assert built == [1]
     assert all(item is built for item in answers)
 
 
-def test_a_failure_is_not_kept_and_answers_are_bounded(tmp_path: Path) -> None:
-    snapshot = screen_on(tmp_path / "store").snapshot
+def test_a_failure_is_not_kept_and_answers_are_bounded() -> None:
     shared = Shared()
 
     def fail() -> int:
         raise ValueError("once")
 
     try:
-        shared.of(snapshot, "key", fail)
+        shared.of("key", fail)
     except ValueError:
-        assert shared.of(snapshot, "key", lambda: 7) == 7
+        assert shared.of("key", lambda: 7) == 7
     for number in range(ANSWERS_MAX):
-        shared.of(snapshot, number, lambda: 0)
-    assert shared.of(snapshot, "key", lambda: 8) == 8
+        shared.of(number, lambda: 0)
+    assert shared.of("key", lambda: 8) == 8
