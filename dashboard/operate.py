@@ -3,21 +3,20 @@
 A key or a button of the page puts the form's name and what it is about into ``ids.OPERATION``.
 """
 
-from typing import Any, Final
+from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from control.operations.errors import NotConfirmedError
 from control.operations.intent import intent
 from control.operations.registry import Confirmation, OperationForm, form_named
-from dashboard import ids
+from dashboard import ids, rights
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import good, problem, text_field
 from dashboard.components.parts import modal
 from dashboard.context import Screen
 from dashboard.desk import DeskError
-
-_DESTROYS: Final = Confirmation.TYPED
 
 
 def dialog() -> Any:
@@ -94,18 +93,16 @@ def body(screen: Screen, form: OperationForm, given: dict[str, str]) -> html.Div
     """The form as the dialog shows it first."""
     shown = fields.form_fields(form, fields.DIALOG, given=given, snapshot=screen.snapshot)
     is_direct = form.confirmation is Confirmation.NONE
-    denied = screen.snapshot.denied_operations.get(form.name)
     button = dmc.Button(
         form.submit_label if is_direct else "Preview",
         id=ids.OPERATION_SUBMIT,
         className="submit",
-        disabled=denied is not None,
+        disabled=rights.is_denied(screen, form.name),
     )
-    lacking = [] if denied is None else [html.P(f"✖ not allowed here: it needs {denied}")]
     return html.Div(
         [
             html.P(form.help, className="note"),
-            *lacking,
+            html.P(rights.words(screen, form.name), className="lacking"),
             shown,
             html.Div(button, className="actions"),
             html.Div(id=ids.OPERATION_OUTCOME, **{"aria-live": "polite"}),  # type: ignore[arg-type]
@@ -122,22 +119,30 @@ async def submitted(screen: Screen, form: OperationForm, values: dict[str, str])
     lines = await intent(screen.desk.operator, form.name, values)
     if not lines:
         return good("nothing to change: it is so already")
-    return confirmation(form, values, lines)
+    return confirmation(form, screen.watched.word_to_type(_destroyed(form, values)), lines)
 
 
 async def performed(screen: Screen, form: OperationForm, values: dict[str, str], typed: str) -> Any:
     """Done, and where to see it."""
-    done = await screen.desk.perform(form.name, values, typed=typed)
+    thing = _destroyed(form, values)
+    word = screen.watched.word_to_type(thing)
+    if form.confirmation is not Confirmation.NONE and typed != word:
+        raise NotConfirmedError(form.title, word)
+    done = await screen.desk.perform(form.name, values, typed=thing)
     link = [dcc.Link("open →", href=f"/{done.path}", className="closes")] if done.path else []
     return html.Div([good(done.words), *link], className="form")
 
 
-def confirmation(form: OperationForm, values: dict[str, str], lines: tuple[str, ...]) -> html.Div:
-    """What it would do, the name to type where it destroys, and the button."""
-    typed = []
-    if form.confirmation is _DESTROYS and form.confirm_field is not None:
-        name = values[form.confirm_field]
-        typed = [text_field(ids.OPERATION_TYPED, f"Type {name} to confirm", name)]
+def _destroyed(form: OperationForm, values: dict[str, str]) -> str:
+    """The name of what the form destroys; empty: it destroys nothing."""
+    is_typed = form.confirmation is Confirmation.TYPED and form.confirm_field is not None
+    return values[str(form.confirm_field)] if is_typed else ""
+
+
+def confirmation(form: OperationForm, word: str, lines: tuple[str, ...]) -> html.Div:
+    """What it would do, the word to type where there is one, and the button."""
+    label = f"Type {word} to confirm"
+    typed = [text_field(ids.OPERATION_TYPED, label, word)] if word else []
     color = "red" if typed else "blue"
     label = form.title if typed else form.submit_label
     return html.Div(

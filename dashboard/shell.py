@@ -13,7 +13,7 @@ from control.views.keymap import KEYS, PLACES
 from control.views.paths import PathError, ViewPath, parse_path
 from control.views.rows import Cell
 from control.views.snapshot import OperatorSnapshot
-from dashboard import ids, operate, palette, times
+from dashboard import ids, operate, palette, rights, times
 from dashboard.choosing import QUERY
 from dashboard.components.parts import aria, attributes, badge, modal, toned
 from dashboard.context import Screen
@@ -56,6 +56,7 @@ def layout(screen: Screen) -> Any:
 def register(app: Dash, screen: Screen) -> None:
     """Top bar figures, theme, pause, help; the dialogs of the frame."""
     operate.register(app, screen)
+    rights.register(app, screen)
     palette.register(app, screen)
     times.register(app, screen)
 

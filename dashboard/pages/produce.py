@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, State, dcc, html, set_props
 from control.lab.session import ProduceProgress
 from control.operations.registry import PRODUCE
 from control.views.paths import ViewPath
-from dashboard import ids
+from dashboard import ids, rights
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import good, problem
 from dashboard.components.parts import card, crumbs, empty, graph
@@ -124,11 +124,17 @@ def _form(screen: Screen, given: dict[str, str]) -> html.Div:
                          open=is_open),
             html.Div(
                 [
-                    dmc.Button(PRODUCE.submit_label, id=ids.PRODUCE_SEND, className="submit"),
+                    dmc.Button(
+                        PRODUCE.submit_label,
+                        id=ids.PRODUCE_SEND,
+                        className="submit",
+                        disabled=rights.is_denied(screen, PRODUCE.name),
+                    ),
                     dmc.Button("Stop", id=ids.PRODUCE_STOP, variant="light", disabled=True),
                 ],
                 className="actions",
             ),
+            rights.lacking(screen, PRODUCE.name),
         ],
         className="form",
     )  # fmt: skip

@@ -40,6 +40,11 @@ class ViewScreen(Screen[Any]):
         return self.partiscope.services
 
     @property
+    def word_to_type(self) -> str | None:
+        """What must be typed before something changes; None: nothing."""
+        return self.services.watched.word_to_type() or None
+
+    @property
     def charts_until_ms(self) -> int:
         """Where charts end: now, or the time that was asked for."""
         return self.partiscope.at_ms or self.services.now_ms()

@@ -152,7 +152,9 @@ class MoveScreen(ViewScreen):
             if is_confirmed:
                 self.run_worker(self._do(action), group="act")
 
-        self.app.push_screen(ConfirmScreen(question), answered)
+        # To stop something is urgent; to begin anew, in the other direction, is not.
+        word = self.word_to_type if action == "rollback" else None
+        self.app.push_screen(ConfirmScreen(question, word=word), answered)
 
     async def _do(self, action: str) -> None:
         moves = self.partiscope.operator.moves

@@ -91,7 +91,9 @@ class PlanScreen(ViewScreen):
             self._say("✖ pre-flight refuses this plan; see the checks", "bold red")
         else:
             self._step(3)
-            self.app.push_screen(ConfirmScreen(_question(preview)), self._confirmed)
+            self.app.push_screen(
+                ConfirmScreen(_question(preview), word=self.word_to_type), self._confirmed
+            )
 
     def action_edit(self) -> None:
         """Back to the form; the plan made so far is gone."""

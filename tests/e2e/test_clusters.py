@@ -1,0 +1,89 @@
+"""One page for several clusters: a tab is about one of them, its addresses say which."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from partiscope.installation import Installation, Watched
+from tests.support.browser import chromium, open_page
+from tests.support.page_server import PageServer
+from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(180)]
+
+SETTINGS = """
+[clusters.prod]
+bootstrap = "127.0.0.1:1"
+production = true
+[clusters.test]
+bootstrap = "127.0.0.1:2"
+color = "teal"
+read_only = true
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    """Figures of two clusters in one store; neither can be reached."""
+    folder = tmp_path_factory.mktemp("clusters")
+    at_ms = time.time_ns() // 1_000_000
+    now: dict[str, list[dict[str, object]]] = {}
+    for name, topics in (("P", 3), ("T", 5)):
+        sizes = SyntheticSizes(topics=topics, partitions=2, groups=1)
+        for table, rows in synthetic_rows(sizes, at_ms=at_ms).items():
+            now.setdefault(table, []).extend({**row, "cluster": name} for row in rows)
+    now["health"] = now["health"][:1]
+    StoreBuilder(folder / "store").write(now)
+    watched = (Watched(bootstrap="prod", cluster_id="P"), Watched(bootstrap="test", cluster_id="T"))
+    Installation(bus="127.0.0.1:1", watched=watched).save(folder / "data")
+    (folder / "partiscope.toml").write_text(SETTINGS)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PARTISCOPE_CONFIG", str(folder / "partiscope.toml"))
+        with PageServer(folder / "store", "--data", str(folder / "data")) as started:
+            yield started
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+def _shows(page: Page, cluster: str, topics: int) -> None:
+    rows = page.locator("#grid-topics .ag-center-cols-container .ag-row")
+    expect(rows).to_have_count(topics, timeout=60_000)
+    expect(page.locator("#head-cluster")).to_have_text(cluster, timeout=60_000)
+
+
+def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageServer) -> None:
+    errors: list[str] = []
+    page = open_page(browser, f"{server.url}/topics", errors)
+    _shows(page, "P", 3)
+    assert page.url.endswith("/topics?cluster=prod"), "the first one, and the address says so"
+    band = page.locator(".cluster-band")
+    expect(band).to_have_text("PRODUCTION prod")
+    assert band.evaluate("it => getComputedStyle(it).backgroundColor") == "rgb(224, 49, 49)"
+    page.locator("#nav-brokers").click()
+    expect(page.locator("h1")).to_have_text("Brokers")
+    assert page.url.endswith("/brokers?cluster=prod"), "links carry it on"
+    page.go_back()
+    _shows(page, "P", 3)
+
+    other = open_page(browser, f"{server.url}/topics?cluster=test", errors)
+    _shows(other, "T", 5)
+    expect(other.locator(".cluster-band")).to_have_text("")
+    expect(other.get_by_text("read-only", exact=True)).to_be_visible()
+    _shows(page, "P", 3)
+
+    page.keyboard.press("c")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/topics?cluster=test")
+    _shows(page, "T", 5)
+    assert page.request.get(f"{server.url}/overview?cluster=nowhere").status == 404
+    exported = page.request.get(f"{server.url}/export/topics.csv?cluster=prod").text()
+    assert len(exported.strip().splitlines()) == 1 + 3
+    other.context.close()
+    page.context.close()
+    assert errors == []

@@ -1,0 +1,61 @@
+"""What the page asks before a change, and what it says where a right lacks."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from control.kafka.collector.report import WatchReport
+from control.operations.errors import NotConfirmedError
+from control.operations.registry import DELETE_TOPIC, ELECT, PRODUCE, REASSIGN
+from control.views.feed import SnapshotFeed
+from control.views.store import open_store
+from dashboard import operate, rights
+from dashboard.context import Screen
+from tests.unit.dashboard.screens import screen_on, words_of
+
+DENIED = WatchReport(
+    cluster="c",
+    bootstrap="127.0.0.1:1",
+    at_ms=0,
+    interval_ms=1_000,
+    is_partial=False,
+    denied_operations={"reassign": "ALTER on the cluster"},
+)
+
+
+def _production(tmp_path: Path) -> Screen:
+    return screen_on(tmp_path, name="prod", bootstrap="127.0.0.1:1", is_production=True)
+
+
+async def test_what_changes_production_wants_its_name(tmp_path: Path) -> None:
+    screen = _production(tmp_path)
+    values = {"topic": "topic-1", "reason": ""}
+    for typed in ("", "topic-1", "prod"):
+        with pytest.raises(NotConfirmedError) as refused:
+            await operate.performed(screen, DELETE_TOPIC, values, typed)
+        assert "type prod/topic-1" in refused.value.next_step
+    with pytest.raises(NotConfirmedError) as refused:
+        await operate.performed(screen, ELECT, {"topics": ""}, "")
+    assert "type prod to" in refused.value.next_step
+    shown = operate.confirmation(ELECT, screen.watched.word_to_type(), ("elect",))
+    assert "operation-typed" in str(shown)
+
+
+async def test_elsewhere_only_what_destroys_wants_a_name(tmp_path: Path) -> None:
+    screen = screen_on(tmp_path, name="test")
+    with pytest.raises(NotConfirmedError):
+        await operate.performed(screen, DELETE_TOPIC, {"topic": "topic-1", "reason": ""}, "")
+    assert "operation-typed" not in str(operate.confirmation(ELECT, "", ("elect",)))
+
+
+def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:
+    screen = screen_on(tmp_path)
+    assert not rights.is_denied(screen, REASSIGN.name)
+    feed = SnapshotFeed(open_store(str(tmp_path)), watch=lambda: DENIED)
+    feed.refresh()
+    place = replace(screen.place, feed=feed)
+    screen = replace(screen, places={"": place})
+    assert rights.is_denied(screen, REASSIGN.name)
+    assert "needs ALTER on the cluster" in words_of(rights.lacking(screen, REASSIGN.name))
+    assert words_of(rights.lacking(screen, PRODUCE.name)) == ""
