@@ -227,7 +227,8 @@ _STATUS: Final = f"""CASE WHEN lag IS NULL THEN NULL WHEN lag = 0 THEN 'OK'
     WHEN standing_ms >= patience_ms AND commit_ms > still_since_ms + {REPEAT_MS} THEN 'STALL'
     WHEN standing_ms >= patience_ms AND member_id IS NULL THEN 'STOP'
     WHEN standing_ms >= owned_patience_ms
-      AND coalesce(alive_ms < read_ms - {OWNED_PATIENCE_MS}, true) THEN 'STOP'
+      AND coalesce(alive_ms < read_ms - {OWNED_PATIENCE_MS}, true)
+      THEN IF(commit_ms IS NULL, 'STALL', 'STOP')
     WHEN standing_ms >= alive_patience_ms THEN 'STALL'
     WHEN trend_per_s > {DEAD_BAND_RECORDS_PER_S} AND trend_span_ms >= {STILL_MS}
       AND coalesce(lag_records_per_s >= -{DEAD_BAND_RECORDS_PER_S}, true) THEN 'WARN'
