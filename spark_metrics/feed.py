@@ -11,21 +11,18 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, Protocol
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from broker.metrics_schema import bucket_of
 from spark_metrics.files import StoreFiles
 from spark_metrics.heads import Head
 from spark_metrics.memory import KnownBroker
-from spark_metrics.parse import sample_rows
+from spark_metrics.parse import Parsed, cut_rows, parse_rows
 from spark_metrics.session import compiled_session
 from spark_metrics.slot import STATES, Slot, groups_frame, known_frame
 from spark_metrics.status import newest_commits
@@ -48,7 +45,7 @@ Put = Callable[[str, str, pa.Table], str]
 """Writes a part of a table into the store: table, part, rows; returns its path."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Wave:
     """One pass: the samples with their numbers, the state of before, what the driver knows."""
 
@@ -59,16 +56,6 @@ class Wave:
     state: State
     files: StoreFiles
     put: Put
-
-    def lines(self, kind: str, bucket: int, buckets: int) -> Iterator[str]:
-        """The records that may have rows of this kind in this bucket."""
-        for number, head in self.heads:
-            if not (head.rows or {}).get(kind):
-                continue
-            if head.bucket is None:
-                yield head.line(number, f"{buckets}/{bucket}")
-            elif head.bucket % buckets == bucket:
-                yield head.line(number, "1/0")
 
     def known_lines(self) -> Iterator[str]:
         for it in self.known:
@@ -82,8 +69,20 @@ class Wave:
 
     @property
     def has_commits(self) -> bool:
-        told = any((head.rows or {}).get("commits") for _, head in self.heads)
-        return told or bool(self.state.commits)
+        return bool(self.state.commits) or self.commits.rows.num_rows > 0
+
+    @cached_property
+    def replicas(self) -> Parsed:
+        return parse_rows("replicas", self.heads)
+
+    @cached_property
+    def commits(self) -> Parsed:
+        return parse_rows("commits", self.heads)
+
+    @property
+    def bad_numbers(self) -> frozenset[int]:
+        """Records of which some rows were bad."""
+        return self.replicas.bad_numbers | self.commits.bad_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +93,6 @@ class Answer:
     partitions_path: str
     commits: pa.Table
     commits_path: str
-    bad_numbers: frozenset[int]
-    """Records of which some rows were bad."""
 
 
 class Feed(Protocol):
@@ -114,9 +111,10 @@ def buckets_for(rows: int, so_far: int) -> int:
 class FileFeed:
     """Plans made once, over files."""
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, within: str | None = None) -> None:
+        """``within``: the folder for its files; None: the system's for temporary ones."""
         self._session = session
-        self._folder = Path(tempfile.mkdtemp(prefix="partiscope-feed-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="partiscope-feed-", dir=within))
         self.small = Slot(session, self._folder / "small")
         self.large: list[Slot] = []
         self._free: SimpleQueue[Slot] = SimpleQueue()
@@ -124,13 +122,14 @@ class FileFeed:
         self._threads = ThreadPoolExecutor(self._cores)
 
     def run(self, wave: Wave) -> list[Answer]:
-        fresh = sum(sum((head.rows or {}).values()) for _, head in wave.heads)
+        fresh = wave.replicas.rows.num_rows + wave.commits.rows.num_rows
         so_far = max(1, len(wave.state.partitions))
         count = buckets_for(max(wave.state.rows, fresh), so_far)
+        shares = _shares(wave, count)
         if count == 1:
-            return [_run(self.small, wave, bucket=0, buckets=1)]
+            return [_run(self.small, wave, shares[0])]
         self._make_large()
-        return list(self._threads.map(partial(self._take, wave, count), range(count)))
+        return list(self._threads.map(partial(self._take, wave), shares))
 
     def remove(self) -> None:
         """Delete the files; the feed is not to be used any more."""
@@ -144,76 +143,71 @@ class FileFeed:
             self.large.append(slot)
             self._free.put(slot)
 
-    def _take(self, wave: Wave, buckets: int, bucket: int) -> Answer:
+    def _take(self, wave: Wave, share: "_Share") -> Answer:
         slot = self._free.get()
         try:
-            return _run(slot, wave, bucket=bucket, buckets=buckets)
+            return _run(slot, wave, share)
         finally:
             self._free.put(slot)
 
 
-def _run(slot: Slot, wave: Wave, *, bucket: int, buckets: int) -> Answer:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    """What a wave brings for one bucket."""
+
+    bucket: int
+    buckets: int
+    replicas: pa.Table
+    commits: pa.Table
+
+
+def _shares(wave: Wave, buckets: int) -> list[_Share]:
+    replicas, commits = (cut_rows(it.rows, buckets) for it in (wave.replicas, wave.commits))
+    return [
+        _Share(bucket=bucket, buckets=buckets, replicas=replicas[bucket], commits=commits[bucket])
+        for bucket in range(buckets)
+    ]
+
+
+def _run(slot: Slot, wave: Wave, share: _Share) -> Answer:
     slot.clear()
-    for kind in ("replicas", "commits"):
-        slot.give_lines(kind, wave.lines(kind, bucket, buckets))
+    slot.give_table("fresh_replicas", share.replicas)
+    slot.give_table("fresh_commits", share.commits)
     slot.give_lines("known", wave.known_lines())
     slot.give_lines("groups", wave.group_lines())
-    _give_state(slot, "partitions", wave, bucket, buckets)
+    _give_state(slot, "partitions", wave, share)
     found = slot.partitions_plan.toArrow()
-    path = wave.put("partitions", str(bucket), there := found.filter(found["is_partition"]))
+    part = str(share.bucket)
+    path = wave.put("partitions", part, there := found.filter(found["is_partition"]))
     commits = slot.no_commits
     if wave.has_commits:
         _give(slot, "logs", path, wave.files)
-        _give_state(slot, "commits", wave, bucket, buckets)
+        _give_state(slot, "commits", wave, share)
         commits = slot.commits_plan.toArrow()
-    return _answer(found, there, path, commits, partial(wave.put, "commits", str(bucket)))
+    return _answer(there, path, commits, wave.put("commits", part, commits))
 
 
-def _answer(
-    found: pa.Table, there: pa.Table, path: str, commits: pa.Table, put: Callable[[pa.Table], str]
-) -> Answer:
-    """Put the nameless rows of bad records apart from the others."""
-    bad_rows = found.filter(pc.equal(found["topic"], ""))["members"].to_pylist()
-    bad = {member["broker"] for members in bad_rows for member in members}
-    is_bad = pc.equal(commits["topic"], "")
-    if pc.any(is_bad).as_py():
-        for numbers in commits.filter(is_bad)["bad_numbers"].to_pylist():
-            bad |= set(numbers)
-        commits = commits.filter(pc.invert(is_bad))
-    commits = commits.drop_columns(["bad_numbers"])
+def _answer(there: pa.Table, path: str, commits: pa.Table, commits_path: str) -> Answer:
     return Answer(
-        partitions=there,
-        partitions_path=path,
-        commits=commits,
-        commits_path=put(commits),
-        bad_numbers=frozenset(bad),
+        partitions=there, partitions_path=path, commits=commits, commits_path=commits_path
     )
 
 
 def _give(slot: Slot, name: str, path: str, files: StoreFiles) -> None:
     if files.is_local:
-        slot.link_state(name, files.absolute(path))
+        slot.link_table(name, files.absolute(path))
     else:
-        slot.give_state(name, files.read_whole(path))
+        slot.give_table(name, files.read_whole(path))
 
 
-def _give_state(slot: Slot, name: str, wave: Wave, bucket: int, buckets: int) -> None:
+def _give_state(slot: Slot, name: str, wave: Wave, share: _Share) -> None:
     """The bucket's state; taken out of all files where the cut was another one before."""
     paths = wave.state.partitions if name == "partitions" else wave.state.commits
-    if len(paths) == buckets:
-        _give(slot, name, paths[bucket], wave.files)
+    if len(paths) == share.buckets:
+        _give(slot, name, paths[share.bucket], wave.files)
     elif paths:
         whole = pa.concat_tables([wave.files.read_whole(path) for path in paths])
-        slot.give_state(name, rows_of_bucket(whole, bucket, buckets))
-
-
-def rows_of_bucket(table: pa.Table, bucket: int, buckets: int) -> pa.Table:
-    """The rows whose topic is in this bucket of so many."""
-    topics = table["topic"].combine_chunks().dictionary_encode()
-    places = np.array([bucket_of(topic) for topic in topics.dictionary.to_pylist()], np.int64)
-    if not places.size:
-        return table
-    return table.filter(pa.array(places[topics.indices.to_numpy()] % buckets == bucket))
+        slot.give_table(name, cut_rows(whole, share.buckets)[share.bucket])
 
 
 class FrameFeed:
@@ -225,7 +219,7 @@ class FrameFeed:
     def run(self, wave: Wave) -> list[Answer]:
         known = known_frame(self._lines(list(wave.known_lines())))
         found = newest_partitions(
-            sample_rows(self._lines(list(wave.lines("replicas", 0, 1))), "replicas"),
+            self._session.createDataFrame(wave.replicas.rows),
             self._state("partitions", wave.state.partitions, wave.files),
             known,
             is_single=False,
@@ -233,14 +227,14 @@ class FrameFeed:
         there = found.filter(found["is_partition"])
         path = wave.put("partitions", "0", there)
         commits = newest_commits(
-            sample_rows(self._lines(list(wave.lines("commits", 0, 1))), "commits"),
+            self._session.createDataFrame(wave.commits.rows),
             self._state("commits", wave.state.commits, wave.files),
             partitions=self._state("partitions", [path], wave.files),
             known=known,
             groups=groups_frame(self._lines(list(wave.group_lines()))),
             is_single=False,
         ).toArrow()
-        return [_answer(found, there, path, commits, partial(wave.put, "commits", "0"))]
+        return [_answer(there, path, commits, wave.put("commits", "0", commits))]
 
     def _lines(self, lines: Sequence[str]) -> DataFrame:
         return self._session.createDataFrame(pa.table({"line": pa.array(lines, pa.string())}))
@@ -252,7 +246,7 @@ class FrameFeed:
         return reader.parquet(*(files.hadoop_url(path) for path in paths))
 
 
-def build_feed(session: SparkSession) -> FileFeed | FrameFeed:
-    """The feed that fits where the session's executors are."""
+def build_feed(session: SparkSession, within: str | None = None) -> FileFeed | FrameFeed:
+    """The feed that fits where the session's executors are; ``within``: as of ``FileFeed``."""
     master = session.sparkContext.master or ""
-    return FileFeed(session) if master.startswith("local") else FrameFeed(session)
+    return FileFeed(session, within) if master.startswith("local") else FrameFeed(session)

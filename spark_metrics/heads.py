@@ -1,9 +1,9 @@
-"""Records of the metrics topic as the driver looks at them: envelopes, verdicts, lines for Spark.
+"""Records of the metrics topic as the driver looks at them first: envelopes and verdicts.
 
 The driver reads the head of each record (a few hundred bytes; of a record of version 1, which has
-none, the whole) and leaves the rest to Spark. A record is bad when it is not JSON, lacks what
-every sample has, or claims a time far ahead of its own timestamp in the topic (it would stay "the
-newest" for ever).
+none, the whole) and leaves the rest to ``spark_metrics.parse``. A record is bad when it is not
+JSON, lacks what every sample has, or claims a time far ahead of its own timestamp in the topic (it
+would stay "the newest" for ever).
 """
 
 import json
@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spark_metrics.memory import Observed, RegisteredBroker
-from spark_metrics.parse import AHEAD_MS_MAX
 from spark_metrics.registry import RegisteredGroup
 from spark_metrics.rounds import RoundPart
 
+AHEAD_MS_MAX: Final = 86_400_000
+"""What claims to be read so much later than it was written is bad."""
 BAD_CHARS_MAX: Final = 4_000
 WAVES_MAX: Final = 6
 """So many rounds of one source are told apart in one batch; older ones count as the oldest."""
@@ -44,28 +45,22 @@ class Head:
     is_bad: bool = False
     brokers: tuple[RegisteredBroker, ...] = ()
     groups: tuple[RegisteredGroup, ...] = ()
-    bucket: int | None = None
-    """The only bucket that its rows are of; None: of any."""
     rows: Mapping[str, int] | None = None
     """How many rows of which kind the body has."""
-    body: str = ""
-
-    def line(self, number: int, share: str) -> str:
-        """The record as ``spark_metrics.parse`` takes it; ``share`` is ``BUCKETS/BUCKET``."""
-        assert self.part is not None
-        it = self.part
-        place = (number, it.cluster, it.broker, it.broker_epoch, it.round_ms, share)
-        return "\t".join((*map(str, place), self.body))
+    body: bytes = b""
+    """One line of JSON: the rows, of version 1 the whole record."""
+    is_columns: bool = True
+    """Whether the body is columns: version 2."""
 
 
 def read_head(record: KafkaRecord) -> Head:
     """The head of one record, whatever it is."""
     try:
-        text = record.value.decode()
-        first, _, body = text.partition("\n")
+        record.value.decode()
+        first, _, body = record.value.partition(b"\n")
         document = json.loads(first)
-        if document["v"] == 1 or "\n" in body:
-            document, body = json.loads(text), _one_line(text)
+        if document["v"] == 1 or b"\n" in body:
+            document, body = json.loads(record.value), record.value
         if not _is_sample(document, record.timestamp_ms):
             return Head(record=record, is_bad=True)
         return _head(record, document, body)
@@ -84,7 +79,7 @@ def _is_sample(document: Mapping[str, Any], kafka_ms: int) -> bool:
     )
 
 
-def _head(record: KafkaRecord, document: Mapping[str, Any], body: str) -> Head:
+def _head(record: KafkaRecord, document: Mapping[str, Any], body: bytes) -> Head:
     brokers, bad_brokers = _readable(document, "brokers", _broker)
     groups, bad_groups = _readable(document, "groups", _group)
     part = RoundPart(
@@ -100,9 +95,9 @@ def _head(record: KafkaRecord, document: Mapping[str, Any], body: str) -> Head:
         is_bad=bad_brokers or bad_groups,
         brokers=brokers,
         groups=groups,
-        bucket=document.get("bucket"),
         rows={kind: _count(document.get(kind)) for kind in ("replicas", "commits")},
         body=body,
+        is_columns=document["v"] > 1,
     )
 
 
@@ -150,11 +145,6 @@ def _group(document: Mapping[str, Any], row: Mapping[str, Any]) -> RegisteredGro
         members=int(row.get("members") or 0),
         read_ms=int(row["read_ms"]),
     )
-
-
-def _one_line(text: str) -> str:
-    """JSON means the same without raw line breaks."""
-    return text.replace("\n", " ").replace("\r", " ")
 
 
 def observed(heads: Sequence[Head], *, offsets_of: Sequence[Head]) -> Observed:

@@ -1,111 +1,184 @@
-"""Lines -> typed rows. Everything here is DataFrame -> DataFrame.
+"""Records of samples -> rows for the plans: judged, and at most one per replica or commit. Pure.
 
-A line is one record of the metrics topic as the driver hands it on (``spark_metrics.heads``),
-seven fields with tabs between them:
-
-    NUMBER CLUSTER BROKER BROKER_EPOCH ROUND_MS BUCKETS/BUCKET BODY
-
-The body is columns (version 2 of the samples) or objects (version 1). Of a record in which some
-rows are bad the good rows count. The bad ones become rows of a partition without a name, under
-the number of their record, so that the driver learns of them from the same answer.
+Of a record in which some rows are bad the good rows count, and the driver learns which records
+those are. A wave usually has one round of each source, so no row comes twice; where it does (a
+batch that catches up, a record that was sent again) the newest counts.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from pyspark.sql import DataFrame
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS
-from spark_metrics.schema import MEMBER_FIELDS, body_ddl
+from broker.metrics_columns import TEXTS
+from broker.metrics_schema import bucket_of
+from spark_metrics.columns import Body, read_bodies
+from spark_metrics.heads import AHEAD_MS_MAX, Head
+from spark_metrics.schema import ROWS, arrow_schema
 
-AHEAD_MS_MAX: Final = 86_400_000
-FIELDS: Final = 7
-
-_LACKS: Final = {
-    "replicas": "leader IS NULL OR leader_epoch IS NULL OR leader = source"
-    " AND (high_watermark IS NULL OR log_end_offset IS NULL)",
-    "commits": "committed_offset IS NULL",
+_TIMES: Final = ("read_ms", "since_ms", "round_ms")
+_IDS: Final = {
+    "replicas": ("cluster", "topic", "partition", "source"),
+    "commits": ("cluster", "group_id", "topic", "partition"),
 }
-"""SQL: a row lacks what it needs. Only a leader must tell offsets: those of a watched cluster's
-followers cannot be known."""
 
 
-def _array(kind: str, name: str) -> str:
-    """SQL of one column of all rows of a record, whatever its version; never null."""
-    columns = f"body.{kind}_columns"
-    if name in TEXTS[kind]:
-        told = f"transform({columns}.{name}, i -> get({columns}.{TEXTS[kind][name]}, i))"
-    elif kind == "replicas" and name in LISTS:
-        told = f"transform({columns}.{name}, i -> get({columns}.lists, i))"
-    else:
-        told = f"{columns}.{name}"
-    # Version 1 knows no unchanged rows.
-    found = told if name == "since_ms" else f"coalesce({told}, body.{kind}.{name})"
-    return f"coalesce({found}, array())"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """The rows of one kind (``schema.ROWS``), and the records of which some rows were bad."""
+
+    rows: pa.Table
+    bad_numbers: frozenset[int]
 
 
-def _names(kind: str) -> tuple[str, ...]:
-    lists = (*LISTS, *NESTED) if kind == "replicas" else ()
-    return (*TEXTS[kind], *NUMBERS[kind], *lists)
+def parse_rows(kind: str, heads: Sequence[tuple[int, Head]]) -> Parsed:
+    """The newest rows of this kind (``replicas`` or ``commits``) in records with their numbers."""
+    told = [(number, head) for number, head in heads if (head.rows or {}).get(kind)]
+    schema = arrow_schema(ROWS[kind])
+    if not told:
+        return Parsed(rows=schema.empty_table(), bad_numbers=frozenset())
+    bodies = [_body(number, head) for number, head in told]
+    read = read_bodies(kind, bodies)
+    rows = read.table
+    for name, column in _envelopes(told).items():
+        rows = rows.append_column(name, column.take(pa.array(read.place)))
+    is_bad = _bad(kind, rows)
+    numbers = np.array([body.number for body in bodies])
+    bad = {int(number) for number in np.unique(numbers[read.place[is_bad]])}
+    bad |= {bodies[place].number for place in read.unreadable}
+    if is_bad.any():
+        rows = rows.filter(pa.array(~is_bad))
+    if kind == "commits":
+        rows = rows.filter(pc.fill_null(pc.greater_equal(rows["committed_offset"], 0), True))
+    return Parsed(rows=_newest(kind, rows, schema), bad_numbers=frozenset(bad))
 
 
-def _rows_sql(kind: str) -> str:
-    names = _names(kind)
-    lacks = _LACKS[kind]
-    keys = [name for name in TEXTS[kind] if name != "member_id"]
-    is_lost = " OR ".join(f"{name} IS NULL" for name in (*keys, "partition", "read_ms"))
-    others = ", ".join(
-        f"CAST({name} AS {_TYPES[name]}) AS {name}"
-        for name in names
-        if name not in (*keys, "partition", "read_ms", "since_ms")
+def _body(number: int, head: Head) -> Body:
+    assert head.part is not None
+    return Body(
+        number=number,
+        round_ms=head.part.round_ms,
+        is_columns=head.is_columns,
+        text=head.body,
     )
-    arrays = [_array(kind, name) for name in names]
-    # A body that cannot be read is one row of nothing.
-    arrays[0] = f"IF(size({arrays[0]}) = 0, array(CAST(NULL AS STRING)), {arrays[0]})"
-    return f"""
-WITH parts AS (SELECT split(line, '\\t', {FIELDS}) AS part FROM {{lines}}),
-documents AS (
-  SELECT CAST(part[0] AS INT) AS number, part[1] AS cluster, CAST(part[2] AS INT) AS source,
-    CAST(part[3] AS BIGINT) AS broker_epoch, CAST(part[4] AS BIGINT) AS round_ms,
-    CAST(split(part[5], '/')[0] AS INT) AS buckets, CAST(split(part[5], '/')[1] AS INT) AS bucket,
-    from_json(part[6], '{" ".join(body_ddl(kind).split())}') AS body
-  FROM parts WHERE size(part) = {FIELDS}),
-opened AS (
-  SELECT number, cluster, source, broker_epoch, round_ms, buckets, bucket,
-    IF(body.{kind}_columns IS NULL, 0L, round_ms) AS zero_ms,
-    arrays_zip({", ".join(arrays)}) AS rows
-  FROM documents),
-each AS (
-  SELECT number, cluster, source, broker_epoch, round_ms, buckets, bucket, zero_ms,
-    it.* FROM opened LATERAL VIEW inline(rows) it AS {", ".join(names)}),
-timed AS (
-  SELECT * EXCEPT (read_ms, since_ms, zero_ms), read_ms + zero_ms AS read_ms,
-    since_ms + zero_ms AS since_ms
-  FROM each),
-judged AS (
-  SELECT *, {is_lost} OR read_ms > round_ms + {AHEAD_MS_MAX}
-    OR since_ms IS NULL AND ({lacks}) AS is_bad
-  FROM timed)
-SELECT cluster, source, broker_epoch, round_ms, number, is_bad,
-  {", ".join(f"IF(is_bad, '', {name}) AS {name}" for name in keys)},
-  IF(is_bad, -1, CAST(partition AS INT)) AS partition, coalesce(read_ms, 0L) AS read_ms,
-  since_ms, {others}
-FROM judged
-WHERE buckets = 1 OR is_bad OR pmod(crc32(CAST(topic AS BINARY)), buckets) = bucket
-"""  # noqa: S608 (nothing here comes from outside)
 
 
-_TYPES: Final = {
-    **MEMBER_FIELDS,
-    "group_id": "STRING",
-    "member_id": "STRING",
-    "committed_offset": "BIGINT",
-    "commit_ms": "BIGINT",
-}
+def _envelopes(told: Sequence[tuple[int, Head]]) -> dict[str, pa.Array]:
+    """What the record says of all its rows, one entry per record."""
+    parts = [head.part for _, head in told if head.part is not None]
+    return {
+        "cluster": pa.array([it.cluster for it in parts], pa.string()).dictionary_encode(),
+        "source": pa.array([it.broker for it in parts], pa.int64()),
+        "broker_epoch": pa.array([it.broker_epoch for it in parts], pa.int64()),
+        "round_ms": pa.array([it.round_ms for it in parts], pa.int64()),
+    }
 
 
-def sample_rows(lines: DataFrame, kind: str) -> DataFrame:
-    """The rows of this kind (``replicas`` or ``commits``) in all lines.
+def _bad(kind: str, rows: pa.Table) -> Any:
+    """Per row whether it lacks what it needs, or claims to be read in the future."""
+    needed = [name for name in TEXTS[kind] if name != "member_id"]
+    is_bad = pc.greater(rows["read_ms"], pc.add(rows["round_ms"], AHEAD_MS_MAX))
+    for name in (*needed, "partition", "read_ms"):
+        is_bad = pc.or_kleene(is_bad, pc.is_null(rows[name]))
+    if kind == "replicas":
+        leads = pc.equal(rows["leader"], rows["source"])
+        ends = pc.or_(pc.is_null(rows["high_watermark"]), pc.is_null(rows["log_end_offset"]))
+        # Only a leader must tell offsets: those of a watched cluster's followers cannot be known.
+        lacks = pc.or_(pc.is_null(rows["leader"]), pc.is_null(rows["leader_epoch"]))
+        lacks = pc.or_kleene(lacks, pc.and_kleene(leads, ends))
+    else:
+        lacks = pc.is_null(rows["committed_offset"])
+    is_bad = pc.or_kleene(is_bad, pc.and_kleene(pc.is_null(rows["since_ms"]), lacks))
+    return pc.fill_null(is_bad, True).to_numpy(zero_copy_only=False)
 
-    ``since_ms`` is not null in rows that only say that nothing has changed since.
+
+def _newest(kind: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """One row per replica or commit: the newest full one, and when it was read again since.
+
+    In a row that only says that nothing has changed, all but ``again_…`` is unknown.
     """
-    return lines.sparkSession.sql(_rows_sql(kind), lines=lines)
+    if not _are_single(kind, rows):
+        return _merged(kind, rows, schema)
+    is_again = pc.is_valid(rows["since_ms"])
+    return _told(rows, is_again, rows, pc.invert(is_again), schema)
+
+
+def _told(
+    full: pa.Table, is_again: Any, again: pa.Table, is_full: Any, schema: pa.Schema
+) -> pa.Table:
+    """Rows of ``ROWS``: figures of full rows beside the times of unchanged ones."""
+    columns = {name: full[name] for name in full.column_names if name != "since_ms"}
+    columns |= {name: _where(is_full, full[name]) for name in _TIMES if name != "since_ms"}
+    columns |= {f"again_{name}": _where(is_again, again[name]) for name in _TIMES}
+    return pa.table([_cast(columns[item.name], item.type) for item in schema], schema=schema)
+
+
+def _where(condition: Any, values: Any) -> Any:
+    return pc.if_else(condition, values, pa.scalar(None, values.type))
+
+
+def _cast(column: Any, to: pa.DataType) -> Any:
+    return column if column.type == to else column.cast(to, safe=False)
+
+
+def _merged(kind: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same of rows of which some are of the same replica or commit."""
+    ids = list(_IDS[kind])
+    rows = rows.append_column("place", pa.array(np.arange(rows.num_rows)))
+    is_again = pc.is_valid(rows["since_ms"])
+    full = _last(rows.filter(pc.invert(is_again)), ids).rename_columns([*ids, "full"])
+    again = _last(rows.filter(is_again), ids).rename_columns([*ids, "again"])
+    both = full.join(again, keys=ids, join_type="full outer")
+    keys = rows.take(pc.coalesce(both["full"], both["again"]).combine_chunks())
+    told = rows.take(both["full"].combine_chunks())
+    for name in ids:
+        told = told.set_column(told.column_names.index(name), name, keys[name])
+    return _told(
+        told,
+        pc.is_valid(both["again"]),
+        rows.take(both["again"].combine_chunks()),
+        pc.is_valid(both["full"]),
+        schema,
+    )
+
+
+def _last(rows: pa.Table, ids: list[str]) -> pa.Table:
+    """Places of the newest row of each."""
+    narrow = rows.select([*ids, "read_ms", "round_ms", "place"])
+    narrow = narrow.set_column(0, "cluster", narrow["cluster"].cast(pa.string()))
+    order = [("read_ms", "ascending"), ("round_ms", "ascending")]
+    found = narrow.sort_by(order).group_by(ids, use_threads=False)
+    return found.aggregate([("place", "last")]).select([*ids, "place_last"])
+
+
+def _are_single(kind: str, rows: pa.Table) -> bool:
+    """Whether no two rows are of the same replica or commit."""
+    codes, size = np.zeros(rows.num_rows, np.int64), 1
+    for name in _IDS[kind]:
+        values = rows[name].combine_chunks()
+        if name != "partition":
+            known = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+            values = known.indices
+        each = values.to_numpy(zero_copy_only=False).astype(np.int64)
+        width = int(each.max(initial=0)) + 1
+        size *= width
+        if size > 1 << 62 or each.min(initial=0) < 0:
+            return False
+        codes = codes * width + each
+    codes.sort()
+    return bool((codes[1:] != codes[:-1]).all())
+
+
+def cut_rows(rows: pa.Table, buckets: int) -> list[pa.Table]:
+    """The rows of each bucket of topics."""
+    if buckets == 1:
+        return [rows]
+    topics = rows["topic"].combine_chunks().dictionary_encode()
+    if not len(topics):
+        return [rows] * buckets
+    known = [bucket_of(topic) % buckets for topic in topics.dictionary.to_pylist()]
+    bucket = np.array(known, np.int64)[topics.indices.to_numpy(zero_copy_only=False)]
+    return [rows.filter(pa.array(bucket == number)) for number in range(buckets)]

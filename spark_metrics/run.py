@@ -2,12 +2,14 @@
 
 import logging
 import os
+import shutil
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
 from subprocess import TimeoutExpired
 from typing import Final, TypeVar
 
@@ -26,11 +28,13 @@ from spark_metrics.sink import BatchReport
 from spark_metrics.store import StoreWriter
 from spark_metrics.topic import wait_for_topic
 
-POLL_S: Final = 0.2
+POLL_S: Final = 0.1
 RETRY_S: Final = (1.0, 2.0, 5.0, 10.0)
 """Pauses before a query that failed is started again, the last one for ever."""
-STOP_S_MAX: Final = 2.0
+BATCH_S_MAX: Final = 1.2
 """A batch that is under way at a stop is given so long, then left to be replayed."""
+JVM_S_MAX: Final = 0.6
+"""… and the JVM so long to end by itself: all that it would tidy up is in a folder of ours."""
 
 _T = TypeVar("_T")
 
@@ -54,6 +58,7 @@ class Run:
         self._failures = 0
         self._is_ready = False
         self._fatal: MetricsError | None = None
+        self._folder = tempfile.mkdtemp(prefix="partiscope-metrics-")
 
     def stop(self) -> None:
         self._stopped.set()
@@ -69,19 +74,29 @@ class Run:
         find_java()
         connector_jars()
         writer = StoreWriter(self._settings.job.store, retention_ms=self._settings.retention_ms)
-        starting = _in_background(lambda: build_session(self._settings.session))
+        folders = {"spark.local.dir": self._folder, **self._settings.session.further}
+        wanted = replace(self._settings.session, further=folders)
+        starting = _in_background(lambda: build_session(wanted))
         source = self._settings.job.source
         is_there = wait_for_topic(
             source.bootstrap, source.topic, is_stopped=self._stopped.is_set, say=say
         )
         try:
-            if is_there:
-                self._keep_running(starting.result(), writer)
+            if is_there and (session := self._started(starting)) is not None:
+                self._keep_running(session, writer)
         finally:
             end_jvm()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _started(self, starting: Future[SparkSession]) -> SparkSession | None:
+        """The session; None when the run is stopped before there is one."""
+        while not self._stopped.is_set():
+            if wait([starting], POLL_S).done:
+                return starting.result()
+        return None
 
     def _keep_running(self, session: SparkSession, writer: StoreWriter) -> None:
-        feed = _in_background(lambda: build_feed(session))
+        feed = _in_background(lambda: build_feed(session, self._folder))
         while not self._stopped.is_set():
             query = build_job(
                 session,
@@ -113,7 +128,7 @@ class Run:
         # A batch that is cut off fails, as it must; nobody needs to read its stack.
         session.sparkContext.setLogLevel("OFF")
         stopping = _in_background(query.stop)
-        deadline_s = time.monotonic() + STOP_S_MAX
+        deadline_s = time.monotonic() + BATCH_S_MAX
         while not stopping.done() and time.monotonic() < deadline_s:
             time.sleep(POLL_S / 4)
 
@@ -149,9 +164,10 @@ def end_jvm() -> None:
     process.stdin.close()
     process.terminate()
     try:
-        process.wait(STOP_S_MAX / 2)
+        process.wait(JVM_S_MAX)
     except TimeoutExpired:
         process.kill()
+        process.wait()
 
 
 def leave(status: int) -> None:

@@ -4,10 +4,10 @@ The job's state is kept in the tables of "now" themselves: beside the columns th
 (``spark_metrics.tables``) their files hold what the next version is computed from.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
-from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS
-from broker.metrics_schema import SAMPLE_DDL
+import pyarrow as pa
 
 READINGS_MAX: Final = 6
 """Readings remembered per leader: what rates and end offsets are taken from."""
@@ -68,22 +68,39 @@ COMMIT_STATE: Final = f"""cluster STRING, group_id STRING, topic STRING, partiti
 """What is read back of ``commits`` (``spark_metrics.status`` tells what each is for)."""
 
 
-def _columns(kind: str) -> str:
-    texts = [f"{dictionary}: ARRAY<STRING>" for dictionary in TEXTS[kind].values()]
-    places = [f"{name}: ARRAY<INT>" for name in TEXTS[kind]]
-    numbers = [f"{name}: ARRAY<BIGINT>" for name in NUMBERS[kind]]
-    lists: list[str] = []
-    if kind == "replicas":
-        lists = ["lists: ARRAY<ARRAY<INT>>", *(f"{name}: ARRAY<INT>" for name in LISTS)]
-        lists += [f"{name}: ARRAY<ARRAY<BIGINT>>" for name in NESTED]
-    return f"{kind}_columns STRUCT<{', '.join([*texts, *places, *lists, *numbers])}>"
+_AGAIN: Final = dict.fromkeys(("again_read_ms", "again_since_ms", "again_round_ms"), "BIGINT")
+_FULL: Final = {
+    name: kind for name, kind in MEMBER_FIELDS.items() if name not in ("broker", "full_ms")
+}
+ROWS: Final[Mapping[str, Mapping[str, str]]] = {
+    "replicas": {
+        **{"cluster": "STRING", "topic": "STRING", "partition": "INT", "source": "INT"},
+        **_FULL,
+        **_AGAIN,
+    },
+    "commits": {
+        **{"cluster": "STRING", "group_id": "STRING", "topic": "STRING", "partition": "INT"},
+        **{"source": "INT", "round_ms": "BIGINT", "read_ms": "BIGINT"},
+        **{"committed_offset": "BIGINT", "commit_ms": "BIGINT", "member_id": "STRING"},
+        **_AGAIN,
+    },
+}
+"""What a wave brings, one row per replica or commit: the newest full row (``read_ms`` null: none),
+and when it was read again unchanged (``again_since_ms``: since which reading it is unchanged)."""
+_ARROW: Final = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "ARRAY<INT>": pa.list_(pa.int32()),
+    "ARRAY<BIGINT>": pa.list_(pa.int64()),
+}
 
 
-def body_ddl(kind: str) -> str:
-    """Schema of the body of a record, of version 2 or 1, as far as this kind of row goes."""
-    start = SAMPLE_DDL.index(f"{kind} ARRAY<STRUCT<")
-    rows = SAMPLE_DDL[start : SAMPLE_DDL.index(">>", start) + 2]
-    if kind == "replicas":
-        # Its struct holds arrays, the last of which does not end it.
-        rows = SAMPLE_DDL[start : SAMPLE_DDL.index("read_ms: BIGINT>>", start) + 17]
-    return f"{_columns(kind)}, {rows}"
+def arrow_schema(fields: Mapping[str, str]) -> pa.Schema:
+    """The same columns as Arrow names their types."""
+    return pa.schema({name: _ARROW[kind] for name, kind in fields.items()})
+
+
+def ddl(fields: Mapping[str, str]) -> str:
+    """The same columns in Spark SQL's DDL."""
+    return ", ".join(f"{name} {kind}" for name, kind in fields.items())

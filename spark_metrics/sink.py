@@ -188,16 +188,16 @@ class StoreSink:
 
     def _run(self, done: _Pass, wave: list[tuple[int, Head]], number: int) -> None:
         put = partial(self._put, number)
-        answers = self._feed().run(
-            Wave(
-                heads=wave,
-                known=done.memory.known_brokers(),
-                alive=self._alive,
-                state=done.state,
-                files=self._writer.files,
-                put=put,
-            )
+        given = Wave(
+            heads=wave,
+            known=done.memory.known_brokers(),
+            alive=self._alive,
+            state=done.state,
+            files=self._writer.files,
+            put=put,
         )
+        done.bad_numbers |= given.bad_numbers
+        answers = self._feed().run(given)
         done.answers = answers
         done.state = State(
             partitions=[answer.partitions_path for answer in answers],
@@ -206,8 +206,6 @@ class StoreSink:
             else [],
             rows=sum(_rows(answer) for answer in answers),
         )
-        for answer in answers:
-            done.bad_numbers |= answer.bad_numbers
 
     def _put(self, wave: int, table: str, part: str, rows: pa.Table) -> str:
         if table == "partitions":

@@ -16,14 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_metrics.files import conform
-from spark_metrics.parse import sample_rows
-from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE
+from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE, ROWS, ddl
 from spark_metrics.status import newest_commits
 from spark_metrics.transform import newest_partitions
 
 LISTED_BYTES: Final = 1 << 36
-TEXTS: Final = ("replicas", "commits", "known", "groups")
+TEXTS: Final = ("known", "groups")
 STATES: Final = {"partitions": PARTITION_STATE, "commits": COMMIT_STATE, "logs": PARTITION_STATE}
+FRESH: Final = {"fresh_replicas": ddl(ROWS["replicas"]), "fresh_commits": ddl(ROWS["commits"])}
+TABLES: Final = {**STATES, **FRESH}
 
 _LINES: Final = """SELECT /*+ COALESCE(1) */ explode(split(CAST(content AS STRING), '\\n')) AS line
 FROM {file}"""
@@ -52,28 +53,28 @@ class Slot:
     def __init__(self, session: SparkSession, folder: Path) -> None:
         self._folder = folder
         self._schemas: dict[str, Any] = {
-            name: to_arrow_schema(session.createDataFrame([], ddl).schema)
-            for name, ddl in STATES.items()
+            name: to_arrow_schema(session.createDataFrame([], columns).schema)
+            for name, columns in TABLES.items()
         }
         self.clear()
-        states = {name: self._state_frame(session, name) for name in STATES}
+        tables = {name: self._table_frame(session, name) for name in TABLES}
         texts = {name: self._line_frame(session, name) for name in TEXTS}
         known = known_frame(texts["known"])
         self.partitions_plan = newest_partitions(
-            sample_rows(texts["replicas"], "replicas"),
-            states["partitions"],
+            tables["fresh_replicas"],
+            tables["partitions"],
             known,
             is_single=True,
         )
         self.commits_plan = newest_commits(
-            sample_rows(texts["commits"], "commits"),
-            states["commits"],
-            partitions=states["logs"],
+            tables["fresh_commits"],
+            tables["commits"],
+            partitions=tables["logs"],
             known=known,
             groups=groups_frame(texts["groups"]),
             is_single=True,
         )
-        # Plans are made by the first action; over no lines that is all it does.
+        # Plans are made by the first action; over no rows that is all it does.
         self.partitions_plan.toArrow()
         self.no_commits = self.commits_plan.toArrow()
 
@@ -83,20 +84,23 @@ class Slot:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in TEXTS:
             self.give_lines(name, ())
-        for name in STATES:
-            self.give_state(name, None)
+        for name in TABLES:
+            self.give_table(name, None)
 
     def give_lines(self, name: str, lines: Iterable[str]) -> None:
         # Never empty: Spark would leave an empty file out of the plan.
         (self._folder / name).write_text("\n".join(lines) + "\n")
 
-    def give_state(self, name: str, table: pa.Table | None) -> None:
+    def give_table(self, name: str, table: pa.Table | None) -> None:
         """Have the plan read these rows; None: nothing."""
         target, schema = self._target(name), self._schemas[name]
         rows = schema.empty_table() if table is None else conform(table, schema)
-        pq.write_table(rows, target, compression="none")
+        texts = [item.name for item in schema if item.type == pa.string()]
+        pq.write_table(
+            rows, target, compression="none", use_dictionary=texts, write_statistics=False
+        )
 
-    def link_state(self, name: str, path: str) -> None:
+    def link_table(self, name: str, path: str) -> None:
         """Have the plan read this local file, which may have more columns."""
         self._target(name).symlink_to(path)
 
@@ -109,7 +113,7 @@ class Slot:
         file = session.read.format("binaryFile").load(str(self._folder / name))
         return session.sql(_LINES, file=file)
 
-    def _state_frame(self, session: SparkSession, name: str) -> DataFrame:
+    def _table_frame(self, session: SparkSession, name: str) -> DataFrame:
         """A frame over a Parquet file that may be replaced by a larger one.
 
         Spark looks at a file's size once, when the frame is made, and never reads beyond it. So
@@ -118,6 +122,6 @@ class Slot:
         path = self._folder / f"{name}.parquet"
         size_bytes = path.stat().st_size
         os.truncate(path, LISTED_BYTES)
-        frame = session.read.schema(STATES[name]).parquet(str(path)).coalesce(1)
+        frame = session.read.schema(TABLES[name]).parquet(str(path)).coalesce(1)
         os.truncate(path, size_bytes)
         return frame

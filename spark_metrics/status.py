@@ -19,7 +19,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from spark_metrics.schema import POINTS_MAX, READINGS_MAX
-from spark_metrics.transform import matches, struct_of
+from spark_metrics.transform import AGAIN, matches, struct_of
 
 SPEED_WINDOW_MS: Final = 15_000
 """Long enough to hold three of the default auto-commits (5 s)."""
@@ -45,19 +45,15 @@ _FULL: Final = struct_of(
     "r", *("source", "round_ms", "read_ms", "committed_offset", "commit_ms", "member_id")
 )
 _NEWEST: Final = f"""
-SELECT cluster, group_id, topic, partition,
-  max_by({_FULL}, struct(read_ms, round_ms)) FILTER (WHERE since_ms IS NULL AND NOT is_bad
-    AND committed_offset >= 0) AS f,
-  max(named_struct('read_ms', read_ms, 'since_ms', since_ms, 'round_ms', round_ms))
-    FILTER (WHERE since_ms IS NOT NULL) AS u,
-  collect_list(IF(is_bad, number, NULL)) AS bad_numbers
-FROM {{rows}} AS r GROUP BY cluster, group_id, topic, partition
+SELECT cluster, group_id, topic, partition, IF(read_ms IS NULL, NULL, {_FULL}) AS f,
+  IF(again_read_ms IS NULL, NULL, {struct_of("r", **AGAIN)}) AS u
+FROM {{rows}} AS r
 """  # noqa: S608 (nothing here comes from outside)
 
 _JOINED: Final = f"""
 SELECT /*+ SHUFFLE_HASH(o) */ coalesce(n.cluster, o.cluster) AS cluster,
   coalesce(n.group_id, o.group_id) AS group_id, coalesce(n.topic, o.topic) AS topic,
-  coalesce(n.partition, o.partition) AS partition, n.f AS f, n.u AS u, n.bad_numbers,
+  coalesce(n.partition, o.partition) AS partition, n.f AS f, n.u AS u,
   o.* EXCEPT (cluster, group_id, topic, partition)
 FROM {{newest}} AS n FULL OUTER JOIN {{state}} AS o ON {matches("n", "o", _ID)}
 """  # noqa: S608
@@ -80,7 +76,7 @@ told AS (
   FROM again)
 SELECT /*+ SHUFFLE_HASH(k) */ t.* EXCEPT (newest), coalesce(brought, newest) AS newest
 FROM told AS t LEFT JOIN {known} AS k ON t.cluster = k.cluster AND t.source = k.broker
-WHERE t.topic = '' OR t.full_ms IS NOT NULL
+WHERE t.full_ms IS NOT NULL
   AND t.round_ms >= greatest(coalesce(k.complete_ms, 0L), coalesce(k.silent_ms, 0L))
 """
 
@@ -262,13 +258,11 @@ def newest_commits(
 ) -> DataFrame:
     """One row per group and committed partition: ``COMMITS``, the state, and ``is_fresh``.
 
-    ``rows``: ``parse.sample_rows`` of commits. ``state``: the answer before, as
+    ``rows``: ``schema.ROWS`` of commits. ``state``: the answer before, as
     ``schema.COMMIT_STATE``. ``partitions``: the answer of ``transform.newest_partitions`` for
     the same batch. ``known``: as there, with ``silent_ms``, before which a coordinator is taken
     to have fallen silent. ``groups``: when each group committed anything last (``alive_ms``).
     ``is_single``: as there.
-
-    Where ``topic`` is empty, ``bad_numbers`` tells which records had rows that were bad.
     """
     session = rows.sparkSession
     newest = session.sql(_NEWEST, rows=rows)

@@ -1,6 +1,6 @@
 """The newest of what was known and what a batch brings: one row per partition.
 
-    rows of samples -> newest (one per replica) -> met with the state (one per replica)
+    rows of samples (one per replica) -> met with the state (one per replica)
                     -> grouped (one per partition, replicas as an array) -> rated -> told
 
 Formulas in words: docs/definitions.md. Arrays of readings and of points are newest first
@@ -12,7 +12,13 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from spark_metrics.schema import FOLLOWER_READINGS_MAX, MEMBER_FIELDS, POINTS_MAX, READINGS_MAX
+from spark_metrics.schema import (
+    FOLLOWER_READINGS_MAX,
+    MEMBER_FIELDS,
+    POINTS_MAX,
+    READINGS_MAX,
+    ROWS,
+)
 
 RATE_WINDOW_MS: Final = 3_000
 """Rates are taken over so much time, or between two readings where these are rarer."""
@@ -24,6 +30,8 @@ START_WINDOW_MS: Final = 60_000
 _NEVER_BACK_MS: Final = 1 << 61
 """Above it: a broker that is unregistered, whose rounds prove nothing."""
 KEY: Final = ("cluster", "topic", "partition")
+AGAIN: Final = {name: f"r.again_{name}" for name in ("read_ms", "since_ms", "round_ms")}
+_LISTED: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 
 
 def struct_of(source: str, *names: str, **further: str) -> str:
@@ -56,27 +64,15 @@ def _reading(row: str, read_ms: str) -> str:
 
 _FULL: Final = struct_of(
     "r",
-    *(
-        name
-        for name in MEMBER_FIELDS
-        if name
-        not in ("broker", "full_ms", *("replicas", "isr"), "adding_replicas", "removing_replicas")
-    ),
-    broker="IF(r.is_bad, r.number, r.source)",
+    *(name for name in ROWS["replicas"] if name in MEMBER_FIELDS and name not in _LISTED),
+    broker="r.source",
     full_ms="r.read_ms",
-    **{
-        name: f"coalesce(r.{name}, array())"
-        for name in ("replicas", "isr", "adding_replicas", "removing_replicas")
-    },
+    **{name: f"coalesce(r.{name}, array())" for name in _LISTED},
 )
 _NEWEST: Final = f"""
-WITH told AS (SELECT cluster, topic, partition, IF(r.is_bad, r.number, r.source) AS broker,
-    r.since_ms, r.read_ms, r.round_ms, {_FULL} AS full_row FROM {{rows}} AS r)
-SELECT cluster, topic, partition, broker,
-  max_by(full_row, struct(read_ms, round_ms)) FILTER (WHERE since_ms IS NULL) AS f,
-  max(named_struct('read_ms', read_ms, 'since_ms', since_ms, 'round_ms', round_ms))
-    FILTER (WHERE since_ms IS NOT NULL) AS u
-FROM told GROUP BY cluster, topic, partition, broker
+SELECT cluster, topic, partition, source AS broker, IF(read_ms IS NULL, NULL, {_FULL}) AS f,
+  IF(again_read_ms IS NULL, NULL, {struct_of("r", **AGAIN)}) AS u
+FROM {{rows}} AS r
 """  # noqa: S608 (nothing here comes from outside)
 
 _KEPT: Final = tuple(name for name in MEMBER_FIELDS if name not in ("read_ms", "round_ms"))
@@ -119,7 +115,7 @@ made AS (
   FROM brought)
 SELECT /*+ SHUFFLE_HASH(k) */ e.cluster, e.topic, e.partition, e.is_fresh, e.member
 FROM made AS e LEFT JOIN {{known}} AS k ON e.cluster = k.cluster AND e.broker = k.broker
-WHERE e.topic = '' OR e.member.round_ms >= coalesce(k.complete_ms, 0L)
+WHERE e.member.round_ms >= coalesce(k.complete_ms, 0L)
 """  # noqa: S608
 
 _VIEW: Final = struct_of(
@@ -158,7 +154,7 @@ old AS (
 present AS (
   SELECT /*+ SHUFFLE_HASH(k, b, o) */ g.*, o.isr AS old_isr, o.isr_shrinks AS old_shrinks,
     o.isr_expands AS old_expands, o.points AS old_points, o.starts AS old_starts,
-    g.topic != '' AND NOT coalesce({_IS_DELETED}, false) AS is_partition,
+    NOT coalesce({_IS_DELETED}, false) AS is_partition,
     coalesce(view.leader < 0 OR b.fenced_ms > view.read_ms, false) AS is_offline,
     filter(log.readings, r -> r.is_leader) AS ends
   FROM {{grouped}} AS g
@@ -240,7 +236,7 @@ def newest_partitions(
 ) -> DataFrame:
     """One row per partition.
 
-    ``rows``: ``parse.sample_rows`` of replicas. ``state``: the answer before, as
+    ``rows``: ``schema.ROWS`` of replicas. ``state``: the answer before, as
     ``schema.PARTITION_STATE``. ``known``: per broker the begin of its newest complete round and
     since when it is fenced (``cluster, broker, complete_ms, fenced_ms``). ``is_single``: each of
     them is one partition, and so is the answer: nothing needs to be shuffled.

@@ -21,8 +21,8 @@ from tests.support.metrics_job import MetricsJob, is_running
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 TOPIC = "samples"
-STOP_S_MAX = 20.0
-"""Far below the half minute after which a job is taken to hang; a loaded machine needs some."""
+STOP_S_MAX = 10.0
+"""A stop takes two seconds; a loaded machine needs some more."""
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,123 @@
+"""Rows of records: what Arrow reads, what goes row by row, and which row counts when two do."""
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from broker.metrics_schema import (
+    CommitSample,
+    Envelope,
+    ReplicaSample,
+    UnchangedReplica,
+    bucket_of,
+    encode_round,
+)
+from spark_metrics.heads import Head, KafkaRecord, read_head
+from spark_metrics.parse import Parsed, cut_rows, parse_rows
+
+T0_MS = 1_800_000_000_000
+
+
+def head(value: bytes, offset: int = 0) -> Head:
+    return read_head(KafkaRecord(partition=0, offset=offset, timestamp_ms=T0_MS, value=value))
+
+
+def replica(end: int, at_ms: int = 5, **further: Any) -> ReplicaSample:
+    fields: dict[str, Any] = {
+        **{"topic": "t", "partition": 0, "leader": 1, "leader_epoch": 3, "replicas": (1, 2)},
+        **{"isr": (1,), "high_watermark": end, "log_end_offset": end, "read_ms": T0_MS + at_ms},
+    }
+    return ReplicaSample(**{**fields, **further})
+
+
+def round_of(*rows: Any, broker: int = 1, at_ms: int = 0) -> bytes:
+    envelope = Envelope(
+        cluster="c", broker=broker, broker_epoch=7, round_ms=T0_MS + at_ms, interval_ms=1_000
+    )
+    (value,) = encode_round(envelope, rows)
+    return value
+
+
+def parsed(*values: bytes, kind: str = "replicas") -> Parsed:
+    return parse_rows(kind, [(number, head(value)) for number, value in enumerate(values)])
+
+
+def test_columns_of_several_records_are_laid_end_to_end() -> None:
+    found = parsed(
+        round_of(replica(10), replica(11, partition=1, segment_bytes=(5, 6))),
+        round_of(replica(20, topic="u", isr=(1, 2)), broker=2),
+    )
+    rows = found.rows.to_pylist()
+    assert [(row["topic"], row["partition"], row["source"]) for row in rows] == [
+        ("t", 0, 1),
+        ("t", 1, 1),
+        ("u", 0, 2),
+    ]
+    assert [row["high_watermark"] for row in rows] == [10, 11, 20]
+    assert [row["isr"] for row in rows] == [[1], [1], [1, 2]]
+    assert [row["segment_bytes"] for row in rows] == [None, [5, 6], None]
+    assert {row["read_ms"] for row in rows} == {T0_MS + 5}
+    assert [row["again_read_ms"] for row in rows] == [None, None, None]
+    assert found.bad_numbers == frozenset()
+
+
+def test_of_two_rows_of_one_replica_the_newest_counts() -> None:
+    same: dict[str, Any] = {"topic": "t", "partition": 0, "since_ms": T0_MS + 1_005}
+    found = parsed(
+        round_of(replica(30, at_ms=1_005), at_ms=1_000),
+        round_of(replica(10)),
+        round_of(UnchangedReplica(**same, read_ms=T0_MS + 2_005), at_ms=2_000),
+        round_of(UnchangedReplica(**same, read_ms=T0_MS + 1_905), at_ms=1_900),
+        round_of(replica(7, topic="other")),
+    )
+    rows = {row["topic"]: row for row in found.rows.to_pylist()}
+    assert len(found.rows) == 2
+    assert (rows["t"]["high_watermark"], rows["t"]["read_ms"]) == (30, T0_MS + 1_005)
+    assert (rows["t"]["again_read_ms"], rows["t"]["again_since_ms"]) == (
+        T0_MS + 2_005,
+        T0_MS + 1_005,
+    )
+    assert (rows["other"]["read_ms"], rows["other"]["again_read_ms"]) == (T0_MS + 5, None)
+
+
+def test_an_unchanged_row_has_no_figures() -> None:
+    row = UnchangedReplica(topic="t", partition=4, read_ms=T0_MS + 9, since_ms=T0_MS)
+    (found,) = parsed(round_of(row)).rows.to_pylist()
+    assert (found["partition"], found["read_ms"], found["high_watermark"]) == (4, None, None)
+    assert (found["again_read_ms"], found["again_since_ms"]) == (T0_MS + 9, T0_MS)
+
+
+def test_bad_rows_are_left_out_and_their_records_named() -> None:
+    hole = round_of(replica(7), replica(8, partition=1)).replace(b"[7,8]", b"[7,null]")
+    future = round_of(replica(9, topic="late", read_ms=T0_MS + 90_000_000))
+    text = round_of(replica(3, topic="word")).replace(b'"partition":[0]', b'"partition":["x"]')
+    place = round_of(replica(4, topic="place")).replace(b'"topic":[0]', b'"topic":[1]')
+    broken = round_of(replica(5)).replace(b'"replicas_columns":{', b'"replicas_columns":{{')
+    good = round_of(replica(6, topic="good"))
+    found = parsed(hole, future, text, place, broken, good)
+    assert [(row["topic"], row["high_watermark"]) for row in found.rows.to_pylist()] == [
+        ("t", 7),
+        ("good", 6),
+    ]
+    assert found.bad_numbers == {0, 1, 2, 3, 4}
+
+
+def test_version_1_is_read_row_by_row() -> None:
+    row = {"topic": "t", "partition": 0, "read_ms": T0_MS, "group_id": "g"}
+    rows = [{**row, "committed_offset": 5}, {**row, "committed_offset": "5"}, 3]
+    document = {"v": 1, "cluster": "c", "broker": 1, "round_ms": T0_MS, "commits": rows}
+    found = parsed(json.dumps(document).encode(), kind="commits")
+    assert [it["committed_offset"] for it in found.rows.to_pylist()] == [5]
+    assert found.bad_numbers == {0}
+
+
+def test_rows_are_cut_by_the_bucket_of_their_topic() -> None:
+    commits = [
+        CommitSample(group_id="g", topic=f"t{n}", partition=0, committed_offset=n, read_ms=T0_MS)
+        for n in range(40)
+    ]
+    cut = cut_rows(parsed(round_of(*commits), kind="commits").rows, 4)
+    for bucket, rows in enumerate(cut):
+        assert {bucket_of(topic) % 4 for topic in rows["topic"].to_pylist()} == {bucket}
+    assert len(pa.concat_tables(cut)) == 40
