@@ -10,18 +10,18 @@ from textual.screen import Screen
 
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
-from tui.clusters import ClusterApp, OpenServices
+from tui.clusters import OpenServices
 from tui.driver import SparingDriver
 from tui.messages import SnapshotArrived
+from tui.past import PastApp
 from tui.screens.base import ViewScreen
-from tui.screens.time import TimeScreen
 from tui.screens.views import build_screen
 from tui.services import Services
 
 AGE_TICK_S: Final = 1.0
 
 
-class PartiscopeApp(ClusterApp):
+class PartiscopeApp(PastApp):
     """One product, two faces; this one is by keyboard."""
 
     TITLE = "Partiscope"
@@ -38,14 +38,12 @@ class PartiscopeApp(ClusterApp):
         super().__init__(services, others, driver_class=SparingDriver)
         self.is_paused = False
         self._first = path
-        self.at_ms: int | None = None
-        """Where charts end; None: now."""
         self._frozen: OperatorSnapshot | None = None
 
     @property
     def snapshot(self) -> OperatorSnapshot:
-        """What the screens show: the newest, or the one at which the operator paused."""
-        return self._frozen or self.services.feed.current
+        """What the screens show: a past one, the one at which the operator paused, the newest."""
+        return self._past or self._frozen or self.services.feed.current
 
     def on_mount(self) -> None:
         """Open the first view and start the clock of ages."""
@@ -65,22 +63,21 @@ class PartiscopeApp(ClusterApp):
         self.refresh()
 
     def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
-        """Show it, unless paused."""
-        if not self.is_paused:
+        """Show it, unless paused or in the past."""
+        if not self.is_paused and self.at_ms is None:
             self._refresh(message.snapshot)
 
     def action_pause(self) -> None:
-        """Hold the figures still; the age goes on."""
-        self.is_paused = not self.is_paused
+        """Hold the figures still; the age goes on. From the past: back to now."""
+        if self.at_ms is not None:
+            self.leave_past()
+        else:
+            self.is_paused = not self.is_paused
         self._frozen = self.services.feed.current if self.is_paused else None
         self._refresh(self.snapshot)
 
-    def action_time(self) -> None:
-        """``@``: charts at another time."""
-        self.push_screen(TimeScreen(now_ms=self.services.now_ms()), self._at)
-
-    def _at(self, at_ms: int | None) -> None:
-        self.at_ms = at_ms
+    def show_again(self) -> None:
+        """Every view anew, charts included."""
         self._refresh(self.snapshot)
 
     def _forget_screen(self) -> None:
@@ -88,6 +85,7 @@ class PartiscopeApp(ClusterApp):
             self._driver.forget()
 
     def _left_cluster(self) -> None:
+        super()._left_cluster()
         self.is_paused, self._frozen = False, None
 
     def _refresh(self, snapshot: OperatorSnapshot) -> None:

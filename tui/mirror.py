@@ -91,11 +91,14 @@ class ScreenMirror:
             self._out.append(f"\x1b[0;{cell[1]}m" if cell[1] else "\x1b[0m")
             self._sent_style = cell[1]
         self._out.append(cell[0])
+        # The terminal blanks the other half of a wide character that is written over.
+        if known.get(self._column, cell)[0] == _RIGHT_HALF:
+            known.pop(self._column - 1, None)
+        if known.get(self._column + width, cell)[0] == _RIGHT_HALF:
+            del known[self._column + width]
         known[self._column] = cell
         if width == 2:
             known[self._column + 1] = (_RIGHT_HALF, cell[1])
-        elif known.get(self._column + 1, cell)[0] == _RIGHT_HALF:
-            del known[self._column + 1]  # the terminal blanks what was half of a wide character
         self._sent = (self._row, self._column + width)
 
     def _move(self, known: dict[int, Cell]) -> None:
@@ -105,8 +108,10 @@ class ScreenMirror:
         if self._sent is not None and self._sent[0] == self._row:
             between = range(self._sent[1], self._column)
             if 0 < len(between) <= _BRIDGE_CELLS:
-                cells = [known.get(place) for place in between]
-                if all(cell and cell[0] and cell[1] == self._sent_style for cell in cells):
+                cells = [known.get(place) for place in (*between, self._column)]
+                is_wide = any(cell is not None and cell[0] == _RIGHT_HALF for cell in cells)
+                cells.pop()
+                if not is_wide and all(cell and cell[1] == self._sent_style for cell in cells):
                     self._out.extend(cell[0] for cell in cells if cell)
                     return
         self._out.append(f"\x1b[{self._row};{self._column}H")

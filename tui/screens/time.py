@@ -1,41 +1,73 @@
-"""``@``: charts at which time?"""
+"""``@``: which time?"""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.events import Key
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
 
 from control.views.times import TimeError, parse_moment
 
+AGES: Final = {
+    "1m": "1 minute ago",
+    "10m": "10 minutes ago",
+    "1h": "1 hour ago",
+    "6h": "6 hours ago",
+    "1d": "1 day ago",
+    "7d": "7 days ago",
+}
+NOW: Final = "0s"
+
 
 class TimeScreen(ModalScreen[int | None]):
-    """A time, or how long ago; empty is now."""
+    """A choice of ages; what is typed is a time of one's own. None: as it was."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "now")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "as it was")]
 
-    def __init__(self, *, now_ms: int) -> None:
+    def __init__(self, *, now_ms: int, is_past: bool) -> None:
         super().__init__()
         self._now_ms = now_ms
+        self._choices = {NOW: "back to now", **AGES} if is_past else AGES
 
     def compose(self) -> ComposeResult:
-        """One field."""
+        """Ages, and a field."""
         with Vertical(id="confirm"):
-            yield Static("Charts until: 30m (ago), 2h, 2026-11-21T09:00; empty is now")
-            yield Input(id="time", compact=True)
+            yield Static("Tables, findings and charts as of")
+            yield OptionList(
+                *(Option(words, id=age) for age, words in self._choices.items()), id="ages"
+            )
+            yield Input(
+                id="time",
+                compact=True,
+                select_on_focus=False,
+                placeholder="or type: 30m (ago), 2h, 2026-11-21T09:00",
+            )
             yield Static("", id="time-problem", classes="wrong")
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """A time closes the question."""
+    def on_key(self, event: Key) -> None:
+        """Typing goes into the field from wherever the cursor is."""
+        field = self.query_one("#time", Input)
+        if event.is_printable and event.character and not field.has_focus:
+            event.stop()
+            field.focus()
+            field.insert_text_at_cursor(event.character)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """One of the ages."""
         event.stop()
-        if not event.value.strip():
-            self.dismiss(None)
-            return
+        self._choose(event.option.id or NOW)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """A time of one's own; an empty one is now."""
+        event.stop()
+        self._choose(event.value.strip() or NOW)
+
+    def _choose(self, words: str) -> None:
         try:
-            at_ms = parse_moment(event.value, now_ms=self._now_ms)
+            self.dismiss(parse_moment(words, now_ms=self._now_ms))
         except TimeError as error:
             self.query_one("#time-problem", Static).update(str(error))
-            return
-        self.dismiss(at_ms)

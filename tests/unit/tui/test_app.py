@@ -22,6 +22,10 @@ def _place(app: PartiscopeApp) -> str:
     return str(app.screen.path)
 
 
+def _bar(app: PartiscopeApp) -> str:
+    return "".join(str(bar.render()) for bar in app.screen.query(TopBar))
+
+
 def _first_column(table: RowTable) -> list[str]:
     return [str(table.get_row_at(row)[0]) for row in range(table.row_count)]
 
@@ -210,20 +214,34 @@ async def test_what_if_begins_with_the_broker_under_the_cursor(services: Service
         assert _place(app) == "what-if?broker=102"
 
 
-async def test_charts_of_another_time_say_so_until_told_otherwise(services: Services) -> None:
-    app = PartiscopeApp(services)
+async def test_a_past_time_says_so_until_told_otherwise(services: Services) -> None:
+    app = PartiscopeApp(services, path="partitions")
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         await pilot.press("@")
         await pilot.pause()
-        await pilot.press(*"30m", "enter")
-        bar = app.screen.query_one(TopBar)
-        await settle(pilot, lambda: "charts at" in str(bar.render()), "the time")
-        assert app.at_ms == NOW_MS - 30 * 60_000
+        await pilot.press(*"2m", "enter")
+        await settle(pilot, lambda: "you are looking at" in _bar(app), "the time")
+        assert app.at_ms == NOW_MS - 2 * 60_000
+        assert app.snapshot.built_ms == app.at_ms, "tables and findings are of then"
+        assert isinstance(app.screen, ViewScreen)
+        assert app.link_of(app.screen.path) == "partitions?at=2026-11-18T11:04:40Z"
+        await pilot.press("space")
+        await settle(pilot, lambda: "looking" not in _bar(app), "now again")
+        assert app.snapshot is services.feed.current
+
+
+async def test_a_link_to_the_past_opens_it_and_what_is_not_kept_is_said(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics?at=1m")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, lambda: app.at_ms == NOW_MS - 60_000, "the time of the link")
+        assert _place(app) == "topics"
         await pilot.press("@")
         await pilot.pause()
-        await pilot.press("enter")
-        await settle(pilot, lambda: "charts at" not in str(bar.render()), "now again")
+        await pilot.press(*"400d", "enter")
+        await settle(pilot, lambda: len(app._notifications) > 0, "that nothing is kept")
+        assert app.at_ms == NOW_MS - 60_000, "shown is what was before"
+        assert "you are looking at" in _bar(app)
 
 
 async def test_an_export_holds_what_the_filter_leaves(

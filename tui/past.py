@@ -1,0 +1,93 @@
+"""The application at a past time: tables, findings and charts of then, until told otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from control.views.errors import StoreUnreadableError
+from control.views.format import clock_text
+from control.views.past import snapshot_at
+from control.views.paths import PathError, ViewPath, parse_path
+from control.views.snapshot import OperatorSnapshot
+from control.views.times import TimeError, parse_moment
+from tui.clusters import ClusterApp
+from tui.screens.time import TimeScreen
+
+
+class PastApp(ClusterApp):
+    """Knows which moment is shown; ``at`` of a path is the same moment on the page."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.at_ms: int | None = None
+        """The moment that is shown; None: now."""
+        self._past: OperatorSnapshot | None = None
+
+    def action_time(self) -> None:
+        """``@``: another time."""
+        chooser = TimeScreen(now_ms=self.services.now_ms(), is_past=self.at_ms is not None)
+        self.push_screen(chooser, self._time_chosen)
+
+    def action_open(self, path: str) -> None:
+        """Show a view; with ``at=…`` as it was then."""
+        try:
+            place = parse_path(path)
+            if at := place.query.get("at", ""):
+                self._go_back_to(parse_moment(at, now_ms=self.services.now_ms()))
+        except PathError:
+            super().action_open(path)  # it says what is wrong
+            return
+        except TimeError as error:
+            self.notify(f"{error}; shown is now", severity="warning")
+        rest = {name: value for name, value in place.query.items() if name != "at"}
+        super().action_open(str(replace(place, query=rest)))
+
+    def link_of(self, path: ViewPath) -> str:
+        """The path for others: with the moment, where it is not now."""
+        if self.at_ms is not None:
+            moment = datetime.fromtimestamp(self.at_ms // 1000, tz=UTC)
+            path = replace(path, query={**path.query, "at": f"{moment:%Y-%m-%dT%H:%M:%SZ}"})
+        return super().link_of(path)
+
+    def leave_past(self) -> None:
+        """Back to now."""
+        self.at_ms = self._past = None
+
+    def _left_cluster(self) -> None:
+        self.leave_past()
+
+    def _time_chosen(self, at_ms: int | None) -> None:
+        if at_ms is None:
+            return
+        if at_ms >= self.services.now_ms():
+            self.leave_past()
+            self.show_again()
+        else:
+            self._go_back_to(at_ms)
+
+    def _go_back_to(self, at_ms: int) -> None:
+        self.run_worker(partial(self._read_past, at_ms), thread=True, exclusive=True, group="past")
+
+    def _read_past(self, at_ms: int) -> None:
+        """In a worker thread: history is read from files."""
+        cluster = self.services.feed.current.cluster.cluster
+        try:
+            past = snapshot_at(self.services.history, cluster=cluster, at_ms=at_ms)
+        except StoreUnreadableError as error:
+            self.call_from_thread(self.notify, str(error), severity="warning")
+            return
+        self.call_from_thread(self._show_past, at_ms, past)
+
+    def _show_past(self, at_ms: int, past: OperatorSnapshot | None) -> None:
+        if past is None:
+            when = clock_text(at_ms, now_ms=self.services.now_ms())
+            self.notify(f"nothing of {when} is kept; shown is what was before", severity="warning")
+            return
+        self.at_ms, self._past = at_ms, past
+        self.show_again()
+
+    def show_again(self) -> None:
+        """Hook: what is shown has changed as a whole."""
