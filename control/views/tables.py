@@ -24,7 +24,6 @@ from control.model.status import (
     GROUP_SEVERITIES,
     INTERNAL_PREFIX,
     PARTITION_SEVERITIES,
-    VELOCITY_DEAD_BAND_RECORDS_PER_S,
     words_of,
 )
 
@@ -108,9 +107,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         "statuses": pc.binary_join_element_wise("", words, "", " "),
         "rank": pa.array(ranks, pa.int32()),
         "lag_ms": _nullable(np.where(np.isnan(told_ms), estimated_ms, told_ms)),
-        "clears_ms": _nullable(
-            clears_ms(floats(commits["lag"]), floats(commits["lag_records_per_s"]))
-        ),
+        "clears_ms": _nullable(_clears_ms(commits)),
         "stuck_ms": _nullable(stuck_ms),
         "leader": pa.array(leaders),
     }
@@ -120,16 +117,23 @@ def commit_table(evidence: Evidence) -> pa.Table:
 def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     """One row per group, those that never committed included; most lag first."""
     sums = ("lag", "lag_records_per_s", "consumed_records_per_s")
-    grouped = commits.group_by("group_id").aggregate(
-        [
-            ("partition", "count"),
-            ("rank", "min"),
-            ("lag_ms", "max"),
-            ("stuck_ms", "max"),
-            ("retention_risk_ms", "min"),
-            ("topic", "distinct"),
-            *((name, "sum") for name in sums),
-        ]
+    is_unknown = pc.and_kleene(pc.is_null(commits["clears_ms"]), pc.not_equal(commits["lag"], 0))
+    grouped = (
+        _with(commits, {"is_unknown": is_unknown})
+        .group_by("group_id")
+        .aggregate(
+            [
+                ("partition", "count"),
+                ("rank", "min"),
+                ("lag_ms", "max"),
+                ("stuck_ms", "max"),
+                ("clears_ms", "max"),
+                ("is_unknown", "any"),
+                ("retention_risk_ms", "min"),
+                ("topic", "distinct"),
+                *((name, "sum") for name in sums),
+            ]
+        )
     )
     topics = [", ".join(sorted(item)) for item in grouped["topic_distinct"].to_pylist()]
     grouped = _with(
@@ -140,28 +144,28 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     words = list(GROUP_SEVERITIES)
     ranks = ints(joined["rank_min"], unknown=len(words) - 1)
     statuses = [words[rank] for rank in ranks]
-    lag = floats(joined["lag_sum"])
+    # The slowest partition decides: one that never clears, else one of which it is not known.
+    slowest = floats(joined["clears_ms_max"])
+    is_open = ints(pc.cast(joined["is_unknown_any"], pa.int64()), unknown=0) > 0
     added = {
         "status": pa.array(statuses, pa.string()),
         "statuses": pa.array([f" {word} " for word in statuses], pa.string()),
         "rank": pa.array(ranks),
-        "clears_ms": _nullable(clears_ms(lag, floats(joined["lag_records_per_s_sum"]))),
+        "clears_ms": _nullable(np.where(is_open & (slowest != NEVER_MS), np.nan, slowest)),
     }
     order = [("rank", "ascending"), ("lag_sum", "descending"), ("group_id", "ascending")]
     return _with(joined, added).sort_by(order)
 
 
-def clears_ms(lag: FloatColumn, velocity: FloatColumn) -> FloatColumn:
-    """When lag will be gone: 0 when it is, ``NEVER_MS`` when it does not shrink.
+def _clears_ms(commits: pa.Table) -> FloatColumn:
+    """When lag will be gone, as the job tells it; ``NEVER_MS``: not at this speed.
 
-    Lag that hovers within the dead band is neither: NaN (unknown) when small amounts come
-    and go, ``NEVER_MS`` only when the whole of it stands or grows.
+    NaN where lag or speed is not known.
     """
-    shrinks = velocity < -VELOCITY_DEAD_BAND_RECORDS_PER_S
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pace = np.where(shrinks, lag / -velocity * 1000.0, NEVER_MS)
-    known = np.where(np.isnan(lag) | np.isnan(velocity), np.nan, pace)
-    return np.where(lag == 0, 0.0, known)
+    lag, velocity = floats(commits["lag"]), floats(commits["lag_records_per_s"])
+    told_ms = floats(commits["time_to_clear_ms"])
+    is_never = np.isnan(told_ms) & (lag > 0) & ~np.isnan(velocity)
+    return np.where(lag == 0, 0.0, np.where(is_never, NEVER_MS, told_ms))
 
 
 def _lag_ms(lag: FloatColumn, in_rate: FloatColumn, stuck_ms: FloatColumn) -> FloatColumn:
