@@ -73,7 +73,9 @@ class Run:
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         find_java()
         connector_jars()
-        writer = StoreWriter(self._settings.job.store, retention_ms=self._settings.retention_ms)
+        writer = StoreWriter(
+            self._settings.job.store, retention_ms=self._settings.retention_ms, on_notice=say
+        )
         folders = {"spark.local.dir": self._folder, **self._settings.session.further}
         wanted = replace(self._settings.session, further=folders)
         starting = _in_background(lambda: build_session(wanted))
