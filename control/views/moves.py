@@ -104,6 +104,7 @@ class ChangeRow(Row):
     after: Cell
     new_leader: Cell
     moved: Cell
+    why: Cell
 
 
 MOVE_COLUMNS: Final = (
@@ -193,7 +194,7 @@ def eta_cell(progress: Progress | None, *, now_ms: int) -> Cell:
     return Cell(progress.eta_s_high, f"{text.ESTIMATE}{shown}")
 
 
-def change_row(change: Change) -> ChangeRow:
+def change_row(change: Change, why: str = text.NONE) -> ChangeRow:
     """One line of a plan's diff."""
     name = f"{change.topic}-{change.partition}"
     led = change.has_new_leader
@@ -208,4 +209,5 @@ def change_row(change: Change) -> ChangeRow:
             change.moved_bytes,
             text.bytes_text(change.moved_bytes) if change.adding else "no data",
         ),
+        why=Cell(None, why),
     )

@@ -1,27 +1,15 @@
 """Now beside planned: what every broker carries before and after a plan, on one scale."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from control.views import format as text
+from control.views.plans import Offer
 from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks
 from dashboard.figures.brokers import BAND
 from dashboard.theme import palette
 
 HEADROOM: Final = 1.2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """One alternative as a point: what it costs, what it reaches."""
-
-    name: str
-    moved_bytes: int
-    lower_bound_bytes: int | None
-    """Proven: no plan to this goal moves less. None: nothing is proven."""
-    fullest_percent: float
-    """How far the fullest broker is above the mean afterwards."""
 
 
 def loads(values: Mapping[int, float], top: float, scheme: str, *, is_plan: bool) -> Figure:

@@ -1,27 +1,35 @@
 """Reassign: scope and goal → alternatives → now beside planned and pre-flight → confirm."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
+from control.model.fleet import WatchedCluster
 from control.operations.commands import changes_document, parse_changes
+from control.operations.errors import NotConfirmedError
 from control.operations.planning import Preview
 from control.operations.registry import REASSIGN
-from control.planner.optimizer import Alternative
+from control.planner.by_hand import NAME
+from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
 from control.views import format as text
 from control.views.paths import ViewPath
-from dashboard import ids
+from control.views.plans import Offer, offer_of, plan_rows
+from dashboard import ids, rights
 from dashboard.components import operation_form as fields
-from dashboard.components.forms import problem
+from dashboard.components.forms import parts_of, problem, text_field
 from dashboard.components.parts import attributes, card, crumbs, empty, graph
 from dashboard.context import Screen
 from dashboard.desk import DeskError, Values
-from dashboard.figures.moves import Offer, loads, trade_off
+from dashboard.figures.moves import loads, trade_off
 from dashboard.pages.plan_review import alternative_words, review
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
+EDIT_DEBOUNCE_MS: Final = 700
+VIOLATIONS_MAX: Final = 5
 RUN_FIELDS: Final = ("throttle", "partitions_per_wave", "reason")
 """Fields that say how to run a plan, not what to plan: asked for at its confirmation."""
 
@@ -36,8 +44,18 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     shared: dict[str, Any] = {"given": path.query, "snapshot": screen.snapshot}
     scope = fields.form_fields(REASSIGN, fields.PLAN, without=RUN_FIELDS, **shared)
     run = fields.form_fields(REASSIGN, fields.PLAN, only=RUN_FIELDS, **shared)
-    button = dmc.Button(REASSIGN.submit_label, id=ids.PLAN_BUTTON, className="submit")
-    note = html.P("Planning changes nothing.", className="note")
+    button = dmc.Button(
+        REASSIGN.submit_label,
+        id=ids.PLAN_BUTTON,
+        className="submit",
+        disabled=rights.is_denied(screen, REASSIGN.name),
+    )
+    note = html.Div(
+        [
+            html.P("Planning changes nothing.", className="note"),
+            rights.lacking(screen, REASSIGN.name),
+        ]
+    )
     return [
         crumbs([("Plan", "plan")]),
         html.Ol(_steps(), id=ids.PLAN_STEP, className="steps"),
@@ -48,6 +66,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         ),
         dcc.Store(id=ids.PLAN_CHOICES, data=[]),
         dcc.Loading(html.Div(id=ids.PLAN_RESULT), type="dot", delay_show=300),
+        html.Div(_by_hand(), id=ids.PLAN_EDIT, hidden=True),
         dcc.Loading(html.Div(id=ids.PLAN_REVIEW, className="form"), type="dot", delay_show=300),
         html.Div(
             card("Confirm", run, html.Div(id=ids.PLAN_LAST, className="actions")),
@@ -56,6 +75,22 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         ),
         html.Div(id=ids.PLAN_OUTCOME),
     ]
+
+
+def _by_hand() -> Any:
+    """Partitions of the chosen alternative placed otherwise."""
+    entries = dmc.Textarea(
+        id=ids.PLAN_ENTRIES,
+        label="Edit the chosen alternative",
+        description="one partition a line, the leader first, or Kafka's JSON; now: as it is",
+        placeholder="orders-3: 101,102,103",
+        debounce=EDIT_DEBOUNCE_MS,
+        autosize=True,
+        minRows=2,
+        maxRows=14,
+        size="sm",
+    )
+    return card("By hand", entries)
 
 
 def _steps() -> list[html.Li]:
@@ -69,6 +104,7 @@ def _steps() -> list[html.Li]:
 def register(app: Dash, screen: Screen) -> None:
     """Plan, review, confirm."""
     _register_plan(app, screen)
+    _register_edit(app, screen)
     _register_review(app, screen)
     _register_confirm(app, screen)
 
@@ -87,6 +123,8 @@ def _register_plan(app: Dash, screen: Screen) -> None:
         Output(ids.PLAN_REVIEW, "children", allow_duplicate=True),
         Output(ids.PLAN_RUN, "hidden", allow_duplicate=True),
         Output(ids.PLAN_OUTCOME, "children", allow_duplicate=True),
+        Output(ids.PLAN_EDIT, "hidden"),
+        Output(ids.PLAN_ENTRIES, "value"),
         fields.every_error(fields.PLAN),
         Input(ids.PLAN_BUTTON, "n_clicks"),
         State(ids.SCHEME, "data"),
@@ -102,8 +140,35 @@ def _register_plan(app: Dash, screen: Screen) -> None:
         try:
             shown, choices = await planned(screen, given, scheme or "light")
         except DeskError as error:
-            return problem(error), [], None, True, None, fields.errors_of(found, error)
-        return shown, choices, None, True, None, fields.errors_of(found, None)
+            errors = fields.errors_of(found, error)
+            return problem(error), [], None, True, None, True, "", errors
+        errors = fields.errors_of(found, None)
+        return shown, choices, None, True, None, not choices, "", errors
+
+
+def _register_edit(app: Dash, screen: Screen) -> None:
+    @app.callback(
+        Output(ids.PLAN_RESULT, "children", allow_duplicate=True),
+        Output(ids.PLAN_CHOICES, "data", allow_duplicate=True),
+        Output(ids.PLAN_ENTRIES, "error"),
+        Input(ids.PLAN_ENTRIES, "value"),
+        State(ids.PLAN_CHOICE, "value", allow_optional=True),
+        State(ids.PLAN_CHOICES, "data"),
+        State(ids.SCHEME, "data"),
+        *fields.every_value(fields.PLAN),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def edit(entries: str | None, *rest: Any) -> tuple[Any, Any, Any]:
+        choice, choices, scheme, found, values = rest
+        if not (entries or "").strip() or choice is None or not choices:
+            return no_update, no_update, None
+        given = fields.values_of(found, values)
+        try:
+            kept = await edited(screen, given, str(entries), (choices, choice))
+        except DeskError as error:
+            return no_update, no_update, parts_of(error)[1]
+        return offered(kept, str(len(kept) - 1), scheme or "light"), kept, None
 
 
 def _register_review(app: Dash, screen: Screen) -> None:
@@ -129,8 +194,13 @@ def _register_review(app: Dash, screen: Screen) -> None:
         try:
             preview = await screen.desk.operator.preview(chosen(choices, choice), given)
         except DeskError as error:
-            return problem(error), last_words(None), False, None
-        return reviewed(preview, scheme or "light"), last_words(preview), False, None
+            return problem(error), last_words(None, screen.watched), False, None
+        return (
+            reviewed(preview, scheme or "light", choices[int(choice)]["why"]),
+            last_words(preview, screen.watched),
+            False,
+            None,
+        )
 
 
 def _register_confirm(app: Dash, screen: Screen) -> None:
@@ -140,18 +210,22 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         Input(ids.PLAN_CONFIRM, "n_clicks"),
         State(ids.PLAN_CHOICE, "value"),
         State(ids.PLAN_CHOICES, "data"),
+        State(ids.PLAN_TYPED, "value", allow_optional=True),
         *fields.every_value(fields.PLAN),
         running=[(Output(ids.PLAN_CONFIRM, "loading"), True, False)],
         prevent_initial_call=True,
         websocket=True,
     )
     async def confirm(
-        clicks: int | None, choice: str, choices: Any, found: list[Any], values: list[Any]
+        clicks: int | None, choice: str, choices: Any, typed: str | None, *fields_: list[Any]
     ) -> tuple[Any, Any]:
         if not clicks:
             return no_update, no_update
-        given = fields.values_of(found, values)
+        given = fields.values_of(*fields_)
+        word = screen.watched.word_to_type()
         try:
+            if (typed or "") != word:
+                raise NotConfirmedError("the reassignment", word)
             operation_id = await screen.desk.operator.reassign(chosen(choices, choice), given)
         except DeskError as error:
             return problem(error), no_update
@@ -159,45 +233,61 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
 
 
 async def planned(screen: Screen, values: Values, scheme: str) -> tuple[Any, list[Any]]:
-    """The choice of alternatives, and their changes as the page keeps them."""
+    """The choice of alternatives, and what the page keeps of them."""
     plan = await screen.desk.operator.plan(values)
     moving = [item for item in plan.alternatives if item.proposal.changes]
     if not moving:
         return empty("Nothing to move: the goal is reached already", *plan.limits), []
-    choices = [changes_document(item.proposal.changes) for item in moving]
-    radios = dmc.Stack(
-        [dmc.Radio(alternative_words(item), value=str(n)) for n, item in enumerate(moving)]
+    choices = [kept_of(plan, item) for item in moving]
+    return offered(choices, "0", scheme, limits=plan.limits), choices
+
+
+async def edited(
+    screen: Screen, values: Values, entries: str, kept: tuple[list[Any], str]
+) -> list[Any]:
+    """The choices with one more: the chosen one, with these partitions placed by hand."""
+    choices, choice = kept
+    plan = await screen.desk.operator.edit(chosen(choices, choice), entries, values)
+    others = [item for item in choices if item["offer"]["name"] != NAME]
+    return [*others, kept_of(plan, plan.alternatives[0])]
+
+
+def kept_of(plan: Plan, item: Alternative) -> dict[str, Any]:
+    """What the page keeps of an alternative."""
+    return {
+        "changes": changes_document(item.proposal.changes),
+        "words": alternative_words(item),
+        "broken": [str(violation) for violation in item.violations[:VIOLATIONS_MAX]],
+        "offer": asdict(offer_of(item)),
+        "why": [row.why.text for row in plan_rows(plan, item)],
+    }
+
+
+def offered(choices: list[Any], choice: str, scheme: str, *, limits: Sequence[str] = ()) -> Any:
+    """The alternatives to choose from, beside what each costs and reaches."""
+    radios = [dmc.Radio(item["words"], value=str(n)) for n, item in enumerate(choices)]
+    group = dmc.RadioGroup(
+        dmc.Stack(radios), id=ids.PLAN_CHOICE, value=choice, label="Alternatives"
     )
-    group = dmc.RadioGroup(radios, id=ids.PLAN_CHOICE, value="0", label="Alternatives")
-    limits = [html.P(f"◆ {limit}", className="note") for limit in plan.limits]
-    choice = card("Choose", group, *limits)
-    if len(moving) == 1:
-        return choice, choices
+    broken = [f"▲ {words}" for words in choices[int(choice)]["broken"]]
+    notes = [html.P(words, className="note") for words in (*(f"◆ {w}" for w in limits), *broken)]
+    chooser = card("Choose", group, *notes)
+    if len(choices) == 1:
+        return chooser
     chart: Any = graph(ids.PLAN_CURVE, 240)
-    chart.figure = trade_off([offer_of(item) for item in moving], scheme)
-    return html.Div([choice, card("What it costs", chart)], className="compare"), (choices)
-
-
-def offer_of(item: Alternative) -> Offer:
-    """An alternative as a point of the chart."""
-    spread = item.balance.bytes
-    over = (spread.max / spread.mean - 1) * 100 if spread.mean else 0.0
-    return Offer(
-        name=item.name,
-        moved_bytes=item.proposal.moved_bytes,
-        lower_bound_bytes=item.lower_bound_bytes,
-        fullest_percent=max(over, 0.0),
-    )
+    chart.figure = trade_off([Offer(**item["offer"]) for item in choices], scheme)
+    return html.Div([chooser, card("What it costs", chart)], className="compare")
 
 
 def chosen(choices: list[Any], choice: str) -> Proposal:
     """The chosen alternative, from what the page kept of it."""
-    return Proposal(name="chosen on the page", changes=parse_changes(choices[int(choice)]))
+    kept = choices[int(choice)]
+    return Proposal(name="chosen on the page", changes=parse_changes(kept["changes"]))
 
 
-def reviewed(preview: Preview, scheme: str) -> list[Any]:
+def reviewed(preview: Preview, scheme: str, why: Sequence[str]) -> list[Any]:
     """The review with its two charts."""
-    blocks = review(preview)
+    blocks = review(preview, why)
     now = {item.broker: float(item.bytes_now) for item in preview.brokers}
     after = {item.broker: float(item.bytes_after) for item in preview.brokers}
     top = max([*now.values(), *after.values()], default=0.0)
@@ -207,8 +297,9 @@ def reviewed(preview: Preview, scheme: str) -> list[Any]:
     return blocks
 
 
-def last_words(preview: Preview | None) -> list[Any]:
-    """The button, with what it does; None: there is nothing that could be confirmed."""
+def last_words(preview: Preview | None, watched: WatchedCluster) -> list[Any]:
+    """The button, with what it does and what must be typed before; None: there is nothing that
+    could be confirmed."""
     count = 0 if preview is None else len(preview.proposal.changes)
     is_refused = preview is None or preview.is_refused
     button = dmc.Button(
@@ -222,4 +313,6 @@ def last_words(preview: Preview | None) -> list[Any]:
         if is_refused
         else "It goes on when you leave; it can be cancelled and rolled back."
     )
-    return [button, html.P(words, className="note")]
+    word = "" if is_refused else watched.word_to_type()
+    typed = [text_field(ids.PLAN_TYPED, f"Type {word} to confirm", word)] if word else []
+    return [*typed, button, html.P(words, className="note")]

@@ -1,5 +1,7 @@
 """What a plan shows before it is confirmed: alternatives, now and planned, diff, pre-flight."""
 
+from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import Any, Final
 
 from dash import html
@@ -9,13 +11,13 @@ from control.operations.preflight import Check, Verdict
 from control.planner.figures import Spread
 from control.planner.optimizer import Alternative
 from control.views import format as text
-from control.views.moves import CHANGE_COLUMNS, change_row
+from control.views.moves import change_row
+from control.views.plans import CHANGES_MAX, PLAN_COLUMNS
 from control.views.rows import SHAPES, Cell, Tone
 from dashboard import ids
 from dashboard.components.parts import card, graph, tile
 from dashboard.components.tables import rows_table
 
-CHANGES_MAX: Final = 200
 _TONES: Final = {Verdict.OK: Tone.FINE, Verdict.WARN: Tone.WARNING, Verdict.FAIL: Tone.CRITICAL}
 
 
@@ -36,8 +38,8 @@ def alternative_words(alternative: Alternative) -> str:
     )
 
 
-def review(preview: Preview) -> list[Any]:
-    """Everything between choosing and confirming."""
+def review(preview: Preview, why: Sequence[str] = ()) -> list[Any]:
+    """Everything between choosing and confirming; `why` its partitions move, in their order."""
     proposal = preview.proposal
     tiles = [
         tile("travels", Cell(proposal.moved_bytes, text.bytes_text(proposal.moved_bytes))),
@@ -56,7 +58,7 @@ def review(preview: Preview) -> list[Any]:
             className="compare",
         ),
         card("Brokers: now, during, after", broker_table(preview)),
-        card("What changes", *changes_table(preview)),
+        card("What changes", *changes_table(preview, why)),
         card("Pre-flight", html.Div([check_line(check) for check in preview.checks])),
     ]
 
@@ -73,10 +75,12 @@ def broker_table(preview: Preview) -> html.Div:
     return html.Div(table, className="rows-frame")
 
 
-def changes_table(preview: Preview) -> list[Any]:
+def changes_table(preview: Preview, why: Sequence[str]) -> list[Any]:
     """Partition by partition, the first ``CHANGES_MAX``."""
     changes = preview.proposal.changes
-    table = rows_table([change_row(change) for change in changes[:CHANGES_MAX]], CHANGE_COLUMNS)
+    reasons = chain(why, repeat(text.NONE))
+    rows = [change_row(change, next(reasons)) for change in changes[:CHANGES_MAX]]
+    table = rows_table(rows, PLAN_COLUMNS)
     if len(changes) <= CHANGES_MAX:
         return [table]
     return [html.P(f"the first {CHANGES_MAX} of {len(changes):,}", className="note"), table]

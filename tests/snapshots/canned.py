@@ -9,13 +9,15 @@ from typing import Any, Final
 from control.kafka.ports import BrokerNode, PartitionMetadata, TopicMetadata
 from control.kafka.reader import FetchedRecord
 from control.model.ids import TopicPartition
+from control.operations.errors import InvalidInputError
 from control.operations.events import MoveProgress, Outcome, StalledMove
 from control.operations.facts import ClusterFacts, topology_of
 from control.operations.journal import JournalLine
 from control.operations.planning import Preview, preview_of
 from control.operations.state import OperationState, Phase
+from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
 from control.planner.goals import PlanRequest
-from control.planner.optimizer import Plan, plan
+from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.proposal import PartitionChange, Proposal
 
 NOW_MS: Final = 1_795_000_000_000
@@ -151,6 +153,15 @@ class CannedOperator:
 
     async def plan(self, values: Mapping[str, str]) -> Plan:
         return plan(topology_of(facts()), PlanRequest())
+
+    async def edit(self, chosen: Proposal, entries: str, values: Mapping[str, str]) -> Plan:
+        topology = topology_of(facts())
+        order = LeaderOrder(values["leader_order"])
+        try:
+            proposal = edited(topology, chosen, parse_edits(entries), leaders=order)
+        except HandError as error:
+            raise InvalidInputError({"by_hand": str(error)}) from error
+        return judged_plan(topology, PlanRequest(), proposal)
 
     async def preview(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
         return preview_of(facts(), proposal, throttle="auto")

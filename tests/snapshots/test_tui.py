@@ -61,6 +61,7 @@ SCREENS: Final[dict[str, tuple[str, Keys, Ready]]] = {
     "what-if": ("what-if?rack=b", (), _says("would be offline")),
     "plan-form": ("plan", (), _says("scope and goal")),
     "plan-review": ("plan", ("ctrl+s",), _says("groups:")),
+    "plan-by-hand": ("plan", ("ctrl+s", "h"), _says("✔", "least")),
     "moves": ("moves", (), _has_rows),
     "move": ("moves/mv-3f9a21c4", (), _says("moving:", "broker 104 is down")),
     "journal": ("journal", (), _has_rows),

@@ -1,6 +1,7 @@
 """Reassign: scope and goal → alternatives → now and planned side by side → confirm → live."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -21,12 +22,15 @@ from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import PartitionChange
 from control.views.format import byte_rate_text, bytes_text, duration_text, ids_text
 from control.views.paths import ViewPath
+from control.views.plans import CHANGES_MAX, offer_of, trade_off_lines
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
+from tui.screens.by_hand import HandScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.form import FormPanel
 
-CHANGES_MAX: Final = 200
+CHART_ROWS: Final = 5
+CHART_WIDTH_MAX: Final = 100
 STEPS: Final = ("scope and goal", "choose", "review", "confirm", "live")
 _SIGN: Final = {
     Verdict.OK: ("✔", "green"),
@@ -41,6 +45,7 @@ class PlanScreen(ViewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "confirm", "confirm", show=True),
         Binding("e", "edit", "edit scope", show=True),
+        Binding("h", "by_hand", "by hand", show=True),
     ]
 
     def __init__(self, path: ViewPath) -> None:
@@ -48,6 +53,7 @@ class PlanScreen(ViewScreen):
         self._values: Mapping[str, str] = {}
         self._plan: Plan | None = None
         self._preview: Preview | None = None
+        self._chosen = 0
 
     def compose_body(self) -> ComposeResult:
         """The steps, the form, the alternatives, the review."""
@@ -56,6 +62,7 @@ class PlanScreen(ViewScreen):
             yield FormPanel(registry.REASSIGN, {**self.path.query})
             yield Static(id="problem")
             yield OptionList(id="alternatives")
+            yield Static(id="trade-off", markup=False)
             yield Static(id="review")
 
     def on_mount(self) -> None:
@@ -76,6 +83,7 @@ class PlanScreen(ViewScreen):
         """Another alternative: preview it."""
         if self._plan is not None:
             chosen = self._plan.alternatives[event.option_index]
+            self._chosen = event.option_index
             self.run_worker(self._make_preview(chosen), exclusive=True, group="preview")
 
     def on_option_list_option_selected(self) -> None:
@@ -99,11 +107,61 @@ class PlanScreen(ViewScreen):
         """Back to the form; the plan made so far is gone."""
         self._plan = self._preview = None
         self.query_one("#alternatives").display = False
+        self.put("#trade-off", "")
         self.put("#review", "")
         panel = self.query_one(FormPanel)
         panel.display = True
         panel.query_one("#field-goal").focus()
         self._step(0)
+
+    def action_by_hand(self) -> None:
+        """Place partitions of the chosen alternative otherwise; it is judged at once."""
+        if self._plan is None:
+            self._say("▲ plan first: Enter in the form, which has a field for it", "yellow")
+            return
+        chosen = self._plan.alternatives[self._chosen].proposal
+        operator, values = self.partiscope.operator, self._values
+
+        async def judge(entries: str, leaders: str) -> Plan:
+            return await operator.edit(chosen, entries, {**values, "leader_order": leaders})
+
+        self.app.push_screen(HandScreen(chosen, judge), self._edited)
+
+    def _edited(self, made: Plan | None) -> None:
+        if made is None or self._plan is None:
+            return
+        name = made.alternatives[0].name
+        others = tuple(a for a in self._plan.alternatives if a.name != name)
+        self._plan = replace(self._plan, alternatives=(*others, *made.alternatives))
+        self._offer(len(others))
+
+    def _offer(self, first: int) -> None:
+        """The alternatives, one of them chosen, and what each costs and reaches."""
+        assert self._plan is not None
+        alternatives = self._plan.alternatives
+        chooser = self.query_one("#alternatives", OptionList)
+        chooser.clear_options()
+        chooser.add_options(
+            Option(_alternative(number, item)) for number, item in enumerate(alternatives, start=1)
+        )
+        chooser.display = True
+        chooser.highlighted = first
+        chooser.focus()
+        self._draw()
+
+    def _draw(self) -> None:
+        """The chart, where there is something to choose and room for it."""
+        offers = [offer_of(item) for item in self._plan.alternatives] if self._plan else []
+        if len(offers) < 2:
+            self.put("#trade-off", "")
+            return
+        width = min(self.size.width - 2, CHART_WIDTH_MAX)
+        lines = trade_off_lines(offers, width=width, height=CHART_ROWS)
+        self.put("#trade-off", Text("\n".join(lines), style="dim"))
+
+    def on_resize(self) -> None:
+        """Draw anew."""
+        self._draw()
 
     def _confirmed(self, is_confirmed: bool | None) -> None:
         if is_confirmed:
@@ -120,12 +178,7 @@ class PlanScreen(ViewScreen):
         self._say("\n".join(f"◆ {limit}" for limit in self._plan.limits))
         self._step(1)
         self.query_one(FormPanel).display = False
-        chooser = self.query_one("#alternatives", OptionList)
-        chooser.clear_options()
-        chooser.add_options(Option(_alternative(item)) for item in self._plan.alternatives)
-        chooser.display = True
-        chooser.highlighted = 0
-        chooser.focus()
+        self._offer(0)
 
     async def _make_preview(self, chosen: Alternative) -> None:
         try:
@@ -159,11 +212,11 @@ class PlanScreen(ViewScreen):
         self.put("#problem", Text(line, style=style))
 
 
-def _alternative(item: Alternative) -> Text:
+def _alternative(number: int, item: Alternative) -> Text:
     proposal, balance = item.proposal, item.balance
     moved = bytes_text(proposal.moved_bytes)
     return Text(
-        f"{item.name:<9}{proposal.moved_replicas:>6} moves {moved:>9} "
+        f"{number} {item.name:<9}{proposal.moved_replicas:>6} moves {moved:>9} "
         f"(least {bytes_text(item.lower_bound_bytes)}) → "
         f"{balance.replicas.min}–{balance.replicas.max} replicas, "
         f"{balance.leaders.min}–{balance.leaders.max} led, "

@@ -10,6 +10,7 @@ from control.model.ids import TopicPartition
 from control.views import snapshot as views
 from control.views.errors import StoreUnreadableError
 from control.views.overview import HeatMap
+from control.views.plans import Offer
 from control.views.series import Series
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 from dashboard.figures import brokers, heat, latency, lines, moves, segments
@@ -164,8 +165,8 @@ def test_a_store_that_cannot_be_read_is_said_in_every_chart() -> None:
 def test_alternatives_are_points_with_a_line_to_their_proven_minimum() -> None:
     even, few = 10 * MIB, 4 * MIB
     offers = [
-        moves.Offer(name="even", moved_bytes=even, lower_bound_bytes=8 * MIB, fullest_percent=1),
-        moves.Offer(name="few", moved_bytes=few, lower_bound_bytes=None, fullest_percent=9),
+        Offer(name="even", moved_bytes=even, lower_bound_bytes=8 * MIB, fullest_percent=1),
+        Offer(name="few", moved_bytes=few, lower_bound_bytes=None, fullest_percent=9),
     ]
 
     (points,) = valid(moves.trade_off(offers, "dark"))["data"]

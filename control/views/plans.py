@@ -1,0 +1,105 @@
+"""Plans as both screens show them: what each alternative costs and reaches, and why a partition
+moves. The chart of bytes moved against balance reached is drawn here for terminals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from control.planner.explain import Reasons
+from control.planner.optimizer import Alternative, Plan
+from control.views import format as text
+from control.views.columns import Column
+from control.views.moves import CHANGE_COLUMNS, ChangeRow, change_row
+
+CHANGES_MAX: Final = 200
+PLAN_COLUMNS: Final = (
+    *CHANGE_COLUMNS,
+    Column(id="why", title="why it moves", is_number=False, rank=2),
+)
+_MARGIN: Final = 9
+"""Columns left of the chart's axis: ``+12.3 % │``."""
+_DIGITS: Final = "123456789"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """One alternative as a point: what it costs, what it reaches."""
+
+    name: str
+    moved_bytes: int
+    lower_bound_bytes: int | None
+    """Proven: no plan to this balance moves less. None: nothing is proven."""
+    fullest_percent: float
+    """How far the fullest broker is above the mean afterwards."""
+
+
+def offer_of(item: Alternative) -> Offer:
+    """An alternative as a point of the chart."""
+    spread = item.balance.bytes
+    over = (spread.max / spread.mean - 1) * 100 if spread.mean else 0.0
+    return Offer(
+        name=item.name,
+        moved_bytes=item.proposal.moved_bytes,
+        lower_bound_bytes=item.lower_bound_bytes,
+        fullest_percent=max(over, 0.0),
+    )
+
+
+def plan_rows(plan: Plan, alternative: Alternative) -> list[ChangeRow]:
+    """The first `CHANGES_MAX` partitions of an alternative, each with why it moves."""
+    reasons = Reasons(plan.before, plan.request)
+    return [
+        change_row(change, reasons.why(change))
+        for change in alternative.proposal.changes[:CHANGES_MAX]
+    ]
+
+
+def trade_off_lines(offers: Sequence[Offer], *, width: int, height: int) -> list[str]:
+    """Bytes moved (across) against how far the fullest broker stays above the mean (up), in
+    `height` rows and two for the axis; ``├──2 even`` runs from the proven minimum to the plan."""
+    columns = max(10, width - _MARGIN - 1)
+    most = max([offer.moved_bytes for offer in offers], default=0) or 1
+    top = max([offer.fullest_percent for offer in offers], default=0.0) or 1.0
+    rows = [[" "] * columns for _ in range(height)]
+    scale: dict[int, str] = {}
+    for number, offer in enumerate(offers):
+        row = round((1 - offer.fullest_percent / top) * (height - 1))
+        if row not in scale:
+            scale[row] = f"{offer.fullest_percent:+.1f} %"
+        least = offer.moved_bytes if offer.lower_bound_bytes is None else offer.lower_bound_bytes
+        _draw(rows[row], _DIGITS[number % len(_DIGITS)], (least / most, offer.moved_bytes / most))
+    for number, offer in enumerate(offers):
+        row = round((1 - offer.fullest_percent / top) * (height - 1))
+        _label(rows[row], _DIGITS[number % len(_DIGITS)], offer.name)
+    lines = [
+        f"{scale.get(number, ''):>{_MARGIN - 1}} │{''.join(row)}".rstrip()
+        for number, row in enumerate(rows)
+    ]
+    end = text.bytes_text(most)
+    lines.append(f"{'':>{_MARGIN - 1}} └{'─' * columns}")
+    words = "0 B  bytes moved; ├ proven minimum"
+    lines.append(f"{'':>{_MARGIN}} {words}{end:>{max(1, columns - len(words))}}")
+    return lines
+
+
+def _draw(row: list[str], mark: str, share: tuple[float, float]) -> None:
+    """The mark at what is moved, a line to it from the minimum."""
+    last = len(row) - 1
+    first, at = (round(part * last) for part in share)
+    for column in range(first, at):
+        if row[column] == " ":
+            row[column] = "├" if column == first else "─"
+    free = [column for column in range(last + 1) if row[column] not in _DIGITS]
+    row[min(free, key=lambda column: (abs(column - at), column))] = mark
+
+
+def _label(row: list[str], mark: str, name: str) -> None:
+    """The name right of its mark where it fits, else left, else not: the list has it."""
+    at = begin = row.index(mark)
+    while begin and row[begin - 1] in "├─":
+        begin -= 1
+    for start in (at + 2, begin - 1 - len(name)):
+        stop = start + len(name)
+        if start >= 0 and stop <= len(row) and not "".join(row[start - 1 : stop + 1]).strip(" ├"):
+            row[start:stop] = name
+            return

@@ -1,0 +1,48 @@
+"""Alternatives as a chart of text, and rows that say why."""
+
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import plan
+from control.views.plans import CHANGES_MAX, Offer, offer_of, plan_rows, trade_off_lines
+from tests.unit.control.planner.clusters import seeded
+
+
+def offer(name: str, moved: int, least: int | None, percent: float) -> Offer:
+    return Offer(name=name, moved_bytes=moved, lower_bound_bytes=least, fullest_percent=percent)
+
+
+def test_cheap_stands_left_and_even_stands_low() -> None:
+    offers = [
+        offer("balanced", 500, 400, 3.5),
+        offer("even", 1000, 700, 1.0),
+        offer("minimal", 100, 100, 9.0),
+    ]
+    assert trade_off_lines(offers, width=51, height=5) == [
+        "  +9.0 % │    3 minimal",
+        "         │",
+        "  +3.5 % │                ├───1 balanced",
+        "         │",
+        "  +1.0 % │                       even ├───────────2",
+        "         └─────────────────────────────────────────",
+        "          0 B  bytes moved; ├ proven minimum 1000 B",
+    ]
+
+
+def test_plans_at_the_same_place_stand_side_by_side() -> None:
+    same = [offer("one", 10, None, 2.0), offer("two", 10, None, 2.0), offer("none", 0, 0, 0.0)]
+    for width in (12, 30, 80, 200):
+        lines = trade_off_lines(same, width=width, height=4)
+        assert len(lines) == 6
+        assert all(len(line) <= max(width, 60) for line in lines)
+        assert "3" in lines[3]
+    assert trade_off_lines([], width=40, height=3)[-2].startswith("         └")
+
+
+def test_every_moved_partition_says_why() -> None:
+    made = plan(seeded(4, joined=3, disorder=0.3), PlanRequest())
+    for alternative in made.alternatives:
+        rows = plan_rows(made, alternative)
+        assert len(rows) == min(CHANGES_MAX, len(alternative.proposal.changes))
+        assert all(row.why.text not in ("", "–") for row in rows)
+        point = offer_of(alternative)
+        assert (point.lower_bound_bytes or 0) <= point.moved_bytes
+        assert point.fullest_percent >= 0

@@ -1,0 +1,108 @@
+"""Placing partitions of a plan by hand: entries are typed, judged at once, taken over."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Label, Select, Static, TextArea
+
+from control.kafka.errors import KafkaPortError
+from control.operations.errors import InvalidInputError, OperationError
+from control.planner.by_hand import LeaderOrder, edits_text
+from control.planner.optimizer import Alternative, Plan
+from control.planner.proposal import Proposal
+from control.views.format import bytes_text, plural_text
+
+ENTRIES_MAX: Final = 200
+"""A longer plan is not written out: only what is to be otherwise is typed."""
+JUDGE_AFTER_S: Final = 0.3
+Judge = Callable[[str, str], Awaitable[Plan]]
+
+
+class HandScreen(ModalScreen[Plan | None]):
+    """ctrl+s takes what is judged; Esc leaves the plan as it was."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "leave it"),
+        Binding("ctrl+s", "take", "take it", priority=True),
+    ]
+
+    def __init__(self, chosen: Proposal, judge: Judge) -> None:
+        super().__init__()
+        self._chosen = chosen
+        self._judge_plan = judge
+        self._judged: Plan | None = None
+
+    def compose(self) -> ComposeResult:
+        """Entries, the order of leaders, the verdict."""
+        is_short = len(self._chosen.changes) <= ENTRIES_MAX
+        with Vertical(id="by-hand"):
+            yield Static("orders-3: 101,102  (the leader first; now: as it is)", markup=False)
+            yield TextArea(edits_text(self._chosen) if is_short else "", id="entries")
+            with Horizontal(classes="field"):
+                yield Label("Leaders")
+                orders = [(order.value, order.value) for order in LeaderOrder]
+                yield Select(
+                    orders,
+                    value=LeaderOrder.GIVEN.value,
+                    allow_blank=False,
+                    id="leader-order",
+                    compact=True,
+                )
+            yield Static(id="hand-verdict", markup=False)
+            yield Static("ctrl+s takes it · Esc leaves the plan as it was", classes="hint")
+
+    def on_mount(self) -> None:
+        """Type at once."""
+        self.query_one("#entries").focus()
+
+    def on_text_area_changed(self) -> None:
+        """Judged when the keys rest."""
+        self._judge()
+
+    def on_select_changed(self) -> None:
+        """Another order of leaders."""
+        self._judge()
+
+    def action_take(self) -> None:
+        """The judged plan, once there is one."""
+        if self._judged is not None:
+            self.dismiss(self._judged)
+
+    def _judge(self) -> None:
+        self._judged = None
+        self.run_worker(self._ask(), exclusive=True, group="judge")
+
+    async def _ask(self) -> None:
+        await asyncio.sleep(JUDGE_AFTER_S)  # another key begins anew
+        entries = self.query_one("#entries", TextArea).text
+        order = self.query_one("#leader-order", Select).value
+        try:
+            made = await self._judge_plan(entries, str(order))
+        except InvalidInputError as error:
+            self._say("\n".join(f"✖ {words}" for words in error.fields.values()))
+        except (OperationError, KafkaPortError) as error:
+            self._say(f"✖ {error}")
+        else:
+            self._judged = made
+            self._say(_verdict(made.alternatives[0]))
+
+    def _say(self, words: str) -> None:
+        self.query_one("#hand-verdict", Static).update(words)
+
+
+def _verdict(item: Alternative) -> str:
+    """What it moves and reaches, and what it breaks."""
+    spread = item.balance.bytes
+    fullest = spread.max / spread.mean if spread.mean else 1.0
+    lines = [
+        f"✔ {plural_text(item.proposal.moved_replicas, 'replica')}, "
+        f"{bytes_text(item.proposal.moved_bytes)} (least {bytes_text(item.lower_bound_bytes)}), "
+        f"fullest {fullest:.2f} × mean"
+    ]
+    lines += [f"▲ {violation}" for violation in item.violations[:3]]
+    return "\n".join(lines)
