@@ -210,7 +210,7 @@ _GROUP_TEXTS: Final = {
     ),
     "STALL": (
         "STALL on {partition}",
-        "Commits offset {offset:count} again and again with {lag:plural:record} waiting.",
+        "Its member is there but stands at offset {offset:count}; {lag:plural:record} wait.",
         "Open the group: one record may hold it up",
     ),
     "STOP": (

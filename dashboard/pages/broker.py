@@ -1,12 +1,13 @@
 """One broker: what it carries, its throughput, and the partitions it holds."""
 
-from typing import Any
+from typing import Any, Final
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
 from control.views import pages, series
 from control.views import snapshot as views
+from control.views.collector import load_cell
 from control.views.pages import TableQuery
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
@@ -18,6 +19,8 @@ from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
 from dashboard.shown import Time, answer, chart
+
+_ASKED: Final = "Means of the last half minute; bounded by `broker_rows_per_s` of the settings"
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -90,6 +93,8 @@ def tiles(snapshot: OperatorSnapshot, broker: int) -> Any:
             f"No broker {broker} is registered", "If it is starting, this page fills by itself"
         )
     row = found[0]
+    asked = load_cell(snapshot.watch, broker)
+    collector = [] if asked is None else [tile("collector asks", asked, _ASKED)]
     return [
         tile("status", row.status),
         tile("rack", row.rack),
@@ -100,5 +105,6 @@ def tiles(snapshot: OperatorSnapshot, broker: int) -> Any:
         tile("in/s", row.in_bytes),
         tile("out/s", row.out_bytes),
         tile("disk", row.disk),
-        tile("age", row.age, "Since it last sampled itself"),
+        tile("age", row.age, "Since it was last sampled"),
+        *collector,
     ]

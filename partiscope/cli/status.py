@@ -10,6 +10,7 @@ import typer
 from control.kafka.collector.report import WatchReport
 from control.model.ids import ClusterId
 from control.model.status import Severity
+from control.views.collector import load_words
 from control.views.format import age_text, phrase
 from control.views.pages import Page, TableQuery
 from control.views.rows import Row
@@ -112,6 +113,10 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     sys.stdout.write("\nBROKERS\n")
     brokers = ("broker", "rack", "replicas", "leaders", "size_bytes", "skew", "disk")
     _print_page(broker_page(snapshot, TableQuery(limit=ROWS_MAX)), brokers)
+    if snapshot.watch is not None:
+        sys.stdout.write("\nCOLLECTOR\n")
+        rows = [[str(each.broker), load_words(each)] for each in snapshot.watch.brokers]
+        write_table(["broker", "is asked"], rows)
     sys.stdout.write("\nGROUPS\n")
     groups = ("group", "status", "lag", "velocity", "clears", "members")
     _print_page(group_page(snapshot, TableQuery(limit=ROWS_MAX)), groups)

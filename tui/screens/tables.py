@@ -1,6 +1,7 @@
 """Views that are one table: brokers, topics, partitions, groups, findings."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -8,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
 
+from control.views.collector import load_cell
 from control.views.export import ExportError, export
 from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath
@@ -19,7 +21,7 @@ from control.views.snapshot import (
     topic_page,
 )
 from tui.screens.base import ViewScreen
-from tui.screens.sort import SortScreen
+from tui.screens.sort import ColumnsScreen, SortScreen
 from tui.widgets.row_table import RowTable
 
 ROWS_MAX: Final = 500
@@ -39,6 +41,8 @@ class TableScreen(ViewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", show=True),
         Binding("s", "sort", "sort", show=True),
+        Binding("l", "columns", "columns", show=False),
+        *(Binding(str(n), f"sort_place({n})", show=False) for n in range(1, 10)),
         Binding("e", "export", "export", show=False),
     ]
 
@@ -46,6 +50,7 @@ class TableScreen(ViewScreen):
         super().__init__(path)
         self._filter = path.query.get("q", "")
         self._sort = path.query.get("sort", "")
+        self._chosen = path.query.get("cols", "")
         self._columns: list[tuple[str, str]] = []
 
     @property
@@ -75,11 +80,14 @@ class TableScreen(ViewScreen):
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Rows by the present filter and order."""
-        query = TableQuery(filter=self._filter, sort=self._sort, limit=ROWS_MAX)
-        page = self.page(snapshot, query)
-        self._columns = [(column.id, column.title) for column in page.columns]
+        page = self.page(snapshot, self._query(limit=ROWS_MAX))
+        all_columns = page.columns if page.spec is None else page.spec.columns
+        self._columns = [(column.id, column.title) for column in all_columns]
         self.put("#table-title", self._title(page))
-        self.query_one(RowTable).show(page)
+        self.query_one(RowTable).show(page, is_chosen=bool(self._chosen))
+
+    def _query(self, *, limit: int = 0) -> TableQuery:
+        return TableQuery(filter=self._filter, sort=self._sort, limit=limit, columns=self._chosen)
 
     def _title(self, page: Page[Any]) -> str:
         place = str(ViewPath(view=self.path.view, params=self.path.params)).upper()
@@ -111,10 +119,22 @@ class TableScreen(ViewScreen):
         """Choose a column to sort by."""
         self.app.push_screen(SortScreen(self._columns, self._sort), self._sort_by)
 
+    def action_sort_place(self, place: int) -> None:
+        """``1`` to ``9``: by that column of those on screen; again turns the order."""
+        shown = self.query_one(RowTable).shown
+        if place <= len(shown):
+            name = shown[place - 1]
+            self._sort_by(name if self._sort == f"-{name}" else f"-{name}")
+
+    def action_columns(self) -> None:
+        """Which columns, for as long as this view is open; they are part of the link."""
+        shown = self.query_one(RowTable).shown
+        self.app.push_screen(ColumnsScreen(self._columns, shown), self._show_columns)
+
     def action_export(self) -> None:
         """All rows that the filter leaves, as CSV in the working directory."""
         snapshot = self.partiscope.snapshot
-        query = TableQuery(filter=self._filter, sort=self._sort)
+        query = self._query()
         place = str(ViewPath(view=self.path.view, params=self.path.params)).replace("/", "-")
         target = Path(f"partiscope-{place}.csv")
         try:
@@ -131,8 +151,16 @@ class TableScreen(ViewScreen):
             self._remember()
             self.show(self.partiscope.snapshot)
 
+    def _show_columns(self, chosen: str | None) -> None:
+        if chosen is not None:
+            self._chosen = chosen
+            self._remember()
+            self.show(self.partiscope.snapshot)
+
     def _remember(self) -> None:
-        query = {**self.path.query, "q": self._filter, "sort": self._sort}
+        query = {
+            **self.path.query, "q": self._filter, "sort": self._sort, "cols": self._chosen
+        }  # fmt: skip
         self.path = ViewPath(view=self.path.view, params=self.path.params, query=query)
 
 
@@ -145,9 +173,23 @@ class TopicScreen(TableScreen):
 
 
 class BrokerScreen(TableScreen):
-    """The partitions that have a replica on one broker."""
+    """The partitions that have a replica on one broker, and what the collector asks of it."""
+
+    def compose_body(self) -> ComposeResult:
+        """The line of the collector, where there is one, over the table."""
+        asked = Static(id="asked", classes="hint")
+        asked.display = False
+        yield asked
+        yield from super().compose_body()
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """Also how much is asked."""
+        super().show(snapshot)
+        asked = load_cell(snapshot.watch, int(self.path.params["broker"]))
+        self.query_one("#asked").display = asked is not None
+        self.put("#asked", "" if asked is None else f"collector: {asked.text}")
 
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
         """Only this broker's."""
         here = f"broker:{self.path.params['broker']} {query.filter}".strip()
-        return partition_page(snapshot, TableQuery(filter=here, sort=query.sort, limit=query.limit))
+        return partition_page(snapshot, replace(query, filter=here))
