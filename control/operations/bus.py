@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.admin import KafkaAdmin
 from control.kafka.bus_topics import ensure_topic
 from control.kafka.connections import settings_of
-from control.kafka.errors import RefusedError
+from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.reader import RecordReader, Start, StartKind
 from control.kafka.settings import KafkaSettings
@@ -21,8 +21,31 @@ from control.operations.events import EVENTS_TOPIC, Event, decode_event, encode_
 
 COMMANDS: Final = TopicPartition(OPERATIONS_TOPIC, 0)
 EVENTS: Final = TopicPartition(EVENTS_TOPIC, 0)
+ELECTION_S: Final = 15.0
+"""Longer than Kafka takes to find a broker dead and another leader."""
+_OUTAGE_POLL_S: Final = 0.5
 _READ_MAX: Final = 1_000_000
 _KEEP_FOR_EVER: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+class Outage:
+    """How long it is borne that the bus does not answer: a broker of it may just have died."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._since_s: float | None = None
+
+    def is_over(self) -> None:
+        """It answers."""
+        self._since_s = None
+
+    async def wait_after(self, error: KafkaPortError) -> None:
+        """A moment, or the error again once patience is at its end."""
+        now_s = asyncio.get_running_loop().time()
+        self._since_s = now_s if self._since_s is None else self._since_s
+        if now_s - self._since_s >= self._patience_s:
+            raise error
+        await asyncio.sleep(_OUTAGE_POLL_S)
 
 
 class Bus:
@@ -82,15 +105,19 @@ class Bus:
         return events
 
     async def _read_all(self, partition: TopicPartition) -> tuple[list[bytes | None], int]:
-        async with RecordReader(self.settings) as reader:
+        outage = Outage(ELECTION_S)
+        while True:
             try:
-                records = await reader.browse(
-                    [partition], Start(kind=StartKind.EARLIEST), limit=_READ_MAX
-                )
+                async with RecordReader(self.settings) as reader:
+                    start = Start(kind=StartKind.EARLIEST)
+                    records = await reader.browse([partition], start, limit=_READ_MAX)
+                break
             except RefusedError as error:
                 if error.code is ErrorCode.unknown_topic_or_partition:
                     return [], 0
                 raise
+            except UnreachableError as error:
+                await outage.wait_after(error)
         records.sort(key=lambda record: record.offset)
         next_offset = records[-1].offset + 1 if records else 0
         return [record.value for record in records], next_offset

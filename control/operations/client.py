@@ -6,14 +6,17 @@ Submitting needs only the bus; the executor does the work, so a client may go aw
 from __future__ import annotations
 
 import builtins
+import contextlib
 import getpass
 import socket
 import time
 from collections.abc import AsyncIterator
+from typing import Final
 
+from control.kafka.errors import KafkaPortError
 from control.kafka.reader import RecordReader, Start, StartKind
 from control.kafka.settings import KafkaSettings
-from control.operations.bus import EVENTS, Bus
+from control.operations.bus import EVENTS, Bus, Outage
 from control.operations.commands import (
     PARTITIONS_PER_WAVE,
     THROTTLE_AUTO,
@@ -28,6 +31,8 @@ from control.operations.events import Event, EventKind, decode_event
 from control.operations.planning import resolve_throttle
 from control.operations.state import OperationState, apply_event, fold, submitted
 from control.planner.proposal import Proposal
+
+WATCH_OUTAGE_S: Final = 60.0
 
 
 def whoami() -> str:
@@ -143,25 +148,35 @@ class OperationsClient:
         )
 
     async def watch(self, operation_id: str) -> AsyncIterator[OperationState]:
-        """The state after each event, from its first to its end."""
+        """The state after each event, from its first to its end; bears with an outage of the
+        bus of up to WATCH_OUTAGE_S."""
         state = OperationState(operation_id=operation_id)
-        async for event in self.events():
+        async for event in self.events(patience_s=WATCH_OUTAGE_S):
             if event.operation_id == operation_id and event.kind is not EventKind.JOURNAL:
                 state = apply_event(state, event)
                 yield state
                 if state.is_finished:
                     return
 
-    async def events(self) -> AsyncIterator[Event]:
-        """Every event of every operation from the first on, for ever, as they come."""
-        await self._ensure_topics()
-        async with RecordReader(self._bus.settings) as reader:
-            positions = await reader.positions([EVENTS], Start(kind=StartKind.EARLIEST))
-            async for record in reader.follow(positions):
-                try:
-                    yield decode_event(record.value)
-                except CommandDecodeError:
-                    continue
+    async def events(self, *, patience_s: float = 0.0) -> AsyncIterator[Event]:
+        """Every event of every operation from the first on, for ever, as they come.
+
+        :raises KafkaPortError: the bus has not answered for `patience_s`.
+        """
+        outage = Outage(patience_s)
+        start = Start(kind=StartKind.EARLIEST)
+        while True:
+            try:
+                await self._ensure_topics()
+                async with RecordReader(self._bus.settings) as reader:
+                    positions = await reader.positions([EVENTS], start)
+                    outage.is_over()
+                    async for record in reader.follow(positions):
+                        start = Start(kind=StartKind.OFFSET, value=record.offset + 1)
+                        with contextlib.suppress(CommandDecodeError):
+                            yield decode_event(record.value)
+            except KafkaPortError as error:
+                await outage.wait_after(error)
 
     async def _control(
         self,

@@ -1,13 +1,15 @@
 """The executor process: takes commands from the bus and runs them, one at a time.
 
 Its memory is the bus: commands in one topic, events in another. Killed at any point, the next
-executor folds the events, finds what is unfinished, and goes on; throttles of finished operations
-that were left behind are removed first. See control.operations.ownership for the fencing.
+executor folds the events, finds what is unfinished, and goes on. Throttles that finished
+operations left on a broker that was down are removed before anything else.
+See control.operations.ownership for the fencing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import sys
 import time
@@ -28,6 +30,8 @@ from control.operations.run_context import ControlFlags
 from control.operations.state import OperationState, accepted_data, apply_event, fold
 
 RETRY_S: Final = 2.0
+TIDY_S: Final = 5.0
+"""How often brokers that were down are looked for, while they have a throttle of ours."""
 OWNER_WAIT_S: Final = 3.0
 
 Say = Callable[[str], None]
@@ -82,7 +86,7 @@ class Memory:
         return [c for c in self.commands.values() if c.operation_id not in self.states]
 
     def left_behind(self) -> list[ReassignCommand]:
-        """Operations that ended without removing their throttle."""
+        """Operations that ended before their throttle was gone from every broker."""
         return [
             command
             for command in self.commands.values()
@@ -165,19 +169,27 @@ class Executor:
 
     async def _work(self, ownership: Ownership) -> None:
         memory = self.memory
-        for command in memory.left_behind():
-            self._say(f"{command.operation_id}: removing a throttle that was left behind")
-            await self._run_of(ownership, command).remove_throttle()
         while True:
             memory.arrived.clear()
+            await self._tidy(ownership)
             for command in memory.unanswered():
                 context = _Context(self, ownership, command.operation_id)
                 await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))
             unfinished = memory.unfinished()
-            if unfinished is None:
-                await memory.arrived.wait()
-            else:
+            if unfinished is not None:
                 await self._run_one(ownership, unfinished)
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TIDY_S if memory.left_behind() else None):
+                    await memory.arrived.wait()
+
+    async def _tidy(self, ownership: Ownership) -> None:
+        """Remove throttles that ended operations left behind, as far as brokers are up for it."""
+        for command in self.memory.left_behind():
+            try:
+                await self._run_of(ownership, command).remove_throttle()
+            except KafkaPortError as error:
+                self._say(f"{command.operation_id}: its throttle is still there: {error}")
 
     async def _run_one(self, ownership: Ownership, command: ReassignCommand) -> None:
         """Run to the end; a cluster that does not answer is tried again until it does."""

@@ -158,8 +158,10 @@ class MoveWatch:
             copied = sum(self._copied.get((change.key, b), 0) for b in change.adding)
             size = self._sizes[change.key] * len(change.adding)
             still = self._stalls.look(change.key, size=size, copied=copied, now_s=now_s)
-            if still is not None:
-                reason = self._obstacle(change) or still.explain(throttle)
+            reason = self._obstacle(change)
+            if reason is None and still is not None:
+                reason = still.explain(throttle)
+            if reason is not None:
                 stalled.append(
                     StalledMove(topic=change.topic, partition=change.partition, reason=reason)
                 )

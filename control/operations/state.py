@@ -147,9 +147,11 @@ def accepted_data(command: ReassignCommand) -> dict[str, Any]:
 
 
 def apply_event(state: OperationState, event: Event) -> OperationState:
-    """The state after one more event. Events of a finished operation change nothing."""
-    if state.is_finished and event.kind is not EventKind.THROTTLE_REMOVED:
-        return state
+    """The state after one more event. Of a finished operation only the throttle changes, where
+    a broker that was down had kept it."""
+    if state.is_finished:
+        is_throttle = event.kind in (EventKind.THROTTLE_RECORDED, EventKind.THROTTLE_REMOVED)
+        return replace(state, **_changed_by(state, event)) if is_throttle else state
     changed: dict[str, Any] = {"updated_ms": event.at_ms}
     if event.kind in _PHASES:
         changed["phase"] = _PHASES[event.kind]

@@ -59,6 +59,11 @@ class ThrottleRecord:
         }
 
     @property
+    def is_left_behind(self) -> bool:
+        """Whether only brokers that were down when it was removed still have it."""
+        return not self.entries
+
+    @property
     def own_values(self) -> frozenset[str]:
         """What a broker's config may say that is ours."""
         return frozenset(map(str, (self.rate, *self.former_rates)))

@@ -38,17 +38,17 @@ class ThrottleKeeper:
     @property
     def rate(self) -> int | None:
         """Bytes per second now; None without a throttle."""
-        recorded = self._context.state().throttle
-        return None if recorded is None else int(recorded["rate"])
+        record = self._recorded()
+        return None if record is None or record.is_left_behind else record.rate
 
     async def begin(self, produced: Mapping[TopicPartition, float]) -> None:
         """Set it, or set again what was recorded before a crash."""
         changes = self._command.changes
         self._floor = max(RATE_MIN_BYTES_PER_S, working_rate(changes, produced))
         self._wanted = self._asked()
-        recorded = self._context.state().throttle
-        if recorded is not None:
-            await self._resume(ThrottleRecord.parse(recorded))
+        record = self._recorded()
+        if record is not None:
+            await self._resume(record)
         else:
             rate = resolve_throttle(self._wanted, changes, produced)
             if rate is None or not self._moves_data or self._context.flags().is_cancelled:
@@ -78,13 +78,19 @@ class ThrottleKeeper:
                 await self._change_to(rate, "adapted to")
 
     async def remove(self) -> None:
-        """Remove what this operation set, if anything; may be repeated."""
-        recorded = self._context.state().throttle
-        if recorded is None:
+        """Remove what this operation set, if anything; may be repeated, and must be as long as
+        a broker that has it is down: that one stays recorded."""
+        record = self._recorded()
+        if record is None:
             return
         await self._context.hold()
-        await self._throttling.remove(ThrottleRecord.parse(recorded))
-        await self._context.emit(EventKind.THROTTLE_REMOVED, "throttle removed")
+        left = await self._throttling.remove(record)
+        if left is None:
+            await self._context.emit(EventKind.THROTTLE_REMOVED, "throttle removed")
+        elif left != record:
+            down = ", ".join(map(str, left.brokers))
+            message = f"throttle removed; on brokers that are down it goes when they return: {down}"
+            await self._context.emit(EventKind.THROTTLE_RECORDED, message, **left.document())
 
     def _asked(self) -> Throttle:
         """The last wish of an operator, else the command's."""
@@ -95,16 +101,24 @@ class ThrottleKeeper:
         self._adaptive = AdaptiveThrottle(rate=rate or 0, floor=self._floor) if is_auto else None
 
     async def _change_to(self, rate: int | None, why: str) -> None:
-        recorded = self._context.state().throttle
+        record = self._recorded()
         if rate is None or self._wanted == THROTTLE_NONE:
             await self.remove()
-        elif recorded is None:
+        elif record is None:
             if self._moves_data:
                 await self._record(await self._throttling.plan(self._command.changes, rate), why)
         else:
-            record = ThrottleRecord.parse(recorded)
             former = (*record.former_rates, record.rate)[-FORMER_RATES_MAX:]
+            if record.is_left_behind:
+                down, record = record, await self._throttling.plan(self._command.changes, rate)
+                brokers = tuple(sorted({*record.brokers, *down.brokers}))
+                record = replace(record, brokers=brokers)
             await self._record(replace(record, rate=rate, former_rates=former), why)
+
+    def _recorded(self) -> ThrottleRecord | None:
+        """What was set, as far as it has not been removed."""
+        recorded = self._context.state().throttle
+        return None if recorded is None else ThrottleRecord.parse(recorded)
 
     async def _record(self, record: ThrottleRecord, why: str) -> None:
         brokers = ", ".join(map(str, record.brokers))

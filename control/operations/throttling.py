@@ -56,9 +56,15 @@ class Throttling:
             await self._admin.alter_many_configs(_resources(brokers, topics))
             await asyncio.sleep(_SHOWN_POLL_S)
 
-    async def remove(self, record: ThrottleRecord) -> None:
-        """Remove what is ours, and wait until it shows."""
-        record = await self._among_living(record)
+    async def remove(self, record: ThrottleRecord) -> ThrottleRecord | None:
+        """Remove what is ours, and wait until it shows; answers what must wait for a broker that
+        is down, since only the broker itself takes changes of its configs."""
+        whole, record = record, await self._among_living(record)
+        await self._remove(record)
+        down = tuple(broker for broker in whole.brokers if broker not in record.brokers)
+        return replace(whole, brokers=down, entries={}) if down else None
+
+    async def _remove(self, record: ThrottleRecord) -> None:
         brokers = broker_changes_to_remove(record, await self._broker_configs(record.brokers))
         topics: Mapping[str, Mapping[str, str | None]] = {}
         for _ in range(_SHOWN_POLLS_MAX):
@@ -75,10 +81,7 @@ class Throttling:
             }
 
     async def _among_living(self, record: ThrottleRecord) -> ThrottleRecord:
-        """Without topics that were deleted; a dead broker's rate goes when it is back.
-
-        The rate of a broker is a config of the cluster, but only that broker shows it.
-        """
+        """Without topics that were deleted and brokers that are down."""
         alive = {broker.id for broker in (await self._admin.describe_cluster()).brokers}
         topics = {topic.name for topic in await self._admin.topics()}
         return replace(

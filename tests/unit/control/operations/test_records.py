@@ -94,8 +94,13 @@ def test_a_whole_life_folds_into_a_state() -> None:
         event(EventKind.CANCELLING, 1005),
         event(EventKind.NOTE, 1006, "odd"),
         event(EventKind.FINISHED, 1007, "cancelled", outcome="cancelled"),
-        event(EventKind.THROTTLE_REMOVED, 1008),
-        event(EventKind.STARTED, 1009, progress=PROGRESS.document()),
+        event(EventKind.THROTTLE_RECORDED, 1008, "still on 3, which is down", **record),
+    ]
+    (state,) = fold(events).values()
+    assert (state.throttle, state.message) == (record, "cancelled")
+    events += [
+        event(EventKind.THROTTLE_REMOVED, 1009, "throttle removed"),
+        event(EventKind.STARTED, 1010, progress=PROGRESS.document()),
     ]
     (state,) = fold(events).values()
     assert (state.phase, state.outcome) == (Phase.FINISHED, Outcome.CANCELLED)
