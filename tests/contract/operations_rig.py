@@ -23,12 +23,6 @@ from tests.support.settle import wait_until
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 VALUE_BYTES: Final = 1000
-_PROGRAM: Final = """
-import sys
-from control.kafka.settings import KafkaSettings
-from control.operations.executor import ExecutorSettings, run
-sys.exit(run(ExecutorSettings(bus=KafkaSettings(bootstrap=sys.argv[1]))))
-"""
 
 
 def unique(stem: str) -> str:
@@ -47,8 +41,9 @@ class ExecutorProcess:
     def __enter__(self) -> Self:
         with self.log.open("ab") as err:
             self.process = subprocess.Popen(
-                (sys.executable, "-c", _PROGRAM, self.bus),
+                (sys.executable, "-m", "partiscope", "executor", "--bus", self.bus),
                 cwd=ROOT,
+                stdout=err,
                 stderr=err,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )

@@ -23,12 +23,14 @@ class NodeCluster(ABC):
     """Nodes with ids 101, 102, …, each broker and controller; a context manager.
 
     ``overrides`` are Kafka properties for all of them. What a node says is in
-    ``base_dir/broker-ID.err``.
+    ``base_dir/broker-ID.err``. So many of the last ones as ``late`` says are known to the quorum
+    and prepared, but not started: `start_node` lets them join.
     """
 
     base_dir: Path
     brokers: int = 3
     first_id: int = 101
+    late: int = 0
     overrides: Mapping[str, str] = field(default_factory=dict)
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     ports: dict[int, int] = field(default_factory=dict)
@@ -67,7 +69,8 @@ class NodeCluster(ABC):
             for node_id in ids:
                 self._write_config(node_id)
                 self.prepare_node(node_id)
-                self.start_node(node_id)
+                if node_id < self.first_id + self.brokers - self.late:
+                    self.start_node(node_id)
             self.wait_ready()
         except BaseException:
             self.stop()

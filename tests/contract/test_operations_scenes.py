@@ -1,0 +1,171 @@
+"""Reassignments as operators run them, by the command line: on ours, and on Apache Kafka.
+
+What happened is read with Kafka's own client library and tools.
+"""
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.contract.operations_site import Site, site_of
+from tests.support.paced_producer import PacedProducer, check_kept
+from tests.support.settle import wait_until
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
+
+KINDS = ["ours", pytest.param("kafka", marks=pytest.mark.kafka_oracle)]
+MIB = 1 << 20
+FROM = {0: (101, 102), 1: (101, 102)}
+TO = {0: (103, 102), 1: (103, 102)}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """Three brokers, which a test leaves running."""
+    if request.param == "kafka":
+        request.getfixturevalue("kafka_libs")
+    with site_of(request.param, tmp_path_factory.mktemp(request.param)) as site:
+        yield site
+
+
+@pytest.fixture(params=KINDS)
+def growing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """Three brokers, and two that have not joined yet."""
+    if request.param == "kafka":
+        request.getfixturevalue("kafka_libs")
+    with site_of(request.param, tmp_path, brokers=5, late=2) as site:
+        yield site
+
+
+def test_two_brokers_join_under_load_and_one_is_decommissioned(growing: Site) -> None:
+    cli, eyes, cluster = growing.cli, growing.eyes, growing.cluster
+    placement = {n: (101 + n % 3, 101 + (n + 1) % 3) for n in range(9)}
+    topic = growing.topic("orders", placement, partition_bytes=2 * MIB)
+    with PacedProducer(cluster.bootstrap, topic, partitions=9, per_s=50) as producer:
+        for node in (104, 105):
+            cluster.start_node(node)
+        cluster.wait_ready()
+        wanted = ("--add-brokers", "104,105", "--topics", topic)
+        cli.run("plan", *wanted, "--out", "grow.json")
+        cli.run("reassign", "grow.json", "--throttle", "4MiB", "--yes")
+        grown = eyes.replicas(topic)
+        held = Counter(broker for replicas in grown.values() for broker in replicas)
+        assert set(held) == {101, 102, 103, 104, 105}
+        assert max(held.values()) - min(held.values()) <= 1, held
+        growing.check_settled(topic, grown)
+        assert eyes.verify(growing.folder / "grow.json").count("is completed") > 0
+
+        cli.run("plan", "--remove-brokers", "105", "--out", "shrink.json")
+        cli.run("reassign", "shrink.json", "--throttle", "8MiB", "--yes")
+        assert eyes.on_broker(105) == set()
+        assert cluster.kill(105, signal.SIGTERM) in (0, 128 + signal.SIGTERM)
+        growing.check_settled(topic, eyes.replicas(topic))
+    check_kept(cluster.bootstrap, topic, producer)
+
+
+def test_a_higher_replication_factor(site: Site) -> None:
+    topic = site.topic("two-to-three", FROM, partition_bytes=MIB)
+    wish = ("--replication-factor", "3", "--topics", topic)
+    site.cli.run("plan", *wish, "--out", "three.json")
+    said = site.cli.run("reassign", "three.json", "--throttle", "4MiB", "--yes")
+    assert "2 replicas become 3" in said
+    now = site.eyes.replicas(topic)
+    assert all(set(replicas) == {101, 102, 103} for replicas in now.values())
+    site.check_settled(topic, now)
+
+
+def test_cancel_midway_goes_back_and_rollback_undoes_what_is_done(site: Site) -> None:
+    cli = site.cli
+    topic = site.topic("to-and-fro", FROM, partition_bytes=6 * MIB)
+    plan = site.plan_by_hand(topic, TO)
+    moving = cli.start("reassign", plan, "--throttle", "1MiB", "--yes", "--reason", topic)
+    operation_id = cli.wait_until_moving(reason=topic)
+    cli.run("moves", "cancel", operation_id)
+    assert "cancelled" in cli.end_of(moving, status=1)
+    site.check_settled(topic, FROM)
+
+    cli.run("reassign", plan, "--throttle", "8MiB", "--yes")
+    site.check_settled(topic, TO)
+    cli.run("moves", "rollback", "--reason", "and back")
+    site.check_settled(topic, FROM)
+    undo, done, cancelled = cli.moves()[:3]
+    assert (undo["rollback_of"], undo["outcome"]) == (done["id"], "done")
+    assert (cancelled["id"], cancelled["outcome"]) == (operation_id, "cancelled")
+    assert done["real"]["bytes"] >= done["planned"]["bytes"] >= 12 * MIB
+
+
+def test_killed_midway_it_goes_on_and_nobody_can_trample(site: Site) -> None:
+    cli = site.cli
+    topic = site.topic("survivor", FROM, partition_bytes=6 * MIB)
+    plan = site.plan_by_hand(topic, TO)
+    command = cli.start("reassign", plan, "--throttle", "1MiB", "--yes", "--reason", topic)
+    operation_id = cli.wait_until_moving(reason=topic)
+    command.kill()
+    command.communicate()
+    site.kill_executor()
+    assert site.eyes.throttles(topic) != {}
+    refused = cli.run("reassign", plan, "--yes", status=3)
+    assert operation_id in refused, refused
+    site.executor.__enter__()
+    cli.run("moves", "throttle", operation_id, "--throttle", "8MiB")
+    cli.run("moves", "watch", operation_id)
+    site.check_settled(topic, TO)
+    (move,) = (move for move in cli.moves() if move["id"] == operation_id)
+    assert (move["outcome"], move["throttle_bytes_per_s"]) == ("done", 8 * MIB)
+
+
+@pytest.mark.parametrize("victim", [pytest.param(103, id="target"), pytest.param(101, id="source")])
+def test_a_broker_dies_midway_and_comes_back(site: Site, victim: int) -> None:
+    cli, cluster = site.cli, site.cluster
+    topic = site.topic("orphan", FROM, partition_bytes=6 * MIB)
+    plan = site.plan_by_hand(topic, TO)
+    with PacedProducer(cluster.bootstrap, topic, partitions=2, per_s=20) as producer:
+        moving = cli.start("reassign", plan, "--throttle", "1MiB", "--yes", "--reason", topic)
+        operation_id = cli.wait_until_moving(reason=topic)
+        with site.without(victim):
+            if victim == 103:
+                wait_until(lambda: "broker 103 is down" in stalls(site), "the stall is explained")
+        cli.run("moves", "throttle", operation_id, "--throttle", "8MiB")
+        cli.end_of(moving)
+        site.check_settled(topic, TO)
+    check_kept(cluster.bootstrap, topic, producer)
+
+
+def test_a_target_that_stays_away_is_given_up_and_keeps_no_throttle(site: Site) -> None:
+    cli = site.cli
+    topic = site.topic("given-up", FROM, partition_bytes=6 * MIB)
+    plan = site.plan_by_hand(topic, TO)
+    moving = cli.start("reassign", plan, "--throttle", "1MiB", "--yes", "--reason", topic)
+    cli.wait_until_moving(reason=topic)
+    with site.without(103):
+        cli.run("moves", "cancel")
+        cli.end_of(moving, status=1)
+        site.check_settled(topic, FROM)
+    wait_until(
+        lambda: site.eyes.throttles(topic) == {},
+        "the broker that was away is let go",
+        story=lambda: str(site.eyes.throttles(topic)),
+    )
+
+
+def test_a_throttle_is_never_exceeded(site: Site) -> None:
+    topic = site.topic("slow", FROM, partition_bytes=4 * MIB)
+    plan = site.plan_by_hand(topic, TO)
+    began_s = time.monotonic()
+    site.cli.run("reassign", plan, "--throttle", "1MiB", "--yes")
+    took_s = time.monotonic() - began_s
+    # A slow machine only makes it longer; benchmarks/moves.py says by how much it falls short.
+    assert 8 * MIB / took_s < 1.1 * MIB
+    site.check_settled(topic, TO)
+
+
+def stalls(site: Site) -> str:
+    """The newest move's stalled partitions, as `moves --json` tells them."""
+    progress = site.cli.moves()[0]["progress"]
+    return str(progress["stalled"])
