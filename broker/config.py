@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.known_properties import KNOWN_ELSEWHERE
+from broker.metrics_schema import JOB_ROWS_PER_S
 from broker.properties import PropertiesError, parse_properties
 
 log = logging.getLogger(__name__)
@@ -112,6 +113,11 @@ class BrokerConfig:
     transaction_max_timeout_ms: int = _property("transaction.max.timeout.ms", 900_000, at_least=1)
 
     metrics_interval_ms: int = _property("partiscope.metrics.interval.ms", 1000, at_least=100)
+    # Of one core, for sampling itself; and what all brokers together may give the metrics job.
+    metrics_cpu_percent: int = _property("partiscope.metrics.cpu.percent", 15, at_least=1)
+    metrics_rows_per_second: int = _property(
+        "partiscope.metrics.rows.per.second", JOB_ROWS_PER_S, at_least=100
+    )
     metrics_enable: bool = _property("partiscope.metrics.enable", True)
 
     @classmethod

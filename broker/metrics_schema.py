@@ -32,6 +32,8 @@ from broker.metrics_columns import from_columns, to_columns
 METRICS_TOPIC: Final = "__partiscope_metrics"
 SCHEMA_VERSION: Final = 2
 ROWS_PER_RECORD_MAX: Final = 500
+JOB_ROWS_PER_S: Final = 60_000
+"""What sources together give the metrics job at most: they grow their interval instead."""
 BUCKETS: Final = 8
 BUCKETED_ROWS_MIN: Final = 4_000
 """A round of fewer rows is not cut by bucket: its records would be many and small."""

@@ -15,11 +15,10 @@ from typing import Final
 from broker.handlers.services import NodeServices
 from broker.metrics_schema import Envelope, Row, cut_round, encode_part
 from broker.server.metrics_delivery import MetricsDelivery
+from broker.server.metrics_pace import Pace
 from broker.server.metrics_samples import Repeats, slice_rows
 
 _LOG = logging.getLogger(__name__)
-ROWS_PER_INTERVAL: Final = 10_000
-"""A broker with more to say says it in proportion less often."""
 COMPLAINT_INTERVAL_MS: Final = 60_000
 FULL_CLUSTER_WAIT_MS: Final = 5_000
 """How long the first rounds wait for all voters before the topic is made with fewer replicas."""
@@ -33,20 +32,14 @@ class ReporterCounters:
     rounds_failed: int = 0
 
 
-def interval_for(base_ms: int, rows: int) -> int:
-    """Milliseconds from round to round: the base up to 10,000 rows, then proportional."""
-    return base_ms * max(1, -(-rows // ROWS_PER_INTERVAL))
-
-
 class MetricsReporter:
     """One background task; `start` needs a running loop."""
 
-    def __init__(self, node: NodeServices, *, node_id: int, interval_ms: int, voters: int) -> None:
+    def __init__(self, node: NodeServices, *, node_id: int, pace: Pace, voters: int) -> None:
         self.counters = ReporterCounters()
         self._node = node
         self._node_id = node_id
-        self._base_ms = interval_ms
-        self._interval_ms = interval_ms
+        self.pace = pace
         self._voters = voters
         self._delivery = MetricsDelivery(node, node_id)
         self._repeats = Repeats()
@@ -71,7 +64,7 @@ class MetricsReporter:
             begun_ms = self._node.clock.monotonic_ms()
             await self._try_round()
             spent_ms = self._node.clock.monotonic_ms() - begun_ms
-            await asyncio.sleep(max(self._interval_ms - spent_ms, 0) / 1000)
+            await asyncio.sleep(max(self.pace.interval_ms - spent_ms, 0) / 1000)
 
     async def _try_round(self) -> None:
         try:
@@ -94,27 +87,35 @@ class MetricsReporter:
         """Read, encode and write one round, giving way to others after every record's worth."""
         round_ms = self._node.clock.wall_ms()
         rows: list[Row] = []
-        for piece in slice_rows(self._node, self._node_id, self._repeats):
+        pieces = slice_rows(self._node, self._node_id, self._repeats)
+        while True:
+            with self.pace.work():
+                piece = next(pieces, None)
+            if piece is None:
+                break
             rows.extend(piece)
             await asyncio.sleep(0)
-        self._interval_ms = interval_for(self._base_ms, len(rows))
         values = [value async for value in self._encode(rows, round_ms)]
+        self.pace.end_round(rows=len(rows), brokers=len(self._node.metadata.image.brokers))
         await self._delivery.write(values, round_ms=round_ms)
         self.counters.rounds_written += 1
 
     async def _encode(self, rows: Sequence[Row], round_ms: int) -> AsyncIterator[bytes]:
-        chunks = cut_round(rows)
+        with self.pace.work():
+            chunks = cut_round(rows)
         for part, chunk in enumerate(chunks):
             envelope = Envelope(
                 cluster=self._node.metadata.image.cluster_id,
                 broker=self._node_id,
                 broker_epoch=self._node.metadata.broker_epoch,
                 round_ms=round_ms,
-                interval_ms=self._interval_ms,
+                interval_ms=self.pace.interval_ms,
                 part=part,
                 parts=len(chunks),
             )
-            yield encode_part(envelope, chunk)
+            with self.pace.work():
+                value = encode_part(envelope, chunk)
+            yield value
             await asyncio.sleep(0)
 
     def _complain(self, error: Exception) -> None:

@@ -15,6 +15,7 @@ from broker.log.errors import LogError
 from broker.quorum.vote_file import VoteFileError
 from broker.server.assembly import NodeParts, assemble, open_logs
 from broker.server.listener import ListenError
+from broker.server.metrics_pace import Pace
 from broker.server.metrics_reporter import MetricsReporter
 
 OPERATOR_ERRORS = (
@@ -113,7 +114,11 @@ class Node:
         self._reporter = MetricsReporter(
             parts.services,
             node_id=self.config.node_id,
-            interval_ms=self.config.metrics_interval_ms,
+            pace=Pace(
+                self.config.metrics_interval_ms,
+                cpu_percent=self.config.metrics_cpu_percent,
+                rows_per_s=self.config.metrics_rows_per_second,
+            ),
             voters=len(parts.quorum.config.voters),
         )
         self._reporter.start()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
 
-from broker.metrics_schema import ROWS_PER_RECORD_MAX, Envelope, encode_part
+from broker.metrics_schema import JOB_ROWS_PER_S, ROWS_PER_RECORD_MAX, Envelope, encode_part
 from control.kafka.collector.ages import LogAges
 from control.kafka.collector.image import ClusterImage
 from control.kafka.collector.load import interval_ms_for
@@ -289,13 +289,17 @@ class Collector:
         return guarded
 
     def _adapt(self, busy_s: float) -> None:
-        """The distance of turns: what the busiest broker may be asked, and our own CPU."""
+        """The distance of turns: what brokers may be asked, our own CPU, what the job can take."""
         self._busy = busy_s if self._busy == 0 else 0.7 * self._busy + 0.3 * busy_s
-        rows = max((_rows_of(m, self.image) for m in self._members.values()), default=0)
-        bound_ms = interval_ms_for(
-            self.settings.interval_ms, rows=rows, rows_per_s_max=self.settings.broker_rows_per_s
+        rows = [_rows_of(member, self.image) for member in self._members.values()]
+        base_ms = self.settings.interval_ms
+        self.interval_ms = max(
+            interval_ms_for(
+                base_ms, rows=max(rows, default=0), rows_per_s_max=self.settings.broker_rows_per_s
+            ),
+            interval_ms_for(base_ms, rows=sum(rows), rows_per_s_max=JOB_ROWS_PER_S),
+            round(self._busy / BUSY_SHARE_MAX * 1000),
         )
-        self.interval_ms = max(bound_ms, round(self._busy / BUSY_SHARE_MAX * 1000))
 
 
 def _rows_of(member: Member, image: ClusterImage) -> int:

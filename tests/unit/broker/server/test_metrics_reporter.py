@@ -25,7 +25,8 @@ from broker.metrics_schema import (
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
 from broker.server.metrics_delivery import BATCH_BYTES_MAX, build_batches
-from broker.server.metrics_reporter import MetricsReporter, interval_for
+from broker.server.metrics_pace import Pace, interval_for
+from broker.server.metrics_reporter import MetricsReporter
 from broker.server.metrics_samples import FULL_MS, Repeats, pick_partition, read_disk_space
 from broker.server.node import Node
 from tests.support.ports import free_ports
@@ -208,10 +209,39 @@ async def test_failures_are_counted_and_the_rounds_go_on(
 
 
 @pytest.mark.parametrize(
-    ("rows", "interval_ms"), [(0, 1000), (10_000, 1000), (10_001, 2000), (400_000, 40_000)]
+    ("cpu_s", "rows", "interval_ms"),
+    [
+        (0.0, 0, 1_000),
+        (0.1, 30_000, 1_000),
+        (0.11, 30_000, 1_500),
+        (1.0, 30_000, 10_000),
+        (0.1, 60_001, 1_500),
+        (0.1, 300_000, 5_000),
+    ],
 )
-def test_the_interval_grows_with_what_there_is_to_say(rows: int, interval_ms: int) -> None:
-    assert interval_for(1000, rows) == interval_ms
+def test_the_interval_grows_with_what_a_round_costs(
+    cpu_s: float, rows: int, interval_ms: int
+) -> None:
+    found = interval_for(1_000, round_cpu_s=cpu_s, cpu_percent=10, rows=rows, rows_per_s=60_000)
+    assert found == interval_ms
+
+
+async def test_a_sampler_stays_below_its_share_of_a_core(node: Node) -> None:
+    """Its rounds, made to cost 10 ms a step, come so much further apart, and say so."""
+    reporter = node._reporter
+    assert isinstance(reporter, MetricsReporter)
+    await _until(lambda: reporter.counters.rounds_written > 0)
+    ticks = iter(range(1 << 30))
+    reporter.pace = Pace(100, cpu_percent=5, rows_per_s=60_000, cpu_s=lambda: next(ticks) / 100)
+    before = reporter.counters.rounds_written
+    await _until(lambda: reporter.counters.rounds_written >= before + 4)
+    envelopes = [record.envelope for record in _records(node)]
+    told = [it for it in envelopes if it.interval_ms > 100]
+    assert told
+    for earlier, later in pairwise(told):
+        assert later.round_ms - earlier.round_ms >= 0.9 * earlier.interval_ms
+    steps = 4
+    assert min(it.interval_ms for it in told) >= steps * 10 / 0.05
 
 
 def _partitions(*leaders: int) -> dict[int, PartitionImage]:
