@@ -1,40 +1,36 @@
 """All findings, with reasons and next steps."""
 
-from typing import Any
+from typing import Final
 
 from textual.app import ComposeResult
 
-from control.views import columns
 from control.views.actions import action_of
-from control.views.pages import Page
 from control.views.paths import ViewPath, parse_path
-from control.views.rows import FindingRow
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
-from tui.widgets.row_table import RowTable
+from tui.widgets.findings import FindingsList
+
+SHOWN_MAX: Final = 500
 
 
 class FindingsScreen(ViewScreen):
-    """One row a finding; Enter opens what it is about."""
+    """Worst first; Enter opens what one is about."""
 
     def compose_body(self) -> ComposeResult:
-        """The table."""
-        yield RowTable(id="all-findings")
+        """The list."""
+        yield FindingsList(id="all-findings", shown_max=SHOWN_MAX, has_reasons=True)
+
+    def on_mount(self) -> None:
+        """The list has the keys."""
+        self.query_one(FindingsList).focus()
 
     @property
     def plan_here(self) -> ViewPath:
         """What mends the finding under the cursor."""
-        row = self.query_one(RowTable).pointed
-        if isinstance(row, FindingRow):
-            path = parse_path(action_of(row).path)
-            if path.view == "plan":
-                return path
-        return super().plan_here
+        row = self.query_one(FindingsList).pointed
+        path = super().plan_here if row is None else parse_path(action_of(row).path)
+        return path if path.view == "plan" else super().plan_here
 
     def show(self, snapshot: OperatorSnapshot) -> None:
-        """Worst first, as the snapshot has them."""
-        rows = snapshot.finding_rows
-        page: Page[Any] = Page(
-            rows=rows, columns=columns.FINDING_COLUMNS, total=len(rows), matching=len(rows)
-        )
-        self.query_one(RowTable).show(page)
+        """As the snapshot has them."""
+        self.query_one(FindingsList).show(snapshot)

@@ -1,37 +1,34 @@
 """The map: topic by broker, darker where more is; one measure at a time."""
 
-from collections.abc import Callable
-from math import isnan, log
 from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from control.views.format import NONE, byte_rate_text, bytes_text, count_text
-from control.views.overview import HeatMap
+from control.views.format import ToText, byte_rate_text, bytes_text, count_text
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
+from tui.widgets.heat_table import SHADES, HeatTable
 
-MEASURES: Final = {
+MEASURES: Final[dict[str, tuple[str, ToText]]] = {
     "size_bytes": ("bytes", bytes_text),
     "replicas": ("replicas", count_text),
     "leaders": ("leaders", count_text),
     "in_bytes_per_s": ("in/s", byte_rate_text),
+    "lag": ("lag", count_text),
 }
-SHADES: Final = "·░▒▓█"
-_STYLES: Final = ("dim", "blue", "cyan", "yellow", "bold red")
-NAME_WIDTH: Final = 24
-CELL_WIDTH: Final = 13
 
 
 class MapScreen(ViewScreen):
-    """Shades by the logarithm: sizes of topics differ by orders of magnitude."""
+    """Enter opens the partitions behind a cell; ``m`` or a digit takes another measure."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "measure", "measure", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "measure", "measure", show=True),
+        *(Binding(str(n), f"measure({n})", show=False) for n in range(1, len(MEASURES) + 1)),
+    ]
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
@@ -39,63 +36,39 @@ class MapScreen(ViewScreen):
         self._measure = wanted if wanted in MEASURES else next(iter(MEASURES))
 
     def compose_body(self) -> ComposeResult:
-        """A head that stays, and the grid."""
+        """What is shown, then the grid."""
         yield Static(id="map-title", classes="title")
-        yield Static(id="map-head")
-        with VerticalScroll(id="map-scroll"):
-            yield Static(id="map")
+        yield HeatTable(id="map")
 
     def on_mount(self) -> None:
-        """The grid scrolls."""
-        self.query_one("#map-scroll").focus()
+        """The grid has the keys."""
+        self.query_one(HeatTable).focus()
+
+    @property
+    def topic_here(self) -> str:
+        """Of the row under the cursor."""
+        return self.query_one(HeatTable).topic
+
+    @property
+    def loss_here(self) -> ViewPath:
+        """The broker of the column under the cursor."""
+        return ViewPath(view="what-if", query={"broker": self.query_one(HeatTable).broker})
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """The present measure."""
-        title, to_text = MEASURES[self._measure]
         heat = snapshot.heat_map(self._measure)
-        room = max(1, (self.app.size.width - NAME_WIDTH - 2) // CELL_WIDTH)
-        left_out = f"  {room} of {len(heat.brokers)} brokers fit" * (len(heat.brokers) > room)
-        self.put("#map-title", f"[b]MAP[/b] {title} by topic and broker{left_out}  {_legend()}")
-        head = Text(" " + " " * NAME_WIDTH, style="bold")
-        for broker in heat.brokers[:room]:
-            head.append(f"{broker:>{CELL_WIDTH}}")
-        self.put("#map-head", head)
-        self.put("#map", _grid(heat, room, to_text))
+        title = Text.assemble(("MAP", "bold"), "  ")
+        for number, (name, (words, _)) in enumerate(MEASURES.items(), 1):
+            style = "reverse" if name == self._measure else "dim"
+            title.append(f" {number} {words} ", style=style)
+        title.append(f"  by topic and broker  {SHADES[1]} little {SHADES[-1]} much", style="dim")
+        self.put("#map-title", title)
+        self.query_one(HeatTable).show(heat, MEASURES[self._measure][1])
 
-    def action_measure(self) -> None:
-        """The next measure."""
+    def action_measure(self, number: int | None = None) -> None:
+        """The next measure, or that of a digit."""
         names = list(MEASURES)
-        self._measure = names[(names.index(self._measure) + 1) % len(names)]
+        place = names.index(self._measure) + 1 if number is None else number - 1
+        self._measure = names[place % len(names)]
         self.path = ViewPath(view="map", query={"measure": self._measure})
         self.show(self.partiscope.snapshot)
-
-
-def _legend() -> str:
-    return f"[dim]{SHADES[1]} little {SHADES[-1]} much[/dim]"
-
-
-def _grid(heat: HeatMap, room: int, to_text: Callable[[float], str]) -> Text:
-    known = [v for row in heat.values for v in row if not isnan(v) and v > 0]
-    low, high = (min(known), max(known)) if known else (1.0, 1.0)
-    text = Text()
-    for place, topic in enumerate(heat.topics):
-        text.append(f" {topic:<{NAME_WIDTH}.{NAME_WIDTH}}")
-        for row in heat.values[:room]:
-            value = row[place]
-            if isnan(value):
-                text.append(f"{NONE:>{CELL_WIDTH}}", style="dim")
-                continue
-            level = _level(value, low, high)
-            words = f"{to_text(value)} {SHADES[level] * 2}"
-            text.append(f"{words:>{CELL_WIDTH}}", style=_STYLES[level])
-        text.append("\n")
-    return text
-
-
-def _level(value: float, low: float, high: float) -> int:
-    """0 for nothing, else 1 to 4 by the logarithm between the least and the most."""
-    if value <= 0:
-        return 0
-    if high <= low:
-        return 2
-    return 1 + min(3, int(4 * log(value / low) / log(high / low)))

@@ -10,8 +10,9 @@ from textual.widgets import Static
 from control.views.actions import action_of
 from control.views.errors import StoreUnreadableError
 from control.views.format import byte_rate_text
-from control.views.pages import TableQuery
+from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath, parse_path
+from control.views.racks import RACK_COLUMNS, RackRow, rack_rows
 from control.views.rows import BrokerRow
 from control.views.series import Span, cluster_throughput
 from control.views.snapshot import OperatorSnapshot, broker_page, group_page
@@ -24,6 +25,8 @@ from tui.widgets.sparkline import bar, sparkline
 BROKERS_MAX: Final = 100
 GROUPS_MAX: Final = 50
 HISTORY_MS: Final = 10 * 60_000
+RACKS_FROM_LINES: Final = 30
+"""On a lower screen brokers and groups need the room."""
 
 
 class OverviewScreen(ViewScreen):
@@ -36,6 +39,8 @@ class OverviewScreen(ViewScreen):
             yield Static(id="brokers-title")
             yield RowTable(id="brokers")
             yield Static(id="bytes")
+            yield Static(id="racks-title")
+            yield RowTable(id="racks")
             yield Static(id="groups-title")
             yield RowTable(id="groups")
             yield Static(id="throughput")
@@ -54,6 +59,7 @@ class OverviewScreen(ViewScreen):
         self._title("brokers", brokers.total)
         self.query_one("#brokers", RowTable).show(brokers)
         self.put("#bytes", self._bytes(list(brokers.rows)))
+        self._racks(rack_rows(brokers.rows) if brokers.total <= BROKERS_MAX else ())
         self._title("groups", groups.total)
         self.query_one("#groups", RowTable).show(groups)
 
@@ -75,6 +81,16 @@ class OverviewScreen(ViewScreen):
 
     def _title(self, name: str, count: int) -> None:
         self.put(f"#{name}-title", f"[b]{name.upper()}[/b] {count}")
+
+    def _racks(self, rows: tuple[RackRow, ...]) -> None:
+        """Where there are any, and room for them."""
+        is_shown = len(rows) > 1 and self.app.size.height >= RACKS_FROM_LINES
+        for block in (self.query_one("#racks-title"), self.query_one("#racks")):
+            block.display = is_shown
+        if is_shown:
+            self._title("racks", len(rows))
+            page = Page(rows=rows, columns=RACK_COLUMNS, total=len(rows), matching=len(rows))
+            self.query_one("#racks", RowTable).show(page)
 
     def _bytes(self, rows: list[BrokerRow]) -> Text:
         known = [(row, float(row.size_bytes.value or 0)) for row in rows]

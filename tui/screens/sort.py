@@ -1,12 +1,14 @@
-"""``s``: by which column?"""
+"""``s``: by which column? ``l``: which columns?"""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
-from textual.widgets import OptionList
+from textual.widgets import OptionList, SelectionList
 from textual.widgets.option_list import Option
+from textual.widgets.selection_list import Selection
 
 
 class SortScreen(ModalScreen[str | None]):
@@ -33,3 +35,35 @@ class SortScreen(ModalScreen[str | None]):
         """Largest first; the same column again: smallest first."""
         name = event.option.id or ""
         self.dismiss(name if self._present == f"-{name}" else f"-{name}")
+
+
+class ColumnsScreen(ModalScreen[str | None]):
+    """All columns of a table; Space takes one in or out, Enter shows them. Empty: as it fits."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "apply", "show these", priority=True),
+        Binding("escape", "dismiss(None)", "back"),
+        Binding("backspace", "dismiss('')", "as it fits"),
+    ]
+
+    def __init__(self, columns: Sequence[tuple[str, str]], shown: Sequence[str]) -> None:
+        super().__init__()
+        self._columns = columns
+        self._shown = shown
+
+    def compose(self) -> ComposeResult:
+        """The columns, those that are shown chosen."""
+        yield SelectionList[str](
+            *(Selection(title, name, name in self._shown) for name, title in self._columns),
+            id="sort",
+        )
+
+    def on_mount(self) -> None:
+        """What the keys do stands below."""
+        chooser = self.query_one(SelectionList)
+        chooser.border_subtitle = "Space · Enter · ⌫ as it fits"
+
+    def action_apply(self) -> None:
+        """Those that are chosen, in the table's order."""
+        taken = self.query_one(SelectionList).selected
+        self.dismiss(",".join(name for name, _ in self._columns if name in taken))

@@ -17,9 +17,16 @@ SHOWN_MAX: Final = 6
 class FindingsList(OptionList):
     """The strip of findings on the overview, and the whole list on its own view."""
 
-    def __init__(self, *, id: str, shown_max: int = SHOWN_MAX) -> None:  # noqa: A002
+    def __init__(
+        self,
+        *,
+        id: str,  # noqa: A002
+        shown_max: int = SHOWN_MAX,
+        has_reasons: bool = False,
+    ) -> None:
         super().__init__(id=id)
         self._shown_max = shown_max
+        self._has_reasons = has_reasons
         self._rows: tuple[FindingRow, ...] = ()
         self._keys: tuple[str, ...] = ()
 
@@ -38,7 +45,8 @@ class FindingsList(OptionList):
         title = f"FINDINGS {total}" if total else "FINDINGS none"
         if self.border_title != title:
             self.border_title = title
-        lines = [_line(row, self.app.size.width) for row in self._rows] or [_calm(snapshot)]
+        to_text = _in_full if self._has_reasons else _line
+        lines = [to_text(row, self.app.size.width) for row in self._rows] or [_calm(snapshot)]
         keys = tuple(row.key for row in self._rows)
         if keys == self._keys and self.option_count == len(lines):
             for index, line in enumerate(lines):
@@ -72,6 +80,17 @@ def _line(row: FindingRow, width: int) -> Text:
     if len(line) + len(row.next_step.text) + 4 < width:
         line.append(f"  → {row.next_step.text}", style="dim")
     return line
+
+
+def _in_full(row: FindingRow, width: int) -> Text:
+    """Three lines: what and since when, why, and what to do about it."""
+    return Text.assemble(
+        (f"{row.severity.shape} {row.label.text}  ", STYLES[row.severity.tone]),
+        (row.title.text, "bold"),
+        (f"  {row.since.text}", "dim"),
+        f"\n  {row.reason.text}",
+        (f"\n  → {row.next_step.text}", "dim"),
+    )
 
 
 def _calm(snapshot: OperatorSnapshot) -> Text:

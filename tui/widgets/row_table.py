@@ -51,6 +51,7 @@ class RowTable(DataTable[Text]):
         self._rows: list[Row] = []
         self._shown: tuple[str, ...] = ()
         self._page: Page[Any] | None = None
+        self._is_chosen = False
         self._widths: dict[str, int] = {}
         """The widest that each column has been: columns must not come and go with figures."""
 
@@ -60,9 +61,15 @@ class RowTable(DataTable[Text]):
         at = self.cursor_row
         return self._rows[at] if 0 <= at < len(self._rows) else None
 
-    def show(self, page: Page[Any]) -> None:
-        """Show a newer page of the same table."""
-        self._page = page
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Ids of the columns on screen, in order."""
+        return self._shown
+
+    def show(self, page: Page[Any], *, is_chosen: bool = False) -> None:
+        """Show a newer page of the same table; columns that the operator chose are all shown,
+        of others those that have room."""
+        self._page, self._is_chosen = page, is_chosen
         rows: list[Row] = list(page.rows)
         columns = self._fitting(page.columns, rows)
         ids = tuple(column.id for column in columns)
@@ -76,7 +83,7 @@ class RowTable(DataTable[Text]):
     def on_resize(self) -> None:
         """More room shows more columns."""
         if self._page is not None:
-            self.show(self._page)
+            self.show(self._page, is_chosen=self._is_chosen)
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Enter, or a click on the row under the cursor."""
@@ -106,7 +113,7 @@ class RowTable(DataTable[Text]):
             width = max(width, len(column.title), self._widths.get(column.id, 0))
             self._widths[column.id] = width
             room -= width + 2
-            if column.rank == 1 or room >= 0:
+            if column.rank == 1 or room >= 0 or self._is_chosen:
                 chosen.add(column.id)
             else:
                 room += width + 2
