@@ -22,21 +22,32 @@ from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import PartitionChange
 from control.views.format import byte_rate_text, bytes_text, duration_text, ids_text
 from control.views.paths import ViewPath
-from control.views.plans import CHANGES_MAX, offer_of, trade_off_lines
+from control.views.plans import CHANGES_MAX
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.form import FormPanel
+from tui.widgets.trade_off import TradeOff
 
-CHART_ROWS: Final = 5
-CHART_WIDTH_MAX: Final = 100
 STEPS: Final = ("scope and goal", "choose", "review", "confirm", "live")
 _SIGN: Final = {
     Verdict.OK: ("✔", "green"),
     Verdict.WARN: ("▲", "yellow"),
     Verdict.FAIL: ("✖", "bold red"),
 }
+
+
+class Steps(Static):
+    """Where on the way one is."""
+
+    def show(self, present: int) -> None:
+        """By number."""
+        line = Text(" REASSIGN  ", style="bold")
+        for number, name in enumerate(STEPS):
+            style = "reverse" if number == present else "" if number < present else "dim"
+            line.append(f" {number + 1} {name} ", style=style)
+        self.update(line)
 
 
 class PlanScreen(ViewScreen):
@@ -57,18 +68,18 @@ class PlanScreen(ViewScreen):
 
     def compose_body(self) -> ComposeResult:
         """The steps, the form, the alternatives, the review."""
-        yield Static(id="steps")
+        yield Steps(id="steps")
         with VerticalScroll(id="plan", can_focus=False):
             yield FormPanel(registry.REASSIGN, {**self.path.query})
             yield Static(id="problem")
             yield OptionList(id="alternatives")
-            yield Static(id="trade-off", markup=False)
+            yield TradeOff(id="trade-off", markup=False)
             yield Static(id="review")
 
     def on_mount(self) -> None:
         """Only the form at first."""
         self.query_one("#alternatives").display = False
-        self._step(0)
+        self.query_one(Steps).show(0)
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """A plan is made from the cluster itself, not from the aggregates."""
@@ -98,7 +109,7 @@ class PlanScreen(ViewScreen):
         elif preview.is_refused:
             self._say("✖ pre-flight refuses this plan; see the checks", "bold red")
         else:
-            self._step(3)
+            self.query_one(Steps).show(3)
             self.app.push_screen(
                 ConfirmScreen(_question(preview), word=self.word_to_type), self._confirmed
             )
@@ -107,33 +118,32 @@ class PlanScreen(ViewScreen):
         """Back to the form; the plan made so far is gone."""
         self._plan = self._preview = None
         self.query_one("#alternatives").display = False
-        self.put("#trade-off", "")
+        self.query_one(TradeOff).show(())
         self.put("#review", "")
         panel = self.query_one(FormPanel)
         panel.display = True
         panel.query_one("#field-goal").focus()
-        self._step(0)
+        self.query_one(Steps).show(0)
 
     def action_by_hand(self) -> None:
         """Place partitions of the chosen alternative otherwise; it is judged at once."""
         if self._plan is None:
             self._say("▲ plan first: Enter in the form, which has a field for it", "yellow")
             return
-        chosen = self._plan.alternatives[self._chosen].proposal
-        operator, values = self.partiscope.operator, self._values
+        plan, operator, values = self._plan, self.partiscope.operator, self._values
+        chosen = plan.alternatives[self._chosen].proposal
 
         async def judge(entries: str, leaders: str) -> Plan:
             return await operator.edit(chosen, entries, {**values, "leader_order": leaders})
 
-        self.app.push_screen(HandScreen(chosen, judge), self._edited)
+        def take(made: Plan | None) -> None:
+            if made is not None:
+                name = made.alternatives[0].name
+                others = tuple(a for a in plan.alternatives if a.name != name)
+                self._plan = replace(plan, alternatives=(*others, *made.alternatives))
+                self._offer(len(others))
 
-    def _edited(self, made: Plan | None) -> None:
-        if made is None or self._plan is None:
-            return
-        name = made.alternatives[0].name
-        others = tuple(a for a in self._plan.alternatives if a.name != name)
-        self._plan = replace(self._plan, alternatives=(*others, *made.alternatives))
-        self._offer(len(others))
+        self.app.push_screen(HandScreen(chosen, judge), take)
 
     def _offer(self, first: int) -> None:
         """The alternatives, one of them chosen, and what each costs and reaches."""
@@ -147,36 +157,22 @@ class PlanScreen(ViewScreen):
         chooser.display = True
         chooser.highlighted = first
         chooser.focus()
-        self._draw()
-
-    def _draw(self) -> None:
-        """The chart, where there is something to choose and room for it."""
-        offers = [offer_of(item) for item in self._plan.alternatives] if self._plan else []
-        if len(offers) < 2:
-            self.put("#trade-off", "")
-            return
-        width = min(self.size.width - 2, CHART_WIDTH_MAX)
-        lines = trade_off_lines(offers, width=width, height=CHART_ROWS)
-        self.put("#trade-off", Text("\n".join(lines), style="dim"))
-
-    def on_resize(self) -> None:
-        """Draw anew."""
-        self._draw()
+        self.query_one(TradeOff).show(alternatives)
 
     def _confirmed(self, is_confirmed: bool | None) -> None:
         if is_confirmed:
             self.run_worker(self._submit(), exclusive=True, group="plan")
         else:
-            self._step(2)
+            self.query_one(Steps).show(2)
 
     async def _make_plan(self) -> None:
         try:
             self._plan = await self.partiscope.operator.plan(self._values)
         except (GoalError, OperationError, KafkaPortError) as error:
-            self._say(f"✖ {error}", "bold red")
+            self._say(_refusal(error), "bold red")
             return
         self._say("\n".join(f"◆ {limit}" for limit in self._plan.limits))
-        self._step(1)
+        self.query_one(Steps).show(1)
         self.query_one(FormPanel).display = False
         self._offer(0)
 
@@ -184,9 +180,9 @@ class PlanScreen(ViewScreen):
         try:
             self._preview = await self.partiscope.operator.preview(chosen.proposal, self._values)
         except (OperationError, KafkaPortError) as error:
-            self._say(f"✖ {error}", "bold red")
+            self._say(_refusal(error), "bold red")
             return
-        self._step(2)
+        self.query_one(Steps).show(2)
         assert self._plan is not None
         reasons = Reasons(self._plan.before, self._plan.request)
         self.put("#review", _review(self._preview, reasons))
@@ -196,20 +192,19 @@ class PlanScreen(ViewScreen):
         try:
             move = await self.partiscope.operator.reassign(self._preview.proposal, self._values)
         except (OperationError, KafkaPortError) as error:
-            self._say(f"✖ {error}", "bold red")
+            self._say(_refusal(error), "bold red")
             return
-        self._step(4)
+        self.query_one(Steps).show(4)
         self.partiscope.action_open(str(ViewPath(view="move", params={"move": move})))
-
-    def _step(self, present: int) -> None:
-        line = Text(" REASSIGN  ", style="bold")
-        for number, name in enumerate(STEPS):
-            style = "reverse" if number == present else "" if number < present else "dim"
-            line.append(f" {number + 1} {name} ", style=style)
-        self.put("#steps", line)
 
     def _say(self, line: str, style: str = "") -> None:
         self.put("#problem", Text(line, style=style))
+
+
+def _refusal(error: Exception) -> str:
+    """What went wrong, why, and what to do."""
+    step = error.next_step if isinstance(error, OperationError | KafkaPortError) else ""
+    return f"✖ {error}\n→ {step}" if step else f"✖ {error}"
 
 
 def _alternative(number: int, item: Alternative) -> Text:
