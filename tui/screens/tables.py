@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
@@ -22,6 +23,7 @@ from control.views.snapshot import (
 )
 from tui.screens.base import ViewScreen
 from tui.screens.sort import ColumnsScreen, SortScreen
+from tui.tones import cell_text
 from tui.widgets.row_table import RowTable
 
 ROWS_MAX: Final = 500
@@ -173,23 +175,44 @@ class TopicScreen(TableScreen):
 
 
 class BrokerScreen(TableScreen):
-    """The partitions that have a replica on one broker, and what the collector asks of it."""
+    """What one broker carries, what the collector asks of it, and its partitions."""
 
     def compose_body(self) -> ComposeResult:
-        """The line of the collector, where there is one, over the table."""
+        """The broker's own figures, the line of the collector where there is one, the table."""
+        yield Static(id="tiles")
         asked = Static(id="asked", classes="hint")
         asked.display = False
         yield asked
         yield from super().compose_body()
 
     def show(self, snapshot: OperatorSnapshot) -> None:
-        """Also how much is asked."""
+        """Also what it carries and how much is asked."""
         super().show(snapshot)
-        asked = load_cell(snapshot.watch, int(self.path.params["broker"]))
+        broker = self.path.params["broker"]
+        self.put("#tiles", _broker_line(snapshot, broker))
+        asked = load_cell(snapshot.watch, int(broker))
         self.query_one("#asked").display = asked is not None
         self.put("#asked", "" if asked is None else f"collector: {asked.text}")
+
+    @property
+    def plan_here(self) -> ViewPath:
+        """What empties it."""
+        return ViewPath(view="plan", query={"remove_brokers": self.path.params["broker"]})
 
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
         """Only this broker's."""
         here = f"broker:{self.path.params['broker']} {query.filter}".strip()
         return partition_page(snapshot, replace(query, filter=here))
+
+
+def _broker_line(snapshot: OperatorSnapshot, broker: str) -> Text:
+    """A broker's row of the list, in words."""
+    page = broker_page(snapshot, TableQuery(filter=f"broker={broker}", limit=1))
+    line = Text(f"broker {broker}", style="bold")
+    if not page.rows:
+        return line.append("  is not registered (Esc goes back)", style="yellow")
+    for column in page.columns[1:]:
+        cell = page.rows[0].cell(column.id)
+        line.append(f"   {column.title} ", style="dim")
+        line.append_text(cell_text(cell, with_shape=column.id == "status"))
+    return line
