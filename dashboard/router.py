@@ -13,6 +13,7 @@ from dashboard.pages import (
     broker,
     browse,
     group,
+    job,
     journal,
     lists,
     moves,
@@ -46,13 +47,14 @@ VIEWS: Final[dict[str, Layout]] = {
     "produce_any": produce.layout,
     "browse": browse.layout,
     "journal": journal.layout,
+    "job": job.layout,
     "what-if": what_if.layout,
 }
 
 
 PAGES: Final = (
     overview, lists, partition, broker, group, map_page, plan, moves, produce, browse, journal,
-    what_if,
+    what_if, job,
 )  # fmt: skip
 
 

@@ -20,7 +20,11 @@ from dashboard.context import Screen
 from dashboard.theme import MANTINE_THEME
 
 NAV_LINKS: Final = (
-    *((place.path, place.title, f"g {place.key}") for place in PLACES if place.path != "findings"),
+    *(
+        (place.path, place.title, f"g {place.key}")
+        for place in PLACES
+        if place.path not in {"findings", "job"}
+    ),
     ("produce", PRODUCE.title.split()[0], PRODUCE.key),
 )
 
@@ -162,7 +166,7 @@ def _top_bar(screen: Screen) -> html.Header:
             html.Span(className="stretch"),
             badge(ids.HEAD_IN),
             badge(ids.HEAD_OUT),
-            badge(ids.JOB),
+            dcc.Link(badge(ids.JOB), href="/job", title="The metrics job (g h)"),
             html.Span("…", id=ids.AGE, className="age", title="Since the newest figure was read"),
             html.Span(_icons(), className="icons"),
         ],

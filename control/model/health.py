@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from control.model.columns import BoolColumn, IntColumn, codes, ints, look_up, partition_keys
 from control.model.findings import Finding, Operation, sorted_findings
+from control.model.job_health import find_job_delay, find_job_errors, stale_after_ms
 from control.model.load import BrokerLoads, Placement, broker_loads, placement
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import (
@@ -27,9 +28,6 @@ SKEW_BYTES_MIN: Final = 16 * 1024 * 1024
 """A cluster with less data than this on its average broker is not worth evening out."""
 DISK_WARNING_PERCENT: Final = 80.0
 DISK_CRITICAL_PERCENT: Final = 90.0
-STALE_INTERVALS: Final = 3
-"""Figures older than this many sampling intervals are stale (and red on the screens)."""
-STALE_MS_MIN: Final = 10_000
 NAMES_MAX: Final = 5
 """So many examples are named in a finding's reason."""
 
@@ -63,9 +61,11 @@ def find_all(evidence: Evidence) -> tuple[Finding, ...]:
     """All findings, worst first."""
     rules = (
         find_partitions, find_brokers, find_disks, find_skew,
-        find_groups, find_stale, find_job_errors,
+        find_groups, find_stale,
     )  # fmt: skip
-    return sorted_findings(finding for rule in rules for finding in rule(evidence))
+    of_job = (find_job_delay(evidence.snapshot), find_job_errors(evidence.snapshot))
+    found = (*(rule(evidence) for rule in rules), *of_job)
+    return sorted_findings(finding for findings in found for finding in findings)
 
 
 _PARTITION_TEXTS: Final = {
@@ -285,46 +285,11 @@ def find_stale(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def find_job_errors(evidence: Evidence) -> Iterator[Finding]:
-    """What the metrics job could not read, or came too late to read."""
-    health = evidence.snapshot.health
-    if health is None:
-        return
-    if health.bad_records_total:
-        yield Finding(
-            kind="bad-records",
-            severity=Severity.NOTICE,
-            subject="overview",
-            label="metrics job",
-            title="{total:plural:unreadable sample} so far",
-            reason="{now:count} in its newest batch; they were counted and put aside.",
-            next_step="Look into the store's bad records for what was sent",
-            facts={"total": health.bad_records_total, "now": health.bad_records},
-        )
-    if health.lost_records_total:
-        yield Finding(
-            kind="lost-records",
-            severity=Severity.NOTICE,
-            subject="overview",
-            label="metrics job",
-            title="{total:plural:lost sample} so far",
-            reason="They were gone from the metrics topic before the job read them: "
-            "history has gaps there.",
-            next_step="Give the metrics topic a longer retention, or the job more time",
-            facts={"total": health.lost_records_total},
-        )
-
-
 def disk_used_percent(total_bytes: int | None, usable_bytes: int | None) -> float | None:
     """Used share of a disk; None where the broker does not tell."""
     if total_bytes is None or usable_bytes is None or total_bytes <= 0:
         return None
     return (total_bytes - usable_bytes) / total_bytes * 100.0
-
-
-def stale_after_ms(interval_ms: int | None) -> int:
-    """Age from which figures of a source with this interval count as stale."""
-    return max(STALE_MS_MIN, STALE_INTERVALS * (interval_ms or 0))
 
 
 def commit_log_starts(snapshot: ClusterSnapshot) -> IntColumn:

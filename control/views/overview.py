@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, floats, look_up, partition_keys
-from control.model.health import Evidence, stale_after_ms
+from control.model.health import Evidence
+from control.model.job_health import stale_after_ms
 from control.model.snapshot import ClusterSnapshot, JobHealth
 from control.model.status import INTERNAL_PREFIX, Severity
 from control.views import format as text

@@ -35,6 +35,7 @@ _SHAPES: Final[Mapping[str, tuple[str, ...]]] = {
     "what-if": ("what-if",),
     "journal": ("journal",),
     "clusters": ("clusters",),
+    "job": ("job",),
 }
 VIEWS: Final = tuple(_SHAPES)
 _INTEGERS: Final = frozenset({"broker", "partition"})

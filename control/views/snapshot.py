@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 
 from control.kafka.collector.report import WatchReport
 from control.model.findings import Finding, carry_since, sorted_findings
-from control.model.health import Evidence, find_all, stale_after_ms
+from control.model.health import Evidence, find_all
 from control.model.ids import ClusterId, TopicPartition
+from control.model.job_health import sampling_interval_ms, stale_after_ms
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import Severity
 from control.views import cells, overview, tables
@@ -70,7 +71,7 @@ class OperatorSnapshot:
     @property
     def interval_ms(self) -> int:
         """How often the slowest broker samples itself; 1 s until one has told."""
-        return int(pc.max(self.cluster.brokers["interval_ms"]).as_py() or 1_000)
+        return sampling_interval_ms(self.cluster)
 
     def age_ms(self, now_ms: int) -> int | None:
         """Since the newest figure was read at its source; None: nothing was ever read."""

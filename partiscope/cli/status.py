@@ -12,6 +12,7 @@ from control.model.ids import ClusterId
 from control.model.status import Severity
 from control.views.collector import load_words
 from control.views.format import age_text, phrase
+from control.views.job import job_document, job_figures
 from control.views.pages import Page, TableQuery
 from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot, broker_page, build_snapshot, group_page
@@ -89,6 +90,7 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
         ],
         "brokers": _values(broker_page(snapshot, query)),
         "groups": _values(group_page(snapshot, query)),
+        "metrics_job": job_document(snapshot, now_ms),
         "collector": None if snapshot.watch is None else asdict(snapshot.watch),
     }
 
@@ -120,6 +122,9 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     sys.stdout.write("\nGROUPS\n")
     groups = ("group", "status", "lag", "velocity", "clears", "members")
     _print_page(group_page(snapshot, TableQuery(limit=ROWS_MAX)), groups)
+    if figures := job_figures(snapshot, now_ms):
+        sys.stdout.write("\nMETRICS JOB\n")
+        write_table([it.title for it in figures], [[it.cell.text for it in figures]])
 
 
 def _print_page(page: Page[Any], names: tuple[str, ...]) -> None:

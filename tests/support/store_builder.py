@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from spark_metrics.layout import Manifest
 from spark_metrics.points import HISTORY_TABLES
-from spark_metrics.readings import Clocks, sum_points
+from spark_metrics.readings import Clocks, job_points, sum_points
 from spark_metrics.rollup import group_sums
 from spark_metrics.store import Commit, StoreWriter
 from spark_metrics.tables import COMMITS, NOW_TABLES
@@ -92,10 +92,11 @@ class StoreBuilder:
 def sums_history_of(
     now: Mapping[str, Sequence[Row]], seconds: int, at_ms: int
 ) -> dict[str, pa.Table]:
-    """Topics, brokers and groups as they are, every second."""
+    """Topics, brokers, groups and the job as they are, every second."""
     tables = {name: table_of(rows, NOW_TABLES[name]) for name, rows in now.items()}
     clocks = Clocks(before_ms={}, now_ms={CLUSTER: at_ms})
     sums = sum_points([tables["partitions"]], tables, clocks)
+    sums["job_history"] = job_points(tables["health"], interval_ms=1_000)
     return {name: _repeated(table, seconds, at_ms) for name, table in sums.items()}
 
 
@@ -299,6 +300,10 @@ def _health(at_ms: int) -> Row:
         "bad_records": 0,
         "bad_records_total": 0,
         "lost_records_total": 0,
+        "late_rounds_total": 0,
+        "records_per_s": 3.0,
+        "delay_ms": 700,
+        "state_rows": 96,
         "newest_round_ms": at_ms,
         "written_ms": at_ms,
     }

@@ -27,6 +27,7 @@ SCREENS: Final = {
     "map": "map:MapScreen",
     "what-if": "what_if:WhatIfScreen",
     "journal": "journal:JournalScreen",
+    "job": "job:JobScreen",
     "browse": "browse:BrowseScreen",
     "produce": "produce:ProduceScreen",
     "produce_any": "produce:ProduceScreen",

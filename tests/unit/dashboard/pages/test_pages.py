@@ -18,7 +18,7 @@ PATHS = (
     "/topics/topic-1/partitions/2", "/topics/topic-1/partitions/2/segments", "/brokers",
     "/brokers/102", "/groups", "/groups/group-1", "/map", "/plan", "/moves", "/moves/mv-1",
     "/produce", "/produce/topic-2", "/journal", "/what-if", "/browse/topic-1",
-    "/browse/topic-1?partition=1&offset=3", "/what-if?broker=102",
+    "/browse/topic-1?partition=1&offset=3", "/what-if?broker=102", "/job",
 )  # fmt: skip
 
 

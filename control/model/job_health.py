@@ -1,0 +1,99 @@
+"""Is the metrics job in time, and has it read everything? Findings, and when they are due."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow.compute as pc
+
+from control.model.findings import Finding
+from control.model.snapshot import ClusterSnapshot
+from control.model.status import Severity
+
+STALE_INTERVALS: Final = 3
+"""Figures older than this many sampling intervals are stale (and red on the screens)."""
+STALE_MS_MIN: Final = 10_000
+SLOW_BATCH_MS_MIN: Final = 3_000
+"""A batch of the metrics job that takes less is never called slow: one second of figures more
+or less is nobody's trouble, and machines breathe."""
+
+
+def find_job_delay(snapshot: ClusterSnapshot) -> Iterator[Finding]:
+    """A metrics job that takes longer over a batch than samples take to come, or is behind."""
+    health = snapshot.health
+    if health is None:
+        return
+    interval_ms = sampling_interval_ms(snapshot)
+    if (health.delay_ms or 0) > behind_after_ms(interval_ms):
+        yield Finding(
+            kind="job-behind",
+            severity=Severity.WARNING,
+            subject="job",
+            label="metrics job",
+            title="is behind by {delay:duration}",
+            reason="The newest samples were so old when they came into the store: every figure "
+            "shown is older than it should be.",
+            next_step="See its batch time; give it more cores, or sample less often",
+            facts={"delay": health.delay_ms or 0},
+        )
+    if health.batch_ms > slow_after_ms(interval_ms):
+        yield Finding(
+            kind="job-slow",
+            severity=Severity.NOTICE,
+            subject="job",
+            label="metrics job",
+            title="a batch takes {batch:duration}",
+            reason="Brokers sample themselves every {interval:duration}: samples come faster "
+            "than they are taken in.",
+            next_step="Give it more cores (--master local[N]), or sample less often",
+            facts={"batch": health.batch_ms, "interval": interval_ms},
+        )
+
+
+def find_job_errors(snapshot: ClusterSnapshot) -> Iterator[Finding]:
+    """What the metrics job could not read, or came too late to read."""
+    health = snapshot.health
+    if health is None:
+        return
+    if health.bad_records_total:
+        yield Finding(
+            kind="bad-records",
+            severity=Severity.NOTICE,
+            subject="job",
+            label="metrics job",
+            title="{total:plural:unreadable sample} so far",
+            reason="{now:count} in its newest batch; they were counted and put aside.",
+            next_step="Look into the store's bad records for what was sent",
+            facts={"total": health.bad_records_total, "now": health.bad_records},
+        )
+    if health.lost_records_total:
+        yield Finding(
+            kind="lost-records",
+            severity=Severity.NOTICE,
+            subject="job",
+            label="metrics job",
+            title="{total:plural:lost sample} so far",
+            reason="They were gone from the metrics topic before the job read them: "
+            "history has gaps there.",
+            next_step="Give the metrics topic a longer retention, or the job more time",
+            facts={"total": health.lost_records_total},
+        )
+
+
+def sampling_interval_ms(snapshot: ClusterSnapshot) -> int:
+    """How often the slowest broker samples itself; 1 s until one has told."""
+    return int(pc.max(snapshot.brokers["interval_ms"]).as_py() or 1_000)
+
+
+def slow_after_ms(interval_ms: int) -> int:
+    """Duration from which a batch of the metrics job is too long for this interval."""
+    return max(SLOW_BATCH_MS_MIN, interval_ms)
+
+
+def behind_after_ms(interval_ms: int) -> int:
+    """Delay from which the metrics job counts as behind: what it shows is stale by then."""
+    return stale_after_ms(interval_ms)
+
+
+def stale_after_ms(interval_ms: int | None) -> int:
+    """Age from which figures of a source with this interval count as stale."""
+    return max(STALE_MS_MIN, STALE_INTERVALS * (interval_ms or 0))
