@@ -76,6 +76,11 @@ class OperationState:
         return (self.finished_ms - self.started_ms) / 1000
 
     @property
+    def planned_bytes(self) -> int:
+        """What was to be copied, as known when it was planned."""
+        return sum(change.moved_bytes for change in self.changes)
+
+    @property
     def may_roll_back(self) -> bool:
         """Whether something was moved that can be moved back."""
         return self.is_started and self.outcome is not Outcome.REFUSED
@@ -94,7 +99,7 @@ class OperationState:
             "finished_ms": self.finished_ms,
             "throttle_bytes_per_s": self.throttle_bytes_per_s,
             "planned": {
-                "bytes": sum(change.moved_bytes for change in self.changes),
+                "bytes": self.planned_bytes,
                 "seconds": self.expected_s,
             },
             "real": {

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from control.operations.client import OperationsClient
-from control.operations.events import Outcome
+from control.operations.events import MoveProgress, Outcome
 from control.operations.state import OperationState
 from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text
 from partiscope.cli.confirm import require_writable
@@ -137,8 +137,17 @@ def progress_line(state: OperationState) -> str:
         eta = f"  ≈ {duration_text(low)} to {duration_text(high)} left"
     return (
         f"{head}  {bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}  "
-        f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}"
+        f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}{_stalls(progress)}"
     )
+
+
+def _stalls(progress: MoveProgress) -> str:
+    """The first partition that does not get on, why, and how many more there are."""
+    if not progress.stalled:
+        return ""
+    first, more = progress.stalled[0], len(progress.stalled) - 1
+    others = f" (and {more} more)" if more else ""
+    return f"  ▲ {first.topic}-{first.partition} stands still: {first.reason}{others}"
 
 
 def _list(states: list[OperationState], *, as_json: bool) -> None:
@@ -151,16 +160,18 @@ def _list(states: list[OperationState], *, as_json: bool) -> None:
             str(state.outcome or state.phase),
             str(len(state.changes)),
             clock_text(state.submitted_ms),
-            bytes_text(sum(change.moved_bytes for change in state.changes)),
+            bytes_text(state.planned_bytes),
+            bytes_text(None if state.progress is None else state.progress.bytes_done),
             _planned(state),
             duration_text(None if state.took_s is None else state.took_s * 1000),
+            byte_rate_text(state.throttle_bytes_per_s),
             state.who,
             state.reason or state.message,
         ]
         for state in states
     ]
-    heads = ["id", "state", "partitions", "submitted", "bytes", "foreseen", "took", "who", "reason"]
-    write_table(heads, rows)
+    heads = ["id", "state", "partitions", "submitted", "planned", "copied", "foreseen", "took"]
+    write_table([*heads, "throttle", "who", "reason"], rows)
 
 
 def _planned(state: OperationState) -> str:
