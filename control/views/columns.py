@@ -135,7 +135,7 @@ GROUP_PARTITION_COLUMNS: Final = (
     _number("consumed", "consumes", "Records per second by its commits"),
     _number("stuck", "stands for", "Since when it has not moved, with lag"),
     _number("leader", "leader"),
-    _text("member", "member", "Who owns the partition"),
+    _text("member", "member", "Who owns the partition", rank=2),
 )
 GROUP_OF_PARTITION_COLUMNS: Final = (
     _text("group", "group", rank=1),

@@ -28,6 +28,7 @@ QUESTIONS: Final = (
     Question(
         ask="is anything wrong, where, and since when?",
         seen=("disk 97 % full", "under-replicated", "STOP on topic-2-", "since "),
+        seen_in_terminal=("disk 97 % full", "1 partition at min ISR", "STOP on topic-2-", "since "),
     ),
     Question(
         ask="which broker is fullest, and when is it full?",
@@ -42,20 +43,27 @@ QUESTIONS: Final = (
         ask="what happens if rack b dies?",
         clicks=("#nav-what-if", "#loss", "text=rack b"),
         seen=("new leaders", "under min ISR", "replicas out of reach"),
+        seen_in_terminal=("would be offline", "new leaders", "under min ISR", "rack b"),
+        keys=("g", "w", "5"),
     ),
     Question(
         ask="what happens if broker 102 dies?",
         clicks=('#broker-table a[href="/brokers/102"]', "text=What if it dies"),
+        keys=("down", "w"),
         seen=("new leaders", "Who bears it"),
+        seen_in_terminal=("would be offline", "new leaders", "SURVIVORS"),
     ),
     Question(
         ask="on which partition is a group stuck, since when, on which offset?",
+        keys=("g", "f"),
         seen=("group-2", "STOP on topic-2-", "No commit since offset"),
     ),
     Question(
         ask="on which partitions does group-1 lag most, and who owns them?",
         clicks=('#group-table a[href="/groups/group-1"]',),
         seen=("2,000", "consumer-0", "member"),
+        keys=("tab", "down", "enter"),
+        seen_in_terminal=("GROUPS group-1", "2,000", "consumer-0", "member"),
     ),
     Question(
         ask="when has group-1 caught up?",
@@ -66,11 +74,15 @@ QUESTIONS: Final = (
         ask="which partition lacks a replica, and which one?",
         clicks=('.finding a.finding-subject:has-text("topic-0-0")',),
         seen=("2/3 (−103)", "out of sync"),
+        keys=("g", "p", "3"),
+        seen_in_terminal=("topic-0", "at-min-isr", "2/3 (−103)"),
     ),
     Question(
         ask="which leaders are not preferred, and how is that mended?",
         clicks=('.finding:has-text("not preferred") button',),
+        keys=("g", "f"),
         seen=("Elect preferred leaders",),
+        seen_in_terminal=("not preferred", "Elect the preferred leaders"),
     ),
     Question(
         ask="which topic holds the most bytes?",
@@ -79,7 +91,9 @@ QUESTIONS: Final = (
             '.ag-header-cell[col-id="size_bytes"]',
             '.ag-header-cell[col-id="size_bytes"]',
         ),
+        keys=("g", "t", "5"),
         seen=("topic-3",),
+        seen_in_terminal=("topic-3",),
     ),
     Question(
         ask="which partition takes the most traffic?",
@@ -89,15 +103,19 @@ QUESTIONS: Final = (
             '.ag-header-cell[col-id="in_bytes"]',
         ),
         seen=("topic-3", "47.7 MiB/s"),
+        seen_in_terminal=("topic-3", "47.7 MiB/s"),
+        keys=("g", "p", "0"),
     ),
     Question(
         ask="how evenly do brokers lead?",
         clicks=("#broker-measure >> text=leaders",),
         seen=("mean 16", "band ±10 %"),
+        seen_in_terminal=("leaders", "RACKS 3"),
     ),
     Question(
         ask="how evenly is it spread over racks?",
         seen=("Racks", "rack", "skew"),
+        seen_in_terminal=("RACKS 3", "rack", "skew"),
     ),
     Question(
         ask="how old are these figures, and does the metrics job keep up?",
@@ -110,45 +128,60 @@ QUESTIONS: Final = (
     Question(
         ask="what does broker 103 carry?",
         clicks=('#broker-table a[href="/brokers/103"]',),
+        keys=("down", "down", "enter"),
         seen=("alive", "replicas", "leaders", "topic-0"),
     ),
     Question(
         ask="what would it take to empty broker 103?",
         clicks=('#broker-table a[href="/brokers/103"]', "text=Empty it"),
+        keys=("down", "down", "R"),
         seen=("Plan", "103"),
+        seen_in_terminal=("REASSIGN", "103"),
     ),
     Question(
         ask="where do the replicas of topic-1-0 lie, and how many segments has it?",
         clicks=(
-            "#nav-topics",
             '.ag-pinned-left-cols-container [row-id="topic-1"] .ag-cell',
             '.ag-pinned-left-cols-container [row-id="topic-1-0"] .ag-cell',
         ),
+        start="topics",
         seen=("Replicas", "Segments of the leader", "in sync"),
+        seen_in_terminal=("replicas", "segments", "in sync", "101"),
+        keys=("down", "enter", "enter"),
     ),
     Question(
         ask="which broker carries what waits (lag)?",
         clicks=("#nav-map", "#map-measure >> text=lag"),
+        keys=("g", "m", "5"),
         seen=("Broker × topic",),
+        seen_in_terminal=("MAP", "lag", "by topic and broker"),
     ),
     Question(
         ask="who changed what, when and why?",
         clicks=("#nav-journal",),
+        keys=("g", "j"),
         seen=("Journal",),
+        seen_in_terminal=("JOURNAL", "104 has joined"),
     ),
     Question(
         ask="which reassignments run, and which ran?",
         clicks=("#nav-moves",),
+        keys=("g", "r"),
         seen=("Moves",),
+        seen_in_terminal=("MOVES", "mv-3f9a21c4"),
     ),
     Question(
         ask="how was it a minute ago?",
         clicks=("#time-button", "text=1 minute ago"),
+        keys=("@", "enter"),
         seen=("you are looking at",),
+        seen_in_terminal=("you are looking at",),
     ),
     Question(
         ask="on which partition will a key land?",
         clicks=("#nav-produce",),
+        keys=("P",),
         seen=("a key lands",),
+        seen_in_terminal=("PRODUCE", "murmur2"),
     ),
 )

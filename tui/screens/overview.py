@@ -39,10 +39,10 @@ class OverviewScreen(ViewScreen):
             yield Static(id="brokers-title")
             yield RowTable(id="brokers")
             yield Static(id="bytes")
-            yield Static(id="racks-title")
-            yield RowTable(id="racks")
             yield Static(id="groups-title")
             yield RowTable(id="groups")
+            yield Static(id="racks-title")
+            yield RowTable(id="racks")
             yield Static(id="throughput")
 
     def on_mount(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
+from urllib.parse import unquote
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -26,6 +27,7 @@ from tui.screens.sort import ColumnsScreen, SortScreen
 from tui.tones import cell_text
 from tui.widgets.row_table import RowTable
 
+NO_BREAK: Final = "\u00a0"
 ROWS_MAX: Final = 500
 """Rows in the terminal at once; the filter finds the others."""
 
@@ -44,7 +46,7 @@ class TableScreen(ViewScreen):
         Binding("slash", "filter", "filter", show=True),
         Binding("s", "sort", "sort", show=True),
         Binding("l", "columns", "columns", show=False),
-        *(Binding(str(n), f"sort_place({n})", show=False) for n in range(1, 10)),
+        *(Binding(str(n % 10), f"sort_place({n})", show=False) for n in range(1, 11)),
         Binding("e", "export", "export", show=False),
     ]
 
@@ -54,6 +56,7 @@ class TableScreen(ViewScreen):
         self._sort = path.query.get("sort", "")
         self._chosen = path.query.get("cols", "")
         self._columns: list[tuple[str, str]] = []
+        self._numbers: set[str] = set()
 
     @property
     def topic_here(self) -> str:
@@ -82,23 +85,16 @@ class TableScreen(ViewScreen):
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Rows by the present filter and order."""
-        page = self.page(snapshot, self._query(limit=ROWS_MAX))
+        query = self._query(limit=ROWS_MAX)
+        page = self.page(snapshot, query)
         all_columns = page.columns if page.spec is None else page.spec.columns
         self._columns = [(column.id, column.title) for column in all_columns]
-        self.put("#table-title", self._title(page))
+        self._numbers = {column.id for column in all_columns if column.is_number}
+        self.put("#table-title", _title(self.path, page, query))
         self.query_one(RowTable).show(page, is_chosen=bool(self._chosen))
 
     def _query(self, *, limit: int = 0) -> TableQuery:
         return TableQuery(filter=self._filter, sort=self._sort, limit=limit, columns=self._chosen)
-
-    def _title(self, page: Page[Any]) -> str:
-        place = str(ViewPath(view=self.path.view, params=self.path.params)).upper()
-        if page.problem:
-            return f"[b]{place}[/b]  [yellow]▲ {page.problem}[/yellow]"
-        shown = f"{len(page.rows)} of {page.matching}" if len(page.rows) < page.matching else ""
-        filtered = f"{page.matching} of {page.total} match" if self._filter else f"{page.total}"
-        order = f"  by {self._sort.lstrip('-')}{' ↓' if self._sort[:1] == '-' else ' ↑'}"
-        return f"[b]{place}[/b]  {shown or filtered}{order if self._sort else ''}"
 
     def action_filter(self) -> None:
         """Open the filter line."""
@@ -109,8 +105,7 @@ class TableScreen(ViewScreen):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter as it is typed."""
         self._filter = event.value
-        self._remember()
-        self.show(self.partiscope.snapshot)
+        self._show_anew()
 
     def on_input_submitted(self) -> None:
         """Back to the table; an empty filter closes its line."""
@@ -122,11 +117,15 @@ class TableScreen(ViewScreen):
         self.app.push_screen(SortScreen(self._columns, self._sort), self._sort_by)
 
     def action_sort_place(self, place: int) -> None:
-        """``1`` to ``9``: by that column of those on screen; again turns the order."""
+        """``1`` to ``9``, ``0``: by that column of those on screen; again turns the order.
+
+        Numbers begin with the largest, texts with the first, a status with the worst.
+        """
         shown = self.query_one(RowTable).shown
         if place <= len(shown):
             name = shown[place - 1]
-            self._sort_by(name if self._sort == f"-{name}" else f"-{name}")
+            ways = (f"-{name}", name) if name in self._numbers else (name, f"-{name}")
+            self._sort_by(ways[self._sort == ways[0]])
 
     def action_columns(self) -> None:
         """Which columns, for as long as this view is open; they are part of the link."""
@@ -150,20 +149,34 @@ class TableScreen(ViewScreen):
     def _sort_by(self, sort: str | None) -> None:
         if sort is not None:
             self._sort = sort
-            self._remember()
-            self.show(self.partiscope.snapshot)
+            self._show_anew()
 
     def _show_columns(self, chosen: str | None) -> None:
         if chosen is not None:
             self._chosen = chosen
-            self._remember()
-            self.show(self.partiscope.snapshot)
+            self._show_anew()
 
-    def _remember(self) -> None:
+    def _show_anew(self) -> None:
         query = {
             **self.path.query, "q": self._filter, "sort": self._sort, "cols": self._chosen
         }  # fmt: skip
         self.path = ViewPath(view=self.path.view, params=self.path.params, query=query)
+        self.query_one(RowTable).begin_again()
+        self.show(self.partiscope.snapshot)
+
+
+def _title(path: ViewPath, page: Page[Any], query: TableQuery) -> str:
+    """Which table, how much of it, in which order; or why not."""
+    kind, *names = str(ViewPath(view=path.view, params=path.params)).split("/")
+    place = " ".join((kind.upper(), *map(unquote, names)))
+    if page.problem:
+        return f"[b]{place}[/b]  [yellow]▲ {page.problem}[/yellow]"
+    shown = f"{len(page.rows)} of {page.matching}" if len(page.rows) < page.matching else ""
+    filtered = f"{page.matching} of {page.total} match" if query.filter else f"{page.total}"
+    titles = {column.id: column.title for column in page.columns}
+    name = query.sort.lstrip("-")
+    order = f"  by {titles.get(name, name)}{' ↓' if query.sort[:1] == '-' else ' ↑'}"
+    return f"[b]{place}[/b]  {shown or filtered}{order if query.sort else ''}"
 
 
 class TopicScreen(TableScreen):
@@ -214,5 +227,6 @@ def _broker_line(snapshot: OperatorSnapshot, broker: str) -> Text:
     for column in page.columns[1:]:
         cell = page.rows[0].cell(column.id)
         line.append(f"   {column.title} ", style="dim")
-        line.append_text(cell_text(cell, with_shape=column.id == "status"))
+        text = cell_text(cell, with_shape=column.id == "status")
+        line.append(text.plain.replace(" ", NO_BREAK), style=text.style)
     return line

@@ -1,9 +1,10 @@
 """What if a broker or a rack dies: what goes offline, who leads then, what survivors bear."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -29,7 +30,11 @@ HIT_MAX = 200
 
 
 class WhatIfScreen(ViewScreen):
-    """Choose who dies; the answer stands below and follows the cursor."""
+    """Choose who dies, by cursor or digit; the answer stands below and follows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(str(n), f"choose({n})", show=False) for n in range(1, 10)
+    ]
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
@@ -58,7 +63,9 @@ class WhatIfScreen(ViewScreen):
             at = self._first(snapshot, found) if not self._losses else chooser.highlighted
             self._losses = found
             chooser.clear_options()
-            chooser.add_options(Option(loss.words) for loss in found)
+            chooser.add_options(
+                Option(f"{number} {loss.words}") for number, loss in enumerate(found, 1)
+            )
             chooser.highlighted = min(at or 0, len(found) - 1) if found else None
         self._answer(snapshot)
 
@@ -67,6 +74,11 @@ class WhatIfScreen(ViewScreen):
         loss = self._losses[event.option_index]
         self.path = ViewPath(view="what-if", query={loss.kind: loss.value})
         self._answer(self.partiscope.snapshot)
+
+    def action_choose(self, number: int) -> None:
+        """The loss of that number."""
+        if number <= len(self._losses):
+            self.query_one("#losses", OptionList).highlighted = number - 1
 
     def _first(self, snapshot: OperatorSnapshot, found: tuple[Loss, ...]) -> int:
         wanted = wanted_loss(snapshot, self.path.query)

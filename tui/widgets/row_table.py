@@ -80,6 +80,10 @@ class RowTable(DataTable[Text]):
         else:
             self._refill(columns, rows)
 
+    def begin_again(self) -> None:
+        """The next page is shown from its first row: who sorts or filters wants to see the top."""
+        self._rows = []
+
     def on_resize(self) -> None:
         """More room shows more columns."""
         if self._page is not None:
