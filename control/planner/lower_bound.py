@@ -2,7 +2,7 @@
 
 Replica numbers per partition do not change, so bytes that leave brokers equal bytes that arrive.
 Three relaxations, each true for every assignment within the reached balance (replicas per broker
-in [min, max], bytes per broker ≤ max, no replica left on removed brokers, racks as possible):
+and bytes per broker in [min, max], no replica left on removed brokers, racks as possible):
 
 * out: a removed broker loses all it has; a broker above the largest bytes loses the excess, and
   one above the most replicas loses that many, at least its smallest ones; one that receives more
@@ -10,13 +10,14 @@ in [min, max], bytes per broker ≤ max, no replica left on removed brokers, rac
   last replica in part: a fractional knapsack); where every topic is even afterwards, one above a
   topic's share loses that many of the topic, at least the smallest;
 * in: a broker below the fewest replicas receives that many distinct partitions, at least the
-  smallest that it does not hold;
+  smallest that it does not hold; one below the fewest bytes receives the difference;
 * racks: a partition on k racks too few moves at least k replicas, off one of its crowded racks.
 
 Out and racks are joined: what leaves a crowded rack may at the same time be what a broker must
-lose, but no more of it than that broker must lose and than such partitions have there. So
+lose, but no more of it than that broker must lose and than such partitions have there, and each
+partition helps one broker at a time (control.planner.shared_bytes). So
 
-    moved ≥ out + racks - min(racks, Σ over brokers of min(out of it, crowded bytes on it)).
+    moved ≥ out + racks - min(racks, shared).
 
 Worked example: brokers hold 100, 100 and 0 bytes, and the plan reaches at most 70. Two brokers
 lose at least 30 each: 60 bytes move, whatever the plan.
@@ -27,6 +28,7 @@ import numpy as np
 from control.planner.columns import Columns, Flags, Floats, Numbers, rack_numbers
 from control.planner.figures import Balance
 from control.planner.goals import PlanRequest
+from control.planner.shared_bytes import Crowded, shared_bytes
 from control.planner.topic_counts import TopicCounts
 from control.planner.topology import Topology
 
@@ -54,8 +56,11 @@ def lower_bound_bytes(
     if topics is not None:
         least = np.maximum(least, _of_topics(columns, topics))
     out = np.where(removed, out, np.maximum(out, least))
-    racks, crowded_on = _racks(before, columns, removed, mended)
-    shared = min(racks, int(np.minimum(out, crowded_on).sum()))
+    racks, crowded = _racks(before, columns, removed, mended)
+    by_broker = np.bincount(
+        crowded.on, weights=columns.size[crowded.of], minlength=columns.brokers
+    ).astype(np.int64)
+    shared = min(racks, int(np.minimum(out, by_broker).sum()), shared_bytes(crowded, out))
     return max(int(out.sum()) + racks - shared, _arriving(columns, removed, reached))
 
 
@@ -113,27 +118,29 @@ def _of_topics(columns: Columns, topics: TopicCounts) -> Numbers:
 
 
 def _arriving(columns: Columns, removed: Flags, reached: Balance) -> int:
-    count = columns.count()
+    count, held = columns.count(), columns.held()
     smallest_first = np.argsort(columns.size, kind="stable")
     total = 0
     for broker in np.flatnonzero(~removed).tolist():
         missing = max(0, reached.replicas.min - int(count[broker]))
+        least = max(0, reached.bytes.min - int(held[broker]))
         if missing:
             here = columns.of[columns.on == broker]
             first = smallest_first[: missing + len(here)]
             others = first[~np.isin(first, here)][:missing]
-            total += int(columns.size[others].sum())
+            least = max(least, int(columns.size[others].sum()))
+        total += least
     return total
 
 
 def _racks(
     before: Topology, columns: Columns, removed: Flags, mended: Flags
-) -> tuple[int, Numbers]:
-    """(bytes that repairs move, per broker the bytes of replicas that a repair may take)."""
-    nothing = np.zeros(columns.brokers, dtype=np.int64)
+) -> tuple[int, Crowded]:
+    """(bytes that repairs move, the replicas that a repair may take)."""
     rack, racks = rack_numbers(before, removed)
+    nothing = np.zeros(0, dtype=np.int64)
     if racks == 1 or not len(columns.width):
-        return 0, nothing
+        return 0, Crowded(of=nothing, on=nothing, weight=nothing)
     on_rack: Floats = np.zeros((len(columns.width), racks + 1), dtype=np.int16)
     places = np.where(removed[columns.on], racks, rack[columns.on])
     np.add.at(on_rack, (columns.of, places), 1)
@@ -142,7 +149,6 @@ def _racks(
     is_crowded = (missing[columns.of] > 0) & (
         removed[columns.on] | (on_rack[columns.of, places] > 1)
     )
-    bytes_of = columns.size[columns.of[is_crowded]]
-    crowded = nothing.astype(np.float64)
-    np.add.at(crowded, columns.on[is_crowded], bytes_of)
-    return int((missing * columns.size).sum()), crowded.astype(np.int64)
+    weight = missing * columns.size
+    crowded = Crowded(of=columns.of[is_crowded], on=columns.on[is_crowded], weight=weight)
+    return int(weight.sum()), crowded

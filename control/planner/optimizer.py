@@ -6,6 +6,7 @@ from typing import Final
 
 from control.planner.bounds import bounds_of, relief_bounds
 from control.planner.columns import Columns, columns_of
+from control.planner.economy import economize
 from control.planner.even import even_out
 from control.planner.feasibility import check_request
 from control.planner.figures import (
@@ -205,5 +206,6 @@ def _even(placement: Placement, tolerance: Tolerance) -> None:
     is_asked = tolerance.replicas is not None or tolerance.bytes is not None
     if is_asked or not all(placement.has_room(b, 0) for b in range(placement.brokers)):
         even_out(placement, bounds)
+        economize(placement, bounds)
     if is_asked and tolerance.traffic is not None and placement.columns.has_traffic:
         even_arriving(placement, bounds, tolerance.traffic)

@@ -24,7 +24,11 @@ class Reach:
         self.targets = np.flatnonzero(placement.is_target)
         size = placement.size
         self._rack = np.array(placement.rack)
-        self._sizes = [size[p] for p in placement.partition_at]
+        self._sizes: list[int] = [size[p] for p in placement.partition_at]
+
+    def size_of(self, rank: int) -> int:
+        """Bytes of the replica with this rank."""
+        return self._sizes[rank]
 
     def nearby(self, brokers: Numbers, broker: int) -> list[int]:
         """The first few of the broker's own rack (always allowed), then the first few others."""

@@ -1,0 +1,136 @@
+"""Moving fewer bytes to the same balance: what an evened placement can spare.
+
+Every replica that was moved is looked at once more, the largest first; each step leaves every
+broker as far within its bounds as it was:
+
+* back: it was not needed in the end, and goes home;
+* instead: it goes home, and a smaller one of its home, which has not moved, goes in its place;
+* onwards: it goes home, and one that has come to its home from elsewhere goes on to where it was:
+  that one travels once whatever its end, so this one need not travel at all.
+
+Worked example: racks were repaired by moving p from 1 to 2, then 2 had too many and gave q to 3.
+When p may be on 3, p goes from 1 to 3 and q stays.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from control.planner.bounds import Bounds
+from control.planner.placement import Placement
+from control.planner.reach import Reach
+
+_PASSES_MAX: Final = 4
+_TRIED: Final = 64
+_LOSS_MAX: Final = 1e-9
+
+
+def economize(placement: Placement, bounds: Bounds) -> None:
+    """Spare what can be spared, until nothing is."""
+    economy = _Economy(placement, bounds)
+    for _ in range(_PASSES_MAX):
+        if not economy.run_once():
+            return
+
+
+class _Economy(Reach):
+    def __init__(self, placement: Placement, bounds: Bounds) -> None:
+        super().__init__(placement, bounds)
+        self._homes = homes_of(placement)
+        self._come: list[list[int]] = [[] for _ in range(placement.brokers)]
+        """Ranks of the replicas that each broker has received, the smallest first."""
+        for partition, replicas in enumerate(placement.replicas):
+            for broker in replicas:
+                if broker not in self._homes[partition]:
+                    self._come[broker].append(placement.rank_of[partition])
+        for ranks in self._come:
+            ranks.sort()
+
+    def run_once(self) -> bool:
+        """Every moved replica once; whether anything was spared."""
+        moved = {(rank, broker) for broker, ranks in enumerate(self._come) for rank in ranks}
+        spared = False
+        for rank, broker in sorted(moved, reverse=True):
+            partition = self.placement.partition_at[rank]
+            if broker in self.placement.replicas[partition]:
+                spared |= self._spare(partition, broker)
+        return spared
+
+    def _spare(self, partition: int, broker: int) -> bool:
+        replicas = self.placement.replicas[partition]
+        free = [b for b in self._homes[partition] if b not in replicas]
+        for home in free:
+            if not self.placement.is_target[home]:
+                continue
+            if not self.placement.may_change_racks(partition, broker, home):
+                continue  # racks asked for it
+            if (
+                self._back(partition, broker, home)
+                or self._onwards(partition, broker, home)
+                or self._instead(partition, broker, home)
+            ):
+                return True
+        return False
+
+    def _back(self, partition: int, broker: int, home: int) -> bool:
+        size = self.placement.size[partition]
+        if self.gain(broker, home, size, 1) < -_LOSS_MAX:
+            return False
+        if not self.placement.may_move(partition, broker, home):
+            return False
+        self._move(partition, broker, home)
+        return True
+
+    def _onwards(self, partition: int, broker: int, home: int) -> bool:
+        """Another that came to its home goes on to `broker`."""
+        return self._trade(partition, broker, home, self._near(self._come[home], partition))
+
+    def _instead(self, partition: int, broker: int, home: int) -> bool:
+        """A smaller one of its home goes to `broker`: the smallest for which its home has room."""
+        placement, size = self.placement, self.placement.size[partition]
+        room = float(self.bounds.bytes_max[home] - placement.bytes[home])
+        ranks = placement.by_size[home]
+        at = bisect_left(ranks, size - max(0.0, room), key=self.size_of)
+        smaller = (placement.partition_at[rank] for rank in ranks[at : at + _TRIED])
+        stayed = (p for p in smaller if placement.size[p] < size and home in self._homes[p])
+        return self._trade(partition, broker, home, stayed)
+
+    def _trade(self, partition: int, broker: int, home: int, others: Iterator[int]) -> bool:
+        """It goes home, and the first of the others that may goes to `broker`."""
+        placement, size = self.placement, self.placement.size
+        for other in others:
+            shift = size[partition] - size[other]
+            if other == partition or self.gain(broker, home, shift, 0) < -_LOSS_MAX:
+                continue
+            if not placement.may_move(other, home, broker, for_=partition):
+                continue
+            if placement.may_move(partition, broker, home, for_=other):
+                self._move(partition, broker, home)
+                self._move(other, home, broker)
+                return True
+        return False
+
+    def _near(self, ranks: list[int], partition: int) -> Iterator[int]:
+        """Of these, those nearest in size."""
+        at = bisect_left(ranks, self.placement.rank_of[partition])
+        low, high = max(0, at - _TRIED // 2), at + _TRIED // 2
+        middle = at - low
+        nearest = sorted(enumerate(ranks[low:high]), key=lambda item: abs(item[0] - middle))
+        return (self.placement.partition_at[rank] for _, rank in nearest)
+
+    def _move(self, partition: int, source: int, target: int) -> None:
+        self.placement.move(partition, source, target)
+        rank, homes = self.placement.rank_of[partition], self._homes[partition]
+        if source not in homes:
+            ranks = self._come[source]
+            del ranks[bisect_left(ranks, rank)]
+        if target not in homes:
+            insort(self._come[target], rank)
+
+
+def homes_of(placement: Placement) -> list[list[int]]:
+    """The brokers of each partition before anything was moved."""
+    columns = placement.columns
+    on = iter(columns.on.tolist())
+    return [list(islice(on, width)) for width in columns.width.tolist()]
