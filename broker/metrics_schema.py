@@ -37,6 +37,8 @@ JOB_ROWS_PER_S: Final = 60_000
 BUCKETS: Final = 8
 BUCKETED_ROWS_MIN: Final = 4_000
 """A round of fewer rows is not cut by bucket: its records would be many and small."""
+LOG_POINTS_MAX: Final = 8
+"""At most this many points of a log's times per replica."""
 SEGMENT_SIZES_MAX: Final = 100
 """At most this many segment sizes per replica, the newest; ``segments`` counts them all."""
 
@@ -81,7 +83,7 @@ class ReplicaSample:
     """retention.ms of the topic, -1 for ever; null unless records are deleted by age."""
     log_points: Sequence[int] | None = None
     """Offsets and timestamps (ms) of records in the log by turns, oldest first: when was what
-    written. Null where the source may not read the log."""
+    written. Null where the source may not read the log, or has not looked at it since the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,11 +149,12 @@ WITH brokers AS (
   FROM {{known}} GROUP BY cluster),
 old AS (
   SELECT cluster, topic, partition, isr, isr_shrinks, isr_expands, points,
-    starts
+    starts, log_points
   FROM {{state}}),
 present AS (
   SELECT /*+ SHUFFLE_HASH(k, b, o) */ g.*, o.isr AS old_isr, o.isr_shrinks AS old_shrinks,
     o.isr_expands AS old_expands, o.points AS old_points, o.starts AS old_starts,
+    o.log_points AS old_log_points,
     NOT coalesce({_IS_DELETED}, false) AS is_partition,
     coalesce(view.leader < 0 OR b.fenced_ms > view.read_ms, false) AS is_offline,
     filter(log.readings, r -> r.is_leader) AS ends
@@ -201,6 +202,10 @@ _POINTS: Final = f"""IF(log.is_fresh AND last IS NOT NULL AND coalesce(
 """The older a point, the longer the time that it stands for: in the cell of 2^n milliseconds
 that is a quarter to half of its age, only the oldest stays. (``old_points[i]`` is the next older
 of point i of the longer array.) A log that was begun anew begins its points anew."""
+_LOG_POINTS: Final = """coalesce(log.log_points,
+    IF(coalesce(last.high_watermark < try_element_at(old_log_points, -2), false), NULL,
+      old_log_points))"""
+"""What the source has told last; of a log that was begun anew, nothing."""
 _START: Final = "named_struct('ms', log.read_ms, 'offset', log.log_start_offset)"
 _STARTS: Final = f"""IF(old_starts IS NULL OR log.log_start_offset < old_starts.b.offset,
     named_struct('a', {_START}, 'b', {_START}),
@@ -225,7 +230,7 @@ SELECT cluster, topic, partition, is_partition, IF(is_offline, -1, view.leader) 
   coalesce(old_expands, 0L) + IF(size(array_except(view.isr, old_isr)) > 0, 1, 0)
     AS isr_expands,
   log.read_ms AS read_ms, log.is_fresh AS is_fresh, ends, {_POINTS} AS points,
-  log.log_points AS log_points, {_STARTS} AS starts,
+  {_LOG_POINTS} AS log_points, {_STARTS} AS starts,
   transform(members, m -> {_TOLD_MEMBER}) AS members
 FROM spanned
 """  # noqa: S608

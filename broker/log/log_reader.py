@@ -12,6 +12,7 @@ from itertools import islice
 from broker.log.epoch_cache import EpochCache, EpochEnd
 from broker.log.errors import CorruptSegmentError, OffsetOutOfRangeError
 from broker.log.files import FileSlice
+from broker.log.log_times import Point, end_times
 from broker.log.scan import BatchSpot
 from broker.log.segment import Segment
 from broker.log.segment_reader import SegmentInfo
@@ -97,6 +98,13 @@ class LogReader:
     def segment_sizes_bytes(self) -> list[int]:
         """Sizes, oldest first; costs no look into any file."""
         return [segment.size_bytes for segment in self._segments]
+
+    def end_times(self, count: int) -> tuple[Point, ...]:
+        """When the log ended where (``log_times.end_times``).
+
+        :raises StorageError: the disk refused.
+        """
+        return end_times(self._segments, count)
 
     def read(
         self, offset: int, *, max_bytes: int, max_offset: int, min_one_batch: bool = True

@@ -107,6 +107,14 @@ class SegmentIndexes:
         slot = self.times.floor(0, timestamp - 1)
         return self.base_offset + (self.times.entry(slot)[1] if slot >= 0 else 0)
 
+    def end_before(self, offset: int) -> tuple[int, int] | None:
+        """Of the last time entry before an offset: where the log ended then, and its timestamp."""
+        slot = self.times.floor(1, offset - 1 - self.base_offset)
+        if slot < 0:
+            return None
+        timestamp, relative_offset = self.times.entry(slot)
+        return self.base_offset + relative_offset + 1, timestamp
+
     def load(self, size_bytes: int) -> bool:
         """Take over the files of a segment of this size; False when they cannot be right."""
         if not (self.offsets.load() and self.times.load()):

@@ -14,6 +14,7 @@ from typing import Final
 
 from broker.handlers.services import NodeServices
 from broker.metrics_schema import Envelope, Row, cut_round, encode_part
+from broker.server.log_ages import LogAges
 from broker.server.metrics_delivery import MetricsDelivery
 from broker.server.metrics_pace import Pace
 from broker.server.metrics_samples import Repeats, slice_rows
@@ -43,6 +44,7 @@ class MetricsReporter:
         self._voters = voters
         self._delivery = MetricsDelivery(node, node_id)
         self._repeats = Repeats()
+        self._ages = LogAges(node.clock.wall_ms)
         self._started_ms = node.clock.monotonic_ms()
         self._complained_ms: int | None = None
         self._task: asyncio.Task[None] | None = None
@@ -87,7 +89,7 @@ class MetricsReporter:
         """Read, encode and write one round, giving way to others after every record's worth."""
         round_ms = self._node.clock.wall_ms()
         rows: list[Row] = []
-        pieces = slice_rows(self._node, self._node_id, self._repeats)
+        pieces = slice_rows(self._node, self._node_id, self._repeats, self._ages)
         while True:
             with self.pace.work():
                 piece = next(pieces, None)

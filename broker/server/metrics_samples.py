@@ -6,7 +6,7 @@ an end offset read at or after it.
 
 import shutil
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from broker.clock import Clock
@@ -23,6 +23,7 @@ from broker.metrics_schema import (
     UnchangedCommit,
     UnchangedReplica,
 )
+from broker.server.log_ages import LogAges
 
 ROWS_PER_SLICE: Final = 500
 """Rows read in one go; between two slices the event loop serves others."""
@@ -80,10 +81,14 @@ class Repeats:
 
 
 def slice_rows(
-    node: NodeServices, node_id: int, repeats: Repeats | None = None
+    node: NodeServices,
+    node_id: int,
+    repeats: Repeats | None = None,
+    ages: LogAges | None = None,
 ) -> Iterator[Sequence[Row]]:
     """One round in slices: brokers, groups with their commits, then replicas."""
     told = Repeats() if repeats is None else repeats
+    known_ages = LogAges(node.clock.wall_ms) if ages is None else ages
     image: MetadataImage = node.metadata.image
     rows: list[Row] = list(broker_rows(node, node_id))
     for reading in list(node.groups.directory.readings()):
@@ -95,12 +100,15 @@ def slice_rows(
     for replica in list(node.replicas.partitions()):
         min_isr = _min_isr(node, image, replica, minimums)
         row = replica_row(replica, image, node.clock, told, min_isr=min_isr)
+        if isinstance(row, ReplicaSample) and row.leader == node_id:
+            row = replace(row, log_points=known_ages.news(replica.log))
         if row is not None:
             rows.append(row)
         if len(rows) >= ROWS_PER_SLICE:
             yield rows
             rows = []
     told.end_round()
+    known_ages.end_round({(it.log.topic, it.log.partition) for it in node.replicas.partitions()})
     yield rows
 
 
@@ -168,9 +176,11 @@ def replica_row(
         return None
     traffic = replica.traffic
     read_ms = clock.wall_ms()
+    retention_ms = log.config.retention_ms if log.config.is_deleting else None
     figures = (
         *(known, min_isr, log.log_start_offset, replica.high_watermark, log.log_end_offset),
         *(log.size_bytes, log.segment_count, traffic.bytes_in, traffic.bytes_out),
+        retention_ms,
     )
     since_ms = repeats.since((log.topic, log.partition), figures, read_ms)
     if since_ms is not None:
@@ -199,6 +209,7 @@ def replica_row(
         min_isr=min_isr,
         bytes_in=traffic.bytes_in,
         bytes_out=traffic.bytes_out,
+        retention_ms=retention_ms,
     )
 
 

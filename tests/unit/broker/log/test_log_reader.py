@@ -1,6 +1,7 @@
 """Reading by offset and by time."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,23 @@ def test_damage_on_the_way_is_named_with_file_and_position(tmp_path: Path) -> No
     assert caught.value.path == str(path)
     assert "restart this broker" in caught.value.next_step
     assert again.read(20, max_bytes=1, max_offset=80).base_offset == 20
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 100])
+def test_the_log_ended_where_when(log: PartitionLog, count: int) -> None:
+    points = log.end_times(count)
+    assert len(points) == min(count, len(points))
+    assert points[0][0] == 0
+    assert points[-1] == (80, NOW_MS - 10_000 + 39 * 10 + 1)
+    # Batch n ends at offset 2n + 2; its second record is a millisecond younger than its first.
+    assert all(ms == NOW_MS - 10_000 + (end // 2 - 1) * 10 + 1 for end, ms in points[1:])
+    steps = [after[0] - before[0] for before, after in pairwise(points)]
+    assert min(steps) > 0
+    assert max(steps) <= 80 // (count - 1) + 2 * 10
+
+
+def test_a_log_without_timestamps_tells_no_times(tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG)
+    assert log.end_times(8) == ()
+    append(log, batch(1, timestamp=-1))
+    assert log.end_times(8) == ()

@@ -138,6 +138,8 @@ async def test_a_round_says_what_the_node_knows(node: Node) -> None:
     log = _services(node).replicas.partition("t", 0).log
     assert (row.size_bytes, row.segments, row.min_isr) == (log.size_bytes, 1, 1)
     assert list(row.segment_bytes or ()) == [log.size_bytes]
+    assert row.retention_ms == 7 * 86_400_000
+    assert list(row.log_points or ()) == [0, 1, 3, 1], "offsets and timestamps of its log"
     (commit,) = record.commits
     assert (commit.group_id, commit.topic, commit.committed_offset) == ("g", "t", 2)
     (group,) = record.groups
