@@ -3,7 +3,7 @@
 Everything here runs on the page's event loop.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,12 +36,16 @@ class Done:
 class Desk:
     """Acts on one cluster, if it has an address."""
 
-    def __init__(self, watched: WatchedCluster, *, bus: str | None) -> None:
+    def __init__(
+        self, watched: WatchedCluster, *, bus: str | None, others: Collection[str] = ()
+    ) -> None:
+        """``others``: addresses of further clusters on the same bus."""
         self._watched = watched
         self._bus = bus
         self._operator: Operator | None = None
         self._sessions: dict[str, ProduceSession] = {}
-        self.moves = Moves(None if watched.bootstrap is None else self._client)
+        is_acting = watched.bootstrap is not None
+        self.moves = Moves(self._client if is_acting else None, others)
 
     @property
     def operator(self) -> Operator:

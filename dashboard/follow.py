@@ -7,7 +7,7 @@ cannot be reached.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
@@ -28,9 +28,13 @@ _log: Final = logging.getLogger(__name__)
 class Moves:
     """States of reassignments, folded from their events. Lives on the page's event loop."""
 
-    def __init__(self, open_client: Callable[[], OperationsClient] | None) -> None:
-        """``open_client`` None: there is no bus, and never a move."""
+    def __init__(
+        self, open_client: Callable[[], OperationsClient] | None, not_of: Collection[str] = ()
+    ) -> None:
+        """``open_client`` None: there is no bus, and never a move. ``not_of``: addresses of other
+        clusters on the same bus, whose moves are not told."""
         self._open_client = open_client
+        self._not_of = frozenset(not_of)
         self._states: dict[str, OperationState] = {}
         self._lines: deque[JournalLine] = deque(maxlen=LINES_MAX)
         self._listeners: set[Callable[[], None]] = set()
@@ -42,8 +46,8 @@ class Moves:
 
     @property
     def newest_first(self) -> tuple[OperationState, ...]:
-        """All that are known."""
-        return tuple(sorted(self._states.values(), key=lambda s: s.submitted_ms, reverse=True))
+        """All that are known of the cluster."""
+        return tuple(sorted(self._ours(), key=lambda s: s.submitted_ms, reverse=True))
 
     def get(self, operation_id: str) -> OperationState | None:
         """One of them."""
@@ -70,8 +74,11 @@ class Moves:
     @property
     def journal(self) -> tuple[JournalLine, ...]:
         """Every change that is known, the newest first: moves and what needed no executor."""
-        lines = [*self._lines, *map(line_of_state, self._states.values())]
+        lines = [*self._lines, *map(line_of_state, self._ours())]
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
+
+    def _ours(self) -> Iterable[OperationState]:
+        return (state for state in self._states.values() if state.bootstrap not in self._not_of)
 
     def take(self, event: Event) -> None:
         """One more event; lines of the journal are no moves."""

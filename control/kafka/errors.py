@@ -61,6 +61,9 @@ class RefusedError(KafkaPortError):
         )
 
 
+_ASK_FOR_RIGHT: Final = (
+    "`partiscope status` names the right that lacks; ask for it, or use another user"
+)
 NEXT_STEPS: Final[dict[ErrorCode, str]] = {
     ErrorCode.topic_already_exists: "choose another name, or use the topic that is there",
     ErrorCode.unknown_topic_or_partition: "check the name; `partiscope topics list` shows all",
@@ -72,9 +75,9 @@ NEXT_STEPS: Final[dict[ErrorCode, str]] = {
     ErrorCode.non_empty_group: "stop the group's consumers first",
     ErrorCode.group_id_not_found: "check the name; `partiscope groups list` shows all",
     ErrorCode.not_enough_replicas: "bring the missing brokers back, or lower min.insync.replicas",
-    ErrorCode.cluster_authorization_failed: "ask for the rights, or use another user",
-    ErrorCode.topic_authorization_failed: "ask for the rights, or use another user",
-    ErrorCode.group_authorization_failed: "ask for the rights, or use another user",
+    ErrorCode.cluster_authorization_failed: _ASK_FOR_RIGHT,
+    ErrorCode.topic_authorization_failed: _ASK_FOR_RIGHT,
+    ErrorCode.group_authorization_failed: _ASK_FOR_RIGHT,
 }
 
 

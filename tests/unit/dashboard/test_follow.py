@@ -56,3 +56,14 @@ async def test_without_a_bus_nothing_is_followed() -> None:
     await moves.close()
 
     assert moves.trouble == ""
+
+
+def test_moves_of_other_clusters_on_the_bus_are_not_told() -> None:
+    moves = Moves(None, ["b"])
+    moves.take(accepted("mv-1", 10))
+    other = accepted("mv-2", 20)
+    other.data["bootstrap"] = "c"  # type: ignore[index]
+    moves.take(other)
+
+    assert [state.operation_id for state in moves.newest_first] == ["mv-2"]
+    assert len(moves.journal) == 1
