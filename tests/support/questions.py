@@ -154,7 +154,7 @@ QUESTIONS: Final = (
         clicks=("#nav-map", "#map-measure >> text=lag"),
         keys=("g", "m", "5"),
         seen=("Broker × topic",),
-        seen_in_terminal=("MAP", "lag", "by topic and broker"),
+        seen_in_terminal=("MAP", "lag", "topic × broker"),
     ),
     Question(
         ask="who changed what, when and why?",

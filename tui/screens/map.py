@@ -61,7 +61,7 @@ class MapScreen(ViewScreen):
         for number, (name, (words, _)) in enumerate(MEASURES.items(), 1):
             style = "reverse" if name == self._measure else "dim"
             title.append(f" {number} {words} ", style=style)
-        title.append(f"  by topic and broker  {SHADES[1]} little {SHADES[-1]} much", style="dim")
+        title.append(f" topic × broker, {SHADES[1]} to {SHADES[-1]}", style="dim")
         self.put("#map-title", title)
         self.query_one(HeatTable).show(heat, MEASURES[self._measure][1])
 

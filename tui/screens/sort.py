@@ -6,9 +6,8 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
-from textual.widgets import OptionList, SelectionList
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
-from textual.widgets.selection_list import Selection
 
 
 class SortScreen(ModalScreen[str | None]):
@@ -41,6 +40,7 @@ class ColumnsScreen(ModalScreen[str | None]):
     """All columns of a table; Space takes one in or out, Enter shows them. Empty: as it fits."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "flip", "in or out", priority=True),
         Binding("enter", "apply", "show these", priority=True),
         Binding("escape", "dismiss(None)", "back"),
         Binding("backspace", "dismiss('')", "as it fits"),
@@ -49,21 +49,28 @@ class ColumnsScreen(ModalScreen[str | None]):
     def __init__(self, columns: Sequence[tuple[str, str]], shown: Sequence[str]) -> None:
         super().__init__()
         self._columns = columns
-        self._shown = shown
+        self._taken = set(shown)
 
     def compose(self) -> ComposeResult:
-        """The columns, those that are shown chosen."""
-        yield SelectionList[str](
-            *(Selection(title, name, name in self._shown) for name, title in self._columns),
-            id="sort",
-        )
+        """The columns, those that are shown with a tick."""
+        yield OptionList(*map(self._label, self._columns), id="sort")
 
     def on_mount(self) -> None:
         """What the keys do stands below."""
-        chooser = self.query_one(SelectionList)
-        chooser.border_subtitle = "Space · Enter · ⌫ as it fits"
+        self.query_one(OptionList).border_subtitle = "Space ✔ · Enter · ⌫ all that fit"
+
+    def action_flip(self) -> None:
+        """The column under the cursor."""
+        chooser = self.query_one(OptionList)
+        at = chooser.highlighted
+        if at is not None:
+            self._taken ^= {self._columns[at][0]}
+            chooser.replace_option_prompt_at_index(at, self._label(self._columns[at]))
 
     def action_apply(self) -> None:
-        """Those that are chosen, in the table's order."""
-        taken = self.query_one(SelectionList).selected
-        self.dismiss(",".join(name for name, _ in self._columns if name in taken))
+        """Those that are taken, in the table's order."""
+        self.dismiss(",".join(name for name, _ in self._columns if name in self._taken))
+
+    def _label(self, column: tuple[str, str]) -> str:
+        name, title = column
+        return f"{'✔' if name in self._taken else ' '} {title}"

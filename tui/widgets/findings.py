@@ -12,6 +12,8 @@ from tui.messages import PathChosen
 from tui.tones import STYLES
 
 SHOWN_MAX: Final = 6
+FRAME: Final = 5
+"""Columns of a line that padding and scrollbar take."""
 
 
 class FindingsList(OptionList):
@@ -77,8 +79,9 @@ def _line(row: FindingRow, width: int) -> Text:
         no_wrap=True,
         overflow="ellipsis",
     )
-    if len(line) + len(row.next_step.text) + 4 < width:
+    if line.cell_len + len(row.next_step.text) + 4 <= width - FRAME:
         line.append(f"  → {row.next_step.text}", style="dim")
+    line.truncate(width - FRAME, overflow="ellipsis")
     return line
 
 

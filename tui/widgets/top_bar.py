@@ -1,5 +1,7 @@
 """The first line of every screen: which cluster, how it is, how old the figures are."""
 
+from typing import Final
+
 from rich.text import Text
 from textual.widgets import Static
 
@@ -8,6 +10,9 @@ from control.views.format import age_text, clock_text, duration_text
 from control.views.rows import Tone
 from control.views.snapshot import OperatorSnapshot
 from tui.tones import STYLES, cell_text
+
+COLUMNS_MIN: Final = 80
+LINES_MIN: Final = 24
 
 
 class TopBar(Static):
@@ -39,6 +44,8 @@ class TopBar(Static):
         if self._snapshot.is_empty:
             waiting = "  waiting for the first figures …"
             return Text.assemble((" partiscope", "bold"), *self._cluster_name(), waiting)
+        if not self._has_room():
+            return self._too_small(now_ms)
         head = self._snapshot.headline
         parts = [
             (0, Text(" partiscope", style="bold")),
@@ -46,7 +53,7 @@ class TopBar(Static):
             *self._moment(now_ms),
             (0, cell_text(self._snapshot.health, with_shape=True)),
             (0, cell_text(head.brokers, with_shape=True)),
-            (0, Text() if self._at_ms is not None else self._age(now_ms)),
+            *([] if self._at_ms is not None else [(0, self._age(now_ms))]),
             (1, Text(f"in {head.in_bytes.text}")),
             (1, Text(f"out {head.out_bytes.text}")),
             (2, Text(head.controller.text, style="dim")),
@@ -54,6 +61,21 @@ class TopBar(Static):
             (3, Text(head.cluster.text, style="dim")),
         ]
         return _fitted(parts, self.app.size.width)
+
+    def _has_room(self) -> bool:
+        return self.app.size.width >= COLUMNS_MIN and self.app.size.height >= LINES_MIN
+
+    def _too_small(self, now_ms: int) -> Text:
+        """What matters most, and what the screens need."""
+        assert self._snapshot is not None
+        width, height = self.app.size
+        needs = f"needs {COLUMNS_MIN}×{LINES_MIN}, has {width}×{height}"
+        parts = [
+            cell_text(self._snapshot.health, with_shape=True),
+            self._age(now_ms),
+            Text(needs, style="reverse"),
+        ]
+        return Text("  ").join(parts)
 
     def _moment(self, now_ms: int) -> list[tuple[int, Text]]:
         """That it is not now what is shown, and how to get back."""

@@ -258,6 +258,38 @@ async def test_an_export_holds_what_the_filter_leaves(
     assert all(line.startswith("topic-3,") for line in lines[1:])
 
 
+async def test_columns_are_chosen_and_part_of_the_link(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("l")
+        await pilot.pause()
+        await pilot.press("down", "space", "enter")  # without the status
+        await settle(pilot, lambda: "cols=" in _place(app), "the choice")
+        assert "status" not in app.screen.query_one(RowTable).shown
+        assert _place(app).startswith("topics?cols=topic,partitions,")
+
+
+async def test_a_digit_sorts_by_that_column_from_the_top(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("down", "5")
+        await settle(pilot, lambda: _place(app) == "topics?sort=-size_bytes", "the order")
+        table = app.screen.query_one(RowTable)
+        assert table.cursor_row == 0
+        assert _first_column(table)[0] == "topic-5"
+
+
+async def test_the_map_opens_the_partitions_behind_its_cell(services: Services) -> None:
+    app = PartiscopeApp(services, path="map")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("down", "right", "enter")
+        await settle(pilot, lambda: _place(app).startswith("partitions"), "the partitions")
+        assert _place(app) == "partitions?q=topic=topic-1%20broker:102"
+
+
 async def test_a_mouse_click_opens_the_row(services: Services) -> None:
     app = PartiscopeApp(services, path="topics")
     async with app.run_test() as pilot:
