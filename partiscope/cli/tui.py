@@ -1,6 +1,7 @@
 """``partiscope tui``: the terminal screen."""
 
 from functools import partial
+from threading import Thread
 from typing import Annotated
 
 import typer
@@ -23,11 +24,12 @@ def tui(
 ) -> None:
     """Open the terminal screen: the same views, words and keys as the page."""
     from control.views.feed import SnapshotFeed
+    from control.views.memory import use_system_allocator
     from control.views.watch import report_watch
     from spark_metrics.aggregates import AggregatesReader
-    from tui.app import PartiscopeApp
     from tui.services import Services
 
+    use_system_allocator()
     settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
     reader = AggregatesReader(store or settings.store)
     address = bus or settings.bundled_bootstrap
@@ -40,8 +42,12 @@ def tui(
 
     first, *more = fleet(settings)
     others = {watched.name: partial(services_of, watched) for watched in more}
+    services = services_of(first)
+    Thread(target=services.feed.start, daemon=True).start()  # reads while the screens are loaded
     try:
-        PartiscopeApp(services_of(first), path=path, others=others).run()
+        from tui.app import PartiscopeApp
+
+        PartiscopeApp(services, path=path, others=others).run()
     finally:
         for feed in feeds:
             feed.stop()
