@@ -23,6 +23,8 @@ class MetricsJob:
     flags: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
+    timeout_s: float = READY_TIMEOUT_S
+    """How long to wait for anything."""
 
     @property
     def store(self) -> str:
@@ -47,7 +49,7 @@ class MetricsJob:
 
     def wait_until(self, is_done: Callable[[], bool], what: str) -> None:
         """Poll until done; fail with the job's own words when it is not, or when it ends."""
-        deadline_s = time.monotonic() + READY_TIMEOUT_S
+        deadline_s = time.monotonic() + self.timeout_s
         while not is_done():
             assert self.process is not None
             ended = self.process.poll()
@@ -69,7 +71,7 @@ class MetricsJob:
     def jvms(self) -> list[int]:
         """Process ids of its JVM (by way of Spark's launching shell)."""
         assert self.process is not None
-        return _descendants(self.process.pid)
+        return processes_below(self.process.pid)
 
     def end(self, number: int) -> int:
         """Send a signal and wait; the exit status."""
@@ -84,7 +86,8 @@ class MetricsJob:
             self.end(signal.SIGKILL)
 
 
-def _descendants(parent: int) -> list[int]:
+def processes_below(parent: int) -> list[int]:
+    """Children of this process, and theirs."""
     listed = subprocess.run(
         ["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
     )

@@ -1,0 +1,89 @@
+"""A standalone Spark of one master and one worker on 127.0.0.1, of pip's pyspark, for tests."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Final, Self
+
+import pyspark
+
+from spark_metrics.java import find_java
+from tests.support.metrics_job import is_running, processes_below
+from tests.support.ports import free_ports
+
+SPARK_HOME: Final = Path(pyspark.__file__).parent
+START_TIMEOUT_S: Final = 60.0
+_DEPLOY: Final = "org.apache.spark.deploy"
+
+
+class StandaloneSpark:
+    """`spark-class …Master` and `…Worker`; output in ``base_dir``."""
+
+    def __init__(self, base_dir: Path) -> None:
+        self._base_dir = base_dir
+        port, master_page, worker_page = free_ports(3)
+        self.master = f"spark://127.0.0.1:{port}"
+        self._port = port
+        self._pages = (master_page, worker_page)
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self.environment = {
+            "JAVA_HOME": str(find_java().home),
+            "SPARK_HOME": str(SPARK_HOME),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_WORKER_DIR": str(base_dir / "work"),
+        }
+
+    def __enter__(self) -> Self:
+        self._base_dir.mkdir(parents=True, exist_ok=True)
+        host = ("--host", "127.0.0.1")
+        ports = ("--port", str(self._port), "--webui-port", str(self._pages[0]))
+        self._start(f"{_DEPLOY}.master.Master", *host, *ports)
+        self._wait_for_master()
+        size = ("--cores", "2", "--memory", "1g", "--webui-port", str(self._pages[1]))
+        self._start(f"{_DEPLOY}.worker.Worker", *host, *size, self.master)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in reversed(self._processes):
+            for pid in [*processes_below(process.pid), process.pid]:
+                if is_running(pid):
+                    os.kill(pid, signal.SIGKILL)
+            process.wait(30)
+
+    def executors(self) -> list[int]:
+        """Process ids of the executors that run now."""
+        return [
+            pid
+            for pid in processes_below(self._processes[-1].pid)
+            if b"CoarseGrainedExecutorBackend" in _command(pid)
+        ]
+
+    def _start(self, *arguments: str) -> None:
+        with (self._base_dir / f"{arguments[0]}.log").open("wb") as log:
+            self._processes.append(
+                subprocess.Popen(
+                    [str(SPARK_HOME / "bin/spark-class"), *arguments],
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, **self.environment},
+                )
+            )
+
+    def _wait_for_master(self) -> None:
+        deadline_s = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self._port)) == 0:
+                    return
+            time.sleep(0.1)
+        raise AssertionError(f"no Spark master on {self.master}")
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
