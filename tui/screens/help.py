@@ -1,6 +1,6 @@
 """``?``: every key, by context."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,6 +10,15 @@ from textual.widgets import Static
 
 from control.operations.registry import FORMS
 from control.views.keymap import KEYS, PLACES
+
+
+OWN: Final = (
+    ("a table", "1 … 9, 0", "sort by that column; again: the other way round"),
+    ("the map", "1 … 5", "what is measured; Enter opens the partitions behind a cell"),
+    ("what if", "1 … 9", "who dies"),
+    ("anywhere", "ctrl+l", "paint the screen anew"),
+)
+"""Keys that only a terminal has: where, which, what for."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -25,6 +34,7 @@ class HelpScreen(ModalScreen[None]):
         """The table of keys."""
         lines = [_line("go", f"g {place.key}", f"{place.title}: {place.help}") for place in PLACES]
         lines += [_line(item.where, item.key, item.does) for item in KEYS]
+        lines += [_line(*line) for line in OWN]
         lines += [_line("operation", form.key, f"{form.title}: {form.help}") for form in FORMS[:2]]
         with VerticalScroll(id="help"):
             yield Static("\n".join(lines))
