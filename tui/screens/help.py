@@ -11,7 +11,6 @@ from textual.widgets import Static
 from control.operations.registry import FORMS
 from control.views.keymap import KEYS, PLACES
 
-
 OWN: Final = (
     ("a table", "1 … 9, 0", "sort by that column; again: the other way round"),
     ("the map", "1 … 5", "what is measured; Enter opens the partitions behind a cell"),
