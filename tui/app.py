@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Final
 
 from textual.screen import Screen
 
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
-from tui.clusters import OpenServices
 from tui.driver import SparingDriver
 from tui.messages import SnapshotArrived
 from tui.past import PastApp
 from tui.screens.base import ViewScreen
 from tui.screens.views import build_screen
-from tui.services import Services
+from tui.services import Elsewhere, Services
 
 AGE_TICK_S: Final = 1.0
 
@@ -33,7 +31,7 @@ class PartiscopeApp(PastApp):
         services: Services,
         *,
         path: str = "overview",
-        others: Mapping[str, OpenServices] = MappingProxyType({}),
+        others: Sequence[Elsewhere] = (),
     ) -> None:
         super().__init__(services, others, driver_class=SparingDriver)
         self.is_paused = False

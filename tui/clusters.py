@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,23 +13,20 @@ from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
 from tui.screens.clusters import ClustersScreen
 from tui.screens.views import build_screen
-from tui.services import Services
+from tui.services import Elsewhere, Services
 
 if TYPE_CHECKING:
     from control.operations.operator import Operator
-
-OpenServices = Callable[[], Services]
 
 
 class ClusterApp(Navigation):
     """Knows the services of the cluster that is shown, and how to open those of the others."""
 
-    def __init__(
-        self, services: Services, others: Mapping[str, OpenServices], **options: Any
-    ) -> None:
+    def __init__(self, services: Services, others: Sequence[Elsewhere], **options: Any) -> None:
         super().__init__(**options)
         self.services = services
-        self._openers = others
+        here = Elsewhere(watched=services.watched, open=lambda: services)
+        self._clusters = {each.watched.name: each for each in (here, *others)}
         self._opened = {services.watched.name: services}
         self._operator: Operator | None = None
         self._unsubscribe = services.feed.subscribe(self._take)
@@ -50,14 +47,21 @@ class ClusterApp(Navigation):
     def names(self) -> tuple[str, ...]:
         """Of the clusters to choose from, the one that is shown first."""
         here = self.services.watched.name
-        return (here, *(name for name in {**self._opened, **self._openers} if name != here))
+        return (here, *(name for name in self._clusters if name != here))
+
+    @property
+    def other_bootstraps(self) -> frozenset[str]:
+        """Addresses of the clusters that are not shown; their moves are on the same bus."""
+        here = self.services.watched
+        others = (each.watched for each in self._clusters.values() if each.watched != here)
+        return frozenset(str(watched.bootstrap) for watched in others)
 
     def action_clusters(self) -> None:
         """``c``: another cluster."""
         if len(self.names) == 1:
             self.notify("one cluster is watched: `partiscope up --cluster A --cluster B` for more")
             return
-        known = [self._services_of(name).watched for name in self.names]
+        known = [self._clusters[name].watched for name in self.names]
         self.push_screen(ClustersScreen(known), self._chosen)
 
     def action_open(self, path: str) -> None:
@@ -114,7 +118,7 @@ class ClusterApp(Navigation):
 
     def _services_of(self, name: str) -> Services:
         if name not in self._opened:
-            self._opened[name] = self._openers[name]()
+            self._opened[name] = self._clusters[name].open()
         return self._opened[name]
 
     def _take(self, snapshot: OperatorSnapshot) -> None:

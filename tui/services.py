@@ -39,3 +39,11 @@ class Services:
     def is_read_only(self) -> bool:
         """Look, but change nothing."""
         return self.watched.is_read_only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """Another cluster: nothing of it is read before somebody goes there."""
+
+    watched: WatchedCluster
+    open: Callable[[], Services]

@@ -27,7 +27,7 @@ def tui(
     from control.views.memory import use_system_allocator
     from control.views.watch import report_watch
     from spark_metrics.aggregates import AggregatesReader
-    from tui.services import Services
+    from tui.services import Elsewhere, Services
 
     use_system_allocator()
     settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
@@ -41,7 +41,7 @@ def tui(
         return Services(feed=feeds[-1], history=reader, watched=watched, bus=address)
 
     first, *more = fleet(settings)
-    others = {watched.name: partial(services_of, watched) for watched in more}
+    others = [Elsewhere(watched=other, open=partial(services_of, other)) for other in more]
     services = services_of(first)
     Thread(target=services.feed.start, daemon=True).start()  # reads while the screens are loaded
     try:

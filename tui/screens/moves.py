@@ -65,10 +65,12 @@ class MovesScreen(ViewScreen):
 
     async def _read(self) -> None:
         try:
-            states = await self.partiscope.operator.moves.list()
+            told = await self.partiscope.operator.moves.list()
         except KafkaPortError as error:
             self.put("#moves-title", f"[b]MOVES[/b]  ✖ {error.title}: {error.next_step}")
             return
+        elsewhere = self.partiscope.other_bootstraps
+        states = [state for state in told if state.bootstrap not in elsewhere]
         hint = "" if states else "  none yet: R plans one"
         self.put("#moves-title", f"[b]MOVES[/b] {len(states)}{hint}")
         now_ms = self.services.now_ms()

@@ -17,7 +17,7 @@ from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
 from tui.screens.clusters import ClustersScreen
-from tui.services import Services
+from tui.services import Elsewhere, Services
 
 
 @pytest.fixture
@@ -47,10 +47,9 @@ def _path(app: PartiscopeApp) -> str:
 async def test_c_goes_to_another_cluster_on_the_same_view(
     services: Services, other: Services
 ) -> None:
+    elsewhere = Elsewhere(watched=other.watched, open=lambda: other)
     test = replace(services.watched, name="test", cluster_id=ClusterId("c"), color="teal")
-    app = PartiscopeApp(
-        replace(services, watched=test), path="topics", others={"prod": lambda: other}
-    )
+    app = PartiscopeApp(replace(services, watched=test), path="topics", others=[elsewhere])
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot, lambda: "test" in _bar(app), "the name is in the bar")
         assert _topics(app) == 6
@@ -65,6 +64,7 @@ async def test_c_goes_to_another_cluster_on_the_same_view(
         assert _topics(app) == 2
         assert app.operator is not first
         assert app.operator.bootstrap == "127.0.0.1:2"
+        assert app.other_bootstraps == {"127.0.0.1:1"}
         assert app.link_of(parse_path("topics")) == "topics?cluster=prod"
         app.action_open("groups?cluster=test")
         await settle(pilot, lambda: _topics(app) == 6 and _path(app) == "groups", "back")
