@@ -9,30 +9,21 @@ refresh. Keys are sent between refreshes; a redraw is the first byte that comes 
 
 import argparse
 import json
-import os
-import pty
-import select
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
-from fcntl import ioctl
 from pathlib import Path
-from struct import pack
-from termios import TIOCSWINSZ
-from typing import Final, Self
+from typing import Final
 
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tests.support.terminal import Terminal
 
 PARTITIONS: Final = 50
 FACTOR: Final = 3
 REFRESH_S: Final = 2.0
-QUIET_S: Final = 0.4
 KEYS: Final = (b"\t", b"\x1b[B", b"\x1b[B", b"\x1b[A", b"\x1b[B")
 """From block to block, then up and down."""
-DEADLINE_S: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,63 +37,6 @@ class Figures:
     key_ms: float
     key_ms_max: float
     resident_mib: int
-
-
-class Terminal:
-    """`partiscope tui` on a pseudo-terminal."""
-
-    def __init__(self, store: Path, size: tuple[int, int]) -> None:
-        self._master, slave = pty.openpty()
-        columns, rows = size
-        ioctl(slave, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
-        self.started_s = time.monotonic()
-        self.process = subprocess.Popen(
-            (Path(sys.executable).parent / "partiscope", "tui", "--store", str(store)),
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
-        )
-        os.close(slave)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.terminate()
-        self.process.wait(10)
-        os.close(self._master)
-
-    def read(self, for_s: float) -> bytes:
-        """Everything that is written within so many seconds."""
-        until_s = time.monotonic() + for_s
-        found = b""
-        while (left_s := until_s - time.monotonic()) > 0:
-            if select.select([self._master], [], [], left_s)[0]:
-                found += os.read(self._master, 1 << 16)
-        return found
-
-    def read_until(self, word: bytes) -> None:
-        """Until it has written a word."""
-        found = b""
-        while word not in found:
-            if time.monotonic() - self.started_s > DEADLINE_S:
-                raise TimeoutError(f"the terminal never wrote {word!r}")
-            found = found[-4096:] + self.read(0.02)
-
-    def press(self, key: bytes) -> float:
-        """Milliseconds until the first byte comes back."""
-        self.read(QUIET_S)
-        pressed_s = time.monotonic()
-        os.write(self._master, key)
-        select.select([self._master], [], [], 5.0)
-        return (time.monotonic() - pressed_s) * 1000
-
-    def resident_mib(self) -> int:
-        """Memory of the process."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-        return int(line.split()[1]) // 1024
 
 
 def measure(replicas: int, refreshes: int, size: tuple[int, int]) -> Figures:

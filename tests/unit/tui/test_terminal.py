@@ -1,0 +1,29 @@
+"""The real thing, on a pseudo-terminal as over SSH."""
+
+import time
+from pathlib import Path
+from typing import Final
+
+from tests.support.question_store import write_story
+from tests.support.terminal import Terminal
+
+REFRESH_BYTES_MAX: Final = 20_000
+LEFT_ALTERNATE_SCREEN: Final = b"\x1b[?1049l"
+
+
+def test_it_starts_sends_little_copies_by_osc_52_and_leaves_a_clean_terminal(
+    tmp_path: Path,
+) -> None:
+    write_story(tmp_path, at_ms=time.time_ns() // 1_000_000)
+    with Terminal(tmp_path, (80, 24)) as terminal:
+        first = terminal.read_until(b"THROUGHPUT")
+        assert b"fenced" not in first
+        write_story(tmp_path, at_ms=time.time_ns() // 1_000_000)
+        refresh = terminal.read_until(b" s ago")
+        assert len(refresh) < REFRESH_BYTES_MAX
+        terminal.type(b"y")
+        terminal.read_until(b"\x1b]52;c;b3ZlcnZpZXc=")  # "overview"
+        terminal.type(b"q")
+        terminal.read_until(LEFT_ALTERNATE_SCREEN)
+        terminal.read(1.0)
+        assert terminal.process.wait(60) == 0
