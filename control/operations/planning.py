@@ -196,15 +196,19 @@ def preview_of(
 ) -> Preview:
     """The preview of a proposal on a cluster read before."""
     rate = resolve_throttle(throttle, proposal.changes, facts.produced)
+    is_adaptive = throttle == THROTTLE_AUTO
     checks = preflight(
         facts,
         proposal.changes,
         throttle_bytes_per_s=rate,
         is_strict=is_strict,
+        is_adaptive=is_adaptive,
         partitions_per_wave=partitions_per_wave,
     )
     waves = plan_waves(proposal.changes, partitions_per_wave=partitions_per_wave)
-    takes = expected_seconds(facts, waves, rate) if rate else (None, None)
+    takes: tuple[float, float] | tuple[None, None] = (None, None)
+    if rate:
+        takes = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive)
     now = topology_of(facts)
     known = set(now.broker_ids)
     keys = {partition.key for partition in now.partitions}

@@ -20,6 +20,7 @@ def preflight(
     *,
     throttle_bytes_per_s: int | None,
     is_strict: bool = True,
+    is_adaptive: bool = False,
     partitions_per_wave: int = PARTITIONS_PER_WAVE,
 ) -> tuple[Check, ...]:
     """Every check, in the order in which an operator would ask."""
@@ -36,7 +37,7 @@ def preflight(
         _check_health(facts, changes),
         _check_groups(facts, changes),
         check_throttle(facts, waves, throttle_bytes_per_s),
-        check_time(facts, waves, throttle_bytes_per_s),
+        check_time(facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive),
     )
 
 

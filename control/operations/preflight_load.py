@@ -96,22 +96,25 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
     return Check(name=name, verdict=Verdict.OK, reason=reason)
 
 
-def check_time(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check:
+def check_time(
+    facts: ClusterFacts, waves: Waves, rate: int | None, *, is_adaptive: bool = False
+) -> Check:
     """How long it takes, as an interval."""
     name = "time"
     if rate is None or rate <= 0:
         reason = "unknown without a throttle: as fast as disks and network go"
         return Check(name=name, verdict=Verdict.OK, reason=reason)
-    low, high = expected_seconds(facts, waves, rate)
+    low, high = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive)
     span = f"{duration_text(low * 1000)} to {duration_text(high * 1000)}"
     reason = f"≈ {span} at {byte_rate_text(rate)} per broker"
     return Check(name=name, verdict=Verdict.OK, reason=reason)
 
 
-def expected_seconds(facts: ClusterFacts, waves: Waves, rate: int) -> tuple[float, float]:
-    """(soonest, latest) at this throttle."""
-    changes = tuple(change for wave in waves for change in wave)
-    return seconds_of(changes, waves, rate=rate, produced=facts.produced)
+def expected_seconds(
+    facts: ClusterFacts, waves: Waves, rate: int, *, is_adaptive: bool = False
+) -> tuple[float, float]:
+    """(soonest, latest) at this throttle, or beginning at it."""
+    return seconds_of(waves, rate=rate, produced=facts.produced, is_adaptive=is_adaptive)
 
 
 def _demand(facts: ClusterFacts, wave: tuple[PartitionChange, ...]) -> tuple[int, float]:

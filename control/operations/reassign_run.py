@@ -14,7 +14,7 @@ from typing import Final
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort, ElectionType
 from control.model.ids import TopicPartition
-from control.operations.commands import ReassignCommand
+from control.operations.commands import THROTTLE_AUTO, ReassignCommand
 from control.operations.events import EventKind, MoveProgress, Outcome
 from control.operations.facts import read_facts
 from control.operations.meters import measure_produced
@@ -29,6 +29,7 @@ from control.planner.waves import plan_waves
 
 TICK_S: Final = 1.0
 FIRST_TICK_S: Final = 0.1
+LAST_TICK_S: Final = 0.25
 REFUSED_NAMES_MAX: Final = 5
 
 
@@ -81,11 +82,13 @@ class ReassignRun:
         self._produced = produced
         facts = replace(facts, produced=produced)
         rate = resolve_throttle(command.throttle, command.changes, produced)
+        is_adaptive = command.throttle == THROTTLE_AUTO
         checks = preflight(
             facts,
             command.changes,
             throttle_bytes_per_s=rate,
             is_strict=command.is_strict,
+            is_adaptive=is_adaptive,
             partitions_per_wave=command.partitions_per_wave,
         )
         if is_refused(checks):
@@ -94,7 +97,9 @@ class ReassignRun:
         self._watch.take_sizes(facts.sizes)
         message = f"{len(command.changes)} partitions in {len(self._waves)} waves"
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
-        expected = expected_seconds(facts, self._waves, rate) if rate else None
+        expected = None
+        if rate:
+            expected = expected_seconds(facts, self._waves, rate, is_adaptive=is_adaptive)
         await context.emit(
             EventKind.STARTED, message, progress=progress.document(), expected_s=expected
         )
@@ -124,10 +129,10 @@ class ReassignRun:
         tick_s = FIRST_TICK_S
         while not context.flags().is_cancelled:
             await context.flags().wait(tick_s)
-            tick_s = min(tick_s * 2, TICK_S)
             await self._watch.refresh()
             await self._throttle.tick(self._watch.reading(time.monotonic()))
-            await self._emit_progress(number)
+            progress = await self._emit_progress(number)
+            tick_s = _next_tick_s(tick_s, progress)
             for key in self._watch.gone_astray():
                 self._refused.setdefault(key, "was taken back by somebody else")
             if all(change.key in self._refused for change in self._watch.left(wave)):
@@ -196,17 +201,24 @@ class ReassignRun:
         message = f"{len(wrong) - len(refused)} preferred leaders elected"
         await self._context.emit(EventKind.ELECTED, message)
 
-    async def _emit_progress(self, wave: int) -> None:
+    async def _emit_progress(self, wave: int) -> MoveProgress:
         rate = self._throttle.rate
         progress = self._watch.progress(wave=wave, now_s=time.monotonic(), throttle=rate)
         if _differs(self._context.state().progress, progress):
             await self._context.emit(EventKind.PROGRESS, **progress.document())
+        return progress
 
     def _last_words(self, outcome: Outcome) -> str:
         done = self._watch.partitions_done
         words = f"{outcome.value}: {done} of {len(self._command.changes)} partitions moved"
         names = [f"{k}: {why}" for k, why in list(self._refused.items())[:REFUSED_NAMES_MAX]]
         return "; ".join([words, *names])
+
+
+def _next_tick_s(last_s: float, progress: MoveProgress) -> float:
+    """More often at first and towards the end, so that nobody waits for what is done."""
+    soon_s = TICK_S if progress.eta_s_low is None else max(progress.eta_s_low / 2, LAST_TICK_S)
+    return min(last_s * 2, TICK_S, soon_s)
 
 
 def _differs(before: MoveProgress | None, now: MoveProgress) -> bool:
