@@ -17,7 +17,10 @@ Out and racks are joined: what leaves a crowded rack may at the same time be wha
 lose, but no more of it than that broker must lose and than such partitions have there, and each
 partition helps one broker at a time (control.planner.shared_bytes). So
 
-    moved ≥ out + racks - min(racks, shared).
+    moved ≥ out + racks - min(racks, shared),
+
+and where racks hold one replica of every partition each, the same rack by rack
+(control.planner.rack_bound).
 
 Worked example: brokers hold 100, 100 and 0 bytes, and the plan reaches at most 70. Two brokers
 lose at least 30 each: 60 bytes move, whatever the plan.
@@ -28,6 +31,7 @@ import numpy as np
 from control.planner.columns import Columns, Flags, Floats, Numbers, rack_numbers
 from control.planner.figures import Balance
 from control.planner.goals import PlanRequest
+from control.planner.rack_bound import bytes_by_rack
 from control.planner.shared_bytes import Crowded, shared_bytes
 from control.planner.topic_counts import TopicCounts
 from control.planner.topology import Topology
@@ -61,7 +65,11 @@ def lower_bound_bytes(
         crowded.on, weights=columns.size[crowded.of], minlength=columns.brokers
     ).astype(np.int64)
     shared = min(racks, int(np.minimum(out, by_broker).sum()), shared_bytes(crowded, out))
-    return max(int(out.sum()) + racks - shared, _arriving(columns, removed, reached))
+    arriving = _arriving(columns, removed, reached)
+    whole = max(int(out.sum()) + racks - shared, int(arriving.sum()))
+    rack = rack_numbers(before, removed)
+    is_fixed = rack[1] > 1 and bool(mended.all()) and bool((columns.width == rack[1]).all())
+    return max(whole, bytes_by_rack(columns, rack, out, arriving)) if is_fixed else whole
 
 
 def added_bytes(columns: Columns, factor: int) -> int:
@@ -117,10 +125,11 @@ def _of_topics(columns: Columns, topics: TopicCounts) -> Numbers:
     return least
 
 
-def _arriving(columns: Columns, removed: Flags, reached: Balance) -> int:
+def _arriving(columns: Columns, removed: Flags, reached: Balance) -> Numbers:
+    """Per broker, the bytes that it must receive."""
     count, held = columns.count(), columns.held()
     smallest_first = np.argsort(columns.size, kind="stable")
-    total = 0
+    needed = np.zeros(columns.brokers, dtype=np.int64)
     for broker in np.flatnonzero(~removed).tolist():
         missing = max(0, reached.replicas.min - int(count[broker]))
         least = max(0, reached.bytes.min - int(held[broker]))
@@ -129,8 +138,8 @@ def _arriving(columns: Columns, removed: Flags, reached: Balance) -> int:
             first = smallest_first[: missing + len(here)]
             others = first[~np.isin(first, here)][:missing]
             least = max(least, int(columns.size[others].sum()))
-        total += least
-    return total
+        needed[broker] = least
+    return needed
 
 
 def _racks(
