@@ -3,6 +3,7 @@
 Nothing here knows what the files mean.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,8 +14,9 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 BUFFER_BYTES: Final = 1 << 20
-ROW_GROUP_ROWS: Final = 16_384
-"""Small enough that a query for one partition skips most of a merged file."""
+ROWS_PER_GROUP_SQUARED: Final = 667
+"""Rows that are read in the time in which a row group is found to hold nothing that is wanted:
+a query for one key reads one group of each file, and looks at all."""
 NOW_GROUP_ROWS: Final = 131_072
 
 
@@ -67,21 +69,24 @@ class StoreFiles:
             self.absolute(path),
             filesystem=self.system,
             compression="zstd" if is_lasting else "lz4",
-            row_group_size=ROW_GROUP_ROWS if is_lasting else NOW_GROUP_ROWS,
+            row_group_size=group_rows(table.num_rows) if is_lasting else NOW_GROUP_ROWS,
             use_dictionary=True if is_lasting else texts,
         )
 
     def write_batches(
-        self, path: str, batches: Iterable[Any], schema: Any, measured: str
+        self, path: str, batches: Iterable[Any], schema: Any, *, measured: str, rows_max: int
     ) -> tuple[int, tuple[int, int]]:
-        """Write a lasting table piece by piece; its rows, and the ends of one column of times."""
+        """Write a lasting table of at most so many rows piece by piece.
+
+        Answers its rows, and the ends of one column of times.
+        """
         rows, ends = 0, (1 << 62, 0)
         with pq.ParquetWriter(
             self.absolute(path), schema, filesystem=self.system, compression="zstd"
         ) as writer:
             for batch in batches:
                 table = conform(pa.Table.from_batches([batch]), schema)
-                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+                writer.write_table(table, row_group_size=group_rows(rows_max))
                 found = pc.min_max(table[measured]).as_py()
                 rows += table.num_rows
                 ends = (min(ends[0], found["min"]), max(ends[1], found["max"]))
@@ -122,6 +127,14 @@ class StoreFiles:
             self.system.delete_file(self.absolute(path))
         except FileNotFoundError:
             return
+
+
+def group_rows(rows: int) -> int:
+    """Rows to a row group of a lasting file: as dear to read as all the others are to skip.
+
+    Of 10,000 rows 2,582 to each of four groups; of 2,560,000 rows 41,322 to each of 62.
+    """
+    return max(1, math.isqrt(ROWS_PER_GROUP_SQUARED * rows))
 
 
 def conform(table: Any, schema: Any) -> Any:

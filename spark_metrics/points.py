@@ -48,6 +48,12 @@ class Shape:
         ends = {f"{name}_{end}": types[name] for name in self.extremes for end in ("min", "max")}
         return pa.schema({**self.key, "at_ms": pa.int64(), **types, **ends, "readings": pa.int64()})
 
+    def schema_of(self, columns: Sequence[str]) -> Any:
+        """The same of some figures: with their extremes."""
+        ends = {f"{name}_{end}" for name in columns for end in ("min", "max")}
+        wanted = {*self.key, "at_ms", *columns, *ends}
+        return pa.schema([item for item in self.schema if item.name in wanted])
+
 
 _RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
 _OF_LAG: Final[Types] = {

@@ -47,8 +47,10 @@ def bucket_ms(span: HistoryRange, least_ms: int = 1) -> int:
     return next((step for step in STEPS_MS if step >= wanted), max(wanted, STEPS_MS[-1]))
 
 
-def merged(shape: Shape, bucket: int, where: str = "TRUE") -> str:
+def merged(shape: Shape, bucket: int, where: str = "TRUE", schema: Any = None) -> str:
     """SQL of one point per key and bucket, by key and time (the rule: ``spark_metrics.points``).
+
+    ``schema``: of the columns that are wanted; all of the shape's by default.
 
     Three readings of 2, 4 and 9 records/s, the first two merged before (mean 3, readings 2), make
     a mean of (3 · 2 + 9 · 1) / 3 = 5, a least of 2 and a greatest of 9.
@@ -65,7 +67,7 @@ def merged(shape: Shape, bucket: int, where: str = "TRUE") -> str:
         },
         "readings": f"sum({_WEIGHT})::BIGINT",
     }
-    told = ", ".join(f"{columns[item.name]} AS {item.name}" for item in shape.schema)
+    told = ", ".join(f"{columns[item.name]} AS {item.name}" for item in schema or shape.schema)
     key = "".join(f"{name}, " for name in shape.key)
     return f"""
         SELECT {told} FROM history AS h WHERE {where}
@@ -83,10 +85,20 @@ def sorted_points(shape: Shape) -> str:
     return f"SELECT {', '.join(shape.schema.names)} FROM history ORDER BY {order}"  # noqa: S608
 
 
-def points(shape: Shape, keys: Mapping[str, object], span: HistoryRange, bucket: int) -> Query:
-    """The points of these keys; a key that is None may be any."""
+def points(
+    shape: Shape,
+    keys: Mapping[str, object],
+    span: HistoryRange,
+    bucket: int,
+    columns: Sequence[str] | None = None,
+) -> Query:
+    """The points of these keys; a key that is None may be any.
+
+    ``columns``: figures that are wanted beside key, time and extremes; each costs its reading.
+    """
     where, values = _where(keys, span)
-    return Query(sql=merged(shape, bucket, where), values=values, schema=shape.schema)
+    schema = shape.schema if columns is None else shape.schema_of(columns)
+    return Query(sql=merged(shape, bucket, where, schema), values=values, schema=schema)
 
 
 def newest(shape: Shape, keys: Mapping[str, object], span: HistoryRange) -> Query:

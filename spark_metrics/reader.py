@@ -1,6 +1,6 @@
 """Reads a store: "now" by Arrow, history by DuckDB. Knows nothing of Spark."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -93,10 +93,15 @@ class AggregatesReader:
         since_ms: int,
         until_ms: int,
         points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Rows of ``PARTITION_HISTORY`` by partition and time."""
+        """Rows of ``PARTITION_HISTORY`` by partition and time.
+
+        ``columns`` names the figures that are wanted: reading some is a fraction of reading all.
+        """
         keys = {"cluster": cluster, "topic": topic, "partition": partition}
-        return self._history("partition_history", keys, _range(since_ms, until_ms, points_max))
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("partition_history", keys, span, columns)
 
     def commit_history(
         self,
@@ -108,10 +113,12 @@ class AggregatesReader:
         since_ms: int,
         until_ms: int,
         points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows of ``COMMIT_HISTORY`` by topic, partition and time."""
         keys = {"cluster": cluster, "group_id": group_id, "topic": topic, "partition": partition}
-        return self._history("commit_history", keys, _range(since_ms, until_ms, points_max))
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("commit_history", keys, span, columns)
 
     def topic_history(
         self,
@@ -176,16 +183,23 @@ class AggregatesReader:
         )
         return self._cached
 
-    def _history(self, table: str, keys: Mapping[str, object], span: HistoryRange) -> pa.Table:
+    def _history(
+        self,
+        table: str,
+        keys: Mapping[str, object],
+        span: HistoryRange,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
         shape = SHAPES[table]
 
         def read(manifest: Manifest) -> pa.Table:
             choice = files_for(manifest.history.get(table, ()), span)
-            query = points(shape, keys, span, choice.bucket_ms)
+            query = points(shape, keys, span, choice.bucket_ms, columns)
             return self._opened.run(query, choice.files, shape.schema)
 
         found = self._opened.again(read)
-        return shape.schema.empty_table() if found is None else found
+        schema = shape.schema if columns is None else shape.schema_of(columns)
+        return schema.empty_table() if found is None else found
 
     def _newest(self, table: str, keys: Mapping[str, object], at_ms: int) -> pa.Table:
         shape = SHAPES[table]

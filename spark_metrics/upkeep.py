@@ -28,7 +28,7 @@ from spark_metrics.queries import merged, sorted_points
 MERGE_FILES: Final = 16
 LEVEL_MAX: Final = 2
 """At one batch a second: 16 s, then 4 minutes to a file; of minutes: 16, then 4 hours."""
-MERGE_ROWS_MAX: Final = 8_000_000
+MERGE_ROWS_MAX: Final = 32_000_000
 """Files that would have more rows together are left alone."""
 LATE_MS: Final = 15_000
 """A minute is merged so long after its end; what comes later still is merged by itself."""
@@ -179,7 +179,11 @@ class Upkeep:
             is_rollup, bucket = task.is_rollup, SPANS_MS[task.span]
             found = cursor.sql(merged(shape, bucket) if is_rollup else sorted_points(shape))
             rows, ends = self._files.write_batches(
-                path, found.to_arrow_reader(BATCH_ROWS), shape.schema, "at_ms"
+                path,
+                found.to_arrow_reader(BATCH_ROWS),
+                shape.schema,
+                measured="at_ms",
+                rows_max=sum(file.rows for file in task.inputs),
             )
         return HistoryFile(
             path=path,

@@ -35,6 +35,7 @@ class HistoryReader(Protocol):
         since_ms: int,
         until_ms: int,
         points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> Any: ...
 
     def commit_history(
@@ -47,6 +48,7 @@ class HistoryReader(Protocol):
         since_ms: int,
         until_ms: int,
         points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> Any: ...
 
     def cluster_history(
@@ -129,6 +131,7 @@ def partition_series(
     reader: HistoryReader, cluster: str, name: TopicPartition, span: Span
 ) -> tuple[Series, ...]:
     """Throughput in and out, records in, size and replicas in sync of one partition."""
+    wanted = {**_THROUGHPUT, **_PARTITION}
     table = reader.partition_history(
         cluster=cluster,
         topic=name.topic,
@@ -136,8 +139,9 @@ def partition_series(
         since_ms=span.since_ms,
         until_ms=span.until_ms,
         points_max=POINTS_MAX,
+        columns=[column for column, _ in wanted.values()],
     )
-    return _columns(table, {**_THROUGHPUT, **_PARTITION})
+    return _columns(table, wanted)
 
 
 def group_lag(
@@ -157,6 +161,7 @@ def group_lag(
         since_ms=span.since_ms,
         until_ms=span.until_ms,
         points_max=POINTS_MAX,
+        columns=["lag"],
     )
     names = pc.binary_join_element_wise(
         table["topic"], pc.cast(table["partition"], pa.string()), "-"

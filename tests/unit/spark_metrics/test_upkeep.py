@@ -219,7 +219,7 @@ def test_files_merge_level_by_level() -> None:
         *[(0, 10)] * 3,
         (LEVEL_MAX, 10 * MERGE_FILES**LEVEL_MAX),
     ]
-    assert len(kept_up(files(MERGE_FILES, rows=1_000_000), now_ms=0)) == MERGE_FILES
+    assert len(kept_up(files(MERGE_FILES, rows=3_000_000), now_ms=0)) == MERGE_FILES
 
 
 def test_a_reader_takes_what_is_merged_and_the_rest_as_it_is() -> None:
