@@ -24,7 +24,7 @@ from tui.screens.browse import BrowseScreen
 from tui.services import Services
 from tui.widgets.row_table import RowTable
 
-SIZES: Final = ((80, 24), (120, 36), (160, 48))
+SIZES: Final = ((80, 24), (120, 40), (160, 48))
 Ready = Callable[[PartiscopeApp], bool]
 Keys = tuple[str, ...]
 
@@ -66,6 +66,10 @@ SCREENS: Final[dict[str, tuple[str, Keys, Ready]]] = {
     "move": ("moves/mv-3f9a21c4", (), _says("moving:", "broker 104 is down")),
     "journal": ("journal", (), _has_rows),
     "produce": ("produce/topic-1", (), _says("no key")),
+    "columns": ("partitions", ("l",), _is_there),
+    "time": ("overview", ("@",), _says("as of")),
+    "past": ("partitions?at=1m", (), _says("you are looking at")),
+    "lag-map": ("map?measure=lag", (), _says("MAP")),
     "help": ("overview", ("question_mark",), _is_there),
     "goto": ("overview", ("g",), _says("go to")),
     "confirm": ("plan", ("ctrl+s", "c"), _says("y confirms")),
@@ -149,6 +153,18 @@ def test_browse(
     assert snap_compare(
         app_of("browse/topic-1"), terminal_size=size, run_before=_until(_has_rows, ())
     )
+
+
+@pytest.mark.parametrize("size", [(60, 20), (240, 60)], ids=["tiny", "wide"])
+@pytest.mark.parametrize("name", ["overview", "filtered"])
+def test_unusual_terminals(
+    name: str, size: tuple[int, int], app_of: Callable[[str], Any], snap_compare: Any
+) -> None:
+    """A tiny one says what the screens need; a very wide one shows all columns."""
+    path, keys, ready = SCREENS[name]
+    if size == (60, 20):
+        ready = _says("needs 80×24, has 60×20")
+    assert snap_compare(app_of(path), terminal_size=size, run_before=_until(ready, keys))
 
 
 def test_without_colours(

@@ -27,7 +27,6 @@ from tui.screens.sort import ColumnsScreen, SortScreen
 from tui.tones import cell_text
 from tui.widgets.row_table import RowTable
 
-NO_BREAK: Final = "\u00a0"
 ROWS_MAX: Final = 500
 """Rows in the terminal at once; the filter finds the others."""
 
@@ -202,7 +201,7 @@ class BrokerScreen(TableScreen):
         """Also what it carries and how much is asked."""
         super().show(snapshot)
         broker = self.path.params["broker"]
-        self.put("#tiles", _broker_line(snapshot, broker))
+        self.put("#tiles", _broker_line(snapshot, broker, self.app.size.width - 2))
         asked = load_cell(snapshot.watch, int(broker))
         self.query_one("#asked").display = asked is not None
         self.put("#asked", "" if asked is None else f"collector: {asked.text}")
@@ -218,15 +217,17 @@ class BrokerScreen(TableScreen):
         return partition_page(snapshot, replace(query, filter=here))
 
 
-def _broker_line(snapshot: OperatorSnapshot, broker: str) -> Text:
-    """A broker's row of the list, in words."""
+def _broker_line(snapshot: OperatorSnapshot, broker: str, width: int) -> Text:
+    """A broker's row of the list, in words; a line ends between two of them."""
     page = broker_page(snapshot, TableQuery(filter=f"broker={broker}", limit=1))
-    line = Text(f"broker {broker}", style="bold")
+    lines = [Text(f"broker {broker}", style="bold")]
     if not page.rows:
-        return line.append("  is not registered (Esc goes back)", style="yellow")
+        return lines[0].append("  is not registered (Esc goes back)", style="yellow")
     for column in page.columns[1:]:
+        fact = Text(f"   {column.title} ", style="dim")
         cell = page.rows[0].cell(column.id)
-        line.append(f"   {column.title} ", style="dim")
-        text = cell_text(cell, with_shape=column.id == "status")
-        line.append(text.plain.replace(" ", NO_BREAK), style=text.style)
-    return line
+        fact.append_text(cell_text(cell, with_shape=column.id == "status"))
+        if lines[-1].cell_len + fact.cell_len > width:
+            lines.append(Text())
+        lines[-1].append_text(fact)
+    return Text("\n").join(lines)

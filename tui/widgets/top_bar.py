@@ -48,7 +48,7 @@ class TopBar(Static):
             return self._too_small(now_ms)
         head = self._snapshot.headline
         parts = [
-            (0, Text(" partiscope", style="bold")),
+            (1 if self._at_ms is not None else 0, Text(" partiscope", style="bold")),
             *((0, name) for name in self._cluster_name()),
             *self._moment(now_ms),
             (0, cell_text(self._snapshot.health, with_shape=True)),
@@ -82,7 +82,7 @@ class TopBar(Static):
         if self._at_ms is not None:
             ago = duration_text(now_ms - self._at_ms)
             words = f" you are looking at {clock_text(self._at_ms, now_ms=now_ms)} ({ago} ago) "
-            return [(0, Text(words, style="reverse")), (1, Text("Space: back to now"))]
+            return [(0, Text(words, style="reverse")), (0, Text("Space: back to now"))]
         return [(0, Text("PAUSED", style="reverse"))] if self._is_paused else []
 
     def _cluster_name(self) -> list[Text]:
