@@ -10,6 +10,10 @@ import numpy as np
 WINDOW_SAMPLES_MAX: Final = 30
 SAMPLES_MIN: Final = 3
 ARRIVALS_MAX: Final = 8
+ENDING_S: Final = (0.2, 1.5)
+"""From the last byte to the end, as benchmarks/moves.py has it."""
+DEVIATIONS: Final = 1.3
+"""Standard errors that hold eight times in ten."""
 DOUBT_MIN: Final = 0.1
 DOUBT_MAX: Final = 0.5
 
@@ -46,6 +50,8 @@ class RateWindow:
     def add(self, at_s: float, bytes_done: int) -> None:
         """One more sample, times increasing."""
         newest = self.samples[-1][1] if self.samples else 0
+        while len(self.samples) > 1 and self.samples[0][1] == self.samples[1][1]:
+            self.samples.popleft()  # before the first byte came there was no rate
         self.samples.append((at_s, max(bytes_done, newest)))
 
     def rate_bytes_per_s(self) -> float | None:
@@ -56,18 +62,20 @@ class RateWindow:
         return (last - first) / (last_s - first_s) if last_s > first_s else None
 
     def eta_s(self, bytes_left: int) -> tuple[float, float] | None:
-        """(soonest, latest) seconds left: the mean rate, two standard errors up and down, but
-        at least a tenth and at most half of the mean (copies arrive in lumps).
+        """(soonest, latest) seconds left, meant to hold eight times in ten: the mean rate, 1.3
+        standard errors up and down, but at least a tenth and at most half of the mean (copies
+        arrive in lumps); then what it takes until copies are in sync and all is cleaned up.
 
         Null with fewer than SAMPLES_MIN samples or while nothing arrives.
         """
         if bytes_left <= 0:
-            return 0.0, 0.0
+            return ENDING_S
         mean = self.rate_bytes_per_s()
         if len(self.samples) < SAMPLES_MIN or not mean:
             return None
         steps = np.diff(np.array(self.samples, dtype=np.float64), axis=0)
         rates = steps[:, 1] / np.maximum(steps[:, 0], 1e-6)
-        doubt = 2 * float(rates.std()) / len(rates) ** 0.5
+        doubt = DEVIATIONS * float(rates.std()) / len(rates) ** 0.5
         doubt = min(max(doubt, mean * DOUBT_MIN), mean * DOUBT_MAX)
-        return bytes_left / (mean + doubt), bytes_left / (mean - doubt)
+        soonest, latest = ENDING_S
+        return bytes_left / (mean + doubt) + soonest, bytes_left / (mean - doubt) + latest

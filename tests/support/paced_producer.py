@@ -139,7 +139,14 @@ def read_all(bootstrap: str, topic: str, partitions: Iterable[int]) -> list[Any]
 
 def fill(bootstrap: str, topic: str, sizes: Mapping[int, int]) -> None:
     """At least so many bytes into each partition, in large records."""
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "batch.size": 2 * LARGE_VALUE,
+            "log_level": 0,
+        }
+    )
     refused: list[Any] = []
 
     def delivered(error: Any, _: Any) -> None:

@@ -1,6 +1,8 @@
 """Rates and intervals."""
 
-from control.operations.eta import RateWindow
+import pytest
+
+from control.operations.eta import ENDING_S, RateWindow
 
 
 def window(*samples: tuple[float, int]) -> RateWindow:
@@ -16,8 +18,8 @@ def test_an_even_rate_gives_a_narrow_interval() -> None:
     interval = steady.eta_s(1100)
     assert interval is not None
     low, high = interval
-    assert abs(low - 10.0) < 0.01
-    assert abs(high - 1100 / 90) < 0.01
+    assert low == pytest.approx(10.0 + ENDING_S[0])
+    assert high == pytest.approx(1100 / 90 + ENDING_S[1])
 
 
 def test_a_bumpy_rate_gives_a_wide_one_around_the_mean() -> None:
@@ -33,7 +35,12 @@ def test_nothing_is_said_too_early_or_when_nothing_moves() -> None:
     assert window((0, 0)).rate_bytes_per_s() is None
     assert window((0, 0), (1, 5)).eta_s(10) is None
     assert window((0, 5), (1, 5), (2, 5)).eta_s(10) is None
-    assert window().eta_s(0) == (0.0, 0.0)
+    assert window().eta_s(0) == ENDING_S
+
+
+def test_the_time_before_the_first_byte_slows_nothing_down() -> None:
+    late = window((0, 0), (1, 0), (2, 0), (3, 0), (4, 100), (5, 200))
+    assert late.rate_bytes_per_s() == 100.0
 
 
 def test_bytes_never_run_backwards() -> None:
