@@ -15,9 +15,8 @@ exception: a round carries them only when they were read in it.
 **Version 2** is two lines of JSON. The first is the envelope with the rows of brokers and groups;
 the second holds replicas and commits as columns (``metrics_columns``). The records of a large
 round hold the rows of one *bucket* of topics each (``bucket_of``), so that readers can share
-the work. **Version 1** is one line, an object per row; ``SAMPLE_DDL`` is its schema in Spark
-SQL's DDL. Both are read; unknown values are absent, never 0. A later version only adds keys;
-``v`` tells which one wrote the record.
+the work. **Version 1** is one line, an object per row. Both are read; unknown values are absent,
+never 0. A later version only adds keys; ``v`` tells which one wrote the record.
 """
 
 import json
@@ -197,25 +196,6 @@ _KIND_OF: Final = {
 }
 _HEAD_KINDS: Final = ("brokers", "groups")
 _BODY_KINDS: Final = ("replicas", "commits")
-
-SAMPLE_DDL: Final = """
-v INT, cluster STRING, broker INT, broker_epoch BIGINT, round_ms BIGINT, interval_ms BIGINT,
-part INT, parts INT,
-replicas ARRAY<STRUCT<topic: STRING, partition: INT, leader: INT, leader_epoch: INT,
-  replicas: ARRAY<INT>, isr: ARRAY<INT>, adding_replicas: ARRAY<INT>,
-  removing_replicas: ARRAY<INT>, log_start_offset: BIGINT, high_watermark: BIGINT,
-  log_end_offset: BIGINT, size_bytes: BIGINT, segments: INT, segment_bytes: ARRAY<BIGINT>,
-  active_base_offset: BIGINT, min_isr: INT, bytes_in: BIGINT, bytes_out: BIGINT,
-  retention_ms: BIGINT, log_points: ARRAY<BIGINT>, read_ms: BIGINT>>,
-commits ARRAY<STRUCT<group_id: STRING, topic: STRING, partition: INT, committed_offset: BIGINT,
-  commit_ms: BIGINT, member_id: STRING, read_ms: BIGINT>>,
-groups ARRAY<STRUCT<group_id: STRING, state: STRING, members: INT, protocol: STRING,
-  read_ms: BIGINT>>,
-brokers ARRAY<STRUCT<id: INT, host: STRING, port: INT, rack: STRING, fenced: BOOLEAN,
-  epoch: BIGINT, is_controller: BOOLEAN, disk_total_bytes: BIGINT, disk_usable_bytes: BIGINT,
-  read_ms: BIGINT>>
-"""
-"""Version 1's schema for Spark SQL's ``from_json``."""
 
 
 def encode_round(envelope: Envelope, rows: Iterable[Row]) -> list[bytes]:
