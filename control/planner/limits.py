@@ -5,11 +5,22 @@ import numpy as np
 from control.model.units import bytes_text
 from control.planner.bounds import fair_shares
 from control.planner.placement import Placement
+from control.planner.topology import Topology
 
 
 def proofs(placement: Placement) -> tuple[str, ...]:
     """What no assignment within the request can reach."""
     return (*_rack_proofs(placement), *_size_proofs(placement))
+
+
+def unknown_sizes(topology: Topology) -> tuple[str, ...]:
+    """What a plan without sizes cannot do."""
+    if not topology.partitions or any(p.size_bytes for p in topology.partitions):
+        return ()
+    return (
+        "no partition has any bytes as far as is known: only numbers are evened (a cluster tells "
+        "sizes to those who may Describe it)",
+    )
 
 
 def _rack_proofs(placement: Placement) -> list[str]:

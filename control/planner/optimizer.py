@@ -19,7 +19,7 @@ from control.planner.figures import (
 )
 from control.planner.goals import Goal, PlanRequest, Tolerance
 from control.planner.leaders import even_leaders
-from control.planner.limits import proofs
+from control.planner.limits import proofs, unknown_sizes
 from control.planner.lower_bound import added_bytes, lower_bound_bytes
 from control.planner.placement import Placement, movable_partitions
 from control.planner.proposal import Proposal, proposal_of
@@ -83,7 +83,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
         request=request,
         balance_before=judging.detailed(balance_among(loads), Proposal(name="now")),
         alternatives=tuple(alternatives),
-        limits=() if request.goal in _KEEPS_DATA else proofs(placement),
+        limits=unknown_sizes(topology) + (() if request.goal in _KEEPS_DATA else proofs(placement)),
     )
 
 

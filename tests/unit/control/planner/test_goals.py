@@ -158,3 +158,11 @@ def test_names_that_do_not_exist_are_refused_with_what_is_like_them() -> None:
         with pytest.raises(GoalError, match=words):
             plan(before, request)
     assert plan(before, PlanRequest(exclude_topics=("__*",))).alternatives
+
+
+def test_a_plan_without_sizes_says_so() -> None:
+    empty = cluster(THREE, [(1,)] * 6, size=0)
+    made = plan(empty, PlanRequest())
+    assert made.alternatives[0].balance.replicas.max == 2
+    assert "only numbers are evened" in made.limits[0]
+    assert plan(cluster(THREE, [(1,)] * 6), PlanRequest()).limits == ()
