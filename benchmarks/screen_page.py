@@ -9,11 +9,14 @@ from typing import Any, Final
 
 from playwright.sync_api import Browser, Page
 
-DEADLINE_MS: Final = 60_000
+DEADLINE_MS: Final = 20_000
+"""Of one act; opening a view may take longer."""
+OPEN_MS: Final = 60_000
 ROW_PX: Final = 34
 
 _PROBE: Final = """
 (function () {
+  const DEADLINE = 20000;
   const frame = () => new Promise((done) => requestAnimationFrame(done));
   const rows = () => Array.from(document.querySelectorAll('.ag-center-cols-container .ag-row'));
   window.probe = {
@@ -21,7 +24,7 @@ _PROBE: Final = """
       const began = performance.now();
       if (act) act();
       while (!isThere()) {
-        if (performance.now() - began > 60000) return -1;
+        if (performance.now() - began > DEADLINE) return -1;
         await frame();
       }
       return performance.now() - began;
@@ -85,7 +88,7 @@ def painted(browser: Browser, url: str, selector: str) -> float:
     page = context.new_page()
     began = time.monotonic()
     page.goto(url, wait_until="commit")
-    page.wait_for_selector(selector, timeout=DEADLINE_MS, state="attached")
+    page.wait_for_selector(selector, timeout=OPEN_MS, state="attached")
     took = (time.monotonic() - began) * 1000
     context.close()
     return took
@@ -98,7 +101,7 @@ class PageProbe:
         self.context = browser.new_context(viewport={"width": 1440, "height": 900})
         self.context.add_init_script(_PROBE)
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(DEADLINE_MS)
+        self.page.set_default_timeout(OPEN_MS)
         self._url = url
         self._dice = random.Random(7)
 
@@ -145,6 +148,7 @@ class PageProbe:
         """Click one row after another."""
         found = []
         for turn in range(count):
+            self.page.evaluate("window.probe.until(() => window.probe.blanks() === 0)")
             x, y = self.page.evaluate("place => window.probe.aim(place)", turn % 10)
             self.page.evaluate("window.probe.watch()")
             self.page.mouse.click(x, y)
@@ -160,10 +164,8 @@ class PageProbe:
 
 
 def _shown(took: float, act: str) -> float:
-    """
-    Raises:
-        TimeoutError: the act showed nothing within the deadline.
-    """
-    if took < 0:
-        raise TimeoutError(f"{act} showed nothing within {DEADLINE_MS / 1000:.0f} s")
-    return took
+    """What showed nothing in time counts as the whole deadline, and is said."""
+    if took >= 0:
+        return took
+    print(f"  {act} showed nothing within {DEADLINE_MS / 1000:.0f} s", flush=True)
+    return float(DEADLINE_MS)

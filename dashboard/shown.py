@@ -16,7 +16,7 @@ from control.views.times import TimeError, parse_moment
 from dashboard.context import Screen
 from dashboard.shared import Shared, time_key
 
-PAST_MAX: Final = 4
+PAST_MAX: Final = 2
 """Past moments that are kept; one of a large cluster takes as much as the present."""
 
 Time = dict[str, str]
@@ -47,15 +47,20 @@ def shown(screen: Screen, time: Mapping[str, str] | None) -> OperatorSnapshot:
     second = at_ms // 1000
 
     def read() -> OperatorSnapshot:
-        try:
-            found = snapshot_at(
-                screen.reader, cluster=live.cluster.cluster, at_ms=second * 1000 + 999
-            )
-        except StoreUnreadableError:
-            found = None
-        return found or build_snapshot({}, version=0, now_ms=second * 1000)
+        found = snapshot_at(screen.reader, cluster=live.cluster.cluster, at_ms=second * 1000 + 999)
+        if found is None:
+            raise NothingKeptError
+        return found
 
-    return _PAST.of((live.cluster.cluster, second), read)
+    try:
+        return _PAST.of((live.cluster.cluster, second), read)
+    except (NothingKeptError, StoreUnreadableError):
+        # Not remembered: history is merged late, and a store may become readable again.
+        return build_snapshot({}, version=0, now_ms=second * 1000)
+
+
+class NothingKeptError(Exception):
+    """History holds nothing of a moment."""
 
 
 def answer(
