@@ -86,6 +86,12 @@ class PartiscopeApp(PastApp):
         super()._left_cluster()
         self.is_paused, self._frozen = False, None
 
+    def _take(self, snapshot: OperatorSnapshot) -> None:
+        """In the feed's thread: first what the view on top needs, then hand over."""
+        for screen in _views(self.screen_stack[-1:]):
+            screen.prepare(snapshot)
+        super()._take(snapshot)
+
     def _refresh(self, snapshot: OperatorSnapshot) -> None:
         for screen in _views(self.screen_stack):
             screen.receive(snapshot)

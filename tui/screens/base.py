@@ -79,6 +79,11 @@ class ViewScreen(Screen[Any]):
         """Show a snapshot in the body."""
         raise AssertionError(f"{type(self).__name__} shows nothing")
 
+    def prepare(self, snapshot: OperatorSnapshot) -> None:
+        """In the feed's thread: have made what is slow and kept by the snapshot, so that no key
+        waits for it."""
+        _ = snapshot.headline, snapshot.finding_rows
+
     def on_mount(self) -> None:
         """Names first: whatever is known is shown before the first refresh."""
         self.receive(self.partiscope.snapshot)

@@ -51,6 +51,11 @@ class OverviewScreen(ViewScreen):
         self.set_interval(2.0, self._ask_history)
         self._ask_history()
 
+    def prepare(self, snapshot: OperatorSnapshot) -> None:
+        """Brokers and groups."""
+        super().prepare(snapshot)
+        _ = snapshot.broker_table, snapshot.group_table
+
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Every block."""
         brokers = broker_page(snapshot, TableQuery(limit=BROKERS_MAX))

@@ -82,6 +82,11 @@ class TableScreen(ViewScreen):
         """The rows of this view."""
         return PAGES[self.path.view](snapshot, query)
 
+    def prepare(self, snapshot: OperatorSnapshot) -> None:
+        """The table behind the rows."""
+        super().prepare(snapshot)
+        self.page(snapshot, TableQuery(limit=0))
+
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Rows by the present filter and order."""
         query = self._query(limit=ROWS_MAX)
@@ -113,7 +118,7 @@ class TableScreen(ViewScreen):
 
     def action_sort(self) -> None:
         """Choose a column to sort by."""
-        self.app.push_screen(SortScreen(self._columns, self._sort), self._sort_by)
+        self.app.push_screen(SortScreen(self._columns, self._sort), self._chosen_now)
 
     def action_sort_place(self, place: int) -> None:
         """``1`` to ``9``, ``0``: by that column of those on screen; again turns the order.
@@ -124,12 +129,13 @@ class TableScreen(ViewScreen):
         if place <= len(shown):
             name = shown[place - 1]
             ways = (f"-{name}", name) if name in self._numbers else (name, f"-{name}")
-            self._sort_by(ways[self._sort == ways[0]])
+            self._chosen_now(ways[self._sort == ways[0]])
 
     def action_columns(self) -> None:
         """Which columns, for as long as this view is open; they are part of the link."""
         shown = self.query_one(RowTable).shown
-        self.app.push_screen(ColumnsScreen(self._columns, shown), self._show_columns)
+        chooser = ColumnsScreen(self._columns, shown)
+        self.app.push_screen(chooser, lambda columns: self._chosen_now(columns=columns))
 
     def action_export(self) -> None:
         """All rows that the filter leaves, as CSV in the working directory."""
@@ -145,15 +151,13 @@ class TableScreen(ViewScreen):
             return
         self.notify(f"wrote {target.resolve()}")
 
-    def _sort_by(self, sort: str | None) -> None:
-        if sort is not None:
-            self._sort = sort
-            self._show_anew()
-
-    def _show_columns(self, chosen: str | None) -> None:
-        if chosen is not None:
-            self._chosen = chosen
-            self._show_anew()
+    def _chosen_now(self, sort: str | None = None, *, columns: str | None = None) -> None:
+        """An order, or columns; None: as it was."""
+        if sort is None and columns is None:
+            return
+        self._sort = self._sort if sort is None else sort
+        self._chosen = self._chosen if columns is None else columns
+        self._show_anew()
 
     def _show_anew(self) -> None:
         query = {
