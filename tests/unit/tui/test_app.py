@@ -1,8 +1,10 @@
 """Keys and places: what an operator types, and where it leads."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -288,6 +290,19 @@ async def test_the_map_opens_the_partitions_behind_its_cell(services: Services) 
         await pilot.press("down", "right", "enter")
         await settle(pilot, lambda: _place(app).startswith("partitions"), "the partitions")
         assert _place(app) == "partitions?q=topic=topic-1%20broker:102"
+
+
+async def test_old_figures_are_marked_and_stay(services: Services) -> None:
+    later = replace(services, now_ms=lambda: NOW_MS + 60_000)
+    app = PartiscopeApp(later, path="partitions")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        bar = app.screen.query_one(TopBar).render()
+        assert isinstance(bar, Content)
+        age = str(bar).index("1 m ago")
+        styles = [str(span.style) for span in bar.spans if span.start <= age < span.end]
+        assert any("red" in style for style in styles)
+        assert app.screen.query_one(RowTable).row_count == 48
 
 
 async def test_a_mouse_click_opens_the_row(services: Services) -> None:
