@@ -153,10 +153,9 @@ def accepted_data(command: ReassignCommand) -> dict[str, Any]:
 
 def apply_event(state: OperationState, event: Event) -> OperationState:
     """The state after one more event. Of a finished operation only the throttle changes, where
-    a broker that was down had kept it."""
+    brokers that were down had kept it; a whole new one comes from an executor that slept."""
     if state.is_finished:
-        is_throttle = event.kind in (EventKind.THROTTLE_RECORDED, EventKind.THROTTLE_REMOVED)
-        return replace(state, **_changed_by(state, event)) if is_throttle else state
+        return replace(state, **_changed_by(state, event)) if _is_tidying(event) else state
     changed: dict[str, Any] = {"updated_ms": event.at_ms}
     if event.kind in _PHASES:
         changed["phase"] = _PHASES[event.kind]
@@ -164,6 +163,11 @@ def apply_event(state: OperationState, event: Event) -> OperationState:
         changed["message"] = event.message
     changed |= _changed_by(state, event)
     return replace(state, **changed)
+
+
+def _is_tidying(event: Event) -> bool:
+    is_rest = event.kind is EventKind.THROTTLE_RECORDED and not event.data["entries"]
+    return is_rest or event.kind is EventKind.THROTTLE_REMOVED
 
 
 def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:

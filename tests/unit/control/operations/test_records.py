@@ -98,6 +98,12 @@ def test_a_whole_life_folds_into_a_state() -> None:
     ]
     (state,) = fold(events).values()
     assert (state.throttle, state.message) == (record, "cancelled")
+    whole = {**record, "entries": {"t": {}}}
+    events += [
+        event(EventKind.THROTTLE_RECORDED, 1008, "of an executor that slept", **whole),
+    ]
+    (state,) = fold(events).values()
+    assert state.throttle == record
     events += [
         event(EventKind.THROTTLE_REMOVED, 1009, "throttle removed"),
         event(EventKind.STARTED, 1010, progress=PROGRESS.document()),
