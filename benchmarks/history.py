@@ -14,7 +14,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ CLUSTER: Final = "bench"
 PER_TOPIC: Final = 50
 DAY_MINUTES: Final = 1_440
 FINE_MS: Final = 5_000
+BLOCK: Final = 1_000
 FINE_POINTS: Final = 12
 CHARTED: Final = (
     *("in_bytes_per_s", "out_bytes_per_s", "in_records_per_s"),
@@ -44,14 +45,20 @@ QUESTIONS: Final = 5
 """Each is asked so often of a warm reader; the median counts."""
 
 
-def names(count: int) -> dict[str, Any]:
-    """Key columns of so many partitions, sorted as the job's files are."""
-    topics = np.array([f"topic-{number // PER_TOPIC:05}" for number in range(count)])
+def names(numbers: range) -> dict[str, Any]:
+    """Key columns of these partitions, sorted as the job's files are."""
     return {
-        "cluster": pa.array([CLUSTER] * count),
-        "topic": pa.array(topics),
-        "partition": pa.array(np.arange(count) % PER_TOPIC, pa.int32()),
+        "cluster": pa.array([CLUSTER] * len(numbers)),
+        "topic": pa.array([f"topic-{number // PER_TOPIC:05}" for number in numbers]),
+        "partition": pa.array(np.array(numbers) % PER_TOPIC, pa.int32()),
     }
+
+
+def blocks(partitions: int, times: list[int]) -> Iterator[pa.RecordBatch]:
+    """The same points in pieces that fit into memory."""
+    for first in range(0, partitions, BLOCK):
+        numbers = range(first, min(first + BLOCK, partitions))
+        yield from partition_points(numbers, times).combine_chunks().to_batches()
 
 
 def table_of(columns: Mapping[str, Any], schema: Any) -> pa.Table:
@@ -66,12 +73,13 @@ def table_of(columns: Mapping[str, Any], schema: Any) -> pa.Table:
     )
 
 
-def partition_points(count: int, times: list[int]) -> pa.Table:
+def partition_points(numbers: range, times: list[int]) -> pa.Table:
     """A point per partition and time, by partition and time."""
     schema = HISTORY_TABLES["partition_history"]
+    count = len(numbers)
     place = np.repeat(np.arange(count), len(times))
     dice = np.random.default_rng(len(times))
-    keys = {name: column.take(pa.array(place)) for name, column in names(count).items()}
+    keys = {name: column.take(pa.array(place)) for name, column in names(numbers).items()}
     rate = pa.array(dice.random(len(place)) * 1e6)
     columns = {
         **keys,
@@ -99,13 +107,15 @@ def now_of(partitions: int, pairs: int, at_ms: int) -> dict[str, pa.Table]:
     ids = pa.array([[101, 102, 103]] * partitions)
     dice = np.random.default_rng(7)
     of_pair = np.arange(pairs) % partitions
-    keys = {name: column.take(pa.array(of_pair)) for name, column in names(partitions).items()}
+    keys = {
+        name: column.take(pa.array(of_pair)) for name, column in names(range(partitions)).items()
+    }
     empty = {name: schema.empty_table() for name, schema in NOW_TABLES.items()}
     return {
         **empty,
         "partitions": table_of(
             {
-                **names(partitions),
+                **names(range(partitions)),
                 "leader": pa.array(101 + numbers % 3),
                 **dict.fromkeys(("replicas", "isr"), ids),
                 "high_watermark": pa.array(numbers * 1_000),
@@ -154,7 +164,7 @@ def write_store(store: Path, partitions: int, pairs: int, at_ms: int) -> None:
     for back in range(FINE_POINTS):
         time_ms = at_ms - back * FINE_MS
         path = f"history/fine-{back}.parquet"
-        writer.files.write_table(path, partition_points(partitions, [time_ms]))
+        writer.files.write_table(path, partition_points(range(partitions), [time_ms]))
         files.append(
             HistoryFile(path=path, span=FINE, level=0, rows=partitions, from_ms=time_ms,
                         until_ms=time_ms)
@@ -169,7 +179,9 @@ def _write(writer: StoreWriter, store: Path, number: int, shape: tuple[int, int,
     kept = store / f"minutes-{minutes}.parquet"
     if not kept.exists() or number == 0:
         times = [from_ms + step * SPANS_MS[MINUTE] for step in range(minutes)]
-        writer.files.write_table(kept.name, partition_points(partitions, times))
+        schema, rows = HISTORY_TABLES["partition_history"], partitions * minutes
+        pieces = blocks(partitions, times)
+        writer.files.write_batches(kept.name, pieces, schema, measured="at_ms", rows_max=rows)
     (store / "history" / f"{number}.parquet").symlink_to(kept)
     return partitions * minutes
 
