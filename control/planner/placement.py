@@ -10,6 +10,7 @@ sorted by size, so that the one nearest to a wanted size is a binary search away
 from bisect import bisect_left, insort
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from itertools import chain, islice
 
 import numpy as np
@@ -48,6 +49,8 @@ class Placement:
         """Brokers that may receive replicas; these are the ones to be balanced."""
         self.rack: list[int] = roles.rack.tolist()
         self.racks = roles.racks
+        kept = roles.rack[~roles.removed]
+        self.rack_brokers = tuple(np.bincount(kept, minlength=roles.racks).tolist())
         self.capacity = capacities(topology)
         """Bytes that each may hold; None where nothing is known of any."""
         self.topics: TopicCounts | None = None
@@ -114,6 +117,10 @@ class Placement:
         replicas, rack = self.replicas[partition], self.rack
         if self.racks == 1 or rack[source] == rack[target]:
             return True
+        if len(replicas) > self.racks:
+            there = on_rack(self, partition, rack[target]) + 1
+            if there > max(rack_limit(self, partition), on_rack(self, partition, rack[source])):
+                return False
         others = {rack[b] for b in replicas if b != source and rack[b] < self.racks}
         used_now = len(others | {rack[source]}) if rack[source] < self.racks else len(others)
         return len(others | {rack[target]}) >= min(self.wanted_racks(partition), used_now)
@@ -190,6 +197,25 @@ class Placement:
         for b, ranks in enumerate(self.by_size):
             assert ranks == sorted(ranks)
             assert all(b in self.replicas[self.partition_at[rank]] for rank in ranks)
+
+
+def rack_limit(placement: Placement, partition: int) -> int:
+    """How many replicas a rack need hold of it at most: 1 where there is a rack for each."""
+    width = len(placement.replicas[partition])
+    return 1 if width <= placement.racks else most_per_rack(width, placement.rack_brokers)
+
+
+def on_rack(placement: Placement, partition: int, rack: int) -> int:
+    """Replicas that it has there."""
+    return sum(placement.rack[b] == rack for b in placement.replicas[partition])
+
+
+@cache
+def most_per_rack(width: int, brokers: tuple[int, ...]) -> int:
+    """The smallest number that no rack exceeds when `width` replicas lie as evenly over racks of
+    so many brokers as they can."""
+    fits = (most for most in range(1, width + 1) if sum(min(b, most) for b in brokers) >= width)
+    return next(fits, width)
 
 
 def columns_now(placement: Placement) -> Columns:

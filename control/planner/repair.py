@@ -12,7 +12,7 @@ import numpy as np
 
 from control.planner.bounds import fair_shares
 from control.planner.columns import Floats
-from control.planner.placement import Placement
+from control.planner.placement import Placement, on_rack, rack_limit
 
 _COUNT_WEIGHT: Final = 0.7
 """What a missing replica counts in bytes of a mean one when a rack is repaired. Lower moves fewer
@@ -52,13 +52,9 @@ class Mender:
         placement = self._placement
         if placement.racks == 1:
             return
-        wrong = [
-            p
-            for p in np.flatnonzero(placement.is_movable).tolist()
-            if placement.distinct_racks(p) < placement.wanted_racks(p)
-        ]
+        wrong = [p for p in np.flatnonzero(placement.is_movable).tolist() if self._is_crowded(p)]
         for partition in sorted(wrong, key=lambda p: (-placement.size[p], p)):
-            while placement.distinct_racks(partition) < placement.wanted_racks(partition):
+            while self._is_crowded(partition):
                 if not self._leave_crowded_rack(partition):
                     break
 
@@ -90,16 +86,29 @@ class Mender:
         chosen: int = max(free or replicas, key=rank)
         return chosen
 
+    def _is_crowded(self, partition: int) -> bool:
+        """Whether it could be on more racks, or more evenly on those that it is on."""
+        placement = self._placement
+        if placement.distinct_racks(partition) < placement.wanted_racks(partition):
+            return True
+        if len(placement.replicas[partition]) <= placement.racks:
+            return False
+        limit = rack_limit(placement, partition)
+        return any(on_rack(placement, partition, r) > limit for r in range(placement.racks))
+
     def _leave_crowded_rack(self, partition: int) -> bool:
         placement = self._placement
         replicas, rack = placement.replicas[partition], placement.rack
         racks = [rack[b] for b in replicas]
-        crowded = [b for b in replicas if racks.count(rack[b]) > 1 and not placement.is_excluded[b]]
+        lacks_racks = placement.distinct_racks(partition) < placement.wanted_racks(partition)
+        limit = 1 if lacks_racks else rack_limit(placement, partition)
+        full = [b for b in replicas if racks.count(rack[b]) > limit]
+        crowded = [b for b in full if not placement.is_excluded[b]]
         if not crowded:
             return False
         dear = self._leader_weight * self._unit
         source = max(crowded, key=lambda b: (self._excess(b) - dear * (b == replicas[0]), -b))
-        unused = [b for b in self._targets if rack[b] not in racks]
+        unused = [b for b in self._targets if racks.count(rack[b]) < limit]
         target = self._best(partition, source, among=unused, by_bytes=True)
         if target is None:
             return False
@@ -153,6 +162,11 @@ class Mender:
         if len({r for r in used if r < placement.racks}) < min(width, placement.racks):
             is_used = np.isin(placement.rack, list(used))
             needs[is_used] -= 4 * _FULL
+        elif width > placement.racks:
+            limit = rack_limit(placement, partition)
+            racks = [placement.rack[b] for b in others]
+            full = [r for r in used if racks.count(r) >= limit]
+            needs[np.isin(placement.rack, full)] -= 4 * _FULL
 
     def _room(self) -> Floats:
         """Bytes still missing; replicas count a little: the smallest ones even them later."""

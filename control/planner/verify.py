@@ -3,6 +3,7 @@
 It shares no code with the optimizer, so an error there is found here.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -98,23 +99,33 @@ def _rack_violations(before: Topology, after: _After, request: PlanRequest) -> l
     racks = len({b.rack for b in kept})
     if racks == 1:
         return []
+    brokers_on = Counter(b.rack for b in kept)
     found = []
     for partition in before.partitions:
         replicas = after.get(partition.key, partition.replicas)
         needed = distinct_racks_needed(len(replicas), racks)
-        used = len({rack_of.get(id_) for id_ in replicas})
-        if used < needed:
-            used_before = len({rack_of.get(id_) for id_ in partition.replicas})
-            reason = f"on {used} racks where {needed} are possible"
-            found.append(
-                Violation(
-                    rule="racks",
-                    where=str(partition.key),
-                    reason=reason,
-                    is_new=used_before >= needed,
-                )
-            )
+        most = _most_on_a_rack(len(replicas), brokers_on)
+        used = Counter(rack_of.get(id_) for id_ in replicas)
+        was = Counter(rack_of.get(id_) for id_ in partition.replicas)
+        fullest = max(used.values(), default=0)
+        if len(used) < needed:
+            reason = f"on {len(used)} racks where {needed} are possible"
+        elif fullest > most:
+            reason = f"{fullest} replicas on one rack where {most} would do"
+        else:
+            continue
+        is_new = len(was) >= needed and max(was.values(), default=0) <= most
+        where = str(partition.key)
+        found.append(Violation(rule="racks", where=where, reason=reason, is_new=is_new))
     return found
+
+
+def _most_on_a_rack(replicas: int, brokers_on: Mapping[str | None, int]) -> int:
+    """Of replicas spread over the racks as evenly as their brokers allow."""
+    most = 1
+    while sum(min(most, brokers) for brokers in brokers_on.values()) < replicas and most < replicas:
+        most += 1
+    return most
 
 
 def _capacity_violations(before: Topology, after: _After) -> list[Violation]:

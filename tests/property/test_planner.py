@@ -35,7 +35,7 @@ def topologies(draw: st.DrawFn) -> Topology:
         TopologyPartition(
             topic=f"t{p % 3}",
             partition=p // 3,
-            replicas=tuple(draw(st.permutations(ids))[: draw(st.integers(1, min(3, count)))]),
+            replicas=tuple(draw(st.permutations(ids))[: draw(st.integers(1, min(5, count)))]),
             size_bytes=draw(st.integers(0, 1000)),
             in_bytes_per_s=draw(st.integers(0, 50)) if has_traffic else 0,
             out_bytes_per_s=draw(st.integers(0, 50)) if has_traffic else 0,

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from control.planner.by_hand import NOTHING
 from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.optimizer import Plan, plan
 from control.planner.topology import Topology
+from control.planner.verify import verify_proposal
 from tests.unit.control.planner.clusters import cluster, seeded
 
 THREE: dict[int, str | None] = {1: None, 2: None, 3: None}
@@ -166,3 +168,16 @@ def test_a_plan_without_sizes_says_so() -> None:
     assert made.alternatives[0].balance.replicas.max == 2
     assert "only numbers are evened" in made.limits[0]
     assert plan(cluster(THREE, [(1,)] * 6), PlanRequest()).limits == ()
+
+
+def test_four_replicas_lie_two_and_two_on_two_racks() -> None:
+    racks: dict[int, str | None] = {1: "a", 2: "a", 3: "a", 4: "b", 5: "b", 6: "b"}
+    before = cluster(racks, [(1, 2, 3, 4), (4, 5, 6, 1), (1, 2, 4, 5)])
+    assert [v.where for v in verify_proposal(before, PlanRequest(), NOTHING)] == ["t-0", "t-1"]
+    for goal in Goal.RACKS, Goal.BALANCE, Goal.TOPICS:
+        for alternative in plan(before, PlanRequest(goal=goal)).alternatives:
+            assert alternative.violations == ()
+            after = before.with_replicas(alternative.proposal.targets())
+            assert all(sum(b <= 3 for b in p.replicas) == 2 for p in after.partitions)
+    one_left = PlanRequest(remove_brokers=(5, 6))
+    assert plan(before, one_left).alternatives[0].violations == ()
