@@ -48,7 +48,7 @@ class MovesScreen(ViewScreen):
 
     def compose_body(self) -> ComposeResult:
         """The table."""
-        yield Static("MOVES", classes="title", id="moves-title")
+        yield Static("[b]MOVES[/b]  reading …", classes="title", id="moves-title")
         yield RowTable(id="table")
 
     def on_mount(self) -> None:

@@ -6,10 +6,20 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import Checkbox, Input, Label, Select, Static
 
 from control.operations.registry import FieldKind, FormField, OperationForm
+
+
+class Tick(Checkbox):
+    """A checkbox that is told by its sign, not by its colour alone."""
+
+    @property
+    def _button(self) -> Content:
+        self.BUTTON_INNER = "✔" if self.value else " "
+        return super()._button
 
 
 class FormPanel(VerticalScroll, can_focus=False):
@@ -109,7 +119,7 @@ class FormPanel(VerticalScroll, can_focus=False):
             options = [(choice, choice) for choice in field.choices]
             return Select(options, value=value, allow_blank=False, id=name, compact=True)
         if field.kind is FieldKind.FLAG:
-            return Checkbox(value=value == "yes", id=name, compact=True)
+            return Tick(value=value == "yes", id=name, compact=True)
         return Input(value, id=name, compact=True)
 
     def _value(self, field: FormField) -> str:
