@@ -276,9 +276,33 @@ def test_a_wrong_target_is_refused_before_anything_is_sent(
     page.get_by_label("To brokers").fill("101, 999")
     page.locator("#plan-button").click()
 
-    expect(page.locator("#plan-review")).to_contain_text("999")
-    expect(page.locator("#plan-confirm")).to_be_disabled()
+    expect(page.locator("#plan-result")).to_contain_text("broker 999 does not exist")
+    expect(page.locator("#plan-result")).to_contain_text("would work")
+    expect(page.locator("#plan-confirm")).to_be_hidden()
     assert replicas_of(cluster, 0) == before
+
+
+def test_a_plan_is_edited_on_the_page_and_judged_at_once(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    turned = [
+        f"{TOPIC}-{partition}: {','.join(map(str, replicas_of(cluster, partition)[::-1]))}"
+        for partition in (0, 1)
+    ]
+    page.goto(f"{server.url}/plan")
+    page.get_by_label("By hand").fill("\n".join(turned))
+    page.locator("#plan-button").click()
+    review, edit = page.locator("#plan-review"), page.locator("#plan-entries")
+    expect(review).to_contain_text(f"{TOPIC}-1")
+    expect(review).to_contain_text("leads")
+
+    edit.fill(f"{TOPIC}-1: 101,999")
+    expect(page.locator("#plan-edit")).to_contain_text("broker 999 does not exist")
+    edit.fill(f"{TOPIC}-1: now")
+
+    expect(page.locator("#plan-confirm")).to_have_text("Move 1 partition")
+    expect(review).not_to_contain_text(f"{TOPIC}-1")
+    expect(review).to_contain_text(f"{TOPIC}-0")
 
 
 def test_a_read_only_page_refuses_to_change(
