@@ -1,0 +1,64 @@
+"""Placing partitions by hand in the terminal: judged as one types, refused with what would work."""
+
+from functools import partial
+
+from textual.app import App
+from textual.widgets import Select, Static, TextArea
+
+from control.operations.errors import InvalidInputError
+from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import Plan, judged_plan, plan
+from tests.support.settle import settle
+from tests.unit.control.planner.clusters import cluster
+from tui.screens.by_hand import HandScreen
+
+BEFORE = cluster({1: None, 2: None, 3: None}, [(1, 2)] * 6)
+BASE = plan(BEFORE, PlanRequest()).alternatives[0].proposal
+
+
+async def judge(entries: str, leaders: str) -> Plan:
+    """As an operator's session does, on a cluster that stands still."""
+    try:
+        proposal = edited(BEFORE, BASE, parse_edits(entries), leaders=LeaderOrder(leaders))
+    except HandError as error:
+        raise InvalidInputError({"by_hand": str(error)}) from error
+    return judged_plan(BEFORE, PlanRequest(), proposal)
+
+
+def _says(verdict: Static, words: str) -> bool:
+    return words in str(verdict.render())
+
+
+async def test_entries_are_judged_at_once_and_taken_when_they_can_be() -> None:
+    taken: list[Plan | None] = []
+    app: App[None] = App()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(HandScreen(BASE, judge), taken.append)
+        await pilot.pause()
+        entries = app.screen.query_one("#entries", TextArea)
+        verdict = app.screen.query_one("#hand-verdict", Static)
+        assert parse_edits(entries.text) == BASE.targets()
+        await settle(pilot, lambda: "✔" in str(verdict.render()), "the plan is judged")
+
+        for text, words in (
+            ("t-0: 1,9", "broker 9 does not exist; [1, 2] would work"),
+            ("t-0: 3,3", "names a broker twice; [3, 1] would work"),
+            ("t-7: 1,2", "t-7 does not exist: t has partitions 0 to 5"),
+            ("t-0", "is no entry like"),
+        ):
+            entries.text = text
+            await settle(pilot, partial(_says, verdict, words), words)
+            await pilot.press("ctrl+s")
+            assert taken == []
+
+        entries.text = "t-0: 2,3"
+        app.screen.query_one("#leader-order", Select).value = "keep"
+        await settle(pilot, lambda: "✔" in str(verdict.render()), "the edit is judged")
+        await pilot.press("ctrl+s")
+        await settle(pilot, lambda: bool(taken), "the edit is taken")
+    (made,) = taken
+    assert made is not None
+    (alternative,) = made.alternatives
+    targets = alternative.proposal.targets()
+    assert targets[BEFORE.partitions[0].key] == (2, 3)
