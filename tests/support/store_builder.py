@@ -9,6 +9,7 @@ The figures are made up but coherent: leaders are replicas, sums agree, one part
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from spark_metrics.readings import Clocks, job_points, sum_points
 from spark_metrics.rollup import group_sums
 from spark_metrics.store import Commit, StoreWriter
 from spark_metrics.tables import COMMITS, NOW_TABLES
+from tests.support.at_once import Never
 
 Row = dict[str, Any]
 CLUSTER = "test-cluster"
@@ -47,8 +49,10 @@ class SyntheticSizes:
 class StoreBuilder:
     """Writes versions of a synthetic store."""
 
-    def __init__(self, store: Path | str) -> None:
-        self._writer = StoreWriter(str(store), retention_ms=FOREVER_MS)
+    def __init__(self, store: Path | str, *, executor: Executor | None = None) -> None:
+        """``executor`` merges history; without one it stays as it was written."""
+        upkeep = executor or Never()
+        self._writer = StoreWriter(str(store), retention_ms=FOREVER_MS, executor=upkeep)
         self._batch_id = -1
 
     def write(

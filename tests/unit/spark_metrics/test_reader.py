@@ -15,6 +15,7 @@ from spark_metrics.aggregates import (
     StoreUnreadableError,
 )
 from spark_metrics.layout import MANIFEST
+from tests.support.at_once import AtOnce
 from tests.support.store_builder import CLUSTER, StoreBuilder, SyntheticSizes
 
 AT_MS = 1_700_000_000_000
@@ -136,7 +137,7 @@ def test_commit_history_of_one_partition(store: Path) -> None:
 
 
 def test_history_goes_on_over_many_versions_and_merged_files(tmp_path: Path) -> None:
-    builder = StoreBuilder(tmp_path)
+    builder = StoreBuilder(tmp_path, executor=AtOnce())
     row = {"cluster": CLUSTER, "topic": "it's", "partition": 0, "leader": 101}
     for second in range(40):
         builder.write(
