@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, TextArea
 
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
@@ -123,7 +123,7 @@ def _until(ready: Ready, keys: Keys) -> Callable[[Pilot[None]], Awaitable[None]]
             if key == "ctrl+s":
                 await settle(pilot, lambda: _says("groups:")(app), "the review")
         await settle(pilot, lambda: ready(app), f"{app.screen}")
-        for field in app.screen.query(Input):
+        for field in (*app.screen.query(Input), *app.screen.query(TextArea)):
             field.cursor_blink = False
         await pilot.pause()
 
