@@ -97,6 +97,7 @@ def test_kill_9_neither_loses_nor_doubles(cluster: LocalCluster, job: MetricsJob
     assert manifest.memory["next_offsets"] == {"0": samples.rounds + samples.bad}
     points = history_times(job)
     assert points == sorted(set(points)), "no reading twice in the history"
+    assert readings_by_the_hour(job) == len(points), "each reading once, however it was merged"
     jvms = job.jvms()
     began_s = time.monotonic()
     assert job.end(signal.SIGTERM) == 0
@@ -107,9 +108,16 @@ def test_kill_9_neither_loses_nor_doubles(cluster: LocalCluster, job: MetricsJob
 
 def history_times(job: MetricsJob) -> list[int]:
     history = AggregatesReader(job.store).partition_history(
-        cluster="story", topic="t", since_ms=0, until_ms=1 << 53, points_max=1 << 40
+        cluster="story", topic="t", since_ms=0, until_ms=1 << 53, points_max=1 << 53
     )
     return list(history["at_ms"].to_pylist())
+
+
+def readings_by_the_hour(job: MetricsJob) -> int:
+    history = AggregatesReader(job.store).partition_history(
+        cluster="story", topic="t", since_ms=0, until_ms=1 << 53, points_max=100
+    )
+    return sum(history["readings"].to_pylist())
 
 
 def assert_goes_on_without_its_store(job: MetricsJob, samples: Samples) -> None:
