@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
@@ -19,7 +20,14 @@ from control.kafka.producer import RecordProducer
 from control.kafka.settings import KafkaSettings
 from partiscope.connections import ConnectionSettings
 from tests.support.collecting import becomes, collecting
-from tests.support.kafka_secure import ADMIN, PASSWORD, VIEWER, SecureKafka, make_certificate
+from tests.support.kafka_secure import (
+    ADMIN,
+    PASSWORD,
+    VIEWER,
+    SecureKafka,
+    make_certificate,
+    unsecured_token,
+)
 from tests.support.node_cluster import ROOT
 from tests.support.settle import wait_until
 
@@ -56,18 +64,35 @@ async def test_each_mechanism_logs_in(secure: SecureKafka, mechanism: str) -> No
         assert {topic.name for topic in await admin.topics()} >= {"orders"}
 
 
-async def test_a_client_properties_file_of_kafkas_own_tools_will_do(
-    secure: SecureKafka, tmp_path: Path
-) -> None:
-    quoted = PASSWORD.replace('"', r"\\\"")
-    config = tmp_path / "client.properties"
-    config.write_text(
-        "# as kafka-topics --command-config takes it\n"
-        "security.protocol = SASL_SSL\nsasl.mechanism=PLAIN\n"
-        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\n"
-        f'    username="{ADMIN}" password="{quoted}";\n'
-        f"ssl.truststore.type=PEM\nssl.truststore.location={secure.ca}\n"
-    )
+@pytest.mark.soak
+async def test_a_bearer_token_logs_in(secure: SecureKafka, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(unsecured_token(VIEWER))
+    bearer: dict[str, Any] = {"sasl_mechanism": "OAUTHBEARER", "oauth_token_file": token}
+    async with KafkaAdmin.to(secure.connection(**bearer)) as admin:
+        assert {topic.name for topic in await admin.topics()} >= {"orders"}
+
+
+@pytest.mark.soak
+async def test_a_client_certificate_logs_in(secure: SecureKafka, tmp_path: Path) -> None:
+    given = {"security_protocol": "SSL", "ssl_cafile": secure.ca}
+    where = secure.certificate_bootstrap
+    ours = ConnectionSettings.model_validate({**given, "ssl_certfile": secure.client_certificate})
+    async with KafkaAdmin.to(ours.to_kafka(where)) as admin:
+        assert {topic.name for topic in await admin.topics()} >= {"orders", "secret"}
+    _, strange = make_certificate(tmp_path, "strange")
+    for wrong in (None, strange):
+        refused = ConnectionSettings.model_validate(
+            {**given, "ssl_certfile": wrong, "request_timeout_ms": 3_000}
+        )
+        async with KafkaAdmin.to(refused.to_kafka(where)) as admin:
+            with pytest.raises(UnreachableError) as error:
+                await admin.describe_cluster()
+        assert "ssl_certfile" in error.value.next_step
+
+
+async def test_a_client_properties_file_of_kafkas_own_tools_will_do(secure: SecureKafka) -> None:
+    config = secure.client_properties(ADMIN)
     settings = ConnectionSettings.model_validate({"config_file": config})
     assert PASSWORD not in repr(settings)
     kafka = settings.to_kafka(secure.bootstrap)

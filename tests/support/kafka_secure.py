@@ -1,8 +1,12 @@
-"""Real Kafka behind SASL_SSL with ACLs: certificates of its own, users by PLAIN and SCRAM."""
+"""Real Kafka behind SASL_SSL with ACLs: certificates of its own, users by PLAIN, SCRAM and bearer
+tokens; a second listener that wants client certificates."""
 
+import base64
+import json
 import subprocess
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,11 +19,15 @@ from control.kafka.settings import KafkaSettings
 from partiscope.connections import ConnectionSettings
 from tests.support.kafka_oracle import START_TIMEOUT_S, KafkaCluster, run_tool
 from tests.support.node_cluster import CLUSTER_ID
+from tests.support.ports import free_ports
 from tests.support.settle import wait_until
 
 ADMIN: Final = "admin"
 VIEWER: Final = "viewer"
 PASSWORD: Final = 'a "quoted" word'
+CLIENT: Final = "client"
+"""Whoever has its certificate may do everything."""
+_HOUR_S: Final = 3_600
 _JAAS: Final = "org.apache.kafka.common.security"
 
 
@@ -41,11 +49,43 @@ def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
     return cert, both
 
 
+def unsecured_token(user: str) -> str:
+    """A bearer token as Kafka's development module takes it: nobody has signed it."""
+    now_s = int(time.time())
+    parts = ({"alg": "none"}, {"sub": user, "iat": now_s - 120, "exp": now_s + _HOUR_S})
+    encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts)
+    return ".".join((*(part.decode().rstrip("=") for part in encoded), ""))
+
+
 @dataclass
 class SecureKafka(KafkaCluster):
     """Nodes whose clients must log in; who is not ``admin`` may do what ACLs say."""
 
     brokers: int = 1
+    certificate_ports: dict[int, int] = field(default_factory=dict)
+    """Of the listeners that want client certificates."""
+
+    @property
+    def certificate_bootstrap(self) -> str:
+        """``host:port,…`` of those."""
+        return ",".join(f"127.0.0.1:{port}" for port in self.certificate_ports.values())
+
+    @property
+    def client_certificate(self) -> Path:
+        """With its key; the brokers trust it."""
+        return self.base_dir / f"{CLIENT}-both.pem"
+
+    def client_properties(self, user: str = VIEWER) -> Path:
+        """What a user's own tools of Kafka take as ``--command-config``."""
+        path = self.base_dir / f"{user}.properties"
+        quoted = PASSWORD.replace('"', r"\\\"")
+        path.write_text(
+            "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
+            f"sasl.jaas.config={_JAAS}.plain.PlainLoginModule required "
+            f'username="{user}" password="{quoted}";\n'
+            f"ssl.truststore.type=PEM\nssl.truststore.location={self.ca}\n"
+        )
+        return path
 
     @property
     def ca(self) -> Path:
@@ -100,11 +140,17 @@ class SecureKafka(KafkaCluster):
     def prepare_node(self, node_id: int) -> None:
         """Certificate and users go into the formatted directory."""
         if not self.ca.exists():
-            make_certificate(self.base_dir, "server")
+            server, _ = make_certificate(self.base_dir, "server")
+            client, _ = make_certificate(self.base_dir, CLIENT)
+            self._trusted.write_text(server.read_text() + client.read_text())
         config = str(self.config_file(node_id))
         flags = ("format", "-t", CLUSTER_ID, "-c", config, *self._scram_flags())
         done = run_tool("kafka.tools.StorageTool", *flags)
         assert done.returncode == 0, done.stderr
+
+    @property
+    def _trusted(self) -> Path:
+        return self.base_dir / "trusted.pem"
 
     def _scram_flags(self) -> Iterable[str]:
         for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
@@ -113,17 +159,23 @@ class SecureKafka(KafkaCluster):
 
     def properties(self, node_id: int) -> dict[str, str]:
         """Its listeners, mechanisms, certificate and authorizer."""
-        client = f"SASL_SSL://127.0.0.1:{self.ports[node_id]}"
+        certificates = self.certificate_ports.setdefault(node_id, free_ports(1)[0])
+        client = f"SASL_SSL://127.0.0.1:{self.ports[node_id]},SSL://127.0.0.1:{certificates}"
         word = PASSWORD.replace('"', r"\\\"")
         plain = f'username="{ADMIN}" password="{word}" user_{ADMIN}="{word}" user_{VIEWER}="{word}"'
         return {
             **super().properties(node_id),
             "listeners": f"{client},CONTROLLER://127.0.0.1:{self.controller_ports[node_id]}",
             "advertised.listeners": client,
-            "listener.security.protocol.map": "SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": "SASL_SSL:SASL_SSL,SSL:SSL,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": "SASL_SSL",
             "sasl.mechanism.inter.broker.protocol": "PLAIN",
-            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+            "listener.name.ssl.ssl.client.auth": "required",
+            "listener.name.sasl_ssl.oauthbearer.sasl.jaas.config": (
+                f"{_JAAS}.oauthbearer.OAuthBearerLoginModule required "
+                f'unsecuredLoginStringClaim_sub="{ADMIN}";'
+            ),
             "listener.name.sasl_ssl.plain.sasl.jaas.config": (
                 f"{_JAAS}.plain.PlainLoginModule required {plain};"
             ),
@@ -136,10 +188,10 @@ class SecureKafka(KafkaCluster):
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self.base_dir / "server-both.pem"),
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(self.ca),
+            "ssl.truststore.location": str(self._trusted),
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             # The controllers' own listener is plain, so they are nobody to each other.
-            "super.users": f"User:{ADMIN};User:ANONYMOUS",
+            "super.users": f"User:{ADMIN};User:CN={CLIENT};User:ANONYMOUS",
         }
 
     def wait_ready(self) -> None:
