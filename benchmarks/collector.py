@@ -1,13 +1,15 @@
 """The collector on real Kafka: how soon it shows a large cluster, and what it costs the brokers.
 
-    python -m benchmarks.collector [--partitions 10000] [--groups 1000] [--seconds 30]
+    python -m benchmarks.collector [--partitions 10000] [--replication-factor 3] [--groups 1000]
+                                   [--seconds 30] [--with-store]
 
-Three nodes of Kafka with that many partitions (replication factor 1) and groups of ten committed
-offsets each, and one broker of ours as the bus. Timed: from the start of the collector until the
-names of all topics are there, until every broker's first round with offsets and groups is
-written, then the distance of turns. The brokers' CPU is measured before the collector starts and
-while it runs; the difference is its price. The same figures are read once by Kafka's own tools,
-for comparison (each in a JVM that is warm already).
+Three nodes of Kafka with that many partitions and groups of ten committed offsets each, and one
+broker of ours as the bus. Timed: from the start of the collector until the names of all topics
+are there, until every broker's first round with offsets and groups is written, with a store
+until that has them all (the metrics job runs already), then the distance of turns. The brokers'
+CPU is measured before the collector starts and while it runs; the difference is its price. The
+same figures are read once by Kafka's own tools, for comparison (each in a JVM that is warm
+already).
 """
 
 import argparse
@@ -31,22 +33,26 @@ from control.kafka.collector.report import WatchReport
 from control.kafka.errors import RefusedError
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
+from spark_metrics.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KafkaCluster, ready_admin, run_tool
+from tests.support.metrics_job import MetricsJob
 
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 TOPIC_PARTITIONS: Final = 250
 OFFSETS_PER_GROUP: Final = 10
 IN_FLIGHT_MAX: Final = 20
 TRIES_MAX: Final = 200
+BUS: Final = {"partiscope.metrics.enable": "false"}
+"""It is not what is watched."""
 
 
-def fill(cluster: KafkaCluster, partitions: int, groups: int) -> None:
+def fill(cluster: KafkaCluster, partitions: int, replicas: int, groups: int) -> None:
     """Topics of 250 partitions, and groups that committed on ten of them."""
     admin = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
     names = [f"topic-{number:03d}" for number in range(partitions // TOPIC_PARTITIONS)]
     for start in range(0, len(names), 4):
-        new = [NewTopic(name, TOPIC_PARTITIONS, 1) for name in names[start : start + 4]]
+        new = [NewTopic(name, TOPIC_PARTITIONS, replicas) for name in names[start : start + 4]]
         for future in admin.create_topics(new, request_timeout=60).values():
             future.result(90)
     asyncio.run(commit(cluster.bootstrap, names, groups))
@@ -103,10 +109,28 @@ class Stopwatch:
         await self._delivery.write_report(report)
 
 
+def is_whole(store: str, partitions: int, groups: int) -> bool:
+    """Whether the store has a figure of every partition and every group."""
+    found = AggregatesReader(store).now()
+    if found is None:
+        return False
+    ends = found.tables["partitions"]["high_watermark"]
+    known: int = len(ends) - ends.null_count
+    return known >= partitions and int(found.tables["groups"].num_rows) >= groups
+
+
+def wait_whole(store: str, partitions: int, groups: int) -> float:
+    """When it was whole, by the monotonic clock."""
+    while not is_whole(store, partitions, groups):
+        time.sleep(0.05)
+    return time.monotonic()
+
+
 async def measure(
-    watched: KafkaCluster, bus: LocalCluster, partitions: int, seconds: float
+    watched: KafkaCluster, bus: LocalCluster, asked: argparse.Namespace, store: str | None
 ) -> dict[str, Any]:
     """One run of the collector."""
+    partitions, seconds = asked.partitions, asked.seconds
     pids = [process.pid for process in watched.processes.values()]
     before = cpu_seconds(pids)
     await asyncio.sleep(seconds)
@@ -125,6 +149,10 @@ async def measure(
         names_s = time.monotonic() - started_s
         await collector.is_complete.wait()
         picture_s = time.monotonic() - started_s
+        stored_s = None
+        if store is not None:
+            at_s = await asyncio.to_thread(wait_whole, store, partitions, asked.groups)
+            stored_s = round(at_s - started_s, 2)
         await asyncio.sleep(10.0)  # the first readings of everything are behind it
         before, own_before = cpu_seconds(pids), time.process_time()
         begun_s = time.monotonic()
@@ -144,6 +172,7 @@ async def measure(
     return {
         "names_s": round(names_s, 2),
         "first_picture_s": round(picture_s, 2),
+        "first_picture_in_store_s": stored_s,
         "refresh_s_median": round(statistics.median(distances), 2),
         "refresh_s_max": round(max(distances), 2),
         "broker_cpu_percent_idle": [round(100 * it / seconds, 1) for it in idle],
@@ -182,6 +211,8 @@ def main() -> None:
     """Run and print a table and a JSON line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--partitions", type=int, default=10_000)
+    parser.add_argument("--replication-factor", type=int, default=1)
+    parser.add_argument("--with-store", action="store_true", help="run the metrics job as well")
     parser.add_argument("--groups", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--skip-tools", action="store_true", help="without Kafka's own tools")
@@ -189,13 +220,21 @@ def main() -> None:
     small_indexes = {"log.index.size.max.bytes": "4096", "offsets.topic.num.partitions": "12"}
     with (
         tempfile.TemporaryDirectory(prefix="bench-collector-") as folder,
-        LocalCluster(Path(folder) / "bus", brokers=1) as bus,
+        LocalCluster(Path(folder) / "bus", brokers=1, overrides=BUS) as bus,
         KafkaCluster(Path(folder) / "kafka", overrides=small_indexes) as watched,
     ):
         begun_s = time.monotonic()
-        fill(watched, asked.partitions, asked.groups)
+        fill(watched, asked.partitions, asked.replication_factor, asked.groups)
         print(f"filled in {time.monotonic() - begun_s:.0f} s", flush=True)
-        figures = asyncio.run(measure(watched, bus, asked.partitions, asked.seconds))
+        job = MetricsJob(bus.bootstrap, Path(folder) / "job")
+        try:
+            if asked.with_store:
+                job.start()
+                job.wait_ready()
+            store = job.store if asked.with_store else None
+            figures = asyncio.run(measure(watched, bus, asked, store))
+        finally:
+            job.close()
         if not asked.skip_tools:
             figures["tools_s"] = time_tools(watched)
     for name, value in figures.items():
