@@ -16,7 +16,7 @@ from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from control.views.store import open_store
 from control.views.watch import report_watch
-from dashboard import export, live, router, shell
+from dashboard import export, live, router, rows, shell
 from dashboard.choosing import Choosing, ClusterDash
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk
@@ -47,7 +47,9 @@ INDEX: Final = """<!DOCTYPE html>
       window.location.pathname)[0].length > 0) {
     var link = document.createElement("link");
     link.rel = "preload"; link.as = "script";
-    link.href = "/_dash-component-suites/plotly/package_data/plotly.min.js";
+    var name = document.documentElement.dataset.cluster;
+    var base = name ? "/@" + encodeURIComponent(name) : "";
+    link.href = base + "/_dash-component-suites/plotly/package_data/plotly.min.js";
     document.head.appendChild(link);
   }
 })();
@@ -64,6 +66,7 @@ def create_app(screen: Screen) -> Dash:
     # Without FastAPI's own documentation pages, which would load scripts from elsewhere.
     server: Any = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     export.register(server, screen, PAGES)
+    rows.register(server, screen, PAGES)
     app = ClusterDash(
         "dashboard",
         clusters=screen.settings.clusters,
@@ -95,7 +98,9 @@ def screen_of(settings: DashboardSettings) -> Screen:
     def place(watched: WatchedCluster) -> Place:
         report = report_watch(settings.bus, watched.cluster_id)
         feed = SnapshotFeed(reader, cluster=watched.cluster_id, watch=report)
-        return Place(watched=watched, feed=feed, desk=Desk(watched, bus=settings.bus))
+        others = {str(each.bootstrap) for each in settings.clusters if each != watched}
+        desk = Desk(watched, bus=settings.bus, others=others)
+        return Place(watched=watched, feed=feed, desk=desk)
 
     places = {watched.name: place(watched) for watched in settings.clusters}
     return Screen(places=places, reader=reader, settings=settings)
@@ -103,7 +108,7 @@ def screen_of(settings: DashboardSettings) -> Screen:
 
 def guarded(app: Dash, settings: DashboardSettings, hosts: Callable[[], frozenset[str]]) -> Guard:
     """The page as it is served: behind the check of Host and Origin."""
-    return Guard(KeptFiles(Choosing(app.server, settings.names)), hosts)
+    return Guard(Choosing(KeptFiles(app.server), settings.names), hosts)
 
 
 def serve(
