@@ -1,18 +1,21 @@
 """The metrics job at size: from samples in a real topic to the store, and back out of it.
 
-    python -m benchmarks.metrics [--partitions 1000 10000 100000] [--groups 0|200] [--seconds 60]
+    python -m benchmarks.metrics [--partitions 1000 10000 100000] [--groups 0|200] [--seconds 45]
 
 Starts one broker of ours and the job, writes the samples of so many partitions (RF 3, three
 brokers' worth; with ``--groups``, each partition is read by ten groups) every interval, and
 watches the store: how long from a round's begin until the store shows it, what a batch takes, CPU
 and memory of the job. All partitions have traffic: nothing is saved by rounds that repeat
-nothing. Then it times the reader on what was stored. Prints a table and a JSON line for each size.
+nothing. Then it times the reader on what was stored. Tells how far it is, and prints a JSON line
+for each size and at last a table. A size that does not come to an end is told as that, and the next
+one is measured.
 """
 
 import argparse
 import json
 import os
 import statistics
+import sys
 import tempfile
 import threading
 import time
@@ -20,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -47,6 +50,10 @@ READERS: Final = 10
 """Groups that read each partition."""
 INTERVALS_MS: Final = {1_000: 1_000, 10_000: 1_000, 100_000: 5_000}
 WITH_GROUPS_MS: Final = 10_000
+WARM_S: Final = 45.0
+VERSIONS_MIN: Final = 4
+SIZE_S_MAX: Final = 190.0
+"""No size is watched for longer, so three of them end within ten minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +236,23 @@ class Watch:
         self._reader = AggregatesReader(job.store)
         self.delays_ms: list[float] = []
         self.batches_ms: list[float] = []
+        self.delay_ms: float | None = None
         self._seen = 0
+
+    def for_seconds(self, seconds: float, say: str, versions_min: int = 0) -> None:
+        """Look until so much time is over and so many versions were seen, and say how it goes."""
+        began_s = said_s = time.monotonic()
+        while (now_s := time.monotonic()) < began_s + SIZE_S_MAX / 2:
+            if now_s > began_s + seconds and len(self.delays_ms) >= versions_min:
+                return
+            self.look()
+            if now_s > said_s + 10:
+                said_s = now_s
+                newest = (
+                    "" if self.delay_ms is None else f", the newest {self.delay_ms:,.0f} ms old"
+                )
+                print(f"  {say}: {now_s - began_s:.0f} s, {len(self.delays_ms)} versions{newest}")
+            time.sleep(0.02)
 
     def look(self) -> None:
         version = self._reader.version()
@@ -238,7 +261,8 @@ class Watch:
         now_ms = time.time() * 1_000
         self._seen = version
         (health,) = self._reader.now_table("health").to_pylist()
-        self.delays_ms.append(now_ms - health["newest_round_ms"])
+        self.delay_ms = now_ms - health["newest_round_ms"]
+        self.delays_ms.append(self.delay_ms)
         self.batches_ms.append(health["batch_ms"])
 
 
@@ -277,19 +301,18 @@ def measure(size: Size, cores: int) -> dict[str, Any]:
 
 def _watch(size: Size, generator: Generator, job: MetricsJob) -> dict[str, Any]:
     watch = Watch(job)
-    warm_s = time.monotonic() + min(40.0, 6 * size.interval_ms / 1_000 + 15)
-    while time.monotonic() < warm_s:
-        watch.look()
-        time.sleep(0.02)
+    watch.for_seconds(WARM_S, "warming up", VERSIONS_MIN)
     watch.delays_ms.clear()
     watch.batches_ms.clear()
     assert job.process is not None
     pids = [job.process.pid, *job.jvms()]
     began_s, cpu_s = time.monotonic(), sum(map(cpu_seconds, pids))
     rounds = generator.rounds
-    while time.monotonic() < began_s + size.seconds:
-        watch.look()
-        time.sleep(0.02)
+    watch.for_seconds(size.seconds, "measuring", VERSIONS_MIN)
+    if not watch.delays_ms:
+        raise TimeoutError(
+            f"no version of the store in {SIZE_S_MAX / 2:.0f} s: {job.words()[-300:]}"
+        )
     took_s = time.monotonic() - began_s
     reader = AggregatesReader(job.store)
     return {
@@ -343,10 +366,12 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--groups", type=int, default=0)
     parser.add_argument("--interval-ms", type=int)
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seconds", type=float, default=45.0)
     parser.add_argument("--cores", type=int, default=2)
     chosen = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     print(f"load before the run: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores")
+    measured: list[dict[str, Any]] = []
     for partitions in chosen.partitions:
         usual = WITH_GROUPS_MS if chosen.groups else INTERVALS_MS.get(partitions, 1_000)
         size = Size(
@@ -355,10 +380,21 @@ def main() -> None:
             interval_ms=chosen.interval_ms or usual,
             seconds=chosen.seconds,
         )
-        results = measure(size, chosen.cores)
-        for name, value in results.items():
-            print(f"{name:<34}{value:>14,.2f}")
+        print(f"{partitions:,} partitions, {size.groups} groups, every {size.interval_ms:,} ms")
+        try:
+            results = measure(size, chosen.cores)
+        except (TimeoutError, AssertionError, KafkaException) as error:
+            print(f"  not measured: {error}")
+            continue
         print(json.dumps(results))
+        measured.append(results)
+    print_table(measured)
+
+
+def print_table(measured: list[dict[str, Any]]) -> None:
+    """A column for each size."""
+    for name in measured[0] if measured else ():
+        print(f"{name:<34}" + "".join(f"{results[name]:>14,.2f}" for results in measured))
 
 
 if __name__ == "__main__":
