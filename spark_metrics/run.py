@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from subprocess import TimeoutExpired
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -163,6 +163,10 @@ def end_jvm() -> None:
     process = getattr(gateway, "proc", None)
     if process is None:
         return
+    # That server would print a stack because its peer is gone.
+    server: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
     process.stdin.close()
     process.terminate()
     try:

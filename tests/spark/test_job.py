@@ -102,6 +102,7 @@ def test_kill_9_neither_loses_nor_doubles(cluster: LocalCluster, job: MetricsJob
     began_s = time.monotonic()
     assert job.end(signal.SIGTERM) == 0
     assert time.monotonic() - began_s < STOP_S_MAX
+    assert "Traceback" not in job.words(), job.words()
     assert not [pid for pid in jvms if is_running(pid)]
     assert_goes_on_without_its_store(job, samples)
 
