@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.operations_site import Site, site_of
-from tests.support.paced_producer import PacedProducer, check_kept
+from tests.support.paced_producer import PacedProducer, check_kept, read_all
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
@@ -56,15 +56,19 @@ def test_two_brokers_join_under_load_and_one_is_decommissioned(growing: Site) ->
         cli.run("reassign", "grow.json", "--throttle", "4MiB", "--yes")
         grown = eyes.replicas(topic)
         held = Counter(broker for replicas in grown.values() for broker in replicas)
-        assert set(held) == {101, 102, 103, 104, 105}
-        assert max(held.values()) - min(held.values()) <= 1, held
+        # A fifth of 18 each; internal topics stay on the older three and count as well.
+        assert min(held[104], held[105]) >= 3, held
+        assert min(held[101], held[102], held[103]) >= 1, held
         growing.check_settled(topic, grown)
         assert eyes.verify(growing.folder / "grow.json").count("is completed") > 0
 
-        cli.run("plan", "--remove-brokers", "105", "--out", "shrink.json")
+        read_all(cluster.bootstrap, topic, range(9))
+        held_by_103 = {topic, "__consumer_offsets"}
+        wait_until(lambda: eyes.on_broker(103) >= held_by_103, "groups have a topic by now")
+        cli.run("plan", "--remove-brokers", "103", "--out", "shrink.json")
         cli.run("reassign", "shrink.json", "--throttle", "8MiB", "--yes")
-        assert eyes.on_broker(105) == set()
-        assert cluster.kill(105, signal.SIGTERM) in (0, 128 + signal.SIGTERM)
+        assert eyes.on_broker(103) == set()
+        assert cluster.kill(103, signal.SIGTERM) in (0, 128 + signal.SIGTERM)
         growing.check_settled(topic, eyes.replicas(topic))
     check_kept(cluster.bootstrap, topic, producer)
 
@@ -132,7 +136,8 @@ def test_a_broker_dies_midway_and_comes_back(site: Site, victim: int) -> None:
             if victim == 103:
                 wait_until(lambda: "broker 103 is down" in stalls(site), "the stall is explained")
         cli.run("moves", "throttle", operation_id, "--throttle", "8MiB")
-        cli.end_of(moving)
+        said = cli.end_of(moving)
+        assert victim != 103 or "stands still: broker 103 is down" in said, said
         site.check_settled(topic, TO)
     check_kept(cluster.bootstrap, topic, producer)
 
