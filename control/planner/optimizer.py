@@ -90,12 +90,6 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
 _KEEPS_DATA: Final = frozenset({Goal.LEADERS, Goal.RACKS, Goal.RELIEVE})
 
 
-def judge(topology: Topology, request: PlanRequest, proposal: Proposal) -> Alternative:
-    """Figures, violations and bound of any proposal, edited by hand or read from a file."""
-    columns = columns_of(topology)
-    return _Judge(topology, request, columns, loads_of(topology, columns)).judge(proposal)
-
-
 def judged_plan(topology: Topology, request: PlanRequest, proposal: Proposal) -> Plan:
     """A proposal that somebody else made, as the only alternative."""
     columns = columns_of(topology)

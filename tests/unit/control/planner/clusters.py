@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import Alternative, judged_plan
+from control.planner.proposal import Proposal
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
 
@@ -64,3 +67,9 @@ def seeded(
             for p in range(partitions)
         ),
     )
+
+
+def judged_as(topology: Topology, request: PlanRequest, proposal: Proposal) -> Alternative:
+    """Figures, violations and bound of a proposal that somebody else made."""
+    (alternative,) = judged_plan(topology, request, proposal).alternatives
+    return alternative

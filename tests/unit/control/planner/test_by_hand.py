@@ -17,10 +17,10 @@ from control.planner.by_hand import (
 )
 from control.planner.goals import PlanRequest
 from control.planner.nearest import Nearest
-from control.planner.optimizer import judge, plan
+from control.planner.optimizer import plan
 from control.planner.reassignment_json import format_reassignment
 from control.planner.topology import Topology
-from tests.unit.control.planner.clusters import cluster, seeded
+from tests.unit.control.planner.clusters import cluster, judged_as, seeded
 
 RACKS: dict[int, str | None] = {0: "a", 1: "a", 2: "b", 3: "c"}
 BEFORE = cluster(RACKS, [(0, 2), (1, 2), (2, 3), (3, 0)])
@@ -88,7 +88,7 @@ def test_what_would_work_does_work() -> None:
         assert works is not None
         assert works[0] == partition.replicas[0]
         proposal = edited(before, NOTHING, {partition.key: works})
-        assert not any(v.is_new for v in judge(before, PlanRequest(), proposal).violations)
+        assert not any(v.is_new for v in judged_as(before, PlanRequest(), proposal).violations)
 
 
 def test_leaders_are_kept_or_evened() -> None:
@@ -115,7 +115,7 @@ def test_an_edit_of_a_plan_is_judged_again_and_the_rest_stays() -> None:
     del targets[first.key]
     targets[second.key] = second.before[::-1]
     assert proposal.targets() == targets
-    judged = judge(before, made.request, proposal)
+    judged = judged_as(before, made.request, proposal)
     assert judged.proposal.moved_bytes < base.moved_bytes
     assert judged.lower_bound_bytes is not None
     assert judged.lower_bound_bytes <= judged.proposal.moved_bytes

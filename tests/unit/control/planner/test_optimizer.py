@@ -7,12 +7,12 @@ import pytest
 
 from control.model.ids import TopicPartition
 from control.planner.goals import Goal, GoalError, PlanRequest
-from control.planner.optimizer import Alternative, judge, plan
+from control.planner.optimizer import Alternative, plan
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyPartition
 from control.planner.waves import plan_waves
-from tests.unit.control.planner.clusters import cluster
+from tests.unit.control.planner.clusters import cluster, judged_as
 
 
 def best(topology: Topology, **request: Any) -> Alternative:
@@ -48,7 +48,7 @@ def test_the_worked_example_of_the_bound() -> None:
         )
         for key, after in targets.items()
     )
-    judged = judge(topology, PlanRequest(), Proposal(name="hand", changes=changes))
+    judged = judged_as(topology, PlanRequest(), Proposal(name="hand", changes=changes))
     assert judged.balance.bytes.max == 70
     assert judged.lower_bound_bytes == judged.proposal.moved_bytes == 60
 
