@@ -64,7 +64,6 @@ async def test_each_mechanism_logs_in(secure: SecureKafka, mechanism: str) -> No
         assert {topic.name for topic in await admin.topics()} >= {"orders"}
 
 
-@pytest.mark.soak
 async def test_a_bearer_token_logs_in(secure: SecureKafka, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(unsecured_token(VIEWER))
@@ -73,7 +72,6 @@ async def test_a_bearer_token_logs_in(secure: SecureKafka, tmp_path: Path) -> No
         assert {topic.name for topic in await admin.topics()} >= {"orders"}
 
 
-@pytest.mark.soak
 async def test_a_client_certificate_logs_in(secure: SecureKafka, tmp_path: Path) -> None:
     given = {"security_protocol": "SSL", "ssl_cafile": secure.ca}
     where = secure.certificate_bootstrap
