@@ -311,72 +311,6 @@
     }
   }
 
-  const FILTER_PAUSE_MS = 90;
-  let filterTimer = 0;
-
-  document.addEventListener("input", function (event) {
-    if (!event.target.matches("input.filter-input, .filter-input input")) return;
-    window.clearTimeout(filterTimer);
-    filterTimer = window.setTimeout(() => {
-      keepInUrl({ q: event.target.value });
-      withGrids((api) => api.purgeInfiniteCache());
-    }, FILTER_PAUSE_MS);
-  });
-
-  // Where a grid has its rows from: plain requests, by what the page's address and field say.
-  function source(kind, scope) {
-    const getRows = async (params) => {
-      const wanted = new URLSearchParams(window.location.search);
-      const field = document.getElementById("filter-" + kind);
-      const sort = params.sortModel[0];
-      const asked = query({
-        from: String(params.startRow), to: String(params.endRow), q: field ? field.value : "",
-        sort: sort ? (sort.sort === "desc" ? "-" : "") + sort.colId : "",
-        scope, at: wanted.get("at"), cluster: wanted.get("cluster"),
-      });
-      try {
-        const response = await window.fetch("/rows/" + kind + asked);
-        if (!response.ok) throw new Error(await response.text());
-        const page = await response.json();
-        tellCount(kind, page.words, page.is_problem);
-        params.successCallback(page.rows, page.count);
-      } catch (error) {
-        tellCount(kind, "no rows: " + error.message, true);
-        params.failCallback();
-      }
-    };
-    return { getRows };
-  }
-
-  const SERVE_PAUSE_MS = 25;
-  const SERVE_CALM = 40;
-  const SERVE_TRIES = 2400;
-  const serving = {};
-
-  // Dash gives every grid a source of its own once it is ready, and the grid of a view just left
-  // may still stand under the same name: ours is set until it has stayed for a second.
-  function serve(id, own, tries, calm) {
-    if (!tries || calm > SERVE_CALM || serving[id] !== own) return;
-    const next = (still) => window.setTimeout(() => serve(id, own, tries - 1, still), SERVE_PAUSE_MS);
-    if (!window.dash_ag_grid || !document.querySelector("#" + id + " .ag-root-wrapper")) {
-      next(0);
-      return;
-    }
-    window.dash_ag_grid.getApiAsync(id).then((api) => {
-      if (!api || api.isDestroyed()) return next(0);
-      if (api.getGridOption("datasource") === own) return next(calm + 1);
-      api.setGridOption("datasource", own);
-      return next(0);
-    }, () => next(0));
-  }
-
-  function tellCount(kind, words, isProblem) {
-    const place = document.getElementById("count-" + kind);
-    if (!place) return;
-    place.className = isProblem ? "count problem" : "count";
-    if (place.textContent !== words) place.textContent = words;
-  }
-
   // Columns by the operator's choice; null while there is none.
   let chosenColumns = null;
 
@@ -500,10 +434,6 @@
         item.setAttribute("aria-current", place === step ? "step" : "false");
       });
     },
-    serveRows: (scope, id) => {
-      serving[id] = source(id.replace(/^grid-/, ""), scope);
-      serve(id, serving[id], SERVE_TRIES, 0);
-    },
     // The path's choice goes first, then the one that this browser made before.
     columnsChosen: (wanted, options, id) => {
       const place = document.getElementById(id);
@@ -524,6 +454,11 @@
       }
       keepInUrl({ cols: isAll ? "" : wanted.join(",") });
       withGrids(showColumns);
+      return none();
+    },
+    filterChanged: (text) => {
+      keepInUrl({ q: text });
+      withGrids((api) => api.purgeInfiniteCache());
       return none();
     },
   };

@@ -1,28 +1,33 @@
-"""The large tables: rows come page by page from the server (``dashboard.rows``), which filters
-and sorts.
+"""The large tables: rows come page by page from the server, which filters and sorts.
 
 The grid keeps scroll place, selection and column widths while its rows are refreshed, since rows
 have identities (their keys) and blocks are refreshed in place.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import dash_ag_grid as dag
-from dash import ClientsideFunction, Dash, Input, State, dcc, html
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from control.views.columns import Column, ColumnError, chosen
 from control.views.export import FORMATS
-from control.views.pages import TableSpec
-from control.views.rows import Tone
+from control.views.pages import Page, TableQuery, TableSpec
+from control.views.rows import Row, Tone
+from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import attributes
+from dashboard.context import Screen
+from dashboard.shown import Time, shown
 from dashboard.theme import DARK, LIGHT
 
 BLOCK_ROWS: Final = 100
 NAME_WIDTH: Final = 150
 _TONE_TEST: Final = "params.data && params.data[params.colDef.field + '__tone'] == '{tone}'"
+PageOf = Callable[[OperatorSnapshot, TableQuery, str | None], Page[Any]]
+
 
 _THEME_SIZES: Final = (
     "fontFamily: 'inherit', fontSize: 13, rowHeight: 34, headerHeight: 36,"
@@ -73,20 +78,78 @@ def grid_block(
     )
 
 
-def register_grid(app: Dash, kind: str) -> None:
-    """Where it has its rows from, and the choice of its columns."""
+def register_grid(app: Dash, screen: Screen, kind: str, page_of: PageOf) -> None:
+    """Answer the grid's requests for rows."""
+
     in_browser: Any = app.clientside_callback
-    in_browser(
-        ClientsideFunction("partiscope", "serveRows"),
-        Input(ids.grid_scope(kind), "data"),
-        State(ids.grid(kind), "id"),
-    )
     in_browser(
         ClientsideFunction("partiscope", "columnsChosen"),
         Input(ids.grid_columns(kind), "value"),
         State(ids.grid_columns(kind), "options"),
         State(ids.grid_columns(kind), "id"),
     )
+    in_browser(
+        ClientsideFunction("partiscope", "filterChanged"),
+        Input(ids.grid_filter(kind), "value"),
+        prevent_initial_call=True,
+    )
+
+    @app.callback(
+        Output(ids.grid(kind), "getRowsResponse"),
+        Output(ids.grid_count(kind), "children"),
+        Output(ids.grid_count(kind), "className"),
+        Input(ids.grid(kind), "getRowsRequest"),
+        State(ids.grid_filter(kind), "value"),
+        State(ids.grid_scope(kind), "data"),
+        State(ids.TIME, "data"),
+        prevent_initial_call=True,
+        # The grid's request carries functions, which a WebSocket message cannot.
+        websocket=False,
+    )
+    async def answer(
+        request: dict[str, Any] | None, text: str | None, scope: str | None, time: Time | None
+    ) -> tuple[dict[str, Any], str, str]:
+        query = table_query(request or {}, text or "")
+        page = await asyncio.to_thread(lambda: page_of(shown(screen, time), query, scope))
+        words = page.problem or count_words(page)
+        return rows_response(page), words, "count problem" if page.problem else "count"
+
+
+def table_query(request: Mapping[str, Any], text: str) -> TableQuery:
+    """What the grid asks for, as the views understand it."""
+    start = int(request.get("startRow") or 0)
+    end = int(request.get("endRow") or start + BLOCK_ROWS)
+    sorts = request.get("sortModel") or []
+    sort = ""
+    if sorts:
+        sort = ("-" if sorts[0]["sort"] == "desc" else "") + str(sorts[0]["colId"])
+    return TableQuery(filter=text, sort=sort, offset=start, limit=max(end - start, 1))
+
+
+def rows_response(page: Page[Any]) -> dict[str, Any]:
+    """Rows as the grid takes them."""
+    return {
+        "rowData": [grid_row(row, page.columns) for row in page.rows],
+        "rowCount": page.matching,
+    }
+
+
+def grid_row(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
+    """Texts and tones of one row, with its identity and where Enter leads."""
+    shown = {"key": row.key, "path": row.path}
+    for column in columns:
+        cell = row.cell(column.id)
+        shown[column.id] = cell.shaped(is_number=column.is_number)
+        if cell.tone:
+            shown[f"{column.id}__tone"] = str(cell.tone)
+    return shown
+
+
+def count_words(page: Page[Any]) -> str:
+    """``12 of 1,234``."""
+    if page.matching == page.total:
+        return f"{page.total:,} rows"
+    return f"{page.matching:,} of {page.total:,} rows"
 
 
 def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
@@ -94,6 +157,7 @@ def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
         id=ids.grid_filter(kind),
         value=query.get("q", ""),
         type="search",
+        debounce=0.12,
         className="filter-input",
         placeholder="filter, e.g. lag>10000 broker:102 status:under-replicated   ( / )",
         autoComplete="off",
@@ -174,7 +238,9 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
             # A refresh loads every block that is kept, one after another, and a jump waits for it:
             # two blocks cover any window, the third is the way on.
             "maxBlocksInCache": 3,
-            "maxConcurrentDatasourceRequests": 2,
+            # One request at a time: the grid's request is a single property, and a second one
+            # would overwrite the first before it is answered.
+            "maxConcurrentDatasourceRequests": 1,
             "infiniteInitialRowCount": 1,
             "blockLoadDebounceMillis": 20,
             "rowSelection": {

@@ -19,14 +19,13 @@ from control.views.paths import ViewPath
 from control.views.skew import broker_skew, most_skewed
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
-from dashboard.components.grid import grid_block, register_grid
+from dashboard.components.grid import PageOf, grid_block, register_grid
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
-from dashboard.rows import PageOf
 from dashboard.shown import Time, answer, chart
 
 
@@ -78,9 +77,9 @@ def groups_layout(screen: Screen, path: ViewPath) -> list[Any]:
 
 
 def register(app: Dash, screen: Screen) -> None:
-    """The choice of columns of all these tables; the live blocks of a topic and the brokers."""
-    for kind in PAGES:
-        register_grid(app, kind)
+    """Answer the rows of all these tables."""
+    for kind, page_of in PAGES.items():
+        register_grid(app, screen, kind, page_of)
 
     @app.callback(
         Output(ids.TOPIC_TILES, "children"),
