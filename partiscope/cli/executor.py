@@ -15,7 +15,9 @@ def executor(
     from control.kafka.settings import KafkaSettings
     from control.operations.executor import ExecutorSettings, run
 
-    address = bus or settings_with().bundled_bootstrap
+    # Also where the bus is given: commands name clusters by address, connections come from here.
+    settings = settings_with()
+    address = bus or settings.bundled_bootstrap
     settings = ExecutorSettings(bus=KafkaSettings(bootstrap=address))
     raise typer.Exit(run(settings, say=_say))
 
