@@ -16,8 +16,8 @@ def executor(
     from control.operations.executor import ExecutorSettings, run
 
     # Also where the bus is given: commands name clusters by address, connections come from here.
-    settings = settings_with()
-    address = bus or settings.bundled_bootstrap
+    known = settings_with()
+    address = bus or known.bundled_bootstrap
     settings = ExecutorSettings(bus=KafkaSettings(bootstrap=address))
     raise typer.Exit(run(settings, say=_say))
 
