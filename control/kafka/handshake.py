@@ -32,8 +32,7 @@ def maybe_raise_for_good(
     where = f"{address[0]}:{address[1]}"
     causes = _chain(error)
     if isinstance(error, _LOGIN):
-        who = settings.sasl_username
-        user = "the token or ticket" if who is None else f"user {who}"
+        user = _who(settings)
         raise LoginError(
             f"{where} does not accept {user}",
             reason=f"{settings.sasl_mechanism}: {error}",
@@ -71,6 +70,12 @@ def next_step_after(error: BaseException | None, settings: KafkaSettings) -> str
         wanted = "TLS" if protocol.startswith("SASL") else "TLS or SASL"
         return f"{usual}; a listener with {wanted} closes such connections: set security_protocol"
     return usual
+
+
+def _who(settings: KafkaSettings) -> str:
+    if settings.sasl_mechanism == "OAUTHBEARER":
+        return "the token"
+    return "the ticket" if settings.sasl_username is None else f"user {settings.sasl_username}"
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:

@@ -311,20 +311,24 @@
     }
   }
 
-  // Columns by the operator's choice; null while there is none.
-  let chosenColumns = null;
+  // Columns by the operator's choice, which the address line keeps; null while there is none.
+  function chosenColumns() {
+    const words = new URLSearchParams(window.location.search).get("cols");
+    return words ? words.split(",") : null;
+  }
 
   function showColumns(api) {
     const box = document.querySelector(".grid[id]");
     const width = box ? box.clientWidth : document.documentElement.clientWidth;
     const limit = width && width < 620 ? 1 : 3;
+    const chosen = chosenColumns();
     const shown = [];
     const hidden = [];
     for (const column of api.getColumns() || []) {
       const rank = Number((/rank-(\d)/.exec(String(column.getColDef().cellClass)) || [0, 1])[1]);
       const id = column.getColId();
       const isName = column.getPinned() === "left";
-      const isShown = isName || (chosenColumns ? chosenColumns.includes(id) : rank <= limit);
+      const isShown = isName || (chosen ? chosen.includes(id) : rank <= limit);
       if (column.isVisible() !== isShown) (isShown ? shown : hidden).push(id);
     }
     if (shown.length) api.setColumnsVisible(shown, true);
@@ -434,24 +438,8 @@
         item.setAttribute("aria-current", place === step ? "step" : "false");
       });
     },
-    // The path's choice goes first, then the one that this browser made before.
-    columnsChosen: (wanted, options, id) => {
-      const place = document.getElementById(id);
-      const isFirst = place && !place.dataset.told;
-      if (isFirst) place.dataset.told = "yes";
-      if (isFirst && !new URLSearchParams(window.location.search).get("cols")) {
-        const kept = JSON.parse(window.localStorage.getItem(id) || "null");
-        if (kept && kept.length) {
-          window.dash_clientside.set_props(id, { value: kept });
-          return none();
-        }
-      }
+    columnsChosen: (wanted, options) => {
       const isAll = !wanted || wanted.length === options.length;
-      chosenColumns = isAll ? null : wanted;
-      if (!isFirst) {
-        if (isAll) window.localStorage.removeItem(id);
-        else window.localStorage.setItem(id, JSON.stringify(wanted));
-      }
       keepInUrl({ cols: isAll ? "" : wanted.join(",") });
       withGrids(showColumns);
       return none();

@@ -86,7 +86,6 @@ def register_grid(app: Dash, screen: Screen, kind: str, page_of: PageOf) -> None
         ClientsideFunction("partiscope", "columnsChosen"),
         Input(ids.grid_columns(kind), "value"),
         State(ids.grid_columns(kind), "options"),
-        State(ids.grid_columns(kind), "id"),
     )
     in_browser(
         ClientsideFunction("partiscope", "filterChanged"),
@@ -170,8 +169,7 @@ def _count_line(kind: str) -> html.Span:
 
 
 def _column_choice(kind: str, spec: TableSpec[Any], wanted: str) -> html.Details:
-    """Which columns are shown: those that the path names, else those that this browser chose
-    before, else all."""
+    """Which columns are shown: those that the path names, else all."""
     others = spec.columns[1:]
     problem = ""
     try:
@@ -225,6 +223,7 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
         eventListeners={
             "gridReady": ["fitColumns(params)"],
             "gridSizeChanged": ["fitColumns(params)"],
+            "firstDataRendered": ["fitColumns(params)"],
             "modelUpdated": ["fitHeight(params)"],
             "rowDoubleClicked": ["openRow(params)"],
             "cellKeyDown": ["openRowOnEnter(params)"],

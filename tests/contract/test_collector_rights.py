@@ -70,6 +70,10 @@ async def test_a_bearer_token_logs_in(secure: SecureKafka, tmp_path: Path) -> No
     bearer: dict[str, Any] = {"sasl_mechanism": "OAUTHBEARER", "oauth_token_file": token}
     async with KafkaAdmin.to(secure.connection(**bearer)) as admin:
         assert {topic.name for topic in await admin.topics()} >= {"orders"}
+    token.write_text(unsecured_token(VIEWER, age_s=7_200))
+    async with KafkaAdmin.to(secure.connection(**bearer)) as admin:
+        with pytest.raises(LoginError, match="does not accept the token"):
+            await admin.describe_cluster()
 
 
 async def test_a_client_certificate_logs_in(secure: SecureKafka, tmp_path: Path) -> None:

@@ -350,7 +350,7 @@ def test_another_time_shows_what_was_then_until_one_goes_back(
     page.wait_for_url("**/partitions")
 
 
-def test_columns_are_chosen_and_exported(page: Page, server: PageServer) -> None:
+def test_columns_are_chosen_linked_and_exported(page: Page, server: PageServer) -> None:
     go(page, server, "partitions")
     head = page.locator(".ag-header-cell")
     expect(head.filter(has_text="high watermark")).to_be_visible()
@@ -358,6 +358,9 @@ def test_columns_are_chosen_and_exported(page: Page, server: PageServer) -> None
     page.locator("#columns-partitions").get_by_text("high watermark").click()
     expect(head.filter(has_text="high watermark")).to_have_count(0)
     assert "cols=partition" in page.url
+    page.reload()
+    expect(page.locator("#count-partitions")).to_contain_text("rows")
+    expect(head.filter(has_text="high watermark")).to_have_count(0)
     answer = page.request.get(f"{server.url}/export/partitions.csv?q=topic-0-7&cols=lag")
     assert answer.text().splitlines()[0] == "topic,lag"
     wrong = page.request.get(f"{server.url}/export/partitions.csv?cols=lga")
