@@ -21,6 +21,8 @@ from tests.support.settle import wait_until
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(590)]
 
 TOPIC, GROUP = "orders", "billing"
+LINGER = {"not-preferred", "skew-leaders", "skew-replicas", "skew-bytes", "job-slow", "job-behind"}
+"""What Kafka itself mends within five minutes, and how this machine fares meanwhile."""
 PARTITIONS = 6
 AWAY_S = 60.0
 WAIT_S = 150.0
@@ -88,15 +90,15 @@ def test_what_is_away_is_said_and_comes_back(cluster: KafkaCluster, tmp_path: Pa
         eyes = Eyes(installation)
         produce(cluster.bootstrap, TOPIC, 600)
         eyes.wait(lambda told: _lag(told) == 0, "all is read")
-        calm = _kinds(eyes.last)
+        calm = _kinds(eyes.last) | LINGER
 
         cluster.kill(102)
-        eyes.wait(lambda told: _kinds(told) > calm, "a dead node is said")
+        eyes.wait(lambda told: bool(_kinds(told) - calm), "a dead node is said")
         assert "102" in json.dumps(eyes.last["findings"])
         produce(cluster.bootstrap, TOPIC, 600)
         eyes.wait(lambda told: _lag(told) == 0, "figures go on without it")
         cluster.restart(102)
-        eyes.wait(lambda told: _kinds(told) <= calm, "it is back, and nothing is left to say")
+        eyes.wait(lambda told: _kinds(told) <= calm, "it is back, and nothing more is missing")
 
         for process in cluster.processes.values():
             process.send_signal(signal.SIGSTOP)
