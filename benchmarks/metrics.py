@@ -306,7 +306,7 @@ def _watch(size: Size, generator: Generator, job: MetricsJob) -> dict[str, Any]:
     watch.batches_ms.clear()
     assert job.process is not None
     pids = [job.process.pid, *job.jvms()]
-    began_s, cpu_s = time.monotonic(), sum(map(cpu_seconds, pids))
+    began_s, cpu_s = time.monotonic(), {pid: cpu_seconds(pid) for pid in pids}
     rounds = generator.rounds
     watch.for_seconds(size.seconds, "measuring", VERSIONS_MIN)
     if not watch.delays_ms:
@@ -314,6 +314,8 @@ def _watch(size: Size, generator: Generator, job: MetricsJob) -> dict[str, Any]:
             f"no version of the store in {SIZE_S_MAX / 2:.0f} s: {job.words()[-300:]}"
         )
     took_s = time.monotonic() - began_s
+    # The JVM that only starts the other one may have ended by now.
+    pids = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     reader = AggregatesReader(job.store)
     return {
         "partitions": size.partitions,
@@ -325,7 +327,7 @@ def _watch(size: Size, generator: Generator, job: MetricsJob) -> dict[str, Any]:
         "batch_ms_max": max(watch.batches_ms),
         "to_store_ms_p50": statistics.median(watch.delays_ms),
         "to_store_ms_p95": _p95(watch.delays_ms),
-        "cpu_s_per_s": (sum(map(cpu_seconds, pids)) - cpu_s) / took_s,
+        "cpu_s_per_s": sum(cpu_seconds(pid) - cpu_s[pid] for pid in pids) / took_s,
         "job_mb": sum(map(resident_mb, pids)),
         "sample_bytes_per_row": generator.bytes
         / generator.rounds
