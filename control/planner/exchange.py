@@ -43,7 +43,7 @@ class Exchanger(Reach):
         assert topics is not None
         for forth in self.around(source, shift):
             for back in topics.members(int(topics.of[forth])):
-                if placement.size[back] >= placement.size[forth]:
+                if not placement.is_movable[back] or placement.size[back] >= placement.size[forth]:
                     continue
                 if target not in placement.replicas[back]:
                     continue

@@ -8,7 +8,7 @@ import pytest
 from control.planner.by_hand import NOTHING
 from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.optimizer import Plan, plan
-from control.planner.topology import Topology
+from control.planner.topology import Topology, TopologyPartition
 from control.planner.verify import verify_proposal
 from tests.unit.control.planner.clusters import cluster, seeded
 
@@ -181,3 +181,24 @@ def test_four_replicas_lie_two_and_two_on_two_racks() -> None:
             assert all(sum(b <= 3 for b in p.replicas) == 2 for p in after.partitions)
     one_left = PlanRequest(remove_brokers=(5, 6))
     assert plan(before, one_left).alternatives[0].violations == ()
+
+
+def test_what_is_kept_is_not_exchanged_within_its_topic() -> None:
+    names = [(topic, number) for number in range(4) for topic in ("t0", "t1", "t2")][:-1]
+    placed = {("t0", 1): (100, 101), ("t0", 2): (100, 101), ("t1", 3): (100, 101, 102)}
+    sizes = {("t0", 0): 1, ("t0", 1): 2, ("t0", 2): 3}
+    topology = Topology(
+        brokers=cluster(dict.fromkeys(range(100, 104)), []).brokers,
+        partitions=tuple(
+            TopologyPartition(
+                topic=topic,
+                partition=number,
+                replicas=placed.get((topic, number), (100,)),
+                size_bytes=sizes.get((topic, number), 0),
+            )
+            for topic, number in names
+        ),
+    )
+    made = plan(topology, PlanRequest(goal=Goal.TOPICS, keep_partitions=("t0-1",)))
+    for alternative in made.alternatives:
+        assert not alternative.violations
