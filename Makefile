@@ -40,6 +40,7 @@ bench: setup-test
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 soak: setup-test
+	@HYPOTHESIS_PROFILE=exploring $(BIN)/python -m pytest tests/property tests/simulation
 	@$(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
 
 clean:

@@ -1,11 +1,18 @@
 """What several folders share: Kafka's jars, the order of the folders, who runs beside whom."""
 
+import os
 from pathlib import Path
 from typing import Final
 
 import pytest
+from hypothesis import settings
 
 from tests.support import kafka_oracle
+
+# The same examples at every run: a change is judged by what it changed. `make soak` explores.
+settings.register_profile("steady", derandomize=True, database=None)
+settings.register_profile("exploring", print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 LAST: Final = ("contract", "e2e", "spark")
 """In this order, after everything that needs no processes; each starts and ends its own."""
