@@ -10,6 +10,7 @@ from control.views.partition_map import MEASURES, PartitionMap, partition_map, t
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components.heat_map import register_heat_map
 from dashboard.components.parts import attributes, card, crumbs, graph, measure_switch
 from dashboard.context import Screen
 from dashboard.figures import heat
@@ -70,27 +71,11 @@ def _ways(chosen: str) -> html.Div:
 def register(app: Dash, screen: Screen) -> None:
     """Draw both, live; a click opens the topic or the partition."""
     in_browser: Any = app.clientside_callback
-    in_browser(ClientsideFunction("partiscope", "openTopic"), Input(ids.MAP_FIGURE, "clickData"))
     in_browser(ClientsideFunction("partiscope", "openPath"), Input(ids.CELLS_OPENED, "data"))
     for measure in (ids.MAP_MEASURE, ids.CELLS_MEASURE):
         in_browser(ClientsideFunction("partiscope", "measureChosen"), Input(measure, "value"))
 
-    @app.callback(
-        Output(ids.MAP_FIGURE, "figure"),
-        Input(ids.TICK, "data"),
-        Input(ids.MAP_MEASURE, "value"),
-        Input(ids.SCHEME, "data"),
-        Input(ids.TIME, "data"),
-        websocket=True,
-    )
-    def draw(tick: Any, measure: str, scheme: str | None, time: Time | None) -> Any:
-        colors = scheme or "light"
-
-        def build(snapshot: OperatorSnapshot) -> Any:
-            return heat.heat_figure(snapshot.heat_map(measure), colors)
-
-        return answer(screen, tick, time, ("heat", measure, colors), build)
-
+    register_heat_map(app, screen, ids.MAP_FIGURE, ids.MAP_MEASURE)
     _register_cells(app, screen)
 
 

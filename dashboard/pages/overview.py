@@ -13,6 +13,7 @@ from control.views.racks import RACK_COLUMNS, rack_rows
 from control.views.rows import BrokerRow
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components.heat_map import register_heat_map
 from dashboard.components.parts import (
     calm_line,
     card,
@@ -79,8 +80,7 @@ def findings_layout(screen: Screen, path: ViewPath) -> list[Any]:
 def register(app: Dash, screen: Screen) -> None:
     """Live blocks of the overview, and what a click on a chart opens."""
     in_browser: Any = app.clientside_callback
-    for clicked, opens in ((ids.BROKER_BARS, "openBroker"), (ids.HEAT_MAP, "openTopic")):
-        in_browser(ClientsideFunction("partiscope", opens), Input(clicked, "clickData"))
+    in_browser(ClientsideFunction("partiscope", "openBroker"), Input(ids.BROKER_BARS, "clickData"))
 
     @app.callback(
         Output(ids.ALL_FINDINGS, "children"),
@@ -124,21 +124,7 @@ def _register_charts(app: Dash, screen: Screen) -> None:
 
         return answer(screen, tick, time, ("bars", measure, shown), build)
 
-    @app.callback(
-        Output(ids.HEAT_MAP, "figure"),
-        Input(ids.TICK, "data"),
-        Input(ids.HEAT_MEASURE, "value"),
-        Input(ids.SCHEME, "data"),
-        Input(ids.TIME, "data"),
-        websocket=True,
-    )
-    def draw_heat(tick: Any, measure: str, scheme: str | None, time: Time | None) -> Any:
-        shown = scheme or "light"
-
-        def build(snapshot: OperatorSnapshot) -> Any:
-            return heat.heat_figure(snapshot.heat_map(measure), shown)
-
-        return answer(screen, tick, time, ("heat", measure, shown), build)
+    register_heat_map(app, screen, ids.HEAT_MAP, ids.HEAT_MEASURE)
 
     @app.callback(
         Output(ids.THROUGHPUT_CHART, "figure"),

@@ -239,7 +239,7 @@ def test_up_watches_it_and_leaves_nothing_behind(scene: Scene, tmp_path: Path) -
         status: dict[str, Any] = {}
 
         def shows_all() -> bool:
-            status.update(_status(installation.data))
+            status.update(installation.status()[0])
             lags = {row["group"]: row["lag"] for row in status["groups"]}
             wanted = dict.fromkeys(ours, 0)
             for (group, _), (_, _, lag) in groups.items():
@@ -259,18 +259,6 @@ def test_up_watches_it_and_leaves_nothing_behind(scene: Scene, tmp_path: Path) -
         )
         assert {row["topic"] for row in json.loads(topics.stdout)["topics"]} >= TOPICS.keys()
     assert _tool("org.apache.kafka.tools.TopicCommand", scene, "--list") == before
-
-
-def _status(data: Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "partiscope", "status", "--json", "--data", str(data)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in (0, 5), done.stderr
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
 
 
 async def test_a_right_to_everything_has_no_gaps(scene: Scene) -> None:

@@ -3,8 +3,6 @@ is wrong, and all is well again by itself."""
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,21 +39,13 @@ class Eyes:
     """What ``status --json`` has told, all of it judged."""
 
     def __init__(self, installation: Installation) -> None:
-        self._data = str(installation.data)
+        self._installation = installation
         self.last: dict[str, Any] = {}
         self.exit = 0
 
     def look(self) -> dict[str, Any]:
         """Now; a negative lag is never told."""
-        done = subprocess.run(
-            [sys.executable, "-m", "partiscope", "status", "--json", "--data", self._data],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode in (0, 5), done.stderr
-        self.exit = done.returncode
-        self.last = json.loads(done.stdout)
+        self.last, self.exit = self._installation.status()
         lags = [row["lag"] for row in self.last["groups"] if row["lag"] is not None]
         assert all(lag >= 0 for lag in lags), lags
         return self.last

@@ -4,8 +4,6 @@ import csv
 import io
 import json
 import re
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +46,7 @@ async def test_every_group_gets_its_verdict_and_every_figure_is_right(
         status: dict[str, Any] = {}
 
         def are_judged() -> bool:
-            status.update(_status(watching))
+            status.update(watching.status()[0])
             found = {row["group"]: row["status"] for row in status["groups"]}
             return {name: found.get(name) for name in VERDICTS} == VERDICTS
 
@@ -80,18 +78,6 @@ async def test_every_group_gets_its_verdict_and_every_figure_is_right(
             timeout_s=FIGURES_TIMEOUT_S,
             story=lambda: _difference(found, wanted),
         )
-
-
-def _status(watching: Installation) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "partiscope", "status", "--json", "--data", str(watching.data)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in (0, 5), done.stderr
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
 
 
 def _page_agrees(watching: Installation) -> None:

@@ -71,13 +71,6 @@ def _up(secure: SecureKafka, data: Path, user: str) -> Installation:
     return Installation(data, flags=flags)
 
 
-def _status(installation: Installation) -> dict[str, Any]:
-    done = _run(installation, "status", "--json")
-    assert done.returncode in (0, 5), done.stderr
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
-
-
 def test_who_may_do_everything_acts_by_the_command_line(
     secure: SecureKafka, tmp_path: Path
 ) -> None:
@@ -108,7 +101,7 @@ def test_who_may_do_everything_acts_by_the_command_line(
         described = json.loads(does("topics", "describe", TOPIC, "--json"))
         assert {row["leader"] for row in described["partitions"]} == {103}
         wait_until(
-            lambda: _status(installation)["collector"]["denied_operations"] == {},
+            lambda: installation.status()[0]["collector"]["denied_operations"] == {},
             "nothing is denied",
         )
 
@@ -132,7 +125,7 @@ def test_who_may_only_describe_watches_until_more_is_granted(
         status: dict[str, Any] = {}
 
         def watches() -> bool:
-            status.update(_status(installation))
+            status.update(installation.status()[0])
             groups = {row["group"]: row["lag"] for row in status["groups"]}
             denied = set(status["collector"]["denied_operations"])
             return groups.get("billing") == 0 and denied >= {"produce", "reassign", "delete_topic"}

@@ -1,5 +1,6 @@
 """A whole installation as a user starts it: ``partiscope up`` in a process of its own."""
 
+import json
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from spark_metrics.aggregates import Aggregates, AggregatesReader
 from tests.support.node_cluster import ROOT
@@ -99,6 +100,18 @@ class Installation:
     def aggregates(self) -> Aggregates | None:
         """What its store holds now."""
         return AggregatesReader(self.store).now()
+
+    def status(self) -> tuple[dict[str, Any], int]:
+        """What ``partiscope status --json`` tells of it, and its exit status (5: critical)."""
+        done = subprocess.run(
+            [sys.executable, "-m", "partiscope", "status", "--json", "--data", str(self.data)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in (0, 5), done.stderr
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document, done.returncode
 
     def children(self) -> dict[int, str]:
         """Process ids of everything it started, down to the JVM, with their command lines."""
