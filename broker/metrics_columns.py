@@ -32,6 +32,19 @@ LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 NESTED: Final = ("segment_bytes", "log_points")
 
 
+def _struct(kind: str) -> str:
+    columns = dict.fromkeys(TEXTS[kind].values(), "ARRAY<STRING>")
+    columns |= dict.fromkeys((*TEXTS[kind], *NUMBERS[kind]), "ARRAY<BIGINT>")
+    if kind == "replicas":
+        columns |= {"lists": "ARRAY<ARRAY<INT>>", **dict.fromkeys(LISTS, "ARRAY<BIGINT>")}
+        columns |= dict.fromkeys(NESTED, "ARRAY<ARRAY<BIGINT>>")
+    return f"STRUCT<{', '.join(f'{name}: {type_}' for name, type_ in columns.items())}>"
+
+
+BODY_DDL: Final = ", ".join(f"{kind}_columns {_struct(kind)}" for kind in NUMBERS)
+"""The body's schema for Spark SQL's ``from_json``: whoever has Spark reads samples without us."""
+
+
 def to_columns(kind: str, rows: Sequence[Any], round_ms: int) -> dict[str, Any]:
     """The rows (all of one kind) as columns."""
     columns: dict[str, Any] = {}
