@@ -89,14 +89,7 @@ def test_kill_9_neither_loses_nor_doubles(cluster: LocalCluster, job: MetricsJob
         job.start()
         job.wait_ready()
         assert not [pid for pid in jvms if is_running(pid)], "a killed job leaves no JVM"
-    job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
-    job.wait_until(lambda: health(job)["bad_records_total"] >= samples.bad, "counted")
-    assert health(job)["bad_records_total"] == samples.bad
-    assert health(job)["lost_records_total"] == 0
-    manifest = decode_manifest((Path(job.store) / MANIFEST).read_bytes())
-    assert manifest.memory["next_offsets"] == {"0": samples.rounds + samples.bad}
-    points = history_times(job)
-    assert points == sorted(set(points)), "no reading twice in the history"
+    points = each_counted_once(job, samples)
     assert readings_by_the_hour(job) == len(points), "each reading once, however it was merged"
     jvms = job.jvms()
     began_s = time.monotonic()
@@ -105,6 +98,19 @@ def test_kill_9_neither_loses_nor_doubles(cluster: LocalCluster, job: MetricsJob
     assert "Traceback" not in job.words(), job.words()
     assert not [pid for pid in jvms if is_running(pid)]
     assert_goes_on_without_its_store(job, samples)
+
+
+def each_counted_once(job: MetricsJob, samples: Samples) -> list[int]:
+    """Wait for everything that was sent; none of it is lost or there twice. Its history's times."""
+    job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+    job.wait_until(lambda: health(job)["bad_records_total"] >= samples.bad, "counted")
+    assert health(job)["bad_records_total"] == samples.bad
+    assert health(job)["lost_records_total"] == 0
+    manifest = decode_manifest((Path(job.store) / MANIFEST).read_bytes())
+    assert manifest.memory["next_offsets"] == {"0": samples.rounds + samples.bad}
+    points = history_times(job)
+    assert points == sorted(set(points)), "no reading twice in the history"
+    return points
 
 
 def history_times(job: MetricsJob) -> list[int]:

@@ -9,8 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from spark_metrics.layout import MANIFEST, decode_manifest
-from tests.spark.test_job import TOPIC, Samples, health, high_watermark, history_times
+from tests.spark.test_job import TOPIC, Samples, each_counted_once, high_watermark
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob
 from tests.support.spark_standalone import StandaloneSpark
@@ -51,14 +50,7 @@ def test_an_executor_that_is_killed_neither_loses_nor_doubles(
                 for pid in spark.executors():
                     os.kill(pid, signal.SIGKILL)
                 samples.send(rounds=5)
-            job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
-            job.wait_until(lambda: health(job)["bad_records_total"] >= samples.bad, "counted")
-            assert health(job)["bad_records_total"] == samples.bad
-            assert health(job)["lost_records_total"] == 0
-            manifest = decode_manifest((Path(job.store) / MANIFEST).read_bytes())
-            assert manifest.memory["next_offsets"] == {"0": samples.rounds + samples.bad}
-            points = history_times(job)
-            assert points == sorted(set(points)), "no reading twice in the history"
+            each_counted_once(job, samples)
             assert job.end(signal.SIGTERM) == 0
         finally:
             job.close()
