@@ -32,6 +32,9 @@ from tests.support.kafka_oracle import KafkaCluster
 MB: Final = 1e6
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 BATCH_RECORDS: Final = 1_000
+FLUSH_S: Final = 120
+TIDY: Final = {"log.retention.check.interval.ms": "3000", "log.segment.delete.delay.ms": "1000"}
+"""A fast machine fills its disk within a minute where retention looks every five."""
 IN_FLIGHT_MAX: Final = 200_000
 
 
@@ -43,6 +46,10 @@ class Peer(Protocol):
     @property
     def bootstrap(self) -> str:
         """``host:port,…``."""
+        ...
+
+    def story(self, lines: int = 20) -> str:
+        """The ends of what all nodes said."""
         ...
 
     def start(self) -> None:
@@ -110,8 +117,11 @@ def produce(peer: Peer, topic: str, acks: str, seconds: float, record_bytes: int
             continue
         count += producer.produce_batch(topic, [dict(item) for item in batch])
         producer.poll(0)
-    left = producer.flush(120)
-    assert left == 0, f"{left} records were never acknowledged"
+    left = producer.flush(FLUSH_S)
+    assert left == 0, (
+        f"{type(peer).__name__}: {left} records to {topic} with acks={acks} were not acknowledged "
+        f"in {FLUSH_S} s\n{peer.story()}"
+    )
     return count * record_bytes / MB / (time.perf_counter() - started_s)
 
 
@@ -183,8 +193,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         (Path(folder) / "kafka").mkdir()
         peers: dict[str, Peer] = {
-            "ours": LocalCluster(Path(folder) / "ours"),
-            "Kafka": KafkaCluster(Path(folder) / "kafka", jvm_flags=()),
+            "ours": LocalCluster(Path(folder) / "ours", overrides=TIDY),
+            "Kafka": KafkaCluster(Path(folder) / "kafka", overrides=TIDY, jvm_flags=()),
         }
         figures = {name: Figures() for name in peers}
         try:
