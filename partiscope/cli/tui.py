@@ -1,5 +1,6 @@
 """``partiscope tui``: the terminal screen."""
 
+import sys
 from functools import partial
 from threading import Thread
 from typing import Annotated
@@ -7,6 +8,7 @@ from typing import Annotated
 import typer
 
 from control.model.fleet import WatchedCluster
+from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, settings_with
 from partiscope.installation import fleet
 
@@ -23,6 +25,12 @@ def tui(
     read_only: ReadOnly = False,
 ) -> None:
     """Open the terminal screen: the same views, words and keys as the page."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise CommandError(
+            "the terminal screen needs a terminal: run it from a shell, over SSH with `ssh -t`. "
+            "For scripts there is `partiscope status --json`.",
+            Exit.WRONG_USE,
+        )
     from control.views.feed import SnapshotFeed
     from control.views.memory import use_system_allocator
     from control.views.watch import report_watch

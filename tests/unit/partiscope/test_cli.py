@@ -20,6 +20,11 @@ def test_wrong_use_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]
     assert "Usage" in capsys.readouterr().err
 
 
+def test_without_a_terminal_the_screen_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tui"]) == 2
+    assert "needs a terminal" in capsys.readouterr().err
+
+
 def test_a_taken_port_is_a_message_not_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
