@@ -76,7 +76,7 @@ class LogManager:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._deleted: list[tuple[int, str]] = []
         self.cleaner = Cleaner()
-        self.disk = DiskHealth(data.path)
+        self.disk = DiskHealth(data.path, clock)
         self._flusher = Flusher()
         self._retention_due_ms = clock.monotonic_ms() + RETENTION_INITIAL_DELAY_MS
         self._checkpoints = _Checkpoints(

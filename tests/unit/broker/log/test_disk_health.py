@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from broker.log.disk_health import PROBE_FILE, RESERVE_BYTES, RESERVE_FILE, DiskHealth
+from broker.log.disk_health import (
+    PROBE_FILE,
+    RESERVE_BYTES,
+    RESERVE_FILE,
+    STEADY_MS,
+    STEADY_MS_MAX,
+    DiskHealth,
+)
 from broker.log.errors import CorruptSegmentError, StorageError, storage_error
+from tests.unit.broker.log.helpers import FakeClock
 
 
 def _refused(number: int) -> StorageError:
@@ -22,8 +30,20 @@ def _refused(number: int) -> StorageError:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> DiskHealth:
-    return DiskHealth(str(tmp_path))
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def disk(tmp_path: Path, clock: FakeClock) -> DiskHealth:
+    return DiskHealth(str(tmp_path), clock)
+
+
+def _is_well_after(disk: DiskHealth, clock: FakeClock, ms: int) -> bool:
+    """Asked now and then again, as heartbeats do."""
+    disk.is_well()
+    clock.now_ms += ms
+    return disk.is_well()
 
 
 def test_a_healthy_disk_holds_a_reserve(disk: DiskHealth, tmp_path: Path) -> None:
@@ -48,8 +68,8 @@ def test_a_full_disk_gets_the_reserve_back_and_is_told_once(
     assert "No space left on device. Free space" in errors[0]
 
 
-def test_it_is_well_again_once_probe_and_reserve_can_be_written(
-    disk: DiskHealth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_it_is_well_again_once_there_has_been_room_for_some_seconds(
+    disk: DiskHealth, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk.note(_refused(errno.ENOSPC))
     with monkeypatch.context() as full:
@@ -58,11 +78,40 @@ def test_it_is_well_again_once_probe_and_reserve_can_be_written(
             raise OSError(errno.ENOSPC, "full")
 
         full.setattr(os, "posix_fallocate", refuse)
-        assert not disk.is_well()
+        assert not _is_well_after(disk, clock, 2 * STEADY_MS)
         assert list(tmp_path.iterdir()) == []
+    assert not _is_well_after(disk, clock, STEADY_MS - 1)
+    clock.now_ms += 1
     assert disk.is_well()
     assert disk.refusal is None
     assert [path.name for path in tmp_path.iterdir()] == [RESERVE_FILE]
+
+
+def test_room_that_comes_and_goes_is_no_room(
+    disk: DiskHealth, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk.note(_refused(errno.ENOSPC))
+    assert not _is_well_after(disk, clock, STEADY_MS - 1)
+    with monkeypatch.context() as full:
+        nearly = os.statvfs_result((4096, 4096, 1 << 20, 100, 100, 9, 9, 9, 0, 255))
+        full.setattr(os, "statvfs", lambda _: nearly)
+        assert not _is_well_after(disk, clock, 1)
+    assert not _is_well_after(disk, clock, STEADY_MS - 1)
+    assert _is_well_after(disk, clock, 1)
+
+
+def test_a_relapse_waits_twice_as_long_and_a_late_one_does_not(
+    disk: DiskHealth, clock: FakeClock
+) -> None:
+    waits = [STEADY_MS << times for times in range(5)]
+    assert waits[-1] == STEADY_MS_MAX
+    for wait_ms in (*waits, STEADY_MS_MAX):
+        disk.note(_refused(errno.ENOSPC))
+        assert not _is_well_after(disk, clock, wait_ms - 1)
+        assert _is_well_after(disk, clock, 1)
+    clock.now_ms += STEADY_MS_MAX
+    disk.note(_refused(errno.ENOSPC))
+    assert _is_well_after(disk, clock, STEADY_MS)
 
 
 def test_damage_and_missing_files_are_no_refusal(disk: DiskHealth) -> None:
