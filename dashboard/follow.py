@@ -32,7 +32,7 @@ class Moves:
         self, open_client: Callable[[], OperationsClient] | None, not_of: Collection[str] = ()
     ) -> None:
         """``open_client`` None: there is no bus, and never a move. ``not_of``: addresses of other
-        clusters on the same bus, whose moves are not told."""
+        clusters on the same bus, of which nothing is told."""
         self._open_client = open_client
         self._not_of = frozenset(not_of)
         self._states: dict[str, OperationState] = {}
@@ -73,8 +73,10 @@ class Moves:
 
     @property
     def journal(self) -> tuple[JournalLine, ...]:
-        """Every change that is known, the newest first: moves and what needed no executor."""
-        lines = [*self._lines, *map(line_of_state, self._ours())]
+        """Every change that is known of the cluster, the newest first: moves and what needed no
+        executor."""
+        lines = [line for line in self._lines if line.bootstrap not in self._not_of]
+        lines += map(line_of_state, self._ours())
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 
     def _ours(self) -> Iterable[OperationState]:

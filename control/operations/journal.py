@@ -28,13 +28,16 @@ class JournalLine:
     reason: str
     outcome: str
     operation_id: str
+    bootstrap: str = ""
+    """Of the cluster that was changed; lines of older releases do not tell."""
 
 
 class Journal:
-    """Writes to and reads from one bus."""
+    """Writes what is done to one cluster to a bus, and reads what was done to all that share it."""
 
-    def __init__(self, bus: KafkaSettings | str | None, *, who: str) -> None:
+    def __init__(self, bus: KafkaSettings | str | None, *, bootstrap: str, who: str) -> None:
         self._bus = None if bus is None else Bus(bus)
+        self._bootstrap = bootstrap
         self._who = who
         self._has_topics = False
 
@@ -52,7 +55,7 @@ class Journal:
             kind=EventKind.JOURNAL,
             at_ms=int(time.time() * 1000),
             message=what,
-            data={"who": self._who, "reason": reason, **details},
+            data={**details, "who": self._who, "reason": reason, "bootstrap": self._bootstrap},
         )
         try:
             if not self._has_topics:
@@ -82,6 +85,7 @@ def line_of_event(event: Event) -> JournalLine:
         reason=str(event.data.get("reason", "")),
         outcome="done",
         operation_id=event.operation_id,
+        bootstrap=str(event.data.get("bootstrap", "")),
     )
 
 
@@ -96,4 +100,5 @@ def line_of_state(state: OperationState) -> JournalLine:
         reason=state.reason,
         outcome=outcome,
         operation_id=state.operation_id,
+        bootstrap=state.bootstrap,
     )

@@ -50,7 +50,7 @@ class Operator:
         self.admin = KafkaAdmin.to(bootstrap)
         self.planning = Planning(self.admin)
         self.moves = OperationsClient(bus or bootstrap, who=who)
-        self.journal = Journal(bus, who=who or whoami())
+        self.journal = Journal(bus, bootstrap=bootstrap, who=who or whoami())
 
     async def __aenter__(self) -> Operator:
         return self

@@ -58,9 +58,9 @@ async def test_a_topic_from_birth_to_death(bootstrap: str) -> None:
             await operator.delete_topic({"topic": name}, typed="something else")
         await operator.delete_topic({"topic": name}, typed=name)
         await eventually(lambda: _factors(operator.admin, name), None)
-        lines = [line.what for line in await operator.journal.lines()]
-        assert f"delete topic {name}" in lines
-        assert f"create topic {name}" in lines
+        lines = {line.what: line.bootstrap for line in await operator.journal.lines()}
+        assert lines[f"delete topic {name}"] == bootstrap
+        assert lines[f"create topic {name}"] == bootstrap
 
 
 async def test_wrong_input_is_refused_before_anything_is_sent(bootstrap: str) -> None:

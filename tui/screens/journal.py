@@ -38,10 +38,12 @@ class JournalScreen(ViewScreen):
 
     async def _read(self) -> None:
         try:
-            lines = await self.partiscope.operator.journal.lines()
+            told = await self.partiscope.operator.journal.lines()
         except KafkaPortError as error:
             self.put("#journal-title", f"[b]JOURNAL[/b]  ✖ {error.title}: {error.next_step}")
             return
+        elsewhere = self.partiscope.other_bootstraps
+        lines = [line for line in told if line.bootstrap not in elsewhere]
         now_ms = self.services.now_ms()
         rows = tuple(journal_row(line, now_ms=now_ms) for line in lines[:LINES_MAX])
         hint = "" if rows else "  nothing was changed yet"

@@ -58,12 +58,15 @@ async def test_without_a_bus_nothing_is_followed() -> None:
     assert moves.trouble == ""
 
 
-def test_moves_of_other_clusters_on_the_bus_are_not_told() -> None:
+def test_what_is_done_to_other_clusters_on_the_bus_is_not_told() -> None:
     moves = Moves(None, ["b"])
     moves.take(accepted("mv-1", 10))
     other = accepted("mv-2", 20)
     other.data["bootstrap"] = "c"  # type: ignore[index]
     moves.take(other)
+    for number, data in enumerate(({"bootstrap": "b"}, {"bootstrap": "c"}, {})):
+        done = {"operation_id": f"do-{number}", "kind": EventKind.JOURNAL, "at_ms": number}
+        moves.take(Event(**done, data=data))  # type: ignore[arg-type]
 
     assert [state.operation_id for state in moves.newest_first] == ["mv-2"]
-    assert len(moves.journal) == 1
+    assert {line.operation_id for line in moves.journal} == {"mv-2", "do-1", "do-2"}
