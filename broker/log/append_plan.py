@@ -205,6 +205,9 @@ def _check_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> 
         return
     if header.is_control:
         raise InvalidRecordError("clients may not write control records")
+    if header.is_transactional:
+        # Nobody could end the transaction: readers and compaction would wait for it for ever.
+        raise InvalidRecordError("transactions are not served")
     _check_timestamps(header, config, rules.now_ms)
     if config.is_compacted:
         _check_keys(batch)

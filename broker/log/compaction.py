@@ -148,7 +148,8 @@ class KeyOffsets:
         """Take in the next batch; False when the run has to end before it.
 
         It ends when memory is used up, and before the first batch of a transaction or control
-        batch: whether such records count stands elsewhere in the log.
+        batch: whether such records count stands elsewhere in the log. No client can write one here;
+        a directory that Apache Kafka wrote may hold them: from there on it stays as large as it is.
 
         :raises MalformedRecordsError: the records cannot be read.
         """

@@ -80,6 +80,16 @@ def _with_byte(records: memoryview, position: int, value: int) -> memoryview:
     return memoryview(changed)
 
 
+def _transactional() -> memoryview:
+    """As a producer writes that begins a transaction without asking for one."""
+    records = [NewRecord(value=b"x")]
+    return memoryview(
+        build_batch(
+            records, producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True
+        )
+    )
+
+
 @pytest.mark.parametrize(
     ("records", "error"),
     [
@@ -92,8 +102,9 @@ def _with_byte(records: memoryview, position: int, value: int) -> memoryview:
         (batch(value=bytes(2000)), BatchTooLargeError),
         (batch(timestamp=NOW_MS + 3_600_001), InvalidTimestampError),
         (memoryview(build_batch([NewRecord(value=b"x")], is_control=True)), InvalidRecordError),
+        (_transactional(), InvalidRecordError),
     ],
-    ids=["crc", "magic", "length", "cut", "tail", "nothing", "large", "future", "control"],
+    ids=["crc", "magic", "length", "cut", "tail", "nothing", "large", "future", "control", "txn"],
 )
 def test_what_is_not_fit_is_refused_and_leaves_no_trace(
     tmp_path: Path, records: memoryview, error: type[RecordsRejectedError]
