@@ -14,7 +14,6 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from control.kafka.admin import KafkaAdmin
 from control.model.fleet import WatchedCluster
 from partiscope.connections import ConnectionSettings
 from partiscope.layout import CONTROLLER_PORT_OFFSET, LayoutError, check_port
@@ -98,6 +97,8 @@ def _identified(settings: Settings) -> tuple[Watched, ...]:
 
 
 async def _identify(bootstrap: str) -> str:
+    from control.kafka.admin import KafkaAdmin  # screens start without a Kafka client
+
     async with KafkaAdmin.to(bootstrap) as admin:
         return (await admin.describe_cluster()).cluster_id
 

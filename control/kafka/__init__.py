@@ -3,10 +3,7 @@
 import logging
 
 import broker.protocol  # noqa: F401 (before kio: it keeps Hypothesis out)
-from control.kafka.oauth import check_refused_tokens
 
 # What aiokafka logs on its own (every refused connection, every retry) reaches people through the
 # errors of control.kafka.errors, once and with a next step.
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-
-check_refused_tokens()

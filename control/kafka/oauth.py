@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import aiokafka.conn
-from aiokafka.conn import OAuthAuthenticator
-
 TOKEN_TIMEOUT_S: Final = 10.0
 TOKEN_BYTES_MAX: Final = 1 << 20
 RENEW_BEFORE_S: Final = 30.0
@@ -84,23 +81,3 @@ def _ask(credentials: ClientCredentials) -> tuple[str, float]:
         raise ConnectionError(f"no token from {credentials.url}: {error.reason}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise ConnectionError(f"{credentials.url} did not answer with a token") from error
-
-
-class CheckedOAuthAuthenticator(OAuthAuthenticator):  # type: ignore[misc]
-    """aiokafka's, which takes a server's refusal for its consent.
-
-    A refused token is answered by a JSON of the reason; the client says ``\\x01`` and only then
-    learns the error (RFC 7628, section 3.2.3).
-    """
-
-    async def step(self, payload: bytes | None) -> tuple[bytes, bool] | None:
-        """The token; after it nothing, or what makes the server tell its error."""
-        if self._token_sent and payload:
-            return b"\x01", True
-        answer: tuple[bytes, bool] | None = await super().step(payload)
-        return answer
-
-
-def check_refused_tokens() -> None:
-    """Let every connection of aiokafka, its clients' too, notice that its token was refused."""
-    aiokafka.conn.OAuthAuthenticator = CheckedOAuthAuthenticator

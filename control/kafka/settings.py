@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiokafka.abc import AbstractTokenProvider
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSettings:
@@ -57,18 +55,12 @@ class KafkaSettings:
         }
 
 
-class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
-    """What aiokafka asks for tokens."""
+def _provider(token: Callable[[], Awaitable[str]] | None) -> Any:
+    if token is None:
+        return None
+    from control.kafka.bearer import provider_of  # aiokafka comes with it
 
-    def __init__(self, token: Callable[[], Awaitable[str]]) -> None:
-        self._token = token
-
-    async def token(self) -> str:
-        return await self._token()
-
-
-def _provider(token: Callable[[], Awaitable[str]] | None) -> _TokenProvider | None:
-    return None if token is None else _TokenProvider(token)
+    return provider_of(token)
 
 
 def _parse_address(entry: str) -> tuple[str, int]:

@@ -130,7 +130,10 @@ def _with_columns(table: pa.Table, columns: Mapping[str, list[Any]]) -> pa.Table
 
 
 def _rows_of(table: pa.Table, cluster: ClusterId) -> pa.Table:
-    return table.filter(text_mask(table["cluster"], cluster)).combine_chunks()
+    is_own = text_mask(table["cluster"], cluster)
+    # Mostly a store knows one cluster: a second copy of everything would be for nothing.
+    own = table if pc.all(is_own).as_py() else table.filter(is_own)
+    return own.combine_chunks()
 
 
 def _main_cluster(tables: Mapping[str, pa.Table]) -> ClusterId:

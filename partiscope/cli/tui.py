@@ -32,12 +32,12 @@ def tui(
             Exit.WRONG_USE,
         )
     from control.views.feed import SnapshotFeed
-    from control.views.memory import use_system_allocator
+    from control.views.memory import be_small
     from control.views.watch import report_watch
     from spark_metrics.aggregates import AggregatesReader
     from tui.services import Elsewhere, Services
 
-    use_system_allocator()
+    be_small()
     settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
     reader = AggregatesReader(store or settings.store)
     address = bus or settings.bundled_bootstrap
