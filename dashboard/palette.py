@@ -103,7 +103,8 @@ def _all(snapshot: OperatorSnapshot) -> Iterator[Entry]:
     for form in FORMS:
         path = _VIEWS_OF_FORMS.get(form.name, "")
         name = "" if path else form.name
-        yield Entry(title=form.title, help=form.help, key=form.key, path=path, form=name)
+        words = snapshot.denied_words(form.name) or form.help
+        yield Entry(title=form.title, help=words, key=form.key, path=path, form=name)
     for button, title, words in _DOES:
         yield Entry(title=title, help=words, button=button)
     for broker in snapshot.cluster.broker_ids:

@@ -5,7 +5,7 @@ Rights come and go while a page is open; the form follows by itself.
 
 from typing import Any, Final
 
-from dash import Dash, Input, Output, State, html, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, html, no_update
 
 from control.operations.registry import PRODUCE, REASSIGN
 from dashboard import ids
@@ -31,14 +31,44 @@ def is_denied(screen: Screen, form: str) -> bool:
 
 def words(screen: Screen, form: str) -> str:
     """The line of ``lacking``."""
-    right = screen.snapshot.denied_operations.get(form)
-    return "" if right is None else f"✖ not allowed here: it needs {right}"
+    return screen.snapshot.denied_words(form)
+
+
+def every_word(screen: Screen) -> dict[str, str]:
+    """Of all forms that are denied, for the browser."""
+    return {form: words(screen, form) for form in screen.snapshot.denied_operations}
 
 
 def register(app: Dash, screen: Screen) -> None:
-    """Keep the forms of whole views as the rights are."""
+    """Keep the forms of whole views, and what opens dialogs, as the rights are."""
     for button, form in _BUTTONS:
         _follow(app, screen, button, form)
+    _follow_openers(app, screen)
+
+
+def _follow_openers(app: Dash, screen: Screen) -> None:
+    """Buttons and keys, in the browser: views come and go there."""
+
+    @app.callback(
+        Output(ids.DENIED, "data"),
+        Input(ids.TICK, "data"),
+        State(ids.DENIED, "data"),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    def tell(_: object, told: dict[str, str] | None) -> Any:
+        now = every_word(screen)
+        return no_update if now == told else now
+
+    in_browser: Any = app.clientside_callback
+    every = {"form": ALL, "about": ALL}
+    in_browser(
+        ClientsideFunction("partiscope", "greyOpeners"),
+        Output({"type": ids.OPENER, **every}, "disabled"),
+        Output({"type": ids.OPENER_WHY, **every}, "title"),
+        Input(ids.DENIED, "data"),
+        State({"type": ids.OPENER, **every}, "id"),
+    )
 
 
 def _follow(app: Dash, screen: Screen, button: str, form: str) -> None:

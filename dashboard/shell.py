@@ -36,6 +36,7 @@ def layout(screen: Screen) -> Any:
             dcc.Location(id=ids.LOCATION, refresh="callback-nav"),
             dcc.Store(id=ids.PUSHED),
             dcc.Store(id=ids.TICK),
+            dcc.Store(id=ids.DENIED, data=rights.every_word(screen)),
             dcc.Store(id=ids.MOVES_PUSHED),
             dcc.Store(id=ids.PAUSED, data=False),
             dcc.Store(id=ids.SCHEME_CHOICE, storage_type="local"),

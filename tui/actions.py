@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from control.views.keymap import PLACES
 from control.views.paths import PathError, ViewPath, parse_path
 from tui.messages import PathChosen
+from tui.rights import GreyedKeys
 from tui.screens.base import ViewScreen
 from tui.screens.goto import GotoScreen
 from tui.screens.views import build_screen
 
-if TYPE_CHECKING:
-    from control.views.snapshot import OperatorSnapshot
-
 PALETTE_TOPICS_MAX: Final = 500
 
 
-class Navigation(App[None]):
+class Navigation(GreyedKeys):
     """What the keys of every screen do; figures and clock are PartiscopeApp's."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -42,11 +40,6 @@ class Navigation(App[None]):
         Binding("question_mark", "help", "help", show=True),
         Binding("q", "quit", "quit", show=True),
     ]
-
-    @property
-    def snapshot(self) -> OperatorSnapshot:
-        """What the screens show."""
-        raise AssertionError("PartiscopeApp has it")
 
     def link_of(self, path: ViewPath) -> str:
         """The path as it finds this view from elsewhere."""
@@ -112,7 +105,8 @@ class Navigation(App[None]):
         yield from super().get_system_commands(screen)
 
     def _reassign(self) -> None:
-        self.action_operate("plan")
+        if not self.is_denied("plan"):
+            self.action_operate("plan")
 
     def action_copy_link(self) -> None:
         """Copy the path of this view (by OSC 52, so it works over SSH)."""

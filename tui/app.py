@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from textual.screen import Screen
@@ -37,6 +37,7 @@ class PartiscopeApp(PastApp):
         self.is_paused = False
         self._first = path
         self._frozen: OperatorSnapshot | None = None
+        self._denied: Mapping[str, str] = {}
 
     @property
     def snapshot(self) -> OperatorSnapshot:
@@ -93,6 +94,9 @@ class PartiscopeApp(PastApp):
         super()._take(snapshot)
 
     def _refresh(self, snapshot: OperatorSnapshot) -> None:
+        if snapshot.denied_operations != self._denied:
+            self._denied = snapshot.denied_operations
+            self.refresh_bindings()
         for screen in _views(self.screen_stack):
             screen.receive(snapshot)
 

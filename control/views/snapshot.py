@@ -63,6 +63,11 @@ class OperatorSnapshot:
         """Per operation of the registry that the principal may not do, the rights it lacks."""
         return {} if self.watch is None else self.watch.denied_operations
 
+    def denied_words(self, operation: str) -> str:
+        """Why the principal may not do an operation of the registry; empty: it may."""
+        right = self.denied_operations.get(operation)
+        return "" if right is None else f"✖ not allowed here: it needs {right}"
+
     @property
     def is_empty(self) -> bool:
         """Nothing has been heard of any cluster yet."""

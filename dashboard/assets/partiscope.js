@@ -89,7 +89,11 @@
     return navigate("plan" + query({ topics: topic, partition }));
   }
 
+  // Why forms are greyed, by their names.
+  let denied = {};
+
   function operate(form) {
+    if (denied[form]) return toast(denied[form], WHY_MS);
     const here_ = scope();
     if (form === "reassign") return reassignHere();
     if (form === "produce") {
@@ -383,6 +387,11 @@
     toggleHelp: (clicks, isOpen) => !isOpen,
     refreshGrids: (tick) => {
       if (tick) withGrids((api) => api.refreshInfiniteCache());
+    },
+    greyOpeners: (now, openers) => {
+      denied = now || {};
+      const whys = openers.map((it) => denied[it.form] || "");
+      return [whys.map(Boolean), whys];
     },
     markNav: (pathname) => {
       const view = (pathname || "/").split("/")[1] || "overview";

@@ -6,7 +6,6 @@ fields of a place at once, whichever the registry has.
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 from dash import ALL, Output, State, html
@@ -14,7 +13,7 @@ from dash import ALL, Output, State, html
 from control.operations.errors import InvalidInputError
 from control.operations.registry import FieldKind, FormField, OperationForm
 from control.views.snapshot import OperatorSnapshot
-from dashboard.components.parts import attributes
+from dashboard.components.parts import opener
 
 FIELD: Final = "field"
 PLAN: Final = "plan"
@@ -77,12 +76,9 @@ def operation_button(
     form: OperationForm, given: Mapping[str, str] | None = None, *, label: str = ""
 ) -> Any:
     """A button that opens the form in the dialog, filled in with ``given``."""
-    return dmc.Button(
-        f"{label or form.title} ({form.key})",
-        size="xs",
-        variant="light",
-        className="opens-form",
-        **attributes({"data-form": form.name, "data-given": urlencode(given or {})}),
+    words = f"{label or form.title} ({form.key})"
+    return opener(
+        dmc.Button, words, form.name, given or {}, about=label, size="xs", variant="light"
     )
 
 

@@ -1,6 +1,6 @@
 """Small parts: cards, tiles, badges, findings, what to say when there is nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -9,6 +9,7 @@ from dash import dcc, html
 
 from control.views.actions import action_of
 from control.views.rows import SHAPES, Cell, FindingRow, Tone
+from dashboard import ids
 from dashboard.figures.base import HEIGHT
 
 GRAPH_CONFIG: Final[Any] = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
@@ -110,11 +111,20 @@ def _next_step(row: FindingRow) -> Any:
     action, words = action_of(row), f"{row.next_step.text} →"
     if not action.form:
         return dcc.Link(words, href=f"/{action.path}", className="finding-step")
-    return html.Button(
-        words,
-        className="finding-step opens-form",
-        **attributes({"data-form": action.form, "data-given": urlencode(action.given)}),
+    return opener(
+        html.Button, words, action.form, dict(action.given), about=row.key, className="finding-step"
     )
+
+
+def opener(
+    kind: Any, words: str, form: str, given: Mapping[str, str], *, about: str = "", **more: Any
+) -> html.Span:
+    """A button that opens a form filled in with ``given``; greyed, with the reason as its title,
+    where a right lacks. ``about`` tells it from others of the same form in a view."""
+    place = {"form": form, "about": about}
+    filled = {"data-form": form, "data-given": urlencode(given)}
+    button = kind(words, id={"type": ids.OPENER, **place}, **attributes(filled), **more)
+    return html.Span(button, id={"type": ids.OPENER_WHY, **place})
 
 
 def calm_line(words: str) -> html.Div:

@@ -11,10 +11,10 @@ from control.kafka.collector.report import WatchReport
 from control.model.ids import ClusterId
 from control.model.status import Severity
 from control.views.collector import load_words
+from control.views.export import exported
 from control.views.format import age_text, phrase
 from control.views.job import job_document, job_figures
 from control.views.pages import Page, TableQuery
-from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot, broker_page, build_snapshot, group_page
 from control.views.watch import read_report
 from partiscope.cli.exits import CommandError, Exit
@@ -96,8 +96,9 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
 
 
 def _values(page: Page[Any]) -> list[dict[str, Any]]:
-    rows: list[Row] = list(page.rows)
-    return [{name: cell.value for name, cell in row.cells()} for row in rows]
+    """As the tables are exported: words for a status, null for what is unknown or endless."""
+    rows: list[dict[str, Any]] = exported(page).to_pylist()
+    return rows
 
 
 def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:

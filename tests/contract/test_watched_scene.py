@@ -1,32 +1,44 @@
-"""``up --bootstrap`` on a busy cluster of real Kafka: every verdict, then every figure."""
+"""``up --bootstrap`` on a busy cluster of real Kafka: every verdict, then every figure, as page,
+terminal and ``status --json`` tell them."""
 
+import asyncio
 import csv
 import io
 import json
 import re
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId, TopicPartition
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
+from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, run_tool
 from tests.support.kafka_scene import TOPICS, VERDICTS, busy
 from tests.support.settle import settle, wait_until
 from tui.app import PartiscopeApp
 from tui.services import Services
+from tui.widgets.row_table import RowTable
 
-pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.kafka_oracle,
+    pytest.mark.browser,
+    pytest.mark.soak,
+    pytest.mark.timeout(900),
+]
 
-VERDICTS_TIMEOUT_S = 480.0
+VERDICTS_TIMEOUT_S = 460.0
 """One partition that stands still while its group works on others is waited for 300 s."""
 FIGURES_TIMEOUT_S = 120.0
+LOST = "data lost on short-0"
 
 
 @pytest.fixture
@@ -36,33 +48,22 @@ def cluster(kafka_libs: Path, tmp_path: Path) -> Iterator[KafkaCluster]:
         yield started
 
 
-async def test_every_group_gets_its_verdict_and_every_figure_is_right(
+def test_every_group_gets_its_verdict_and_every_figure_is_right(
     cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     flags = ("--bootstrap", cluster.bootstrap)
     installation = Installation(tmp_path / "up", flags=flags)
     with busy(cluster.bootstrap) as scene, installation as watching:
         watching.wait_ready()
-        status: dict[str, Any] = {}
-
-        def are_judged() -> bool:
-            status.update(watching.status()[0])
-            found = {row["group"]: row["status"] for row in status["groups"]}
-            return {name: found.get(name) for name in VERDICTS} == VERDICTS
-
         wait_until(
-            are_judged,
+            lambda: _judged(watching) == VERDICTS,
             "every group has its verdict",
             timeout_s=VERDICTS_TIMEOUT_S,
-            story=lambda: json.dumps(status.get("groups"), indent=1),
+            story=lambda: str(_judged(watching)),
         )
-        groups = {row["group"]: row for row in status["groups"]}
-        assert groups["never"]["lag"] is None, "nothing to judge, and not 0"
-        titles = [finding["title"] for finding in status["findings"]]
-        assert "data lost on short-0" in titles
-        assert status["collector"]["missing_rights"] == []
+        _status_agrees(watching)
         _page_agrees(watching)
-        await _terminal_agrees(watching)
+        asyncio.run(_terminal_agrees(watching))
 
         scene.freeze()
         wanted = _tools_say(cluster)
@@ -78,16 +79,35 @@ async def test_every_group_gets_its_verdict_and_every_figure_is_right(
             timeout_s=FIGURES_TIMEOUT_S,
             story=lambda: _difference(found, wanted),
         )
+        _faces_tell(watching, wanted)
+
+
+def _judged(watching: Installation) -> dict[str, str]:
+    """The verdicts that stand in the store, of the groups that get one."""
+    aggregates = watching.aggregates()
+    rows = [] if aggregates is None else aggregates.tables["groups"].to_pylist()
+    return {row["group_id"]: row["status"] for row in rows if row["group_id"] in VERDICTS}
+
+
+def _status_agrees(watching: Installation) -> None:
+    status, _ = watching.status()
+    groups = {row["group"]: row for row in status["groups"]}
+    assert {name: groups[name]["status"] for name in VERDICTS} == VERDICTS
+    assert groups["never"]["lag"] is None, "nothing to judge, and not 0"
+    assert LOST in [finding["title"] for finding in status["findings"]]
+    assert status["collector"]["missing_rights"] == []
 
 
 def _page_agrees(watching: Installation) -> None:
-    def shows() -> bool:
-        with urllib.request.urlopen(f"{watching.page}/export/groups.csv", timeout=30) as answer:
-            rows = csv.DictReader(io.StringIO(answer.read().decode()))
-            found = {row["group"]: row["status"] for row in rows}
-        return {name: found.get(name) for name in VERDICTS} == VERDICTS
-
-    wait_until(shows, "the page has the same verdicts", timeout_s=60)
+    errors: list[str] = []
+    with chromium() as browser:
+        page = open_page(browser, f"{watching.page}/groups", errors)
+        for name, verdict in VERDICTS.items():
+            row = page.locator(f'.ag-center-cols-container .ag-row[row-id="{name}"]')
+            expect(row.locator('[col-id="status"]')).to_contain_text(verdict, timeout=60_000)
+        page.goto(f"{watching.page}/findings")
+        expect(page.get_by_text(LOST)).to_be_visible(timeout=60_000)
+    assert errors == []
 
 
 async def _terminal_agrees(watching: Installation) -> None:
@@ -102,16 +122,63 @@ async def _terminal_agrees(watching: Installation) -> None:
     app = PartiscopeApp(services, path="groups")
     try:
         async with app.run_test(size=(160, 48)) as pilot:
-
-            def shows() -> bool:
-                picture = app.export_screenshot().replace("&#160;", " ")
-                lines = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
-                text = " ".join(lines)
-                return all(name in text and verdict in text for name, verdict in VERDICTS.items())
-
-            await settle(pilot, shows, "the terminal has the same verdicts")
+            await settle(
+                pilot,
+                lambda: VERDICTS.items() <= _statuses(app).items(),
+                "the terminal has the same verdicts",
+            )
+            app.action_open("findings")
+            await settle(pilot, lambda: LOST in _text(app), "and the lost data")
     finally:
         feed.stop()
+
+
+def _statuses(app: PartiscopeApp) -> dict[str, str]:
+    """What the table on screen says of each group, without the shapes."""
+    tables = app.screen.query(RowTable)
+    if not tables:
+        return {}
+    table = tables.first()
+    at = {name: place for place, name in enumerate(table.shown)}
+    rows = [table.get_row_at(index) for index in range(table.row_count)]
+    return {str(row[at["group"]]): str(row[at["status"]]).split()[-1] for row in rows}
+
+
+def _text(app: PartiscopeApp) -> str:
+    picture = app.export_screenshot().replace("&#160;", " ")
+    return " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
+
+
+def _faces_tell(watching: Installation, wanted: dict[str, Any]) -> None:
+    """Page and ``status`` have the very sums that follow from the figures of Kafka's tools."""
+    lags: Counter[str] = Counter()
+    for (group, _), (_, _, lag) in wanted["lags"].items():
+        lags[group] += lag
+    held: Counter[int] = Counter()
+    for (_, broker), size in wanted["sizes"].items():
+        held[broker] += size
+    status, _ = watching.status()
+    told = {row["group"]: row["lag"] for row in status["groups"] if row["lag"] is not None}
+    assert told == lags
+    assert {
+        row["group"]: int(row["lag"]) for row in _exported(watching, "groups") if row["lag"]
+    } == lags
+    sizes = {row["broker"]: row["size_bytes"] for row in status["brokers"]}
+    assert all(sizes[broker] >= size for broker, size in held.items()), "and internal topics"
+    led = {
+        (row["topic"], int(row["partition"])): (int(row["leader"]), row["replicas"])
+        for row in _exported(watching, "partitions")
+        if row["topic"] in TOPICS
+    }
+    assert led == {
+        (name.topic, name.partition): (leader, " ".join(map(str, replicas)))
+        for name, (leader, replicas, _) in wanted["placement"].items()
+    }
+
+
+def _exported(watching: Installation, table: str) -> list[dict[str, str]]:
+    with urllib.request.urlopen(f"{watching.page}/export/{table}.csv", timeout=60) as answer:
+        return list(csv.DictReader(io.StringIO(answer.read().decode())))
 
 
 def _figures(watching: Installation) -> dict[str, Any]:

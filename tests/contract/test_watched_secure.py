@@ -31,6 +31,7 @@ pytestmark = [
 
 TOPIC = "orders"
 PARTITIONS = 4
+NEEDS_DELETE = "✖ not allowed here: it needs DELETE on topics"
 DESCRIBES = (
     (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE),
     (ResourceType.TOPIC, "*", AclOperation.DESCRIBE),
@@ -145,15 +146,24 @@ def test_who_may_only_describe_watches_until_more_is_granted(
         expect(lacking).to_contain_text("WRITE on topics")
         plan = open_page(browser, f"{installation.page}/plan", errors)
         expect(plan.locator("#plan-button")).to_be_disabled(timeout=60_000)
+        topics = open_page(browser, f"{installation.page}/topics/{TOPIC}", errors)
+        delete = topics.locator('[data-form="delete_topic"]')
+        expect(delete).to_be_disabled(timeout=60_000)
+        expect(delete.locator("xpath=..")).to_have_attribute("title", NEEDS_DELETE)
+        topics.keyboard.press("P")
+        expect(topics.locator("#note")).to_contain_text("it needs WRITE on topics")
+        assert topics.url.endswith(f"/topics/{TOPIC}"), "nothing was opened"
 
         secure.grant(
             (ResourceType.TOPIC, "*", AclOperation.WRITE),
+            (ResourceType.TOPIC, "*", AclOperation.DELETE),
             (ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER),
             (ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER_CONFIGS),
         )
         expect(send).to_be_enabled(timeout=60_000)
         expect(lacking).to_have_text("")
         expect(plan.locator("#plan-button")).to_be_enabled(timeout=60_000)
+        expect(delete).to_be_enabled(timeout=60_000)
         send.click()
         expect(page.locator("#produce-result")).to_contain_text(f"{TOPIC}-", timeout=60_000)
         assert _run(installation, "produce", TOPIC, "--value", "yes").returncode == 0

@@ -95,7 +95,7 @@ class ViewScreen(Screen[Any]):
         self._bar(snapshot)
         self.show(snapshot)
         for panel in map(_form_panel, self.query("FormPanel")):
-            panel.show_denied(snapshot.denied_operations.get(panel.form.name))
+            panel.show_denied(snapshot.denied_words(panel.form.name))
 
     def put(self, selector: str, content: VisualType) -> None:
         """Show something in a line of the body, unless the view was left in the meantime.

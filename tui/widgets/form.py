@@ -41,7 +41,7 @@ class FormPanel(VerticalScroll, can_focus=False):
         super().__init__(id="form-panel")
         self.form = form
         self._given = form.defaults(given)
-        self._denied: str | None = None
+        self._denied = ""
 
     def compose(self) -> ComposeResult:
         """What lacks to do it at all, then the fields in the form's order."""
@@ -54,12 +54,12 @@ class FormPanel(VerticalScroll, can_focus=False):
                 yield self._widget(field)
                 yield Static(field.help, id=f"hint-{field.name}", classes="hint", markup=False)
 
-    def show_denied(self, right: str | None) -> None:
-        """The right that lacks on this cluster; None: it may be done."""
-        self._denied = right
+    def show_denied(self, why: str) -> None:
+        """Why it may not be done on this cluster; empty: it may."""
+        self._denied = why
         line = self.query_one("#form-denied", Static)
-        line.display = right is not None
-        line.update(f"✖ not allowed here: it needs {right}")
+        line.display = bool(why)
+        line.update(why)
 
     def on_mount(self) -> None:
         """The first field that is still empty has the cursor."""
@@ -95,7 +95,7 @@ class FormPanel(VerticalScroll, can_focus=False):
         values = self.values()
         errors = self.form.errors(values)
         self.show_errors(errors)
-        if not errors and self._denied is None:
+        if not errors and not self._denied:
             self.post_message(self.Submitted(values))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -10,7 +10,7 @@ from control.operations.errors import NotConfirmedError
 from control.operations.registry import DELETE_TOPIC, ELECT, PRODUCE, REASSIGN
 from control.views.feed import SnapshotFeed
 from control.views.store import open_store
-from dashboard import operate, rights
+from dashboard import operate, palette, rights
 from dashboard.context import Screen
 from tests.unit.dashboard.screens import screen_on, words_of
 
@@ -59,3 +59,6 @@ def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:
     assert rights.is_denied(screen, REASSIGN.name)
     assert "needs ALTER on the cluster" in words_of(rights.lacking(screen, REASSIGN.name))
     assert words_of(rights.lacking(screen, PRODUCE.name)) == ""
+    assert rights.every_word(screen) == {REASSIGN.name: rights.words(screen, REASSIGN.name)}
+    (entry,) = palette.entries(screen.snapshot, REASSIGN.title)
+    assert "needs ALTER on the cluster" in entry.help

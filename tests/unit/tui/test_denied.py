@@ -6,7 +6,7 @@ from typing import cast
 from textual.widgets import Static
 
 from control.kafka.collector.report import WatchReport
-from control.views.feed import SnapshotFeed
+from control.views.feed import REBUILD_AFTER_MS, SnapshotFeed
 from control.views.snapshot import build_snapshot
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.settle import settle
@@ -41,4 +41,28 @@ async def test_a_form_says_which_right_lacks_until_it_comes(services: Services) 
             build_snapshot({}, version=1, now_ms=NOW_MS, watch=told[0])
         )
         assert not line.display
+    feed.stop()
+
+
+async def test_a_key_is_greyed_and_says_which_right_lacks(services: Services) -> None:
+    told, now_ms = [REPORT], [NOW_MS]
+    reader = cast(AggregatesReader, services.history)
+    feed = SnapshotFeed(reader, now_ms=lambda: now_ms[0], watch=lambda: told[0])
+    app = PartiscopeApp(replace(services, feed=feed), path="topics/topic-0")
+    async with app.run_test(size=(120, 36)) as pilot:
+
+        def is_lit(key: str) -> bool:
+            return app.active_bindings[key].enabled
+
+        await settle(pilot, lambda: "P" in app.active_bindings and not is_lit("P"), "greyed")
+        assert is_lit("R")
+        await pilot.press("P")
+        await settle(pilot, lambda: bool(app._notifications), "the reason")
+        (note,) = app._notifications
+        assert note.message == "✖ not allowed here: it needs WRITE on topics"
+        assert str(cast(ViewScreen, app.screen).path) == "topics/topic-0", "nothing was opened"
+
+        told[0] = replace(REPORT, denied_operations={})
+        now_ms[0] += REBUILD_AFTER_MS
+        await settle(pilot, lambda: is_lit("P"), "a right that comes lights it up")
     feed.stop()
