@@ -22,6 +22,7 @@ from dashboard.context import Place, Screen
 from dashboard.desk import Desk
 from dashboard.guard import Guard
 from dashboard.kept_files import KeptFiles
+from dashboard.one_answer import OneAnswer
 from dashboard.pages.lists import PAGES
 from dashboard.settings import DashboardSettings
 
@@ -105,9 +106,10 @@ def screen_of(settings: DashboardSettings) -> Screen:
     return Screen(places=places, reader=reader, settings=settings)
 
 
-def guarded(app: Dash, settings: DashboardSettings, hosts: Callable[[], frozenset[str]]) -> Guard:
+def guarded(app: Dash, screen: Screen, hosts: Callable[[], frozenset[str]]) -> Guard:
     """The page as it is served: behind the check of Host and Origin."""
-    return Guard(Choosing(KeptFiles(app.server), settings.names), hosts)
+    shared = OneAnswer(KeptFiles(app.server), lambda: screen.desk.moves.version)
+    return Guard(Choosing(shared, screen.settings.names), hosts)
 
 
 def serve(
@@ -126,7 +128,7 @@ def serve(
     app = create_app(screen)
     hosts = settings.hosts(port)
     config = uvicorn.Config(
-        guarded(app, settings, lambda: hosts),
+        guarded(app, screen, lambda: hosts),
         log_level="warning",
         ws="websockets-sansio",
         timeout_graceful_shutdown=2,

@@ -1,0 +1,171 @@
+"""What many pages ask at every version of the store is answered by Dash once.
+
+With each version a page asks for its live blocks over its WebSocket. What Dash does for such a
+question (contexts, threads, turning components into text several times) costs far more than the
+figures themselves, and pages that show the same ask the same. So an answer is kept as text under
+all that it depends on, and the next page that asks is given that text; who asks while it is being
+made waits for it. Only questions that a new version has caused are shared: what answers them
+depends on the snapshot, on what is asked, and on nothing of the page that asks.
+"""
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Final
+
+from dashboard import ids
+from dashboard.choosing import chosen_cluster
+from dashboard.guard import App, Message, Receive, Scope, Send
+
+ANSWERS_MAX: Final = 128
+"""Some 20 kB each; those of the last versions, for all views that are open."""
+INBOX_MAX: Final = 256
+"""Messages of one page that Dash has not taken yet; the page's socket waits then."""
+
+Question = Mapping[str, Any]
+
+
+class OneAnswer:
+    """ASGI middleware around Dash's WebSocket. ``version`` tells what else answers depend on."""
+
+    def __init__(self, app: App, version: Callable[[], Hashable]) -> None:
+        self._app = app
+        self._version = version
+        self._answers: OrderedDict[Hashable, asyncio.Future[str | None]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            await self._app(scope, receive, send)
+            return
+        page = _Page(self, send)
+        listening = asyncio.create_task(page.listen(receive))
+        try:
+            await self._app(scope, page.next_message, page.send)
+        finally:
+            listening.cancel()
+            page.close()
+
+    def key_of(self, question: Question) -> Hashable | None:
+        """Under what the answer is kept; None: this page's alone."""
+        asked: Mapping[str, Any] = question.get("payload") or {}
+        inputs = asked.get("inputs") or []
+        ticks = [item.get("value") for item in inputs if item.get("id") == ids.TICK]
+        if question.get("type") != "callback_request" or not ticks:
+            return None
+        if not isinstance(ticks[0], dict) or "version" not in ticks[0]:
+            return None
+        parts = (asked.get("output"), inputs, asked.get("state"))
+        return chosen_cluster.get(), self._version(), json.dumps(parts, sort_keys=True)
+
+    def find(self, key: Hashable) -> asyncio.Future[str | None] | None:
+        """The answer, kept or on its way."""
+        return self._answers.get(key)
+
+    def expect(self, key: Hashable) -> asyncio.Future[str | None]:
+        """A place for the answer that will be given; None in it: there is none to share."""
+        place: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._answers[key] = place
+        while len(self._answers) > ANSWERS_MAX:
+            _settle(self._answers.popitem(last=False)[1], None)
+        return place
+
+    def forget(self, key: Hashable) -> None:
+        """There was no answer worth keeping."""
+        place = self._answers.pop(key, None)
+        if place is not None:
+            _settle(place, None)
+
+
+class _Page:
+    """One WebSocket: what it asks, and what of that it asks for all."""
+
+    def __init__(self, shared: OneAnswer, send: Send) -> None:
+        self._shared = shared
+        self._send = send
+        self._inbox: asyncio.Queue[Message] = asyncio.Queue(INBOX_MAX)
+        self._asked: dict[tuple[str, str], Hashable] = {}
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    async def listen(self, receive: Receive) -> None:
+        """Take the page's messages; those that Dash must see go on to it."""
+        while True:
+            message = await receive()
+            question = _read(message)
+            key = self._shared.key_of(question) if question else None
+            if question is None or key is None:
+                await self._inbox.put(message)
+            elif (answer := self._shared.find(key)) is not None:
+                waiting = asyncio.create_task(self._give(question, answer, message))
+                self._waiting.add(waiting)
+                waiting.add_done_callback(self._waiting.discard)
+            else:
+                self._shared.expect(key)
+                self._asked[_name(question)] = key
+                await self._inbox.put(message)
+            if message["type"] == "websocket.disconnect":
+                return
+
+    async def next_message(self) -> Message:
+        """What Dash receives."""
+        return await self._inbox.get()
+
+    async def send(self, message: Message) -> None:
+        """What Dash sends; answers to questions of all are kept on the way."""
+        if self._asked and message.get("text"):
+            found = json.loads(message["text"])
+            for answer in found if isinstance(found, list) else [found]:
+                self._keep(answer)
+        await self._send(message)
+
+    def close(self) -> None:
+        """Whoever waits for what this page asked must ask by itself."""
+        for waiting in self._waiting:
+            waiting.cancel()
+        for key in self._asked.values():
+            self._shared.forget(key)
+
+    def _keep(self, answer: Mapping[str, Any]) -> None:
+        key = self._asked.pop(_name(answer), None)
+        if key is None:
+            return
+        payload = answer.get("payload") or {}
+        place = self._shared.find(key)
+        if place is None or payload.get("status") != "ok":
+            self._shared.forget(key)
+        else:
+            _settle(place, json.dumps(payload, separators=(",", ":")))
+
+    async def _give(
+        self, question: Question, answer: asyncio.Future[str | None], message: Message
+    ) -> None:
+        text = await asyncio.shield(answer)
+        if text is None:
+            await self._inbox.put(message)
+            return
+        renderer, request = _name(question)
+        told = {"type": "callback_response", "rendererId": renderer, "requestId": request}
+        head = json.dumps(told)
+        words = f'{head[:-1]}, "payload": {text}}}'
+        await self._send({"type": "websocket.send", "text": words})
+
+
+def _name(message: Mapping[str, Any]) -> tuple[str, str]:
+    """Tabs of one browser share a socket."""
+    return message.get("rendererId", ""), message.get("requestId", "")
+
+
+def _settle(place: asyncio.Future[str | None], text: str | None) -> None:
+    if not place.done():
+        place.set_result(text)
+
+
+def _read(message: Message) -> Question | None:
+    text = message.get("text")
+    if not text or '"callback_request"' not in text:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "requestId" in found else None
