@@ -7,6 +7,7 @@ may pass (a closed connection) gets a next step that fits the settings.
 import ssl
 from typing import Final
 
+from aiokafka.conn import gssapi
 from aiokafka.errors import (
     AuthenticationFailedError,
     IllegalSaslStateError,
@@ -19,6 +20,10 @@ from control.kafka.settings import KafkaSettings
 
 _LOGIN: Final = (AuthenticationFailedError, SaslAuthenticationFailed)
 _MECHANISM: Final = (UnsupportedSaslMechanismError, IllegalSaslStateError)
+TICKET_ERRORS: Final[tuple[type[Exception], ...]] = (
+    () if gssapi is None else (gssapi.exceptions.GSSError,)
+)
+"""What comes of a login by Kerberos, for which a package of its own is needed."""
 
 
 def maybe_raise_for_good(
@@ -26,7 +31,8 @@ def maybe_raise_for_good(
 ) -> None:
     """Raise when the reason will still be there the next time.
 
-    :raises LoginError: wrong user, password, token; a mechanism that the listener lacks.
+    :raises LoginError: wrong user, password, token; no ticket; a mechanism that the listener
+        lacks.
     :raises TlsError: a certificate that is not trusted, or for another name.
     """
     where = f"{address[0]}:{address[1]}"
@@ -37,6 +43,13 @@ def maybe_raise_for_good(
             f"{where} does not accept {user}",
             reason=f"{settings.sasl_mechanism}: {error}",
             next_step="check user name and password (or token), and that the user exists there",
+        ) from error
+    if isinstance(error, TICKET_ERRORS):
+        raise LoginError(
+            f"there is no Kerberos ticket for {settings.sasl_kerberos_service_name} at {where}",
+            reason=" ".join(str(error).split()),
+            next_step="get one with `kinit`, or name a keytab with KRB5_CLIENT_KTNAME; check "
+            "KRB5_CONFIG, sasl_kerberos_service_name and sasl_kerberos_domain_name",
         ) from error
     if isinstance(error, _MECHANISM):
         raise LoginError(

@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaError
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from control.kafka.errors import UnreachableError, UnsupportedApiError
-from control.kafka.handshake import maybe_raise_for_good, next_step_after
+from control.kafka.handshake import TICKET_ERRORS, maybe_raise_for_good, next_step_after
 from control.kafka.settings import KafkaSettings
 
 METADATA_API: Final = 3
@@ -290,7 +290,7 @@ class KafkaWire:
                 ),
                 settings.connect_timeout_ms / 1000,
             )
-        except _NO_CONNECTION as error:
+        except (*_NO_CONNECTION, *TICKET_ERRORS) as error:
             maybe_raise_for_good(error, address, settings)
             raise
 

@@ -55,7 +55,10 @@ def test_a_java_key_store_is_refused_with_the_way_out(tmp_path: Path) -> None:
         ({"config_file": "/not/there"}, "cannot read config_file /not/there"),
     ],
 )
-def test_what_is_missing_is_named(given: dict[str, object], wanted: str) -> None:
+def test_what_is_missing_is_named(
+    given: dict[str, object], wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("partiscope.connections.find_spec", lambda _: None)
     with pytest.raises(ValueError, match=wanted):
         ConnectionSettings.model_validate(given)
 
