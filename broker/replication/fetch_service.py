@@ -232,10 +232,10 @@ class FetchService:
             session.changed.pop(key, None)
             return PartitionData(_unknown(key))
         is_counted = partition.is_leader_throttled
-        is_in_sync = session.replica_id in partition.state.isr
-        if is_counted and not is_in_sync and self._throttle.wait_ms(now_ms) > 0:
+        is_held = is_counted and not partition.state.waits_for(session.replica_id, now_ms)
+        if is_held and self._throttle.wait_ms(now_ms) > 0:
             return None  # stays marked until the throttle lets it through
-        if is_counted and not is_in_sync:
+        if is_held:
             bytes_left = min(bytes_left, self._throttle.step_bytes)
         data = self._reader.read(
             partition, position, session.replica_id, max_bytes=bytes_left, is_first=is_first

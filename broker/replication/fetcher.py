@@ -254,7 +254,9 @@ class LeaderFetcher:
         if partition.is_follower_throttled and fetched.records:
             self._throttle.record(len(fetched.records), now_ms)
             wait_ms = self._throttle.wait_ms(now_ms)
-            if wait_ms and self._config.node_id not in partition.isr:
+            # At the high watermark the leader takes us in: producers may wait for us already.
+            is_copying = partition.log.log_end_offset < current.high_watermark
+            if wait_ms and is_copying and self._config.node_id not in partition.isr:
                 self._held.hold_throttled(key, now_ms + wait_ms)
 
     def _start_over(self, reason: str) -> None:

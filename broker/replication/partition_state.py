@@ -119,6 +119,14 @@ class PartitionState:
             return self.isr
         return self.isr + tuple(r for r in self.proposed.isr if r not in self.isr)
 
+    def waits_for(self, replica: int, now_ms: int) -> bool:
+        """Whether producers with acks=all wait for a follower: it counts as in sync, or has been at
+        the leader's end and is about to."""
+        if replica in self.maximal_isr:
+            return True
+        follower = self.followers.get(replica)
+        return follower is not None and _is_about_to_join(self, replica, follower, now_ms)
+
     @property
     def low_watermark(self) -> int:
         """The latest log start offset over eligible replicas; -1 while one is unknown."""
@@ -334,12 +342,9 @@ def _maybe_advance_high_watermark(state: PartitionState, now_ms: int) -> Effects
     if not state.has_enough_replicas:
         return NOTHING
     lowest = state.log_end_offset
-    maximal = state.maximal_isr
     for replica, follower in state.followers.items():
         end = follower.log_end_offset
-        if end < lowest and (
-            replica in maximal or _is_about_to_join(state, replica, follower, now_ms)
-        ):
+        if end < lowest and state.waits_for(replica, now_ms):
             lowest = end
     if lowest <= state.high_watermark:
         return NOTHING

@@ -2,7 +2,8 @@
 
 `leader.replication.throttled.rate` and `follower.replication.throttled.rate` are dynamic broker
 configs; `*.replication.throttled.replicas` are topic configs: `*` or `partition:broker,...`.
-Replicas in the ISR are never held back, but their bytes count.
+Replicas in the ISR, and those about to join it, are never held back (producers wait for them), but
+their bytes count.
 """
 
 from collections.abc import Mapping

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from broker.clock import SystemClock
 from broker.controller.image import broker_resource, topic_resource
 from broker.log.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
 from broker.replication.errors import (
@@ -272,6 +273,36 @@ async def test_a_throttle_slows_a_move_and_lifting_it_ends_it(rig: Rig) -> None:
     rig.configure(topic_resource("t"))
     await until(lambda: 2 in rig.nodes[1].partition().isr)
     assert rig.nodes[2].partition().log.size_bytes >= size
+
+
+async def test_producers_do_not_wait_for_the_throttle_of_a_replica_that_is_about_to_join(
+    tmp_path: Any,
+) -> None:
+    rig = Rig(tmp_path, nodes=2, replica_lag_time_max_ms="600000")
+    rig.create(1, partitions=2)
+    for _ in range(3):
+        await rig.nodes[1].append("large" * 1000)
+    for node_id, role in ((1, "leader"), (2, "follower")):
+        rig.configure(broker_resource(node_id), **{f"{role}_replication_throttled_rate": "1"})
+    rig.configure(
+        topic_resource("t"),
+        follower_replication_throttled_replicas="*",
+        leader_replication_throttled_replicas="*",
+    )
+    rig.change(replicas=(1, 2), adding_replicas=(2,))
+    copy = rig.nodes[2].partition().log
+    await until(lambda: copy.log_end_offset == 1)  # the next bytes may flow in hours
+    rig.isr_answer = 107  # INELIGIBLE_REPLICA
+    rig.change(partition=1, replicas=(1, 2), adding_replicas=(2,))
+    leading = rig.nodes[1].partition("t", 1)
+    await until(lambda: leading.state.waits_for(2, SystemClock().monotonic_ms()))
+    for _ in range(3):
+        new = records("new")
+        done = await rig.nodes[1].replicas.append_and_wait("t", 1, new, acks=-1, timeout_ms=60_000)
+        assert done.error is None
+    assert leading.isr == (1,)
+    assert copy.log_end_offset == 1
+    await rig.close()
 
 
 async def test_an_isr_change_that_the_controller_refuses_is_asked_again(tmp_path: Any) -> None:
