@@ -1,97 +1,166 @@
 """The terminal as it is over SSH: first data, key to redraw, bytes per refresh, memory.
 
     python -m benchmarks.terminal [--replicas 10000 100000] [--refreshes 10] [--size 120x36]
+                                  [--path overview] [--over-ssh]
 
-Runs `partiscope tui` on a pseudo-terminal over a synthetic store. The store gets a new version
-every two seconds, as from the metrics job; what the terminal writes between two versions is one
-refresh. Keys are sent between refreshes; a redraw is the first byte that comes back.
+Runs `partiscope tui` on a pseudo-terminal over a synthetic store that gets a new version every 1
+to 5 seconds, as from the metrics job; with --over-ssh through a real sshd on loopback. From one
+version to the next is one refresh, the ticks of its age included. Keys are pressed by turns right
+after a version was written, while the terminal takes it in, and in the quiet before the next.
+Targets at 100,000: first data 1 s, key to redraw 50 ms, 20 kB per refresh, 200 MB and flat.
 """
 
 import argparse
 import json
 import statistics
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from benchmarks.screen_store import LivingStore
+from tests.support.ssh_server import SshServer, why_no_ssh
 from tests.support.terminal import Terminal
 
-PARTITIONS: Final = 50
-FACTOR: Final = 3
-REFRESH_S: Final = 2.0
-KEYS: Final = (b"\t", b"\x1b[B", b"\x1b[B", b"\x1b[A", b"\x1b[B")
-"""From block to block, then up and down."""
+KEYS: Final = ((b"g", b"go to"), (b"\x1b", b"quit"))
+"""A line over the footer, and the footer again: each with words that only its redraw writes."""
+BUSY_S: Final = 0.6
+"""Within so long after a version is written the terminal has begun to take it in."""
+WARM_UP: Final = 2
+"""Refreshes before memory is looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Of one store. Times in milliseconds, medians and the worst."""
+    """Of one store. Times in milliseconds, medians and the worst; bytes and memory likewise."""
 
     replicas: int
     first_data_s: float
     bytes_per_refresh: int
     bytes_per_refresh_max: int
+    network_bytes_per_refresh: int | None
+    """What SSH made of them; None: not over SSH."""
     key_ms: float
-    key_ms_max: float
+    """In the quiet."""
+    busy_key_ms: float
+    """Pressed during a refresh."""
+    busy_key_ms_max: float
     resident_mib: int
+    grown_mib: int
+    """At the end, against ``WARM_UP``."""
+    proportional_mib: int
 
 
-def measure(replicas: int, refreshes: int, size: tuple[int, int]) -> Figures:
+class Probe:
+    """One terminal over one store."""
+
+    def __init__(self, terminal: Terminal, store: LivingStore, *, is_over_ssh: bool) -> None:
+        self._terminal, self._store, self._is_over_ssh = terminal, store, is_over_ssh
+        self._keys = cycle(KEYS)
+        self.bytes: list[int] = []
+        self.network: list[int] = []
+        self.keys_ms: list[float] = []
+        self.busy_keys_ms: list[float] = []
+        self.resident: list[int] = []
+
+    def refresh(self, turn: int, turns: int) -> None:
+        """From a version to the next: how much is written, how fast two keys are.
+
+        What the keys themselves make the terminal write is not counted.
+        """
+        before = self._received()
+        self.bytes.append(len(self.until_commit()))
+        self.network.append(self._received() - before)
+        self._terminal.read(BUSY_S * turn / turns)
+        self.busy_keys_ms.append(self._press())
+        self.until_commit(before_s=1.0)
+        self.keys_ms.append(self._press())
+        self.until_commit()
+        self.resident.append(self._terminal.resident_mib())
+
+    def _press(self) -> float:
+        key, answer = next(self._keys)
+        return self._terminal.press(key, answer)
+
+    def _received(self) -> int:
+        return self._terminal.received_bytes() if self._is_over_ssh else 0
+
+    def until_commit(self, before_s: float = 0.0) -> bytes:
+        """Read until the next version is written, or until so long before."""
+        count, found = len(self._store.commits), b""
+        until = self._store.commits[-1] + self._store.interval_s - before_s if before_s else None
+        while len(self._store.commits) == count and (until is None or time.time() < until):
+            found += self._terminal.read(0.02)
+        return found
+
+
+def measure(
+    replicas: int, refreshes: int, size: tuple[int, int], *, path: str, is_over_ssh: bool
+) -> Figures:
     """One store, one terminal."""
-    topics = max(1, replicas // FACTOR // PARTITIONS)
-    sizes = SyntheticSizes(topics=topics, partitions=PARTITIONS, brokers=12, groups=20)
-    with tempfile.TemporaryDirectory() as folder:
-        builder = StoreBuilder(folder)
-        builder.write_synthetic(sizes, history_s=2, at_ms=_now_ms())
-        with Terminal(Path(folder), size) as terminal:
-            terminal.read_until(b"BROKERS")
-            first_data_s = time.monotonic() - terminal.started_s
-            terminal.read(REFRESH_S)
-            written, keys = [], []
-            for turn in range(refreshes):
-                builder.write_synthetic(sizes, history_s=1, at_ms=_now_ms())
-                written.append(len(terminal.read(REFRESH_S)))
-                keys.append(terminal.press(KEYS[turn % len(KEYS)]))
-            resident_mib = terminal.resident_mib()
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        LivingStore(Path(folder), replicas) as store,
+        SshServer() if is_over_ssh else nullcontext() as over,
+        Terminal(Path(folder), size, path=path, over=over) as terminal,
+    ):
+        terminal.read_until(b" ago")
+        first_data_s = time.monotonic() - terminal.started_s
+        probe = Probe(terminal, store, is_over_ssh=is_over_ssh)
+        probe.until_commit()
+        for turn in range(refreshes):
+            probe.refresh(turn, refreshes)
+        proportional_mib = terminal.proportional_mib()
     return Figures(
-        replicas=topics * PARTITIONS * FACTOR,
+        replicas=store.replicas,
         first_data_s=round(first_data_s, 2),
-        bytes_per_refresh=int(statistics.median(written)),
-        bytes_per_refresh_max=max(written),
-        key_ms=round(statistics.median(keys), 1),
-        key_ms_max=round(max(keys), 1),
-        resident_mib=resident_mib,
+        bytes_per_refresh=int(statistics.median(probe.bytes)),
+        bytes_per_refresh_max=max(probe.bytes),
+        network_bytes_per_refresh=int(statistics.median(probe.network)) if is_over_ssh else None,
+        key_ms=round(statistics.median(probe.keys_ms), 1),
+        busy_key_ms=round(statistics.median(probe.busy_keys_ms), 1),
+        busy_key_ms_max=round(max(probe.busy_keys_ms), 1),
+        resident_mib=max(probe.resident),
+        grown_mib=probe.resident[-1] - probe.resident[min(WARM_UP, refreshes) - 1],
+        proportional_mib=proportional_mib,
     )
 
 
-def main() -> None:
+COLUMNS: Final = ("replicas", "first s", "B", "worst", "network B", "key ms", "busy", "worst",
+                  "MiB", "grown", "PSS")  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table, then one JSON line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--replicas", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--refreshes", type=int, default=10)
     parser.add_argument("--size", default="120x36")
-    given = parser.parse_args()
+    parser.add_argument("--path", default="overview")
+    parser.add_argument("--over-ssh", action="store_true")
+    given = parser.parse_args(arguments)
+    if given.over_ssh and (lacking := why_no_ssh()):
+        sys.exit(f"skipped: {lacking}")
     columns, _, rows = given.size.partition("x")
-    print(
-        f"{'replicas':>10}{'first data s':>14}{'B/refresh':>11}{'key ms':>8}{'worst':>8}{'MiB':>6}"
-    )
+    print("".join(f"{name:>10}" for name in COLUMNS))
     found = []
     for replicas in given.replicas:
-        f = measure(replicas, given.refreshes, (int(columns), int(rows)))
-        found.append(f)
-        print(
-            f"{f.replicas:>10,}{f.first_data_s:>14.2f}{f.bytes_per_refresh:>11,}"
-            f"{f.key_ms:>8.1f}{f.key_ms_max:>8.1f}{f.resident_mib:>6}",
-            flush=True,
+        figures = measure(
+            replicas,
+            given.refreshes,
+            (int(columns), int(rows)),
+            path=given.path,
+            is_over_ssh=given.over_ssh,
         )
-    print(json.dumps({"terminal": [asdict(item) for item in found]}))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+        found.append(asdict(figures))
+        print("".join(f"{it:>10,}" if it is not None else f"{'–':>10}"
+                      for it in found[-1].values()), flush=True)  # fmt: skip
+    print(json.dumps({"terminal": found}))
 
 
 if __name__ == "__main__":

@@ -12,20 +12,30 @@ from struct import pack
 from termios import TIOCSWINSZ
 from typing import Final, Self
 
+from tests.support.ssh_server import SshServer
+
 DEADLINE_S: Final = 120.0
-QUIET_S: Final = 0.4
 
 
 class Terminal:
-    """One terminal of so many columns and rows, at a view's path."""
+    """One terminal of so many columns and rows, at a view's path; ``over``: through that SSH."""
 
-    def __init__(self, store: Path, size: tuple[int, int], *, path: str = "overview") -> None:
+    def __init__(
+        self,
+        store: Path,
+        size: tuple[int, int],
+        *,
+        path: str = "overview",
+        over: SshServer | None = None,
+    ) -> None:
         self._master, slave = pty.openpty()
         columns, rows = size
         ioctl(slave, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
+        program = str(Path(sys.executable).parent / "partiscope")
+        self._command = [program, "tui", "--store", str(store), path]
         self.started_s = time.monotonic()
         self.process = subprocess.Popen(
-            (Path(sys.executable).parent / "partiscope", "tui", "--store", str(store), path),
+            self._command if over is None else over.command(self._command),
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -60,23 +70,47 @@ class Terminal:
         while word not in found:
             if time.monotonic() - began_s > DEADLINE_S:
                 raise TimeoutError(f"the terminal never wrote {word!r}, but {found[-2000:]!r}")
-            found += self.read(0.02)
+            select.select([self._master], [], [], 0.1)
+            found += self.read(0.001)
         return found
 
     def type(self, key: bytes) -> None:
         """Press a key."""
         os.write(self._master, key)
 
-    def press(self, key: bytes) -> float:
-        """Milliseconds until the first byte comes back."""
-        self.read(QUIET_S)
+    def press(self, key: bytes, answer: bytes) -> float:
+        """Milliseconds until the key's answer stands on the screen."""
         pressed_s = time.monotonic()
         self.type(key)
-        select.select([self._master], [], [], 5.0)
+        self.read_until(answer)
         return (time.monotonic() - pressed_s) * 1000
+
+    @property
+    def pid(self) -> int:
+        """Of the terminal's process itself, wherever it was started from."""
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (folder / "cmdline").read_bytes().decode().split("\0")
+            except OSError:  # it has ended
+                continue
+            if words[-len(self._command) - 1 : -1] == self._command:
+                return int(folder.name)
+        raise AssertionError("the terminal does not run")
 
     def resident_mib(self) -> int:
         """Memory of the process."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-        return int(line.split()[1]) // 1024
+        return _kib(Path(f"/proc/{self.pid}/status"), "VmRSS") // 1024
+
+    def proportional_mib(self) -> int:
+        """The same, what it shares with other processes (libraries) divided among them."""
+        return _kib(Path(f"/proc/{self.pid}/smaps_rollup"), "Pss") // 1024
+
+    def received_bytes(self) -> int:
+        """Over SSH: what its client has read from the network so far, encrypted and all."""
+        text = Path(f"/proc/{self.process.pid}/io").read_text()
+        return int(text.split()[1])
+
+
+def _kib(file: Path, name: str) -> int:
+    line = next(line for line in file.read_text().splitlines() if line.startswith(f"{name}:"))
+    return int(line.split()[1])
