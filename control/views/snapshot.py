@@ -17,6 +17,7 @@ from control.model.snapshot import ClusterSnapshot
 from control.model.status import Severity
 from control.views import cells, overview, tables
 from control.views.brokers import broker_table
+from control.views.orders import Orders
 from control.views.overview import Headline, HeatMap
 from control.views.pages import (
     BROKERS,
@@ -25,7 +26,9 @@ from control.views.pages import (
     PARTITIONS,
     TOPICS,
     Page,
+    R,
     TableQuery,
+    TableSpec,
     page_of,
 )
 from control.views.rows import (
@@ -117,6 +120,11 @@ class OperatorSnapshot:
         return tables.group_table(self.evidence, self.commit_table)
 
     @cached_property
+    def orders(self) -> Orders:
+        """Orders of these tables that were asked for: pages of one table share theirs."""
+        return Orders()
+
+    @cached_property
     def finding_rows(self) -> tuple[FindingRow, ...]:
         return tuple(cells.finding_row(item, now_ms=self.built_ms) for item in self.findings)
 
@@ -157,25 +165,25 @@ def build_snapshot(
 
 def broker_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[BrokerRow]:
     """A page of the brokers."""
-    return page_of(snapshot.broker_table, BROKERS, query or TableQuery())
+    return _page(snapshot, snapshot.broker_table, BROKERS, query)
 
 
 def topic_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[TopicRow]:
     """A page of the topics."""
-    return page_of(snapshot.topic_table, TOPICS, query or TableQuery())
+    return _page(snapshot, snapshot.topic_table, TOPICS, query)
 
 
 def partition_page(
     snapshot: OperatorSnapshot, query: TableQuery | None = None, *, topic: str | None = None
 ) -> Page[PartitionRow]:
     """All partitions, or those of one topic."""
-    table = snapshot.partition_table
-    return page_of(_where(table, topic=topic), PARTITIONS, query or TableQuery())
+    table = _where(snapshot.partition_table, topic=topic)
+    return _page(snapshot, table, PARTITIONS, query, scope=topic)
 
 
 def group_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[GroupRow]:
     """A page of the groups."""
-    return page_of(snapshot.group_table, GROUPS, query or TableQuery())
+    return _page(snapshot, snapshot.group_table, GROUPS, query)
 
 
 def group_partition_page(
@@ -183,7 +191,20 @@ def group_partition_page(
 ) -> Page[GroupPartitionRow]:
     """A page of the partitions that a group has committed."""
     table = _where(snapshot.commit_table, group_id=group)
-    return page_of(table, GROUP_PARTITIONS, query or TableQuery())
+    return _page(snapshot, table, GROUP_PARTITIONS, query, scope=group)
+
+
+def _page(
+    snapshot: OperatorSnapshot,
+    table: pa.Table,
+    spec: TableSpec[R],
+    query: TableQuery | None,
+    *,
+    scope: str | None = None,
+) -> Page[R]:
+    asked = query or TableQuery()
+    key = (id(spec), scope, asked.filter, asked.sort)
+    return page_of(table, spec, asked, known=lambda find: snapshot.orders.of(key, find))
 
 
 def groups_of_partition(
