@@ -25,6 +25,7 @@ JOB_TIMES: Final = "job-times"
 JOB_INPUT: Final = "job-input"
 JOB_STATE: Final = "job-state"
 CLUSTERS: Final = "clusters"
+ALL_CLUSTERS: Final = "all-clusters"
 DENIED: Final = "denied"
 OPENER: Final = "opener"
 OPENER_WHY: Final = "opener-why"
@@ -174,6 +175,11 @@ PAST_BAR: Final = "past-bar"
 PAST_WORDS: Final = "past-words"
 PAST_NOW: Final = "past-now"
 NOTE: Final = "note"
+
+
+def grid_columns_word(kind: str) -> str:
+    """How many of its columns are shown."""
+    return f"columns-word-{kind}"
 
 
 def grid_columns(kind: str) -> str:

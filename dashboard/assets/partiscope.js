@@ -315,10 +315,83 @@
     }
   }
 
+  // Boxes whose content comes as markup (dashboard/components/markup.py). What is there already is
+  // changed node by node, so that focus, selection and pointer stay where they are.
+  function drawMarkup(box) {
+    const wanted = document.createElement("template");
+    wanted.innerHTML = box.dataset.markup;
+    takeChildren(box, wanted.content);
+  }
+
+  function takeChildren(box, wanted) {
+    let place = box.firstChild;
+    for (const child of Array.from(wanted.childNodes)) {
+      const next = place && place.nextSibling;
+      if (!place) box.appendChild(child);
+      else if (place.nodeName !== child.nodeName) box.replaceChild(child, place);
+      else if (child.nodeType === Node.TEXT_NODE) takeText(place, child);
+      else {
+        takeAttributes(place, child);
+        takeChildren(place, child);
+      }
+      place = next;
+    }
+    while (place) {
+      const next = place.nextSibling;
+      place.remove();
+      place = next;
+    }
+  }
+
+  function takeText(node, wanted) {
+    if (node.data !== wanted.data) node.data = wanted.data;
+  }
+
+  function takeAttributes(node, wanted) {
+    for (const { name } of Array.from(node.attributes)) {
+      if (!wanted.hasAttribute(name)) node.removeAttribute(name);
+    }
+    for (const { name, value } of wanted.attributes) {
+      if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+    }
+  }
+
+  new MutationObserver((changes) => {
+    for (const change of changes) {
+      if (change.type === "attributes") drawMarkup(change.target);
+      for (const node of change.addedNodes) {
+        if (node.nodeType !== Node.ELEMENT_NODE) continue;
+        if (node.hasAttribute("data-markup")) drawMarkup(node);
+        for (const box of node.querySelectorAll("[data-markup]")) drawMarkup(box);
+      }
+    }
+  }).observe(document.documentElement, {
+    childList: true, subtree: true, attributes: true, attributeFilter: ["data-markup"],
+  });
+
+  document.addEventListener("click", function (event) {
+    const link = event.target.closest("[data-markup] a[href^='/']:not([data-reloads])");
+    const opensElsewhere = event.button || event.metaKey || event.ctrlKey || event.shiftKey;
+    if (!link || opensElsewhere || event.altKey) return;
+    event.preventDefault();
+    navigate(link.getAttribute("href").replace(/^\/+/, ""));
+  });
+
   // Columns by the operator's choice, which the address line keeps; null while there is none.
   function chosenColumns() {
     const words = new URLSearchParams(window.location.search).get("cols");
     return words ? words.split(",") : null;
+  }
+
+  function keptColumns(id, options) {
+    const kept = JSON.parse(window.localStorage.getItem(id) || "[]");
+    const known = options.map((option) => option.value).filter((value) => kept.includes(value));
+    return known.length ? known : null;
+  }
+
+  function columnWords(wanted, options) {
+    const shown = wanted ? wanted.length : options.length;
+    return shown === options.length ? "columns" : `columns ${shown} of ${options.length}`;
   }
 
   function showColumns(api) {
@@ -447,11 +520,21 @@
         item.setAttribute("aria-current", place === step ? "step" : "false");
       });
     },
-    columnsChosen: (wanted, options) => {
+    // The address line names the columns that are shown; where a path names none, those that this
+    // browser chose last for such a table, else all. Nothing has triggered a table's first call.
+    columnsChosen: (wanted, options, id) => {
+      const isFirst = window.dash_clientside.callback_context.triggered.length === 0;
+      const kept = isFirst && !chosenColumns() ? keptColumns(id, options) : null;
+      if (kept) {
+        window.setTimeout(() => window.dash_clientside.set_props(id, { value: kept }));
+        return columnWords(kept, options);
+      }
       const isAll = !wanted || wanted.length === options.length;
+      if (!isFirst && isAll) window.localStorage.removeItem(id);
+      else if (!isFirst) window.localStorage.setItem(id, JSON.stringify(wanted));
       keepInUrl({ cols: isAll ? "" : wanted.join(",") });
       withGrids(showColumns);
-      return none();
+      return columnWords(wanted, options);
     },
     filterChanged: (text) => {
       keepInUrl({ q: text });

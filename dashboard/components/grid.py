@@ -84,8 +84,10 @@ def register_grid(app: Dash, screen: Screen, kind: str, page_of: PageOf) -> None
     in_browser: Any = app.clientside_callback
     in_browser(
         ClientsideFunction("partiscope", "columnsChosen"),
+        Output(ids.grid_columns_word(kind), "children"),
         Input(ids.grid_columns(kind), "value"),
         State(ids.grid_columns(kind), "options"),
+        State(ids.grid_columns(kind), "id"),
     )
     in_browser(
         ClientsideFunction("partiscope", "filterChanged"),
@@ -169,7 +171,8 @@ def _count_line(kind: str) -> html.Span:
 
 
 def _column_choice(kind: str, spec: TableSpec[Any], wanted: str) -> html.Details:
-    """Which columns are shown: those that the path names, else all."""
+    """Which columns are shown: those that the path names, else (the browser sees to that) those
+    that were chosen last, else all."""
     others = spec.columns[1:]
     problem = ""
     try:
@@ -178,7 +181,9 @@ def _column_choice(kind: str, spec: TableSpec[Any], wanted: str) -> html.Details
         shown, problem = [column.id for column in others], str(error)
     return html.Details(
         [
-            html.Summary("columns", title="Which columns to show (l)"),
+            html.Summary(
+                "columns", id=ids.grid_columns_word(kind), title="Which columns to show (l)"
+            ),
             dcc.Checklist(
                 id=ids.grid_columns(kind),
                 options=[{"value": column.id, "label": column.title} for column in others],

@@ -7,11 +7,15 @@ from dash import dcc, html
 
 from control.views.columns import Column
 from control.views.rows import Cell, Row
+from dashboard.components.markup import still
 from dashboard.components.parts import attributes
 
 
-def rows_table(rows: Sequence[Row], columns: Sequence[Column], *, link: bool = True) -> html.Div:
-    """One line per row; the first cell links to the row's view.
+def rows_table(
+    rows: Sequence[Row], columns: Sequence[Column], *, link: bool = True, reloads: bool = False
+) -> html.Div:
+    """One line per row; the first cell links to the row's view, which ``reloads`` the page where
+    that view is another cluster's.
 
     On narrow screens only columns of rank 1 stay (the style sheet hides the others).
     """
@@ -19,7 +23,12 @@ def rows_table(rows: Sequence[Row], columns: Sequence[Column], *, link: bool = T
     body = [
         html.Tr(
             [
-                _cell(row.cell(column.id), column, row.path if link and place == 0 else "")
+                _cell(
+                    row.cell(column.id),
+                    column,
+                    row.path if link and place == 0 else "",
+                    reloads=reloads,
+                )
                 for place, column in enumerate(columns)
             ],
             **attributes({"data-key": row.key, "data-path": row.path}),
@@ -27,17 +36,17 @@ def rows_table(rows: Sequence[Row], columns: Sequence[Column], *, link: bool = T
         for row in rows
     ]
     table = html.Table([html.Thead(head), html.Tbody(body)], className="rows")
-    return html.Div(table, className="rows-frame")
+    return still(table, className="rows-frame")
 
 
 def _head(column: Column) -> html.Th:
     return html.Th(column.title, title=column.why or None, className=_class_of(column))
 
 
-def _cell(cell: Cell, column: Column, path: str) -> html.Td:
+def _cell(cell: Cell, column: Column, path: str, *, reloads: bool) -> html.Td:
     words: Any = cell.shaped(is_number=column.is_number)
     tone = f" tone-{cell.tone}" if cell.tone else ""
-    content = dcc.Link(words, href=f"/{path}") if path else words
+    content = dcc.Link(words, href=f"/{path}", refresh=reloads) if path else words
     return html.Td(content, className=_class_of(column) + tone)
 
 

@@ -1,6 +1,7 @@
 """The page in a real Chromium, on a store that the tests write: what it shows is what is there."""
 
 import http.client
+import re
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -361,6 +362,14 @@ def test_columns_are_chosen_linked_and_exported(page: Page, server: PageServer) 
     page.reload()
     expect(page.locator("#count-partitions")).to_contain_text("rows")
     expect(head.filter(has_text="high watermark")).to_have_count(0)
+    # Another table of partitions, by a path that names no columns: those chosen last.
+    go(page, server, "topics/topic-1")
+    expect(page.locator("#count-partitions")).to_contain_text("rows")
+    expect(page).to_have_url(re.compile("cols=partition"))
+    expect(head.filter(has_text="high watermark")).to_have_count(0)
+    go(page, server, "partitions?cols=lag,high_watermark")
+    expect(head.filter(has_text="high watermark")).to_be_visible()
+    expect(page).to_have_url(re.compile("cols=lag,high_watermark|cols=lag%2Chigh_watermark"))
     answer = page.request.get(f"{server.url}/export/partitions.csv?q=topic-0-7&cols=lag")
     assert answer.text().splitlines()[0] == "topic,lag"
     wrong = page.request.get(f"{server.url}/export/partitions.csv?cols=lga")

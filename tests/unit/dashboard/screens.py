@@ -1,11 +1,14 @@
 """A screen on a small cluster, without a server."""
 
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from control.views.store import open_store
+from dashboard.components.markup import MARKUP
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk
 from dashboard.settings import DashboardSettings
@@ -36,6 +39,8 @@ def words_of(component: Any) -> str:
         return str(component)
     if isinstance(component, list | tuple):
         return " ".join(filter(None, map(words_of, component)))
+    if drawn := getattr(component, MARKUP, ""):
+        return unescape(" ".join(re.sub(r"<[^>]*>", " ", drawn).split()))
     return words_of(getattr(component, "children", None))
 
 

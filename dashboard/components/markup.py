@@ -1,0 +1,58 @@
+"""Tables as one component: the page's framework sees a box, the browser draws what is in it.
+
+Dash asks every component of a page at every change of anything whether it is concerned; a table of
+24 brokers alone has 300. What only shows and links is therefore sent as markup in an attribute,
+which the browser (``partiscope.js``) draws in place: nodes that stay keep focus and selection.
+"""
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any, Final
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboard.components.parts import attributes
+
+MARKUP: Final = "data-markup"
+RELOADS: Final = "data-reloads"
+_NAMES: Final = {"className": "class", "colSpan": "colspan"}
+_PLAIN: Final = ("title", "href", "id", "role")
+
+
+def still(component: Component, **props: Any) -> html.Div:
+    """A box with what is drawn in it."""
+    return html.Div(**attributes({MARKUP: markup(component)}), **props)
+
+
+def markup(component: Any) -> str:
+    """HTML of components that only show and link; all text and every value is escaped.
+
+    Raises:
+        TypeError: a component that does more.
+    """
+    if component is None:
+        return ""
+    if isinstance(component, str | int | float):
+        return escape(str(component))
+    if isinstance(component, list | tuple):
+        return "".join(map(markup, component))
+    is_link = isinstance(component, dcc.Link)
+    if not is_link and not type(component).__module__.startswith(f"{html.__name__}."):
+        raise TypeError(f"{type(component).__name__} is more than markup")
+    tag = "a" if is_link else type(component).__name__.lower()
+    props = component.to_plotly_json()["props"]
+    return f"<{tag}{_attributes(props)}>{markup(props.get('children'))}</{tag}>"
+
+
+def _attributes(props: Mapping[str, Any]) -> str:
+    known = {}
+    for name, value in props.items():
+        if name in _NAMES or name in _PLAIN or name.startswith(("data-", "aria-")):
+            known[_NAMES.get(name, name)] = value
+        elif name == "refresh":
+            known |= {RELOADS: "yes"} if value else {}
+        elif name != "children":
+            raise TypeError(f"{name} is no attribute of markup")
+    shown = {name: value for name, value in known.items() if value is not None}
+    return "".join(f' {name}="{escape(str(value))}"' for name, value in shown.items())
