@@ -9,7 +9,7 @@ Worked example: racks a (2 brokers), b (2), c (1), 100 partitions of 3 replicas.
 hold one replica of each: 100 per rack, so 50 per broker in a and b, and 100 on the one in c.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -19,9 +19,9 @@ from control.planner.goals import Tolerance, whole_bounds
 from control.planner.placement import Placement
 
 _BISECTIONS: Final = 60
-_BESIDE_A_FULL_RACK: Final = 0.09
-"""Brokers of a rack with room need not be evener than this while another rack is forced to
-carry more: moving their bytes would not bring the largest broker down."""
+_BESIDE_A_FULL_ONE: Final = 0.4
+"""Brokers with room need not be evener than this while another is forced to carry more (by racks,
+or by partitions that fit nowhere else): moving their bytes would not bring the largest down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,17 @@ class Bounds:
     count_min: Floats
     count_max: Floats
     bytes_max: Floats
+    bytes_loosest: Floats
+    """What they may hold while another has to hold as much."""
     unit: float
+
+    def beside(self, placement: Placement) -> "Bounds":
+        """Where a broker could not be brought within its bytes, these bounds for the others."""
+        held = np.where(placement.is_target, placement.bytes, 0.0)
+        if (held <= self.bytes_max).all():
+            return self
+        loose = np.minimum(self.bytes_loosest, held.max(initial=0.0))
+        return replace(self, bytes_max=np.maximum(self.bytes_max, loose))
 
     def penalty(self, broker: int, count: float, held: float) -> float:
         """How far outside a broker would be with so much, in replicas."""
@@ -57,15 +67,22 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
     unit = max(1.0, float(placement.bytes.sum()) / max(1, int(placement.count.sum())))
     count_min, count_max = np.zeros(brokers), np.full(brokers, np.inf)
     bytes_max = np.full(brokers, np.inf)
+    loosest = bytes_mean * (1 + _BESIDE_A_FULL_ONE)
     if tolerance.replicas is not None:
         count_min, count_max = whole_bounds(count_mean, tolerance.replicas)
     if tolerance.bytes is not None:
         most = float(bytes_mean.max(initial=0.0))
-        relaxed = np.minimum(bytes_mean * (1 + _BESIDE_A_FULL_RACK), most)
-        bytes_max = np.maximum(bytes_mean * (1 + tolerance.bytes), relaxed)
+        bytes_max = np.maximum(bytes_mean * (1 + tolerance.bytes), np.minimum(loosest, most))
     if placement.capacity is not None:
         bytes_max = np.minimum(bytes_max, placement.capacity)
-    return Bounds(count_min=count_min, count_max=count_max, bytes_max=bytes_max, unit=unit)
+        loosest = np.minimum(loosest, placement.capacity)
+    return Bounds(
+        count_min=count_min,
+        count_max=count_max,
+        bytes_max=bytes_max,
+        bytes_loosest=loosest,
+        unit=unit,
+    )
 
 
 def relief_bounds(placement: Placement, relieved: list[int]) -> Bounds:
@@ -78,6 +95,7 @@ def relief_bounds(placement: Placement, relieved: list[int]) -> Bounds:
         count_min=np.zeros(placement.brokers),
         count_max=np.full(placement.brokers, np.inf),
         bytes_max=bytes_max,
+        bytes_loosest=bytes_max,
         unit=unit,
     )
 

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
 from control.planner.bounds import bounds_of, relief_bounds
-from control.planner.columns import Columns, columns_of
+from control.planner.columns import Columns, Flags, columns_of, rack_numbers
 from control.planner.economy import economize
 from control.planner.even import even_out
 from control.planner.feasibility import check_request
@@ -22,6 +24,7 @@ from control.planner.leaders import even_leaders
 from control.planner.limits import proofs, unknown_sizes
 from control.planner.lower_bound import added_bytes, lower_bound_bytes
 from control.planner.placement import Placement, movable_partitions
+from control.planner.priced_bound import priced_bytes
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.repair import Mender
 from control.planner.topic_counts import TopicCounts
@@ -87,6 +90,8 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     )
 
 
+_CLEAR: Final = 1.01
+"""A plan so near to the quick bound needs no better one."""
 _KEEPS_DATA: Final = frozenset({Goal.LEADERS, Goal.RACKS, Goal.RELIEVE})
 
 
@@ -154,10 +159,10 @@ class _Judge:
     ) -> int | None:
         if all(len(c.before) == len(c.after) for c in proposal.changes):
             left = {violation.where for violation in violations}
-            mended = movable_partitions(self._topology, self._request)
+            mended = self._scope()
             if left:
                 mended &= [str(p.key) not in left for p in self._topology.partitions]
-            return lower_bound_bytes(
+            bound = lower_bound_bytes(
                 self._topology,
                 self._request,
                 reached,
@@ -165,10 +170,30 @@ class _Judge:
                 mended=mended,
                 topics=self._topics() if reached.topics_uneven == 0 else None,
             )
+            return max(bound, self._priced(proposal, reached, mended, bound))
         factor = self._request.replication_factor
         if factor is None or not self._request.is_everything:
             return None
         return added_bytes(self._columns, factor)
+
+    def _scope(self) -> Flags:
+        return movable_partitions(self._topology, self._request)
+
+    def _priced(self, proposal: Proposal, reached: Balance, mended: Flags, bound: int) -> int:
+        """The dearer proof, where the quick one leaves a question."""
+        moved = proposal.moved_bytes
+        if moved <= _CLEAR * bound:
+            return 0
+        removed = np.isin(self._topology.broker_ids, self._request.remove_brokers)
+        return priced_bytes(
+            self._columns,
+            rack_numbers(self._topology, removed),
+            removed,
+            reached,
+            scope=self._scope(),
+            mended=mended,
+            moved=moved,
+        )
 
 
 def _propose(original: Placement, request: PlanRequest, tolerance: Tolerance) -> Proposal:
@@ -200,6 +225,7 @@ def _even(placement: Placement, tolerance: Tolerance) -> None:
     is_asked = tolerance.replicas is not None or tolerance.bytes is not None
     if is_asked or not all(placement.has_room(b, 0) for b in range(placement.brokers)):
         even_out(placement, bounds)
+        bounds = bounds.beside(placement)
         economize(placement, bounds)
     if is_asked and tolerance.traffic is not None and placement.columns.has_traffic:
         even_arriving(placement, bounds, tolerance.traffic)

@@ -27,7 +27,7 @@ def seeded(
     seed: int,
     *,
     brokers: int = 12,
-    racks: int = 3,
+    racks: int | tuple[int, ...] = 3,
     partitions: int = 600,
     factor: int = 3,
     joined: int = 0,
@@ -35,8 +35,14 @@ def seeded(
     has_traffic: bool = False,
 ) -> Topology:
     """Log-normal sizes; every partition on racks in turn, save for a share placed anywhere.
-    `racks` 0: none are configured; `joined` brokers, the last, are empty."""
+    `racks` 0: none are configured; a tuple: so many brokers in each; `joined` brokers, the last,
+    are empty."""
     dice = np.random.default_rng(seed)
+    if isinstance(racks, tuple):
+        rack_of, racks = [r for r, size in enumerate(racks) for _ in range(size)], len(racks)
+        brokers = len(rack_of)
+    else:
+        rack_of = [b % racks if racks else 0 for b in range(brokers)]
     old = brokers - joined
     per_topic = max(3, partitions // 25)
     sizes = dice.lognormal(np.log(2e8), 1.2, partitions).astype(np.int64).tolist()
@@ -45,14 +51,15 @@ def seeded(
     for _ in range(partitions):
         if racks and dice.random() > disorder:
             homes = dice.permutation(racks)
-            rows = [dice.permutation(np.arange(rack, old, racks)) for rack in range(racks)]
+            here = [[b for b in range(old) if rack_of[b] == rack] for rack in range(racks)]
+            rows = [dice.permutation(brokers_here) for brokers_here in here]
             chosen = [rows[homes[i % racks]][i // racks] for i in range(factor)]
         else:
             chosen = dice.choice(old, factor, replace=False).tolist()
         placed.append(tuple(101 + int(b) for b in chosen))
     return Topology(
         brokers=tuple(
-            TopologyBroker(id=101 + b, rack=f"r{b % racks}" if racks else None)
+            TopologyBroker(id=101 + b, rack=f"r{rack_of[b]}" if racks else None)
             for b in range(brokers)
         ),
         partitions=tuple(

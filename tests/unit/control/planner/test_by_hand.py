@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from control.model.ids import TopicPartition
@@ -122,6 +122,7 @@ def test_an_edit_of_a_plan_is_judged_again_and_the_rest_stays() -> None:
 
 
 @given(st.integers(0, 5))
+@settings(deadline=None)
 def test_a_plan_as_text_is_read_back_the_same(seed: int) -> None:
     before = seeded(seed, partitions=60, brokers=6)
     for alternative in plan(before, PlanRequest()).alternatives:

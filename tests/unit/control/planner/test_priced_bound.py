@@ -1,0 +1,69 @@
+"""The bound by prices: true for every placement, and near to what plans move where racks bind."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from control.planner.columns import columns_of, rack_numbers
+from control.planner.figures import balance_of
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import plan
+from control.planner.priced_bound import priced_bytes
+from control.planner.proposal import proposal_of
+from control.planner.topology import Topology
+from tests.unit.control.planner.clusters import cluster, seeded
+
+
+def proven(before: Topology, after: Topology, moved: int) -> int:
+    """What must move from one placement to any that is as even as the other."""
+    columns = columns_of(before)
+    everybody = np.ones(len(before.partitions), dtype=np.bool_)
+    nobody = np.zeros(len(before.brokers), dtype=np.bool_)
+    return priced_bytes(
+        columns,
+        rack_numbers(before, nobody),
+        nobody,
+        balance_of(after),
+        scope=everybody,
+        mended=everybody,
+        moved=moved,
+    )
+
+
+def test_the_worked_example() -> None:
+    before = cluster({1: "a", 2: "a"}, [(1,)] * 10, size=10)
+    after = cluster({1: "a", 2: "a"}, [(1,)] * 6 + [(2,)] * 4, size=10)
+    assert proven(before, after, 40) in (39, 40)
+
+
+@given(st.data(), st.integers(1, 3), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_no_placement_moves_less(data: st.DataObject, factor: int, seed: int) -> None:
+    before = seeded(seed, brokers=6, racks=3, partitions=12, factor=factor, disorder=0.3)
+    orders = [data.draw(st.permutations(range(3))) for _ in before.partitions]
+    targets = {
+        partition.key: tuple(
+            101 + rack + 3 * data.draw(st.integers(0, 1)) for rack in order[:factor]
+        )
+        for partition, order in zip(before.partitions, orders, strict=True)
+    }
+    moved = proposal_of("any", before, targets).moved_bytes
+    assert proven(before, before.with_replicas(targets), moved) <= moved
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("racks", "factor"), [((6, 4, 3, 2), 3), ((5, 5, 2), 3), ((6, 2), 2), ((4, 3, 2), 2)]
+)
+def test_plans_are_near_it_where_racks_are_unequal(
+    racks: tuple[int, ...], factor: int, seed: int
+) -> None:
+    before = seeded(seed, racks=racks, factor=factor, partitions=1500)
+    first, *others = plan(before, PlanRequest()).alternatives
+    assert first.proposal.moved_bytes <= 1.05 * (first.lower_bound_bytes or 0)
+    for alternative in (first, *others):
+        bound = alternative.lower_bound_bytes
+        assert alternative.violations == ()
+        assert bound is not None
+        assert bound <= alternative.proposal.moved_bytes <= 1.06 * bound
