@@ -40,6 +40,7 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
     add("--records-per-batch-max", type=int, default=RECORDS_PER_BATCH_MAX)
     add("--retention-ms", type=int, default=RETENTION_MS, help="how long history is kept")
     add("--conf", action="append", default=[], metavar="NAME=VALUE", help="Spark setting")
+    add("--say-batches", action="store_true", help="tell where each batch's time went")
     chosen = parser.parse_args(arguments)
     if any("=" not in item for item in chosen.conf):
         parser.error("--conf takes NAME=VALUE")
@@ -62,6 +63,7 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
             further=dict(item.split("=", 1) for item in chosen.conf),
         ),
         retention_ms=chosen.retention_ms,
+        says_batches=chosen.say_batches,
     )
 
 

@@ -17,9 +17,11 @@ from queue import SimpleQueue
 from typing import Final, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_metrics.files import StoreFiles
+from spark_metrics.gather import gather
 from spark_metrics.heads import Head
 from spark_metrics.memory import KnownBroker
 from spark_metrics.parse import Parsed, cut_rows, parse_rows
@@ -171,20 +173,26 @@ def _shares(wave: Wave, buckets: int) -> list[_Share]:
 
 def _run(slot: Slot, wave: Wave, share: _Share) -> Answer:
     slot.clear()
-    slot.give_table("fresh_replicas", share.replicas)
+    slot.give_table("fresh_replicas", gather(share.replicas))
     slot.give_table("fresh_commits", share.commits)
     slot.give_lines("known", wave.known_lines())
     slot.give_lines("groups", wave.group_lines())
     _give_state(slot, "partitions", wave, share)
-    found = slot.partitions_plan.toArrow()
+    there = _present(slot.partitions_plan.toArrow())
     part = str(share.bucket)
-    path = wave.put("partitions", part, there := found.filter(found["is_partition"]))
+    path = wave.put("partitions", part, there)
     commits = slot.no_commits
     if wave.has_commits:
         _give(slot, "logs", path, wave.files)
         _give_state(slot, "commits", wave, share)
         commits = slot.commits_plan.toArrow()
     return _answer(there, path, commits, wave.put("commits", part, commits))
+
+
+def _present(found: pa.Table) -> pa.Table:
+    """Without the partitions that are deleted; usually that is none."""
+    is_there = found["is_partition"]
+    return found if pc.all(is_there, min_count=0).as_py() else found.filter(is_there)
 
 
 def _answer(there: pa.Table, path: str, commits: pa.Table, commits_path: str) -> Answer:
@@ -218,13 +226,13 @@ class FrameFeed:
 
     def run(self, wave: Wave) -> list[Answer]:
         known = known_frame(self._lines(list(wave.known_lines())))
-        found = newest_partitions(
-            self._session.createDataFrame(wave.replicas.rows),
+        there = newest_partitions(
+            self._session.createDataFrame(gather(wave.replicas.rows)),
             self._state("partitions", wave.state.partitions, wave.files),
             known,
             is_single=False,
         ).toArrow()
-        there = found.filter(found["is_partition"])
+        there = _present(there)
         path = wave.put("partitions", "0", there)
         commits = newest_commits(
             self._session.createDataFrame(wave.commits.rows),

@@ -32,14 +32,12 @@ class Clocks:
 
 def partition_points(partitions: pa.Table, clocks: Clocks) -> pa.Table:
     """Points of what was read anew, and of what is offline: nobody reads that any more."""
-    fresh = partitions.filter(partitions["is_fresh"])
-    silent = pc.and_(pc.invert(partitions["is_fresh"]), pc.less(partitions["leader"], 0))
-    both = pa.concat_tables(
-        [
-            fresh.append_column("at_ms", pc.cast(fresh["read_ms"], pa.int64())),
-            clocks.stamped(partitions.filter(silent)),
-        ]
-    )
+    told = _told(partitions, "partition_history", "is_fresh")
+    silent = pc.and_(pc.invert(told["is_fresh"]), pc.less(told["leader"], 0))
+    fresh = _only(told, told["is_fresh"])
+    both = fresh.append_column("at_ms", fresh["read_ms"])
+    if pc.any(silent).as_py():
+        both = pa.concat_tables([both, clocks.stamped(told.filter(silent))])
     for name, listed in {"isr_count": "isr", "replicas_count": "replicas"}.items():
         both = both.append_column(name, pc.list_value_length(both[listed]))
     for name in ("replicas", "isr"):
@@ -50,8 +48,20 @@ def partition_points(partitions: pa.Table, clocks: Clocks) -> pa.Table:
 
 def commit_points(commits: pa.Table) -> pa.Table:
     """Points of the commits that were paired anew."""
-    fresh = commits.filter(commits["is_fresh"])
+    told = _told(commits, "commit_history", "is_fresh")
+    fresh = _only(told, told["is_fresh"])
     return conform(fresh.append_column("at_ms", fresh["read_ms"]), HISTORY_TABLES["commit_history"])
+
+
+def _told(answer: pa.Table, table: str, *further: str) -> pa.Table:
+    """Of an answer what history keeps: the state beside it is several times as much."""
+    names = dict.fromkeys(("read_ms", *further, *HISTORY_TABLES[table].names))
+    return answer.select([name for name in names if name in answer.column_names])
+
+
+def _only(rows: pa.Table, wanted: pa.ChunkedArray) -> pa.Table:
+    """The wanted rows; usually that is all of them."""
+    return rows if pc.all(wanted, min_count=0).as_py() else rows.filter(wanted)
 
 
 def sum_points(

@@ -1,5 +1,6 @@
 """One process of the job: waits, starts Spark, runs the query, starts it again when it fails."""
 
+import json
 import logging
 import os
 import shutil
@@ -46,6 +47,8 @@ class RunSettings:
     job: JobSettings
     session: SessionSettings
     retention_ms: int
+    says_batches: bool = False
+    """Whether each batch is told on stderr, with where its time went."""
 
 
 class Run:
@@ -142,6 +145,8 @@ class Run:
             store = self._settings.job.store
             sys.stdout.write(f"ready store={store} batch={report.batch_id} after {seconds:.1f} s\n")
             sys.stdout.flush()
+        if self._settings.says_batches:
+            say(f"batch {report.batch_id} ms {json.dumps(report.phases_ms)}")
         if report.bad_records:
             say(f"{report.bad_records} bad records in batch {report.batch_id}, kept in bad/")
         if report.lost_records:

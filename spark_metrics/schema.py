@@ -1,28 +1,31 @@
 """Schemas that only the job itself needs, in Spark SQL's DDL.
 
 The job's state is kept in the tables of "now" themselves: beside the columns that readers see
-(``spark_metrics.tables``) their files hold what the next version is computed from.
+(``spark_metrics.tables``) their files hold what the next version is computed from. A type is its
+name in Spark SQL, the mapping of a struct's fields, or a tuple of what an array holds.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 READINGS_MAX: Final = 6
 """Readings remembered per leader: what rates and end offsets are taken from."""
-FOLLOWER_READINGS_MAX: Final = 3
 POINTS_MAX: Final = 24
 """Points (time, end offset) remembered per partition, ever sparser into the past."""
 
-READING: Final = """STRUCT<read_ms: BIGINT, broker_epoch: BIGINT, is_leader: BOOLEAN,
-  high_watermark: BIGINT, log_end_offset: BIGINT, size_bytes: BIGINT, bytes_in: BIGINT,
-  bytes_out: BIGINT>"""
-MEMBER_FIELDS: Final = {
-    "broker": "INT",
-    "round_ms": "BIGINT",
-    "full_ms": "BIGINT",
+READING: Final = {
+    "read_ms": "BIGINT",
     "broker_epoch": "BIGINT",
+    "high_watermark": "BIGINT",
+    "log_end_offset": "BIGINT",
+    "size_bytes": "BIGINT",
+    "bytes_in": "BIGINT",
+    "bytes_out": "BIGINT",
+}
+"""A leader's counters."""
+VIEW: Final = {
     "leader": "INT",
     "leader_epoch": "INT",
     "replicas": "ARRAY<INT>",
@@ -30,6 +33,11 @@ MEMBER_FIELDS: Final = {
     "adding_replicas": "ARRAY<INT>",
     "removing_replicas": "ARRAY<INT>",
     "min_isr": "INT",
+}
+"""Who leads and follows, as a broker knows it."""
+LOG: Final = {
+    "leader_epoch": "INT",
+    "broker_epoch": "BIGINT",
     "log_start_offset": "BIGINT",
     "high_watermark": "BIGINT",
     "log_end_offset": "BIGINT",
@@ -41,20 +49,47 @@ MEMBER_FIELDS: Final = {
     "bytes_out": "BIGINT",
     "retention_ms": "BIGINT",
     "log_points": "ARRAY<BIGINT>",
-    "read_ms": "BIGINT",
 }
-"""A replica as its broker last reported it (``full_ms``: in full)."""
-MEMBER: Final = (
-    "STRUCT<"
-    + ", ".join(f"{name}: {kind}" for name, kind in MEMBER_FIELDS.items())
-    + f", readings: ARRAY<{READING}>>"
-)
-POINT: Final = "STRUCT<ms: BIGINT, offset: BIGINT>"
-PARTITION_STATE: Final = f"""cluster STRING, topic STRING, partition INT, isr ARRAY<INT>,
-  isr_shrinks BIGINT, isr_expands BIGINT, log_start_offset BIGINT, retention_ms BIGINT,
-  points ARRAY<{POINT}>, log_points ARRAY<BIGINT>, ends ARRAY<{READING}>,
-  starts STRUCT<a: {POINT}, b: {POINT}>, members ARRAY<{MEMBER}>"""
-"""What is read back of ``partitions``. ``starts``: earlier log starts, to see how fast they go."""
+"""What a broker says of its replica's log."""
+_HELD: Final = {
+    "broker": "INT",
+    "full_ms": "BIGINT",
+    "round_ms": "BIGINT",
+    "log_end_offset": "BIGINT",
+    "size_bytes": "BIGINT",
+    "segments": "INT",
+}
+MEMBER: Final = {
+    **_HELD,
+    "read_ms": "BIGINT",
+    **{"before_ms": "BIGINT", "before_end": "BIGINT"},
+    **{"oldest_ms": "BIGINT", "oldest_end": "BIGINT"},
+}
+"""A replica as its broker last reported it (``full_ms``: in full), and its two earlier readings."""
+_TELLER: Final = {"broker": "INT", "read_ms": "BIGINT"}
+GATHERED: Final[Mapping[str, Any]] = {
+    **{"cluster": "STRING", "topic": "STRING", "partition": "INT"},
+    "rows": ({**_HELD, "again_ms": "BIGINT", "since_ms": "BIGINT", "again_round_ms": "BIGINT"},),
+    "view": {**_TELLER, **VIEW},
+    "log": {**_TELLER, "leads": "BOOLEAN", **LOG},
+}
+"""What a wave says of one partition: each replica's row (``full_ms`` null: none in full;
+``again_…``: read again unchanged), and in full the view and the log that count among them."""
+POINT: Final = {"ms": "BIGINT", "offset": "BIGINT"}
+PARTITION_STATE: Final[Mapping[str, Any]] = {
+    **{"cluster": "STRING", "topic": "STRING", "partition": "INT"},
+    **{"view_broker": "INT", "view_ms": "BIGINT", "told_leader": "INT", **VIEW},
+    **{"log_broker": "INT", "log_leads": "BOOLEAN", "log_epoch": "INT", "read_ms": "BIGINT"},
+    **{name: kind for name, kind in LOG.items() if name not in ("leader_epoch", *READING)},
+    **{name: LOG[name] for name in ("high_watermark", "log_end_offset", "size_bytes")},
+    **{"isr_shrinks": "BIGINT", "isr_expands": "BIGINT"},
+    "points": (POINT,),
+    "ends": (READING,),
+    "starts": {"a": POINT, "b": POINT},
+    "members": (MEMBER,),
+}
+"""What is read back of ``partitions``: view and log with who told them and when, the leader's
+readings (``ends``), and earlier log starts, to see how fast they go (``starts``)."""
 
 PENDING: Final = "STRUCT<read_ms: BIGINT, committed_offset: BIGINT, commit_ms: BIGINT>"
 ANCHOR: Final = "STRUCT<ms: BIGINT, committed_offset: BIGINT, lag: BIGINT>"
@@ -69,13 +104,10 @@ COMMIT_STATE: Final = f"""cluster STRING, group_id STRING, topic STRING, partiti
 
 
 _AGAIN: Final = dict.fromkeys(("again_read_ms", "again_since_ms", "again_round_ms"), "BIGINT")
-_FULL: Final = {
-    name: kind for name, kind in MEMBER_FIELDS.items() if name not in ("broker", "full_ms")
-}
 ROWS: Final[Mapping[str, Mapping[str, str]]] = {
     "replicas": {
         **{"cluster": "STRING", "topic": "STRING", "partition": "INT", "source": "INT"},
-        **_FULL,
+        **{"round_ms": "BIGINT", "read_ms": "BIGINT", **VIEW, **LOG},
         **_AGAIN,
     },
     "commits": {
@@ -89,6 +121,7 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
 and when it was read again unchanged (``again_since_ms``: since which reading it is unchanged)."""
 _ARROW: Final = {
     "STRING": pa.string(),
+    "BOOLEAN": pa.bool_(),
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
     "ARRAY<INT>": pa.list_(pa.int32()),
@@ -96,11 +129,29 @@ _ARROW: Final = {
 }
 
 
-def arrow_schema(fields: Mapping[str, str]) -> pa.Schema:
-    """The same columns as Arrow names their types."""
-    return pa.schema({name: _ARROW[kind] for name, kind in fields.items()})
+def arrow_type(kind: Any) -> Any:
+    """A type as Arrow names it."""
+    if isinstance(kind, str):
+        return _ARROW[kind]
+    if isinstance(kind, tuple):
+        return pa.list_(arrow_type(kind[0]))
+    return pa.struct({name: arrow_type(of) for name, of in kind.items()})
 
 
-def ddl(fields: Mapping[str, str]) -> str:
-    """The same columns in Spark SQL's DDL."""
-    return ", ".join(f"{name} {kind}" for name, kind in fields.items())
+def arrow_schema(fields: Mapping[str, Any]) -> pa.Schema:
+    """Columns as Arrow names their types."""
+    return pa.schema({name: arrow_type(kind) for name, kind in fields.items()})
+
+
+def ddl_type(kind: Any) -> str:
+    """A type in Spark SQL's DDL."""
+    if isinstance(kind, str):
+        return kind
+    if isinstance(kind, tuple):
+        return f"ARRAY<{ddl_type(kind[0])}>"
+    return f"STRUCT<{', '.join(f'{name}: {ddl_type(of)}' for name, of in kind.items())}>"
+
+
+def ddl(fields: Mapping[str, Any]) -> str:
+    """Columns in Spark SQL's DDL."""
+    return ", ".join(f"{name} {ddl_type(kind)}" for name, kind in fields.items())

@@ -4,8 +4,9 @@ Spark computes; the driver collects the finished rows as Arrow and writes them. 
 against Spark's own Parquet writer (docs/decisions/0002-store.md).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -24,6 +25,7 @@ from spark_metrics.heads import (
 )
 from spark_metrics.layout import Manifest
 from spark_metrics.memory import Memory, decode_memory, encode_memory
+from spark_metrics.phases import Phases
 from spark_metrics.readings import (
     Clocks,
     commit_points,
@@ -60,6 +62,8 @@ class BatchReport:
     lost_records: int
     duration_ms: int
     """Of computing and writing its tables; the manifest comes on top."""
+    phases_ms: Mapping[str, int] = field(default_factory=dict)
+    """Where the time went, with history and manifest."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,6 +101,7 @@ class StoreSink:
         self._query_id = query_id
         self._on_batch = on_batch
         self._on_notice = on_notice
+        self._threads = ThreadPoolExecutor(2)
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Commit the batch, unless it is committed already.
@@ -115,16 +120,21 @@ class StoreSink:
 
     def _commit(self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int) -> BatchReport:
         manifest = self._writer.manifest
-        rows = batch.selectExpr(*_RECORDS).toArrow().to_pylist()
-        heads = [read_head(KafkaRecord(**row)) for row in rows]
-        before = decode_memory(manifest.memory if manifest else {})
-        done = self._waves(heads, before)
+        phases = Phases()
+        with phases.of("fetch"):
+            rows = batch.selectExpr(*_RECORDS).toArrow().to_pylist()
+        with phases.of("decode"):
+            heads = [read_head(KafkaRecord(**row)) for row in rows]
+            before = decode_memory(manifest.memory if manifest else {})
+        done = self._waves(heads, before, phases)
         heads = marked_bad(heads, done.bad_numbers)
         bad = [head for head in heads if head.is_bad]
-        now, written = self._tables(done)
-        sums = sum_points(
-            [answer.partitions for answer in done.answers], now, _clocks(before, done.memory)
-        )
+        with phases.of("tables"):
+            now, written = self._tables(done)
+        with phases.of("points"):
+            sums = sum_points(
+                [answer.partitions for answer in done.answers], now, _clocks(before, done.memory)
+            )
         report = BatchReport(
             batch_id=batch_id,
             records=len(heads),
@@ -133,28 +143,28 @@ class StoreSink:
             duration_ms=wall_clock_ms() - began_ms,
         )
         health = self._health(report, done)
-        self._writer.commit(
-            Commit(
-                query_id=query_id,
-                batch_id=batch_id,
-                interval_ms=done.memory.interval_ms,
-                now={**now, "health": health},
-                written=written,
-                history={
-                    **sums,
-                    "job_history": job_points(health, done.memory.interval_ms),
-                    "partition_history": pa.concat_tables(done.partition_points),
-                    "commit_history": pa.concat_tables(done.commit_points),
-                },
-                memory=encode_memory(done.memory),
-                state_rows=done.state.rows,
-                bad_records=len(bad),
-                bad_values=[bad_value(head) for head in bad[:BAD_TEXTS_MAX]],
-            )
+        made = Commit(
+            query_id=query_id,
+            batch_id=batch_id,
+            interval_ms=done.memory.interval_ms,
+            now={**now, "health": health},
+            written=written,
+            history={
+                **sums,
+                "job_history": job_points(health, done.memory.interval_ms),
+                "partition_history": pa.concat_tables(done.partition_points),
+                "commit_history": pa.concat_tables(done.commit_points),
+            },
+            memory=encode_memory(done.memory),
+            state_rows=done.state.rows,
+            bad_records=len(bad),
+            bad_values=[bad_value(head) for head in bad[:BAD_TEXTS_MAX]],
         )
-        return report
+        with phases.of("history"):
+            self._writer.commit(made)
+        return replace(report, phases_ms=phases.ms)
 
-    def _waves(self, heads: Sequence[Head], before: Memory) -> _Pass:
+    def _waves(self, heads: Sequence[Head], before: Memory, phases: Phases) -> _Pass:
         """Run the plans over one round of every source after the other."""
         done = self._begin(before)
         for number, wave in enumerate(waves := cut_waves(heads)):
@@ -168,11 +178,14 @@ class StoreSink:
                 done.memory.complete_rounds(),
                 done.memory.newest_rounds(),
             )
-            self._run(done, wave, number)
+            self._run(done, wave, number, phases)
             clocks = _clocks(earlier, done.memory)
-            for answer in done.answers:
-                done.partition_points.append(partition_points(answer.partitions, clocks))
-                done.commit_points.append(commit_points(answer.commits))
+            with phases.of("points"):
+                of_partitions = self._threads.map(
+                    lambda it, clocks=clocks: partition_points(it.partitions, clocks), done.answers
+                )
+                done.commit_points += map(commit_points, (it.commits for it in done.answers))
+                done.partition_points += of_partitions
         return done
 
     def _begin(self, before: Memory) -> _Pass:
@@ -186,7 +199,7 @@ class StoreSink:
             state=_state_of(manifest),
         )
 
-    def _run(self, done: _Pass, wave: list[tuple[int, Head]], number: int) -> None:
+    def _run(self, done: _Pass, wave: list[tuple[int, Head]], number: int, phases: Phases) -> None:
         put = partial(self._put, number)
         given = Wave(
             heads=wave,
@@ -196,8 +209,10 @@ class StoreSink:
             files=self._writer.files,
             put=put,
         )
-        done.bad_numbers |= given.bad_numbers
-        answers = self._feed().run(given)
+        with phases.of("decode"):
+            done.bad_numbers |= given.bad_numbers
+        with phases.of("plans"):
+            answers = self._feed().run(given)
         done.answers = answers
         done.state = State(
             partitions=[answer.partitions_path for answer in answers],
@@ -216,14 +231,15 @@ class StoreSink:
         """The small tables of "now", and the files of the large ones."""
         partitions = [answer.partitions for answer in done.answers]
         commits = [answer.commits for answer in done.answers]
-        replicas = [replica_table(part) for part in partitions]
+        replicas = list(self._threads.map(replica_table, partitions))
         written: dict[str, Sequence[str]] = {
             "partitions": [answer.partitions_path for answer in done.answers],
             "commits": [answer.commits_path for answer in done.answers],
-            "replicas": [
-                self._writer.put("replicas", str(place), part)
-                for place, part in enumerate(replicas)
-            ],
+            "replicas": list(
+                self._threads.map(
+                    partial(self._writer.put, "replicas"), map(str, range(len(replicas))), replicas
+                )
+            ),
         }
         now = {
             "groups": group_table(done.groups, commits),

@@ -16,14 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_metrics.files import conform
-from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE, ROWS, ddl
+from spark_metrics.schema import COMMIT_STATE, GATHERED, PARTITION_STATE, ROWS, ddl
 from spark_metrics.status import newest_commits
 from spark_metrics.transform import newest_partitions
 
 LISTED_BYTES: Final = 1 << 36
 TEXTS: Final = ("known", "groups")
-STATES: Final = {"partitions": PARTITION_STATE, "commits": COMMIT_STATE, "logs": PARTITION_STATE}
-FRESH: Final = {"fresh_replicas": ddl(ROWS["replicas"]), "fresh_commits": ddl(ROWS["commits"])}
+_PARTITIONS: Final = ddl(PARTITION_STATE)
+STATES: Final = {"partitions": _PARTITIONS, "commits": COMMIT_STATE, "logs": _PARTITIONS}
+FRESH: Final = {"fresh_replicas": ddl(GATHERED), "fresh_commits": ddl(ROWS["commits"])}
 TABLES: Final = {**STATES, **FRESH}
 
 _LINES: Final = """SELECT /*+ COALESCE(1) */ explode(split(CAST(content AS STRING), '\\n')) AS line

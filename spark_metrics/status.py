@@ -51,11 +51,11 @@ FROM {{rows}} AS r
 """  # noqa: S608 (nothing here comes from outside)
 
 _JOINED: Final = f"""
-SELECT /*+ SHUFFLE_HASH(o) */ coalesce(n.cluster, o.cluster) AS cluster,
+SELECT /*+ SHUFFLE_HASH(n) */ coalesce(n.cluster, o.cluster) AS cluster,
   coalesce(n.group_id, o.group_id) AS group_id, coalesce(n.topic, o.topic) AS topic,
   coalesce(n.partition, o.partition) AS partition, n.f AS f, n.u AS u,
   o.* EXCEPT (cluster, group_id, topic, partition)
-FROM {{newest}} AS n FULL OUTER JOIN {{state}} AS o ON {matches("n", "o", _ID)}
+FROM {{state}} AS o FULL OUTER JOIN {{newest}} AS n ON {matches("n", "o", _ID)}
 """  # noqa: S608
 _MET: Final = """
 WITH again AS (

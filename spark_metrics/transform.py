@@ -1,24 +1,20 @@
 """The newest of what was known and what a batch brings: one row per partition.
 
-    rows of samples (one per replica) -> met with the state (one per replica)
-                    -> grouped (one per partition, replicas as an array) -> rated -> told
+    rows of samples, gathered (one per partition) -> met with the state -> replicas merged
+        -> who tells of leader and log -> rated -> told
 
 Formulas in words: docs/definitions.md. Arrays of readings and of points are newest first
-throughout. Rows meet the state in hash joins of one side each; in one JVM both lie in one
-partition, so nothing is shuffled and the plan can be executed again for the next batch.
+throughout. What is told in full stays once per partition: the *view* (who leads and follows) and
+the *log* (sizes, offsets), each with the broker that told it; of a replica, some numbers. Rows
+meet the state in a hash join of one side each; in one JVM both lie in one partition, so nothing is
+shuffled and the plan can be executed again for the next batch.
 """
 
 from typing import Final
 
 from pyspark.sql import DataFrame
 
-from spark_metrics.schema import (
-    FOLLOWER_READINGS_MAX,
-    MEMBER_FIELDS,
-    POINTS_MAX,
-    READINGS_MAX,
-    ROWS,
-)
+from spark_metrics.schema import LOG, MEMBER, POINTS_MAX, READING, READINGS_MAX, VIEW, ddl_type
 
 RATE_WINDOW_MS: Final = 3_000
 """Rates are taken over so much time, or between two readings where these are rarer."""
@@ -31,7 +27,6 @@ _NEVER_BACK_MS: Final = 1 << 61
 """Above it: a broker that is unregistered, whose rounds prove nothing."""
 KEY: Final = ("cluster", "topic", "partition")
 AGAIN: Final = {name: f"r.again_{name}" for name in ("read_ms", "since_ms", "round_ms")}
-_LISTED: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 
 
 def struct_of(source: str, *names: str, **further: str) -> str:
@@ -45,131 +40,168 @@ def matches(left: str, right: str, names: tuple[str, ...] = KEY) -> str:
     return " AND ".join(f"{left}.{name} = {right}.{name}" for name in names)
 
 
-def _reading(row: str, read_ms: str) -> str:
-    """A follower's readings are only compared with the leader's end: the rest is not kept."""
-    leads = f"{row}.leader = {row}.broker"
-    own = {
-        name: f"IF({leads}, {row}.{name}, NULL)" for name in ("size_bytes", "bytes_in", "bytes_out")
-    }
-    return struct_of(
-        row,
-        read_ms=read_ms,
-        broker_epoch=f"{row}.broker_epoch",
-        is_leader=leads,
-        high_watermark=f"IF({leads}, {row}.high_watermark, NULL)",
-        log_end_offset=f"{row}.log_end_offset",
-        **own,
-    )
-
-
-_FULL: Final = struct_of(
-    "r",
-    *(name for name in ROWS["replicas"] if name in MEMBER_FIELDS and name not in _LISTED),
-    broker="r.source",
-    full_ms="r.read_ms",
-    **{name: f"coalesce(r.{name}, array())" for name in _LISTED},
-)
-_NEWEST: Final = f"""
-SELECT cluster, topic, partition, source AS broker, IF(read_ms IS NULL, NULL, {_FULL}) AS f,
-  IF(again_read_ms IS NULL, NULL, {struct_of("r", **AGAIN)}) AS u
-FROM {{rows}} AS r
-"""  # noqa: S608 (nothing here comes from outside)
-
-_KEPT: Final = tuple(name for name in MEMBER_FIELDS if name not in ("read_ms", "round_ms"))
-_MERGED: Final = f"""slice(IF(size(brought) = 0, coalesce(m.readings, array()),
-    IF(m IS NULL, brought, IF(brought[size(brought) - 1].read_ms > m.readings[0].read_ms,
-      concat(brought, m.readings),
-      sort_array(array_distinct(concat(brought, m.readings)), false)))), 1,
-    IF(base.leader = base.broker, {READINGS_MAX}, {FOLLOWER_READINGS_MAX}))"""
 _JOINED: Final = f"""
-WITH state AS (SELECT cluster, topic, partition, explode(members) AS m FROM {{state}}),
-old AS (SELECT cluster, topic, partition, m.broker AS broker, m FROM state)
-SELECT /*+ SHUFFLE_HASH(o) */ coalesce(n.cluster, o.cluster) AS cluster,
+SELECT /*+ SHUFFLE_HASH(n) */ coalesce(n.cluster, o.cluster) AS cluster,
   coalesce(n.topic, o.topic) AS topic, coalesce(n.partition, o.partition) AS partition,
-  coalesce(n.broker, o.broker) AS broker, n.f AS f, n.u AS u, o.m AS m
-FROM {{newest}} AS n FULL OUTER JOIN old AS o ON {matches("n", "o", (*KEY, "broker"))}
-"""  # noqa: S608
-_MET: Final = f"""
-WITH based AS (
-  SELECT *, IF(f IS NOT NULL AND (m IS NULL OR f.read_ms >= m.read_ms),
-      {struct_of("f", *MEMBER_FIELDS)}, {struct_of("m", *MEMBER_FIELDS)}) AS base
-  FROM {{joined}}),
-again AS (
-  SELECT *, coalesce(u.read_ms > base.read_ms AND base.full_ms >= u.since_ms, false) AS is_same
-  FROM based WHERE base.broker IS NOT NULL),
-brought AS (
-  SELECT *, concat(IF(is_same, array({_reading("base", "u.read_ms")}), array()),
-      IF(f IS NULL, array(), array({_reading("f", "f.read_ms")}))) AS brought
-  FROM again),
-made AS (
-  SELECT cluster, topic, partition, broker, size(brought) > 0
-      AND coalesce(brought[0].read_ms > m.readings[0].read_ms, true) AS is_fresh, {
+  n.rows, n.view, n.log, o.* EXCEPT (cluster, topic, partition)
+FROM {{state}} AS o FULL OUTER JOIN {{rows}} AS n ON {matches("n", "o")}
+"""  # noqa: S608 (nothing here comes from outside)
+_KNOWN: Final = """
+SELECT cluster, map_from_entries(collect_list(struct(broker, complete_ms))) AS complete,
+  map_from_entries(collect_list(struct(broker, fenced_ms))) AS fenced
+FROM {known} GROUP BY cluster
+"""
+
+
+def _first(array: str, condition: str) -> str:
+    """SQL of the first element for which this holds, null where there is none."""
+    return f"get(filter({array}, x -> {condition}), 0)"
+
+
+_PAIRS: Final = f"""concat(
+    transform(coalesce(members, array()), m ->
+      named_struct('m', m, 'r', get(filter(rows, r -> r.broker = m.broker), 0))),
+    transform(filter(coalesce(rows, array()), r -> r.full_ms IS NOT NULL
+        AND NOT coalesce(array_contains(members.broker, r.broker), false)),
+      r -> named_struct('m', CAST(NULL AS {ddl_type(MEMBER)}), 'r', r)))"""
+"""Every replica that is known: as it was, and its row of this wave."""
+_FULL: Final = f"""transform({_PAIRS}, p -> named_struct('m', p.m, 'r', p.r,
+    'is_full', coalesce(p.r.full_ms >= coalesce(p.m.read_ms, 0L), false)))"""
+_JUDGED: Final = f"""transform({_FULL}, p -> named_struct('m', p.m, 'r', p.r, 'is_full', p.is_full,
+    'is_new', p.is_full AND coalesce(p.r.full_ms > p.m.read_ms, true),
+    'is_same', coalesce(IF(p.is_full, p.r.full_ms, p.m.full_ms) >= p.r.since_ms
+      AND p.r.again_ms > IF(p.is_full, p.r.full_ms, p.m.read_ms), false)))"""
+
+
+def _pushed(newer: str, this: str, older: str) -> str:
+    """SQL of a reading's place after none, one or two readings came before it."""
+    return f"IF(p.is_new AND p.is_same, {newer}, IF(p.is_new OR p.is_same, {this}, {older}))"
+
+
+_MEMBERS: Final = f"""filter(transform({_JUDGED}, p -> {
     struct_of(
-        "base",
-        *_KEPT,
-        round_ms="greatest(base.round_ms, u.round_ms, IF(f.read_ms = m.read_ms, m.round_ms, NULL))",
-        read_ms="IF(is_same, u.read_ms, base.read_ms)",
-        readings=_MERGED,
+        "p",
+        broker="coalesce(p.m.broker, p.r.broker)",
+        full_ms="IF(p.is_full, p.r.full_ms, p.m.full_ms)",
+        round_ms='''greatest(IF(p.is_full, p.r.round_ms, p.m.round_ms), p.r.again_round_ms,
+      IF(p.r.full_ms = p.m.read_ms, p.m.round_ms, NULL))''',
+        **{
+            name: f"IF(p.is_full, p.r.{name}, p.m.{name})"
+            for name in ("log_end_offset", "size_bytes", "segments")
+        },
+        read_ms="IF(p.is_same, p.r.again_ms, IF(p.is_full, p.r.full_ms, p.m.read_ms))",
+        before_ms=_pushed("p.r.full_ms", "p.m.read_ms", "p.m.before_ms"),
+        before_end=_pushed("p.r.log_end_offset", "p.m.log_end_offset", "p.m.before_end"),
+        oldest_ms=_pushed("p.m.read_ms", "p.m.before_ms", "p.m.oldest_ms"),
+        oldest_end=_pushed("p.m.log_end_offset", "p.m.before_end", "p.m.oldest_end"),
+        is_full="p.is_full",
+        is_same="p.is_same",
+        is_fresh="p.is_new OR p.is_same",
     )
-} AS member
-  FROM brought)
-SELECT /*+ SHUFFLE_HASH(k) */ e.cluster, e.topic, e.partition, e.is_fresh, e.member
-FROM made AS e LEFT JOIN {{known}} AS k ON e.cluster = k.cluster AND e.broker = k.broker
-WHERE e.member.round_ms >= coalesce(k.complete_ms, 0L)
+}), m -> m.round_ms >= coalesce(element_at(complete, m.broker), 0L))"""
+_MERGED: Final = f"""
+WITH met AS (
+  SELECT /*+ SHUFFLE_HASH(k) */ j.*, k.complete, k.fenced
+  FROM {{joined}} AS j LEFT JOIN {{brokers}} AS k ON j.cluster = k.cluster),
+merged AS (SELECT * EXCEPT (members, rows), {_MEMBERS} AS members FROM met)
+SELECT *, {_first("members", "x.broker = view_broker")} AS viewer,
+  {_first("members", "x.broker = view.broker AND x.is_full")} AS new_viewer,
+  {_first("members", "x.broker = log_broker")} AS logger,
+  {_first("members", "x.broker = log.broker AND x.is_full")} AS new_logger
+FROM merged
 """  # noqa: S608
 
-_VIEW: Final = struct_of(
-    "member",
-    *("leader_epoch", "leader", "replicas", "isr", "adding_replicas", "removing_replicas"),
-    *("min_isr", "read_ms"),
+
+def _takes(new: str, old: str, order: str, old_order: str) -> str:
+    """SQL: what is told anew replaces what the same broker told, and what nobody stands for."""
+    return f"""{new} IS NOT NULL AND ({old} IS NULL OR {old}.is_full
+      OR coalesce({order} >= {old_order}, true))"""
+
+
+def _order(first: str, second: str, read_ms: str) -> str:
+    return f"named_struct('first', {first}, 'second', {second}, 'ms', {read_ms})"
+
+
+_TAKES_VIEW: Final = _takes(
+    *("new_viewer", "viewer"),
+    _order("view.leader_epoch", "view.leader = view.broker", "view.read_ms"),
+    _order("leader_epoch", "told_leader = view_broker", "view_ms"),
 )
-_LOG: Final = struct_of(
-    "member",
-    *("min_isr", "log_start_offset", "high_watermark", "log_end_offset", "size_bytes"),
-    *("segments", "segment_bytes", "active_base_offset", "retention_ms", "log_points"),
-    *("read_ms", "readings"),
-    is_fresh="is_fresh",
+_TAKES_LOG: Final = _takes(
+    *("new_logger", "logger"),
+    _order("log.leads", "log.leader_epoch", "log.read_ms"),
+    _order("log_leads", "log_epoch", "read_ms"),
 )
-_GROUPED: Final = f"""
-SELECT cluster, topic, partition,
-  max_by({_VIEW}, struct(member.leader_epoch, member.leader = member.broker, member.read_ms))
-    AS view,
-  max_by({_LOG}, struct(member.leader = member.broker, member.leader_epoch, member.read_ms))
-    AS log,
-  collect_list(member) AS members
-FROM {{met}} GROUP BY cluster, topic, partition
+_OF_VIEW: Final = tuple(name for name in VIEW if name not in ("leader", "min_isr"))
+_OF_LOG: Final = (
+    *(name for name in LOG if name not in ("leader_epoch", "log_points", *READING)),
+    *("high_watermark", "log_end_offset", "size_bytes"),
+)
+
+
+def _chosen(takes: str, row: str, *names: str) -> str:
+    return ", ".join(f"IF({takes}, {row}.{name}, {name}) AS {name}" for name in names)
+
+
+_TOLD_READING: Final = struct_of("log", *READING)
+_SAME_READING: Final = struct_of(
+    "same",
+    read_ms="logger.read_ms",
+    broker_epoch="IF(takes_log, log.broker_epoch, get(ends, 0).broker_epoch)",
+    high_watermark="IF(takes_log, log.high_watermark, high_watermark)",
+    log_end_offset="IF(takes_log, log.log_end_offset, log_end_offset)",
+    size_bytes="IF(takes_log, log.size_bytes, size_bytes)",
+    bytes_in="IF(takes_log, log.bytes_in, get(ends, 0).bytes_in)",
+    bytes_out="IF(takes_log, log.bytes_out, get(ends, 0).bytes_out)",
+)
+_BROUGHT: Final = f"""concat(
+    IF(logger.is_same AND log_leads, array({_SAME_READING}), array()),
+    IF(log.leads AND log.broker = log_broker, array({_TOLD_READING}), array()))"""
+_ENDS: Final = f"""slice(IF(size(brought) = 0, ends, IF(size(ends) = 0, brought,
+    IF(brought[size(brought) - 1].read_ms > ends[0].read_ms, concat(brought, ends),
+      sort_array(array_distinct(concat(brought, ends)), false)))), 1, {READINGS_MAX})"""
+_CHOSEN: Final = f"""
+WITH judged AS (
+  SELECT *, {_TAKES_VIEW} AS takes_view, {_TAKES_LOG} AS takes_log FROM {{merged}}),
+logged AS (
+  SELECT * EXCEPT (logger, log_broker, log_leads, log_epoch, ends),
+    IF(takes_log, new_logger, logger) AS logger, IF(takes_log, log.broker, log_broker)
+      AS log_broker, IF(takes_log, log.leads, log_leads) AS log_leads,
+    IF(takes_log, log.leader_epoch, log_epoch) AS log_epoch,
+    IF(ends IS NULL OR takes_log AND NOT log.broker <=> log_broker, array(), ends) AS ends
+  FROM judged),
+told AS (
+  SELECT * EXCEPT (viewer, view_broker, view_ms, told_leader, min_isr, {", ".join(_OF_VIEW)},
+      {", ".join(_OF_LOG)}, read_ms, isr_shrinks, isr_expands, log_points, points, starts),
+    isr AS old_isr, isr_shrinks AS old_shrinks, isr_expands AS old_expands,
+    log_points AS old_log_points, points AS old_points, starts AS old_starts,
+    IF(takes_view, view.broker, view_broker) AS view_broker,
+    coalesce(IF(takes_view, new_viewer, viewer).read_ms, view_ms) AS view_ms,
+    IF(takes_view, view.leader, coalesce(told_leader, leader)) AS told_leader,
+    {_chosen("takes_view", "view", *_OF_VIEW)},
+    coalesce(IF(takes_view, view.min_isr, NULL), min_isr) AS min_isr,
+    {_chosen("takes_log", "log", *_OF_LOG)},
+    coalesce(logger.read_ms, read_ms) AS read_ms,
+    coalesce(logger.is_fresh, false) AS is_fresh, {_BROUGHT} AS brought
+  FROM logged)
+SELECT * EXCEPT (brought, ends, view, new_viewer, new_logger, logger), {_ENDS} AS ends FROM told
 """  # noqa: S608
 
-_IS_DELETED: Final = f"""exists(view.replicas, b -> NOT array_contains(members.broker, b)
-    AND element_at(k.complete, b) BETWEEN view.read_ms + {MISSING_MS} AND {_NEVER_BACK_MS}L)"""
+_IS_DELETED: Final = f"""size(replicas) > size(members) AND exists(replicas, b ->
+    NOT array_contains(members.broker, b)
+    AND element_at(complete, b) BETWEEN view_ms + {MISSING_MS} AND {_NEVER_BACK_MS}L)"""
 _RATED: Final = f"""
-WITH brokers AS (
-  SELECT cluster, map_from_entries(collect_list(struct(broker, complete_ms)))
-    AS complete
-  FROM {{known}} GROUP BY cluster),
-old AS (
-  SELECT cluster, topic, partition, isr, isr_shrinks, isr_expands, points,
-    starts, log_points
-  FROM {{state}}),
-present AS (
-  SELECT /*+ SHUFFLE_HASH(k, b, o) */ g.*, o.isr AS old_isr, o.isr_shrinks AS old_shrinks,
-    o.isr_expands AS old_expands, o.points AS old_points, o.starts AS old_starts,
-    o.log_points AS old_log_points,
-    NOT coalesce({_IS_DELETED}, false) AS is_partition,
-    coalesce(view.leader < 0 OR b.fenced_ms > view.read_ms, false) AS is_offline,
-    filter(log.readings, r -> r.is_leader) AS ends
-  FROM {{grouped}} AS g
-  LEFT JOIN brokers AS k ON g.cluster = k.cluster AND size(view.replicas) > size(members)
-  LEFT JOIN {{known}} AS b ON g.cluster = b.cluster AND view.leader = b.broker
-  LEFT JOIN old AS o ON {matches("g", "o")}),
-based AS (
-  SELECT *, get(ends, 0) AS last, filter(ends, r -> r.broker_epoch = ends[0].broker_epoch
+WITH present AS (
+  SELECT * EXCEPT (complete, fenced),
+    size(members) > 0 AND NOT coalesce({_IS_DELETED}, false) AS is_partition,
+    coalesce(told_leader < 0 OR element_at(fenced, told_leader) > view_ms, false) AS is_offline,
+    get(ends, 0) AS last, filter(ends, r -> r.broker_epoch = ends[0].broker_epoch
       AND r.read_ms < ends[0].read_ms) AS earlier
-  FROM present)
+  FROM {{chosen}})
 SELECT *, coalesce(try_element_at(
     filter(earlier, r -> r.read_ms >= last.read_ms - {RATE_WINDOW_MS}), -1),
     get(earlier, 0)) AS base
-FROM based
+FROM present
 """  # noqa: S608
 
 
@@ -179,58 +211,60 @@ def _rate(counter: str) -> str:
       (last.{counter} - base.{counter}) / span_s, NULL)"""
 
 
-_FOLLOWER_LAG: Final = """get(filter(transform(m.readings, r -> try_element_at(
-      filter(ends, e -> e.read_ms >= r.read_ms), -1).log_end_offset - r.log_end_offset),
-      records -> records IS NOT NULL), 0)"""
+def _behind(prefix: str, end: str) -> str:
+    """SQL: records that a follower's reading is behind the leader's earliest one after it."""
+    later = f"filter(ends, e -> e.read_ms >= m.{prefix}_ms)"
+    return f"try_element_at({later}, -1).log_end_offset - m.{end}"
+
+
+_FOLLOWER_LAG: Final = f"""coalesce({_behind("read", "log_end_offset")},
+      {_behind("before", "before_end")}, {_behind("oldest", "oldest_end")})"""
 _TOLD_MEMBER: Final = struct_of(
     "m",
-    *MEMBER_FIELDS,
-    readings="m.readings",
-    is_leader="m.broker = view.leader AND NOT is_offline",
-    is_in_sync="array_contains(view.isr, m.broker)",
-    follower_lag=f"IF(m.broker = view.leader, 0L, {_FOLLOWER_LAG})",
+    *MEMBER,
+    is_leader="m.broker = told_leader AND NOT is_offline",
+    is_in_sync="array_contains(isr, m.broker)",
+    follower_lag=f"IF(m.broker = told_leader, 0L, {_FOLLOWER_LAG})",
 )
 _CELL: Final = "shiftleft(1L, CAST(log2(greatest((last.read_ms - p.ms) / 2, 1)) AS INT))"
-_POINTS: Final = f"""IF(log.is_fresh AND last IS NOT NULL AND coalesce(
+_NOW_POINT: Final = "array(named_struct('ms', last.read_ms, 'offset', last.high_watermark))"
+_THINNED: Final = f"""slice(filter(concat({_NOW_POINT}, old_points), (p, i) -> i = 0
+      OR get(old_points, i) IS NULL OR p.ms DIV {_CELL} != get(old_points, i).ms DIV {_CELL}),
+    1, {POINTS_MAX})"""
+_POINTS: Final = f"""IF(is_fresh AND last IS NOT NULL AND coalesce(
     last.read_ms > old_points[0].ms AND last.high_watermark >= old_points[0].offset, true),
-  slice(filter(concat(array(named_struct('ms', last.read_ms, 'offset', last.high_watermark)),
-      coalesce(old_points, array())), (p, i) -> i = 0 OR get(old_points, i) IS NULL
-      OR p.ms DIV {_CELL} != get(old_points, i).ms DIV {_CELL}), 1, {POINTS_MAX}),
-  IF(last.high_watermark < old_points[0].offset,
-    array(named_struct('ms', last.read_ms, 'offset', last.high_watermark)),
-    coalesce(old_points, array())))"""
-"""The older a point, the longer the time that it stands for: in the cell of 2^n milliseconds
-that is a quarter to half of its age, only the oldest stays. (``old_points[i]`` is the next older
-of point i of the longer array.) A log that was begun anew begins its points anew."""
-_LOG_POINTS: Final = """coalesce(log.log_points,
+  IF(size(old_points) >= {POINTS_MAX}, {_THINNED}, concat({_NOW_POINT},
+    coalesce(old_points, array()))),
+  IF(last.high_watermark < old_points[0].offset, {_NOW_POINT}, coalesce(old_points, array())))"""
+"""Every reading is a point until there are as many as are kept. Then they are thinned: the older
+a point, the longer the time that it stands for: in the cell of 2^n milliseconds that is a quarter
+to half of its age, only the oldest stays. (``old_points[i]`` is the next older of point i of the
+longer array.) A log that was begun anew begins its points anew."""
+_LOG_POINTS: Final = """coalesce(IF(takes_log, log.log_points, NULL),
     IF(coalesce(last.high_watermark < try_element_at(old_log_points, -2), false), NULL,
       old_log_points))"""
 """What the source has told last; of a log that was begun anew, nothing."""
-_START: Final = "named_struct('ms', log.read_ms, 'offset', log.log_start_offset)"
-_STARTS: Final = f"""IF(old_starts IS NULL OR log.log_start_offset < old_starts.b.offset,
+_START: Final = "named_struct('ms', read_ms, 'offset', log_start_offset)"
+_STARTS: Final = f"""IF(old_starts IS NULL OR log_start_offset < old_starts.b.offset,
     named_struct('a', {_START}, 'b', {_START}),
-    IF(log.read_ms - old_starts.b.ms >= {START_WINDOW_MS // 2},
+    IF(read_ms - old_starts.b.ms >= {START_WINDOW_MS // 2},
       named_struct('a', old_starts.b, 'b', {_START}), old_starts))"""
+_SAID: Final = (
+    *("view_broker", "view_ms", "told_leader", *_OF_VIEW, "min_isr"),
+    *("log_broker", "log_leads", "log_epoch", *_OF_LOG, "read_ms", "is_fresh", "ends"),
+)
 _TOLD: Final = f"""
 WITH spanned AS (
   SELECT *, (last.read_ms - base.read_ms) / 1000.0D AS span_s FROM {{rated}})
-SELECT cluster, topic, partition, is_partition, IF(is_offline, -1, view.leader) AS leader,
-  view.leader_epoch AS leader_epoch, view.replicas AS replicas, view.isr AS isr,
-  view.adding_replicas AS adding_replicas, view.removing_replicas AS removing_replicas,
-  coalesce(view.min_isr, log.min_isr) AS min_isr, log.log_start_offset AS log_start_offset,
-  log.high_watermark AS high_watermark, log.log_end_offset AS log_end_offset,
-  log.size_bytes AS size_bytes, log.segments AS segments, log.segment_bytes AS segment_bytes,
-  log.active_base_offset AS active_base_offset, log.retention_ms AS retention_ms,
+SELECT cluster, topic, partition, is_partition, {", ".join(_SAID)},
+  IF(is_offline, -1, told_leader) AS leader,
   IF(is_offline, 0.0D, {_rate("high_watermark")}) AS in_records_per_s,
   IF(is_offline, 0.0D, IF(last.bytes_in IS NULL, {_rate("size_bytes")}, {_rate("bytes_in")}))
     AS in_bytes_per_s,
   IF(is_offline, 0.0D, {_rate("bytes_out")}) AS out_bytes_per_s,
-  coalesce(old_shrinks, 0L) + IF(size(array_except(old_isr, view.isr)) > 0, 1, 0)
-    AS isr_shrinks,
-  coalesce(old_expands, 0L) + IF(size(array_except(view.isr, old_isr)) > 0, 1, 0)
-    AS isr_expands,
-  log.read_ms AS read_ms, log.is_fresh AS is_fresh, ends, {_POINTS} AS points,
-  {_LOG_POINTS} AS log_points, {_STARTS} AS starts,
+  coalesce(old_shrinks, 0L) + IF(size(array_except(old_isr, isr)) > 0, 1, 0) AS isr_shrinks,
+  coalesce(old_expands, 0L) + IF(size(array_except(isr, old_isr)) > 0, 1, 0) AS isr_expands,
+  {_POINTS} AS points, {_LOG_POINTS} AS log_points, {_STARTS} AS starts,
   transform(members, m -> {_TOLD_MEMBER}) AS members
 FROM spanned
 """  # noqa: S608
@@ -241,10 +275,10 @@ def newest_partitions(
 ) -> DataFrame:
     """One row per partition.
 
-    ``rows``: ``schema.ROWS`` of replicas. ``state``: the answer before, as
-    ``schema.PARTITION_STATE``. ``known``: per broker the begin of its newest complete round and
-    since when it is fenced (``cluster, broker, complete_ms, fenced_ms``). ``is_single``: each of
-    them is one partition, and so is the answer: nothing needs to be shuffled.
+    ``rows``: ``schema.GATHERED``. ``state``: the answer before, as ``schema.PARTITION_STATE``.
+    ``known``: per broker the begin of its newest complete round and since when it is fenced
+    (``cluster, broker, complete_ms, fenced_ms``). ``is_single``: each of them is one partition,
+    and so is the answer: nothing needs to be shuffled.
 
     The answer has the columns of ``PARTITIONS`` (only where ``is_partition``), those of the
     state, ``is_fresh``, and ``members``, an array with all that ``REPLICAS`` needs. Who leads is
@@ -252,11 +286,11 @@ def newest_partitions(
     newest row of a leader.
     """
     session = rows.sparkSession
-    newest = session.sql(_NEWEST, rows=rows)
-    joined = session.sql(_JOINED, newest=newest, state=state)
+    joined = session.sql(_JOINED, rows=rows, state=state)
     # A full outer join of single partitions is one, but Spark does not know it.
     joined = joined.coalesce(1) if is_single else joined
-    met = session.sql(_MET, joined=joined, known=known)
-    grouped = session.sql(_GROUPED, met=met)
-    rated = session.sql(_RATED, grouped=grouped, state=state, known=known)
+    brokers = session.sql(_KNOWN, known=known)
+    merged = session.sql(_MERGED, joined=joined, brokers=brokers)
+    chosen = session.sql(_CHOSEN, merged=merged)
+    rated = session.sql(_RATED, chosen=chosen)
     return session.sql(_TOLD, rated=rated)
