@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.cimpl import NewTopic
 
+from control.kafka.collector.source import wall_ms
 from control.kafka.settings import KafkaSettings
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
@@ -79,10 +80,13 @@ async def test_nodes_that_hang_die_and_return(cluster: KafkaCluster) -> None:
         await becomes(lambda: (failing(), collected.brokers[102].fenced), (set(), False))
         await becomes(in_sync, {3})
 
-        # All are away: it says so once, and is back by itself.
+        # All are away: it says so once, and is back by itself. Meanwhile nothing is told of any
+        # of them, nor of 102, which leads nothing since it returned.
         for process in cluster.processes.values():
             process.send_signal(signal.SIGSTOP)
+        away_ms = wall_ms()
         await becomes(lambda: collector.report().failure is not None, True)
+        assert all(round_ms(broker) <= away_ms for broker in (101, 102, 103))
         for process in cluster.processes.values():
             process.send_signal(signal.SIGCONT)
         await becomes(lambda: (collector.report().failure, failing()), (None, set()))

@@ -34,6 +34,7 @@ from tests.support.settle import wait_until
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
 
 CLUSTER = "kafka-cluster"
+ALTER = "ALTER on the cluster"
 
 
 @pytest.fixture(scope="module")
@@ -184,3 +185,9 @@ async def test_rights_that_lack_are_named_and_noticed_when_they_come(secure: Sec
         await becomes(missing, set())
         assert not collector.report().is_partial
         assert "produce" in collector.report().denied_operations
+
+        await asyncio.to_thread(secure.revoke, ResourceType.BROKER, CLUSTER, AclOperation.ALTER)
+        await asyncio.to_thread(secure.revoke, ResourceType.GROUP, "*", AclOperation.DESCRIBE)
+        await becomes(lambda: collector.report().denied_operations.get("reassign"), ALTER)
+        await becomes(lambda: "OffsetFetch" in missing(), True)
+        assert collector.report().is_partial, "billing is hidden again"

@@ -12,7 +12,12 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._acl import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+)
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from control.kafka.settings import KafkaSettings
@@ -136,6 +141,22 @@ class SecureKafka(KafkaCluster):
         admin.list_topics(timeout=30)
         for future in admin.create_acls(bindings).values():
             future.result(30)
+
+    def revoke(self, kind: ResourceType, name: str, operation: AclOperation) -> None:
+        """Take back what was granted."""
+        granted = AclBindingFilter(
+            kind,
+            name,
+            ResourcePatternType.LITERAL,
+            f"User:{VIEWER}",
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        admin = self.admin()
+        admin.list_topics(timeout=30)
+        for future in admin.delete_acls([granted]).values():
+            assert future.result(30), f"{operation} on {name} was not granted"
 
     def prepare_node(self, node_id: int) -> None:
         """Certificate and users go into the formatted directory."""

@@ -164,9 +164,10 @@ class BrokerSource:
     def _requests(self, at: OffsetSpec, led: Sequence[PartitionState]) -> list[PreparedRequest]:
         version, requests = self._prepared.get(at, (-1, []))
         if version != self._image.version:
+            # One that leads nothing is asked all the same: its round says that it answers.
             requests = [
                 PreparedRequest(offset_fields([(state, int(at)) for state in some]))
-                for some in _chunks(led, PARTITIONS_PER_REQUEST)
+                for some in (list(_chunks(led, PARTITIONS_PER_REQUEST)) or [()])
             ]
             self._prepared[at] = (self._image.version, requests)
         return requests
