@@ -24,8 +24,9 @@ import numpy as np
 import pyarrow as pa
 
 from spark_metrics.aggregates import COMMITS, HISTORY_TABLES, PARTITIONS, AggregatesReader
+from spark_metrics.files import Order
 from spark_metrics.layout import MANIFEST, HistoryFile, encode_manifest
-from spark_metrics.points import FINE, MINUTE, SPANS_MS
+from spark_metrics.points import FINE, MINUTE, SHAPES, SPANS_MS
 from spark_metrics.store import Commit, StoreWriter
 from spark_metrics.tables import NOW_TABLES
 from spark_metrics.upkeep import LEVEL_MAX, MERGE_FILES, MERGE_ROWS_MAX
@@ -164,7 +165,7 @@ def write_store(store: Path, partitions: int, pairs: int, at_ms: int) -> None:
     for back in range(FINE_POINTS):
         time_ms = at_ms - back * FINE_MS
         path = f"history/fine-{back}.parquet"
-        writer.files.write_table(path, partition_points(range(partitions), [time_ms]))
+        _write_file(writer, path, partitions, [time_ms])
         files.append(
             HistoryFile(path=path, span=FINE, level=0, rows=partitions, from_ms=time_ms,
                         until_ms=time_ms)
@@ -179,11 +180,17 @@ def _write(writer: StoreWriter, store: Path, number: int, shape: tuple[int, int,
     kept = store / f"minutes-{minutes}.parquet"
     if not kept.exists() or number == 0:
         times = [from_ms + step * SPANS_MS[MINUTE] for step in range(minutes)]
-        schema, rows = HISTORY_TABLES["partition_history"], partitions * minutes
-        pieces = blocks(partitions, times)
-        writer.files.write_batches(kept.name, pieces, schema, measured="at_ms", rows_max=rows)
+        _write_file(writer, kept.name, partitions, times)
     (store / "history" / f"{number}.parquet").symlink_to(kept)
     return partitions * minutes
+
+
+def _write_file(writer: StoreWriter, path: str, partitions: int, times: list[int]) -> None:
+    """Points of all partitions at these times, as upkeep writes them."""
+    shape = SHAPES["partition_history"]
+    pieces = map(pa.Table.from_batches, ([each] for each in blocks(partitions, times)))
+    order = Order(key=list(shape.key), measured="at_ms", rows_max=partitions * len(times))
+    writer.files.write_sorted(path, pieces, shape.schema, order=order)
 
 
 def cut_day(partitions: int) -> list[tuple[int, int, int]]:

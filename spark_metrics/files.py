@@ -4,7 +4,8 @@ Nothing here knows what the files mean.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,20 @@ BUFFER_BYTES: Final = 1 << 20
 ROWS_PER_GROUP_SQUARED: Final = 667
 """Rows that are read in the time in which a row group is found to hold nothing that is wanted:
 a query for one key reads one group of each file, and looks at all."""
+GROUP_ROWS_MAX: Final = 65_536
+"""Footers are read once (``spark_metrics.lookup``), groups again and again."""
 NOW_GROUP_ROWS: Final = 131_072
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """How the rows of a lasting table lie."""
+
+    key: Sequence[str]
+    measured: str
+    """A column of times whose ends are wanted."""
+    rows_max: int
+    """So many at most: the size of row groups goes by it."""
 
 
 class StoreFiles:
@@ -61,33 +75,43 @@ class StoreFiles:
         for folder in folders:
             self.system.create_dir(self.absolute(folder), recursive=True)
 
-    def write_table(self, path: str, table: Any, *, is_lasting: bool = True) -> None:
-        """Write the table; what does not last is written fast, the rest small."""
-        texts = [item.name for item in table.schema if item.type == pa.string()]
+    def open(self, path: str) -> Any:
+        """The file, to read any part of it."""
+        return self.system.open_input_file(self.absolute(path))
+
+    def write_table(self, path: str, table: Any) -> None:
+        """Write a table that does not last: fast rather than small."""
         pq.write_table(
             table,
             self.absolute(path),
             filesystem=self.system,
-            compression="zstd" if is_lasting else "lz4",
-            row_group_size=group_rows(table.num_rows) if is_lasting else NOW_GROUP_ROWS,
-            use_dictionary=True if is_lasting else texts,
+            compression="lz4",
+            row_group_size=NOW_GROUP_ROWS,
+            use_dictionary=[item.name for item in table.schema if item.type == pa.string()],
         )
 
-    def write_batches(
-        self, path: str, batches: Iterable[Any], schema: Any, *, measured: str, rows_max: int
+    def write_sorted(
+        self, path: str, tables: Iterable[Any], schema: Any, *, order: Order
     ) -> tuple[int, tuple[int, int]]:
-        """Write a lasting table of at most so many rows piece by piece.
+        """Write a lasting table piece by piece, small; the pieces come sorted by ``order.key``.
 
-        Answers its rows, and the ends of one column of times.
+        Answers its rows, and the ends of the column ``order.measured``.
         """
         rows, ends = 0, (1 << 62, 0)
+        size = group_rows(order.rows_max)
+        sorting = pq.SortingColumn.from_ordering(schema, [(it, "ascending") for it in order.key])
         with pq.ParquetWriter(
-            self.absolute(path), schema, filesystem=self.system, compression="zstd"
+            self.absolute(path),
+            schema,
+            filesystem=self.system,
+            compression="zstd",
+            sorting_columns=sorting,
+            # Nobody asks by other columns, and footers are kept in memory.
+            write_statistics=[*order.key, order.measured],
         ) as writer:
-            for batch in batches:
-                table = conform(pa.Table.from_batches([batch]), schema)
-                writer.write_table(table, row_group_size=group_rows(rows_max))
-                found = pc.min_max(table[measured]).as_py()
+            for table in _of_size(tables, size):
+                writer.write_table(conform(table, schema), row_group_size=size)
+                found = pc.min_max(table[order.measured]).as_py()
                 rows += table.num_rows
                 ends = (min(ends[0], found["min"]), max(ends[1], found["max"]))
         return rows, ends
@@ -108,11 +132,11 @@ class StoreFiles:
 
     def read_whole(self, path: str) -> Any:
         """The file with all its columns."""
-        with self.system.open_input_file(self.absolute(path)) as source:
+        with self.open(path) as source:
             return pq.ParquetFile(source).read()
 
     def _read_one(self, path: str, schema: Any) -> Any:
-        with self.system.open_input_file(self.absolute(path)) as source:
+        with self.open(path) as source:
             return conform(pq.ParquetFile(source).read(columns=schema.names), schema)
 
     def list_files(self, folder: str) -> list[str]:
@@ -134,7 +158,36 @@ def group_rows(rows: int) -> int:
 
     Of 10,000 rows 2,582 to each of four groups; of 2,560,000 rows 41,322 to each of 62.
     """
-    return max(1, math.isqrt(ROWS_PER_GROUP_SQUARED * rows))
+    return max(1, min(math.isqrt(ROWS_PER_GROUP_SQUARED * rows), GROUP_ROWS_MAX))
+
+
+def is_sorted_by(footer: Any, key: Sequence[str]) -> bool:
+    """Whether the file says of itself that its rows are sorted by this key."""
+    names = [footer.schema.column(n).name for n in range(footer.num_columns)]
+    groups = range(footer.num_row_groups)
+    return all(
+        [names[it.column_index] for it in footer.row_group(n).sorting_columns] == list(key)
+        for n in groups
+    )
+
+
+def sorted_by(table: Any, key: Sequence[str]) -> Any:
+    """The same rows by this key; as they are where there is none."""
+    return table.sort_by([(name, "ascending") for name in key]) if key else table
+
+
+def _of_size(tables: Iterable[Any], rows: int) -> Iterator[Any]:
+    """The same rows, cut and put together into tables of so many; the last may be smaller."""
+    held: list[Any] = []
+    for table in tables:
+        held.append(table)
+        if sum(each.num_rows for each in held) >= rows:
+            whole = pa.concat_tables(held)
+            count = whole.num_rows // rows
+            yield from (whole.slice(n * rows, rows) for n in range(count))
+            held = [whole.slice(count * rows)]
+    if any(each.num_rows for each in held):
+        yield pa.concat_tables(held)
 
 
 def conform(table: Any, schema: Any) -> Any:

@@ -4,7 +4,7 @@ A reading never blocks the job and is never blocked by it: it opens what the man
 where the job has replaced a file meanwhile, it begins again with the newer manifest.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -14,6 +14,7 @@ from spark_metrics.errors import StoreUnreadableError
 from spark_metrics.files import StoreFiles
 from spark_metrics.history_view import open_history
 from spark_metrics.layout import MANIFEST, Manifest, ManifestError, decode_manifest
+from spark_metrics.lookup import Lookup
 from spark_metrics.queries import Query
 
 ATTEMPTS: Final = 4
@@ -35,6 +36,7 @@ class OpenedStore:
     def __init__(self, store: str) -> None:
         self._store = store
         self.files = StoreFiles(store)
+        self._lookup = Lookup(self.files)
         self._decoded: tuple[bytes, Manifest] | None = None
         self._duckdb: duckdb.DuckDBPyConnection | None = None
         self._lock = Lock()
@@ -62,11 +64,31 @@ class OpenedStore:
         Raises:
             QueryError: a file is gone or spoilt.
         """
+        return self._answer(query, lambda it: open_history(it, self.files, paths, stored))
+
+    def run_for(
+        self, keys: Mapping[str, object], query: Query, paths: Sequence[str], stored: Any
+    ) -> pa.Table:
+        """The same, where the query wants no rows but those of these keys.
+
+        ``stored`` may be fewer columns than the files have: those that the query reads.
+
+        Raises:
+            OSError, pyarrow.ArrowException: a file is gone or spoilt.
+        """
+        rows = self._lookup.rows(paths, keys, stored) if keys else None
+        if rows is None:
+            return self.run(query, paths, stored)
+        return self._answer(query, lambda it: it.register("history", rows))
+
+    def _answer(
+        self, query: Query, open_view: Callable[["duckdb.DuckDBPyConnection"], object]
+    ) -> pa.Table:
         import duckdb
 
         try:
             with self._connection().cursor() as connection:
-                open_history(connection, self.files, paths, stored)
+                open_view(connection)
                 answer = connection.sql(query.sql, params=list(query.values))
                 found: Any = answer.to_arrow_table()
         except duckdb.Error as error:

@@ -191,14 +191,16 @@ class AggregatesReader:
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         shape = SHAPES[table]
+        schema = shape.schema if columns is None else shape.schema_of(columns)
+        reads = shape.schema if columns is None else shape.schema_of([*columns, "readings"])
+        known = {name: value for name, value in keys.items() if value is not None}
 
         def read(manifest: Manifest) -> pa.Table:
             choice = files_for(manifest.history.get(table, ()), span)
             query = points(shape, keys, span, choice.bucket_ms, columns)
-            return self._opened.run(query, choice.files, shape.schema)
+            return self._opened.run_for(known, query, choice.files, reads)
 
         found = self._opened.again(read)
-        schema = shape.schema if columns is None else shape.schema_of(columns)
         return schema.empty_table() if found is None else found
 
     def _newest(self, table: str, keys: Mapping[str, object], at_ms: int) -> pa.Table:

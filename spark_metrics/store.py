@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.errors import StoreTakenError
-from spark_metrics.files import StoreFiles
+from spark_metrics.files import Order, StoreFiles, sorted_by
 from spark_metrics.layout import (
     GRACE_MS,
     MANIFEST,
@@ -29,7 +29,15 @@ from spark_metrics.layout import (
     next_version,
     now_path,
 )
-from spark_metrics.points import COARSER, FINE, HISTORY_TABLES, MINUTE, RETENTIONS_MS, SPANS_MS
+from spark_metrics.points import (
+    COARSER,
+    FINE,
+    HISTORY_TABLES,
+    MINUTE,
+    RETENTIONS_MS,
+    SHAPES,
+    SPANS_MS,
+)
 from spark_metrics.upkeep import LATE_MS, Upkeep, adopted, due_tasks
 
 RETENTION_MS: Final = RETENTIONS_MS[FINE]
@@ -167,7 +175,7 @@ class StoreWriter:
         It may have columns beside those that readers see.
         """
         path = now_path(table, self._version(), part)
-        self.files.write_table(path, rows, is_lasting=False)
+        self.files.write_table(path, rows)
         return path
 
     def _version(self) -> int:
@@ -205,15 +213,18 @@ class StoreWriter:
         self, table: str, number: int, version: int, rows: pa.Table
     ) -> HistoryFile:
         path = history_path(table, FINE, version, number)
-        self.files.write_table(path, rows)
-        ends = pc.min_max(rows["at_ms"]).as_py()
+        key = list(SHAPES[table].key)
+        order = Order(key=key, measured="at_ms", rows_max=rows.num_rows)
+        count, ends = self.files.write_sorted(
+            path, [sorted_by(rows, key)], SHAPES[table].schema, order=order
+        )
         return HistoryFile(
             path=path,
             span=FINE,
             level=0,
-            rows=rows.num_rows,
-            from_ms=ends["min"],
-            until_ms=ends["max"],
+            rows=count,
+            from_ms=ends[0],
+            until_ms=ends[1],
         )
 
     def _keep_up(self, manifest: Manifest, now_ms: int) -> None:

@@ -9,9 +9,9 @@ Files of a span are a small merge tree: ``MERGE_FILES`` files of a level become 
 by key and time, so a query opens a few dozen files and skips most of each.
 """
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
@@ -19,9 +19,9 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from spark_metrics.files import StoreFiles
-from spark_metrics.history_view import open_history
+from spark_metrics.files import Order, StoreFiles
 from spark_metrics.layout import HistoryFile, history_path
+from spark_metrics.merging import open_run, slices
 from spark_metrics.points import COARSER, SHAPES, SPANS_MS
 from spark_metrics.queries import merged, sorted_points
 
@@ -33,8 +33,9 @@ MERGE_ROWS_MAX: Final = 32_000_000
 LATE_MS: Final = 15_000
 """A minute is merged so long after its end; what comes later still is merged by itself."""
 MEMORY_LIMIT: Final = "256MB"
-"""Beyond it DuckDB goes to a temporary file."""
-BATCH_ROWS: Final = 65_536
+"""Of DuckDB, which is given one slice of keys after the other (``spark_metrics.merging``)."""
+INPUTS_MAX: Final = 128
+"""So many files are open at once; what is left of a long pause is merged by the next lot."""
 
 History = Mapping[str, Sequence[HistoryFile]]
 
@@ -85,7 +86,8 @@ def _rollups(table: str, files: Sequence[HistoryFile], closed_ms: int) -> Iterab
             if file.span == span and not file.is_rolled and file.until_ms < begin_ms
         ]
         if due:
-            yield Task(table=table, inputs=tuple(due), span=coarser, level=0)
+            oldest = sorted(due, key=lambda file: file.until_ms)[:INPUTS_MAX]
+            yield Task(table=table, inputs=tuple(oldest), span=coarser, level=0)
 
 
 def _merges(table: str, files: Sequence[HistoryFile]) -> Iterable[Task]:
@@ -158,11 +160,10 @@ class Upkeep:
         return done
 
     def _run(self, tasks: Sequence[tuple[Task, str]]) -> list[Done]:
-        with tempfile.TemporaryDirectory(prefix="partiscope-upkeep-") as folder:
-            config: dict[str, str | bool | int | float | list[str]]
-            config = {"threads": 1, "memory_limit": MEMORY_LIMIT, "temp_directory": folder}
-            with duckdb.connect(config=config) as connection:
-                return [self._done(connection, task, path) for task, path in tasks]
+        config: dict[str, str | bool | int | float | list[str]]
+        config = {"threads": 1, "memory_limit": MEMORY_LIMIT}
+        with duckdb.connect(config=config) as connection:
+            return [self._done(connection, task, path) for task, path in tasks]
 
     def _done(self, connection: duckdb.DuckDBPyConnection, task: Task, path: str) -> Done:
         try:
@@ -173,17 +174,18 @@ class Upkeep:
 
     def _merged(self, connection: duckdb.DuckDBPyConnection, task: Task, path: str) -> HistoryFile:
         shape = SHAPES[task.table]
-        paths = [file.path for file in task.inputs]
-        with connection.cursor() as cursor:
-            open_history(cursor, self._files, paths, shape.schema)
-            is_rollup, bucket = task.is_rollup, SPANS_MS[task.span]
-            found = cursor.sql(merged(shape, bucket) if is_rollup else sorted_points(shape))
-            rows, ends = self._files.write_batches(
+        key = list(shape.key)
+        is_rollup, bucket = task.is_rollup, SPANS_MS[task.span]
+        sql = merged(shape, bucket) if is_rollup else sorted_points(shape)
+        rows_max = sum(file.rows for file in task.inputs)
+        with ExitStack() as opened:
+            sources = [opened.enter_context(self._files.open(file.path)) for file in task.inputs]
+            runs = [open_run(source, key, shape.schema) for source in sources]
+            rows, ends = self._files.write_sorted(
                 path,
-                found.to_arrow_reader(BATCH_ROWS),
+                (_asked(connection, sql, some) for some in slices(runs)),
                 shape.schema,
-                measured="at_ms",
-                rows_max=sum(file.rows for file in task.inputs),
+                order=Order(key=key, measured="at_ms", rows_max=rows_max),
             )
         return HistoryFile(
             path=path,
@@ -194,3 +196,10 @@ class Upkeep:
             until_ms=ends[1],
             is_rolled=not is_rollup and task.inputs[0].is_rolled,
         )
+
+
+def _asked(connection: duckdb.DuckDBPyConnection, sql: str, rows: pa.Table) -> pa.Table:
+    """The answer over these rows; what they are part of comes slice by slice."""
+    with connection.cursor() as cursor:
+        cursor.register("history", rows)
+        return cursor.sql(sql).to_arrow_table()
