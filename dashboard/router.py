@@ -12,6 +12,7 @@ from dashboard.context import Screen
 from dashboard.pages import (
     broker,
     browse,
+    clusters,
     group,
     job,
     journal,
@@ -35,6 +36,7 @@ VIEWS: Final[dict[str, Layout]] = {
     "partitions": lists.partitions_layout,
     "partition": partition.layout,
     "segments": partition.layout,
+    "clusters": clusters.layout,
     "brokers": lists.brokers_layout,
     "broker": broker.layout,
     "groups": lists.groups_layout,
@@ -54,7 +56,7 @@ VIEWS: Final[dict[str, Layout]] = {
 
 PAGES: Final = (
     overview, lists, partition, broker, group, map_page, plan, moves, produce, browse, journal,
-    what_if, job,
+    what_if, job, clusters,
 )  # fmt: skip
 
 
@@ -78,10 +80,7 @@ def view(screen: Screen, pathname: str | None, search: str | None) -> Any:
     path = shell.view_of(pathname, search)
     if isinstance(path, str):
         return _nowhere(path)
-    layout = VIEWS.get(path.view)
-    if layout is None:
-        return _nowhere(f"the view {path.view!r} is not part of this version")
-    return layout(screen, path)
+    return VIEWS[path.view](screen, path)
 
 
 def _nowhere(reason: str) -> list[Any]:

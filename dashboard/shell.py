@@ -43,7 +43,7 @@ def layout(screen: Screen) -> Any:
             dcc.Store(id=ids.SCHEME),
             *_band(screen),
             _top_bar(screen),
-            _nav(),
+            _nav(screen),
             times.past_bar(),
             html.Main(id=ids.CONTENT),
             _help(),
@@ -221,10 +221,11 @@ def _icons() -> list[html.Button]:
     ]  # fmt: skip
 
 
-def _nav() -> html.Nav:
+def _nav(screen: Screen) -> html.Nav:
     links = [
         dcc.Link(label, href=f"/{path}", className="nav-link", title=keys, id=f"nav-{path}")
         for path, label, keys in NAV_LINKS
+        if path != "clusters" or len(screen.places) > 1
     ]
     when = html.Button(
         html.Span("last 10 minutes", id=ids.TIME_SHOWN),

@@ -50,6 +50,11 @@ class ClusterApp(Navigation):
         return (here, *(name for name in self._clusters if name != here))
 
     @property
+    def every_services(self) -> tuple[Services, ...]:
+        """Of all clusters, in the order in which they are watched."""
+        return tuple(self._services_of(name) for name in self._clusters)
+
+    @property
     def other_bootstraps(self) -> frozenset[str]:
         """Addresses of the clusters that are not shown; their moves are on the same bus."""
         here = self.services.watched

@@ -35,6 +35,7 @@ PLACES: Final = (
     Place(key="n", path="plan", title="Plan", help="move replicas: plan, review, run"),
     Place(key="r", path="moves", title="Moves", help="running and past reassignments"),
     Place(key="j", path="journal", title="Journal", help="who changed what, when and why"),
+    Place(key="c", path="clusters", title="Clusters", help="all that are watched, side by side"),
     Place(key="h", path="job", title="Metrics job", help="batch time, delay, what it missed"),
 )
 

@@ -150,10 +150,15 @@ def report_watch(bus: str | None, cluster: ClusterId | None) -> Callable[[], Wat
 
 def read_report(bus: KafkaSettings | str, cluster: ClusterId) -> WatchReport | None:
     """The newest report of a cluster, read now; None where nobody collects, or no bus answers."""
+    return read_reports(bus).get(cluster)
+
+
+def read_reports(bus: KafkaSettings | str) -> dict[str, WatchReport]:
+    """The newest report of every cluster, read now; none where no bus answers."""
     try:
-        return asyncio.run(_reports(bus)).get(cluster)
+        return asyncio.run(_reports(bus))
     except KafkaPortError:
-        return None
+        return {}
 
 
 async def _reports(bus: KafkaSettings | str) -> dict[str, WatchReport]:

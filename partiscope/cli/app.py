@@ -36,6 +36,7 @@ COMMANDS: Final = (
     Command(name="dashboard", example="partiscope dashboard --port 8050 --read-only"),
     Command(name="tui", example="partiscope tui topics/orders/partitions/3"),
     Command(name="status", example="partiscope status --json"),
+    Command(name="clusters", example="partiscope clusters --json"),
     Command(name="topics", example="partiscope topics list", is_group=True),
     Command(name="groups", example="partiscope groups describe billing", is_group=True),
     Command(name="plan", example="partiscope plan --goal minimal --out plan.json"),

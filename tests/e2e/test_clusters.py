@@ -81,6 +81,16 @@ def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageS
     page.keyboard.press("Enter")
     page.wait_for_url("**/topics?cluster=test")
     _shows(page, "T", 5)
+    page.keyboard.press("g")
+    page.keyboard.press("c")
+    rows = page.locator("#all-clusters tbody tr")
+    expect(rows).to_have_count(2, timeout=60_000)
+    expect(rows.first).to_contain_text("PRODUCTION")
+    expect(page.locator('[data-key="test"] td').nth(6)).to_have_text("5")
+    page.get_by_role("link", name="prod", exact=True).click()
+    page.wait_for_url("**/overview?cluster=prod")
+    expect(page.locator("#head-cluster")).to_have_text("P", timeout=60_000)
+    page.goto(f"{server.url}/topics?cluster=test")
     assert page.request.get(f"{server.url}/overview?cluster=nowhere").status == 404
     exported = page.request.get(f"{server.url}/export/topics.csv?cluster=prod").text()
     assert len(exported.strip().splitlines()) == 1 + 3

@@ -1,7 +1,7 @@
 """``c``: which cluster? Each with its colour and what nobody may overlook."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -12,6 +12,8 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from control.model.fleet import WatchedCluster
+
+HINT: Final = "Cluster: Enter goes there on the same view · Esc stays · g c compares them"
 
 
 class ClustersScreen(ModalScreen[str | None]):
@@ -26,7 +28,7 @@ class ClustersScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """The clusters, the one that is shown first."""
         with Vertical(id="confirm"):
-            yield Static("Cluster: Enter goes there on the same view · Esc stays")
+            yield Static(HINT)
             yield OptionList(*(Option(_line(each), id=each.name) for each in self._clusters))
 
     def on_mount(self) -> None:

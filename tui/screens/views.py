@@ -12,6 +12,7 @@ from tui.screens.base import ViewScreen
 SCREENS: Final = {
     "overview": "overview:OverviewScreen",
     "findings": "findings:FindingsScreen",
+    "clusters": "all_clusters:AllClustersScreen",
     "brokers": "tables:TableScreen",
     "broker": "tables:BrokerScreen",
     "topics": "tables:TableScreen",

@@ -18,6 +18,7 @@ from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
 from tui.screens.clusters import ClustersScreen
 from tui.services import Elsewhere, Services
+from tui.widgets.row_table import RowTable
 
 
 @pytest.fixture
@@ -70,6 +71,32 @@ async def test_c_goes_to_another_cluster_on_the_same_view(
         await settle(pilot, lambda: _topics(app) == 6 and _path(app) == "groups", "back")
         app.action_open("groups?cluster=nowhere")
         assert app.services.watched.name == "test"
+    other.feed.stop()
+
+
+async def test_all_clusters_stand_side_by_side_and_enter_goes_to_one(
+    services: Services, other: Services
+) -> None:
+    elsewhere = Elsewhere(watched=other.watched, open=lambda: other)
+    test = replace(services.watched, name="test", cluster_id=ClusterId("c"), color="teal")
+    app = PartiscopeApp(replace(services, watched=test), path="topics", others=[elsewhere])
+    async with app.run_test(size=(160, 36)) as pilot:
+        await settle(pilot, lambda: _path(app) == "topics", "the first view")
+        await pilot.press("g", "c")
+        await settle(pilot, lambda: _path(app) == "clusters", "the view of all")
+        table = app.screen.query_one(RowTable)
+
+        def cells(column: str) -> list[str]:
+            at = table.shown.index(column)
+            return [str(table.get_row_at(place)[at]) for place in range(table.row_count)]
+
+        await settle(pilot, lambda: table.row_count == 2 and cells("topics") == ["6", "2"], "both")
+        assert cells("cluster") == ["test", "prod"]
+        assert cells("partitions") == ["48", "4"]
+        assert cells("flags")[1] == "PRODUCTION"
+        await pilot.press("down", "enter")
+        await settle(pilot, lambda: "PRODUCTION prod" in _bar(app), "the other cluster")
+        assert (_path(app), _topics(app)) == ("overview", 2)
     other.feed.stop()
 
 

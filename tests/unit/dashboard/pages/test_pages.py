@@ -18,7 +18,7 @@ PATHS = (
     "/topics/topic-1/partitions/2", "/topics/topic-1/partitions/2/segments", "/brokers",
     "/brokers/102", "/groups", "/groups/group-1", "/map", "/plan", "/moves", "/moves/mv-1",
     "/produce", "/produce/topic-2", "/journal", "/what-if", "/browse/topic-1",
-    "/browse/topic-1?partition=1&offset=3", "/what-if?broker=102", "/job",
+    "/browse/topic-1?partition=1&offset=3", "/what-if?broker=102", "/job", "/clusters",
 )  # fmt: skip
 
 
@@ -46,7 +46,6 @@ def test_every_path_has_a_view(screen: Screen, path: str) -> None:
     [
         ("/nowhere", "there is no view 'nowhere'"),
         ("/brokers/x", "'x' is not the number of a broker"),
-        ("/clusters", "not part of this version"),
     ],
 )
 def test_what_is_not_there_is_said(screen: Screen, path: str, words: str) -> None:

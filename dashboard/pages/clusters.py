@@ -1,0 +1,37 @@
+"""All watched clusters side by side; a click goes to one."""
+
+from typing import Any
+
+from dash import Dash, Input, Output, html
+
+from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.paths import ViewPath
+from dashboard import ids
+from dashboard.components.parts import crumbs
+from dashboard.components.tables import rows_table
+from dashboard.context import Screen
+
+
+def layout(screen: Screen, _: ViewPath) -> list[Any]:
+    """One table."""
+    return [crumbs([("Clusters", "clusters")]), html.Div(table(screen), id=ids.ALL_CLUSTERS)]
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Keep it as it is now, whatever time the other views look at."""
+
+    @app.callback(
+        Output(ids.ALL_CLUSTERS, "children"),
+        Input(ids.TICK, "data"),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    def fill(_: object) -> Any:
+        return table(screen)
+
+
+def table(screen: Screen) -> Any:
+    """A row per cluster; its link loads the page anew, for a tab is about one cluster."""
+    known = [(place.watched, place.feed.current) for place in screen.places.values()]
+    rows = cluster_rows(known, now_ms=screen.now_ms())
+    return rows_table(rows, CLUSTER_COLUMNS, reloads=True)

@@ -1,0 +1,58 @@
+"""``partiscope clusters``: all watched clusters side by side, for a terminal line or a script."""
+
+import time
+from typing import Any
+
+from control.model.fleet import WatchedCluster
+from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.watch import read_reports
+from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.options import Data, Json, Store, settings_with, write_json
+from partiscope.cli.tables import write_table
+from partiscope.installation import fleet
+from partiscope.settings import Settings
+from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
+
+_WORDS = frozenset({"health", "groups", "brokers", "flags"})
+"""Columns whose text says more than their value."""
+
+
+def clusters(store: Store = None, data: Data = None, as_json: Json = False) -> None:
+    """Every watched cluster: health, findings, brokers, partitions, groups by status, lag, age."""
+    settings = settings_with(data=data)
+    now_ms = time.time_ns() // 1_000_000
+    rows = cluster_rows(_snapshots(settings, store or settings.store, now_ms), now_ms=now_ms)
+    if as_json:
+        write_json({"clusters": [_document(dict(row.cells())) for row in rows]})
+        return
+    heads = [column.title for column in CLUSTER_COLUMNS]
+    write_table(heads, [[row.cell(column.id).text for column in CLUSTER_COLUMNS] for row in rows])
+
+
+def _document(cells: dict[str, Any]) -> dict[str, Any]:
+    return {name: cell.text if name in _WORDS else cell.value for name, cell in cells.items()}
+
+
+def _snapshots(
+    settings: Settings, store: str, now_ms: int
+) -> list[tuple[WatchedCluster, OperatorSnapshot]]:
+    try:
+        aggregates = AggregatesReader(store).now()
+    except StoreUnreadableError as error:
+        raise CommandError(str(error), Exit.UNREACHABLE) from error
+    reports = read_reports(settings.bundled_bootstrap)
+    tables, version = ({}, 0) if aggregates is None else (aggregates.tables, aggregates.version)
+    return [
+        (
+            watched,
+            build_snapshot(
+                tables,
+                version=version,
+                now_ms=now_ms,
+                cluster=watched.cluster_id,
+                watch=reports.get(watched.cluster_id or ""),
+            ),
+        )
+        for watched in fleet(settings)
+    ]
