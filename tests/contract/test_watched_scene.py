@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from playwright.sync_api import expect
 from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId, TopicPartition
 from control.views.feed import SnapshotFeed
+from control.views.snapshot import build_snapshot
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
@@ -83,9 +85,11 @@ def test_every_group_gets_its_verdict_and_every_figure_is_right(
 
 
 def _judged(watching: Installation) -> dict[str, str]:
-    """The verdicts that stand in the store, of the groups that get one."""
+    """The verdicts by what the store holds now, of the groups that get one."""
     aggregates = watching.aggregates()
-    rows = [] if aggregates is None else aggregates.tables["groups"].to_pylist()
+    tables = {} if aggregates is None else aggregates.tables
+    now_ms = time.time_ns() // 1_000_000
+    rows = build_snapshot(tables, version=1, now_ms=now_ms).group_table.to_pylist()
     return {row["group_id"]: row["status"] for row in rows if row["group_id"] in VERDICTS}
 
 
