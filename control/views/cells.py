@@ -116,6 +116,14 @@ def group_status_cell(word: str) -> Cell:
     return Cell(list(GROUP_SEVERITIES).index(word), word, TONE_OF[GROUP_SEVERITIES[word]])
 
 
+def isr_short_cell(short_ms: float | None, *, is_at_least: bool) -> Cell:
+    """For how long an ISR has been short, or that it is whole (–)."""
+    if short_ms is None:
+        return Cell(None, text.NONE, Tone.MUTED)
+    at_least = text.AT_LEAST if is_at_least else ""
+    return Cell(short_ms, f"{at_least}{text.duration_text(short_ms)}", Tone.WARNING)
+
+
 def leader_cell(leader: int, *, is_preferred: bool) -> Cell:
     """The leader's id, with a star when it is the preferred one."""
     if leader < 0:
@@ -215,6 +223,7 @@ def partition_row(record: Record) -> PartitionRow:
         leader=leader_cell(record["leader"], is_preferred=record["is_preferred"]),
         replicas=_ids_cell(record["replicas"]),
         isr=_isr_cell(record["isr"], record["replicas"]),
+        isr_short=isr_short_cell(record["isr_short_ms"], is_at_least=record["is_at_least"]),
         size_bytes=bytes_cell(record["size_bytes"]),
         records=count_cell(record["records"]),
         segments=count_cell(record["segments"]),

@@ -172,6 +172,7 @@ class SnapshotFeed:
             now_ms=now_ms,
             cluster=self._cluster,
             earlier=self._current.findings,
+            earlier_isr=None if self._current.is_empty else self._current.short_isr,
             watch=self._watch_report(),
         )
         give_back()

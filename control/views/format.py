@@ -26,6 +26,7 @@ from control.model.units import (
 )
 
 __all__ = [
+    "AT_LEAST",
     "ESTIMATE",
     "MINUS",
     "NA",
@@ -48,6 +49,9 @@ __all__ = [
     "signed_percent_text",
     "signed_record_rate_text",
 ]
+
+AT_LEAST: Final = "≥ "
+"""Before a time whose beginning nobody saw."""
 
 ToText = Callable[[Number], str]
 

@@ -184,6 +184,7 @@ PARTITIONS: Final = TableSpec(
         "broker": _ids("replicas"),
         "replica": _ids("replicas"),
         "isr": _ids("isr"),
+        "short": _duration("isr_short_ms"),
         "leader": _number("leader"),
         "status": _STATUS,
         "lag": _number("lag"),

@@ -6,6 +6,7 @@ log-normal, so levels are even steps of the logarithm; 0 is "none or unknown".
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from control.model.columns import FloatColumn, floats, list_lengths
 from control.model.status import INTERNAL_PREFIX
+from control.views import cells
 from control.views import format as text
 from control.views.pages import PARTITIONS, TableQuery, matching
 from control.views.paths import ViewPath
@@ -26,14 +28,17 @@ MEASURES: Final = {
     "out_bytes_per_s": "out/s",
     "lag": "lag",
     "isr": "out of sync",
+    "isr_short_ms": "short ISR",
 }
-"""Of the leader's replica; lag is that of the worst group, "out of sync" counts replicas."""
+"""Of the leader's replica; lag is that of the worst group, "out of sync" counts replicas, "short
+ISR" tells for how long one or more have been."""
 SORTS: Final = {
     "size_bytes": "-size_bytes",
     "in_bytes_per_s": "-in_bytes",
     "out_bytes_per_s": "-out_bytes",
     "lag": "-lag",
     "isr": "isr",
+    "isr_short_ms": "isr",
 }
 """How a table is sorted in which the same stands out."""
 LEVELS: Final = 255
@@ -81,17 +86,23 @@ class PartitionMap:
         return found
 
     def record(self, row: int, column: int) -> dict[str, Any] | None:
-        """Name, place and value of one cell; None: there is no partition there."""
+        """Name, place and value (in words) of one cell; None: there is no partition there."""
         cell = row * self.columns + column
         if not 0 <= cell < len(self.values) or not 0 <= column < self.columns:
             return None
-        found = self.table.select(["topic", "partition", "leader"]).slice(cell, 1).to_pylist()[0]
+        names = ["topic", "partition", "leader", "is_at_least"]
+        found = self.table.select(names).slice(cell, 1).to_pylist()[0]
         value = float(self.values[cell])
         path = ViewPath(
             view="partition",
             params={"topic": found["topic"], "partition": str(found["partition"])},
         )
-        return {**found, "value": self.to_text(value), "path": str(path)}
+        words = f"{self.to_text(value)} {MEASURES[self.measure]}"
+        if self.measure == "isr_short_ms":
+            short_ms = None if math.isnan(value) else value
+            short = cells.isr_short_cell(short_ms, is_at_least=found["is_at_least"])
+            words = f"ISR short for {short.text}" if short_ms else "ISR whole"
+        return {**found, "words": words, "path": str(path)}
 
     def topics_between(self, first_row: int, last_row: int) -> tuple[str, str] | None:
         """The first and the last topic of these rows of cells, those of bookkeeping left out."""
@@ -106,10 +117,11 @@ class PartitionMap:
         return _TEXTS.get(self.measure, text.count_text)(value)
 
 
-_TEXTS: Final = {
+_TEXTS: Final[Mapping[str, text.ToText]] = {
     "size_bytes": text.bytes_text,
     "in_bytes_per_s": text.byte_rate_text,
     "out_bytes_per_s": text.byte_rate_text,
+    "isr_short_ms": text.duration_text,
 }
 
 

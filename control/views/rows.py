@@ -132,6 +132,8 @@ class PartitionRow(Row):
     leader: Cell
     replicas: Cell
     isr: Cell
+    isr_short: Cell
+    """For how long the ISR has been short."""
     size_bytes: Cell
     records: Cell
     segments: Cell

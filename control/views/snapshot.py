@@ -12,6 +12,7 @@ from control.kafka.collector.report import WatchReport
 from control.model.findings import Finding, carry_since, sorted_findings
 from control.model.health import Evidence, find_all
 from control.model.ids import ClusterId, TopicPartition
+from control.model.isr_age import SHORT_ISR, short_isr
 from control.model.job_health import sampling_interval_ms, stale_after_ms
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import Severity
@@ -56,6 +57,8 @@ class OperatorSnapshot:
     findings: tuple[Finding, ...] = field(default=())
     watch: WatchReport | None = None
     """The collector's own word where the cluster is watched from outside."""
+    short_isr: pa.Table = field(default_factory=SHORT_ISR.empty_table)
+    """Partitions whose ISR is short, and since when (``control.model.isr_age``)."""
 
     @property
     def cluster(self) -> ClusterSnapshot:
@@ -105,7 +108,7 @@ class OperatorSnapshot:
 
     @cached_property
     def partition_table(self) -> pa.Table:
-        return tables.partition_table(self.evidence)
+        return tables.partition_table(self.evidence, self.short_isr)
 
     @cached_property
     def topic_table(self) -> pa.Table:
@@ -143,12 +146,14 @@ def build_snapshot(
     now_ms: int,
     cluster: ClusterId | None = None,
     earlier: Iterable[Finding] = (),
+    earlier_isr: pa.Table | None = None,
     watch: WatchReport | None = None,
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
-    ``earlier`` are the findings shown so far: one that still stands keeps its date. ``watch`` is
-    the collector's report where the cluster is watched from outside.
+    ``earlier`` are the findings shown so far: one that still stands keeps its date;
+    ``earlier_isr`` likewise the ``short_isr`` of the version before. ``watch`` is the collector's
+    report where the cluster is watched from outside.
     """
     chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
     evidence = Evidence.gather(chosen, now_ms=now_ms)
@@ -160,6 +165,12 @@ def build_snapshot(
         evidence=evidence,
         findings=sorted_findings(findings),
         watch=watch,
+        short_isr=short_isr(
+            chosen.partitions,
+            evidence.statuses.flags["under-replicated"],
+            earlier_isr,
+            now_ms=now_ms,
+        ),
     )
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import (
+    BoolColumn,
     FloatColumn,
     floats,
     ints,
@@ -20,6 +21,7 @@ from control.model.columns import (
     partition_keys,
 )
 from control.model.health import Evidence
+from control.model.isr_age import places_in
 from control.model.status import (
     GROUP_SEVERITIES,
     INTERNAL_PREFIX,
@@ -31,16 +33,18 @@ NEVER_MS: Final = float("inf")
 """Time to clear of lag that does not shrink."""
 
 
-def partition_table(evidence: Evidence) -> pa.Table:
-    """One row per partition, by name.
+def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
+    """One row per partition, by name; ``short_isr`` as ``control.model.isr_age`` makes it.
 
     Adds to the store's columns: name, status, statuses (all words that apply), rank (of the
-    status, 0 worst), is_preferred, records, all_bytes (of all replicas), lag (of the worst
-    group), groups.
+    status, 0 worst), is_preferred, isr_short_ms (for how long the ISR is short; null: it is
+    whole), is_at_least (it may be short for longer), records, all_bytes (of all replicas), lag (of
+    the worst group), groups.
     """
     store = evidence.snapshot.partitions
     ranks = evidence.statuses.ranks()
     lag, groups = _lag_by_partition(evidence)
+    short_ms, is_at_least = _isr_short(evidence, short_isr)
     records = floats(store["high_watermark"]) - floats(store["log_start_offset"])
     added = {
         "name": _names(store),
@@ -49,6 +53,8 @@ def partition_table(evidence: Evidence) -> pa.Table:
         "rank": pa.array(ranks, pa.int32()),
         "is_preferred": pa.array(~evidence.statuses.flags["not-preferred"]),
         "isr_count": pa.array(list_lengths(store["isr"])),
+        "isr_short_ms": _nullable(short_ms),
+        "is_at_least": pa.array(is_at_least),
         "records": _nullable(records),
         "all_bytes": _nullable(_bytes_of_all_replicas(evidence)),
         "lag": _nullable(lag),
@@ -187,6 +193,15 @@ def _lag_by_partition(evidence: Evidence) -> tuple[FloatColumn, Any]:
     np.maximum.at(worst, place[known], lag[known])
     groups = np.bincount(place[place >= 0], minlength=partitions.num_rows)
     return np.where(np.isinf(worst), np.nan, worst), groups
+
+
+def _isr_short(evidence: Evidence, short: pa.Table) -> tuple[FloatColumn, BoolColumn]:
+    """For how long each ISR is short (NaN: it is whole), and whether it may be so for longer."""
+    place = places_in(short, evidence.snapshot.partitions)
+    since = np.append(floats(short["since_ms"]), np.nan)[place]
+    at_least = np.append(np.asarray(short["is_at_least"], dtype=np.bool_), False)[place]
+    # A second at the least: it is short, if only since now.
+    return np.maximum(evidence.now_ms - since, 1000.0), at_least
 
 
 def _bytes_of_all_replicas(evidence: Evidence) -> FloatColumn:

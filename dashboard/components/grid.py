@@ -40,10 +40,10 @@ GRID_THEME: Final = (
     f" foregroundColor: '{DARK.text}', backgroundColor: '{DARK.surface}'}}, 'dark')"
 )
 _WIDE: Final = {"status": 128, "isr": 116, "size_bytes": 88, "replicas": 112, "topics": 160,
-                "partition": 88, "records": 88, "high_watermark": 134, "start": 84,
+                "partition": 80, "records": 88, "high_watermark": 134, "start": 84,
                 "in_bytes": 92, "out_bytes": 92,
-                "in_records": 92, "segments": 90, "lag_time": 92, "clears": 108, "committed": 100,
-                "consumed": 96, "stuck": 104, "member": 150}  # fmt: skip
+                "in_records": 92, "segments": 90, "lag_time": 92, "clears": 108, "committed": 92,
+                "consumed": 88, "stuck": 96, "member": 150}  # fmt: skip
 _NARROWEST: Final = 76
 
 
@@ -274,6 +274,7 @@ def _column_def(column: Column, spec: TableSpec[Any], sort: str) -> dict[str, An
         "colId": column.id,
         "headerName": column.title,
         "headerTooltip": column.why or None,
+        "tooltipField": None if column.is_number else column.id,
         "sortable": ordered,
         "cellClass": f"rank-{column.rank}" + (" number" if column.is_number else ""),
         "headerClass": "ag-right-aligned-header" if column.is_number else "",

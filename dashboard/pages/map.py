@@ -161,7 +161,7 @@ def under_pointer(found: PartitionMap, hover: Mapping[str, Any]) -> Any:
     return html.Span(
         [
             dcc.Link(f"{record['topic']}-{record['partition']}", href=f"/{record['path']}"),
-            f"  {record['value']} {MEASURES[found.measure]}, leader {leader}",
+            f"  {record['words']}, leader {leader}",
         ],
         **attributes({"data-path": record["path"]}),
     )

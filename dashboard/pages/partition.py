@@ -20,6 +20,7 @@ from dashboard.figures.drawing import all_drawn
 from dashboard.figures.segments import segment_bars
 from dashboard.shown import Time, answer, chart
 
+_SHORT: Final = "≥: it was short already when it was first looked at"
 _GROUP_COLUMNS: Final = tuple(
     item for item in GROUP_OF_PARTITION_COLUMNS if item.id not in {"end", "consumed", "member"}
 )
@@ -108,7 +109,8 @@ def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
     tiles = [
         tile("status", row.status),
         tile("leader", row.leader, "★ the preferred one"),
-        tile("ISR", row.isr),
+        tile("ISR", row.isr, row.isr_short.text),
+        *([tile("ISR short for", row.isr_short, _SHORT)] if row.isr_short.value else []),
         tile("bytes", row.size_bytes, "The leader's replica"),
         tile("records", row.records, "High watermark less log start offset"),
         tile("in/s", row.in_bytes),

@@ -36,12 +36,12 @@ def test_a_cell_tells_its_partition(snapshot: OperatorSnapshot) -> None:
     assert record is not None
     assert record["path"] == "topics/topic-1/partitions/1"
     sizes = {row.key: row.size_bytes.text for row in views.partition_page(snapshot).rows}
-    assert record["value"] == sizes["topic-1-1"]
+    assert record["words"] == f"{sizes['topic-1-1']} bytes"
     assert found.record(found.rows, 0) is None
     assert found.record(0, found.columns) is None
 
 
-@pytest.mark.parametrize("measure", ["size_bytes", "in_bytes_per_s", "lag", "isr"])
+@pytest.mark.parametrize("measure", ["size_bytes", "in_bytes_per_s", "lag", "isr", "isr_short_ms"])
 def test_the_table_of_some_rows_holds_their_topics(
     snapshot: OperatorSnapshot, measure: str
 ) -> None:
