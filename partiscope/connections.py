@@ -89,7 +89,9 @@ class ConnectionSettings(BaseModel):
             if self.username is None or (self.password is None and self.password_file is None):
                 raise ValueError(f"{mechanism} needs username and password (or password_file)")
         elif mechanism == "GSSAPI" and find_spec("gssapi") is None:
-            raise ValueError("GSSAPI needs the Python package gssapi: partiscope[kerberos] has it")
+            raise ValueError(
+                "GSSAPI needs the Python package gssapi: `uv sync --inexact --extra kerberos`"
+            )
         elif mechanism == "OAUTHBEARER" and self._token() is None:
             raise ValueError(
                 "OAUTHBEARER needs oauth_token_file, or oauth_token_url with oauth_client_id and "

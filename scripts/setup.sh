@@ -69,8 +69,10 @@ ensure_uv() {
 ensure_environment() {
   local uv groups=(--no-dev)
   uv=$(find_uv)
-  # Developers' tools once installed stay installed: `make up` after `make test` changes nothing.
+  # Developers' tools, and Kerberos, once installed stay installed: `make up` after `make test`
+  # changes nothing.
   if [ "$purpose" != run ] || [ -e .venv/bin/pytest ]; then groups=(); fi
+  compgen -G ".venv/lib/python*/site-packages/gssapi" >/dev/null && groups+=(--extra kerberos)
   "$uv" sync --locked --quiet "${groups[@]}"
   # Bytecode once per lock, also where Python may not write it by itself: every process of the
   # product then starts in about half the time.

@@ -36,9 +36,9 @@ class GreyedKeys(App[None]):
         if view is not None and isinstance(self.screen, ViewScreen):
             self.is_denied(view)
 
-    def is_denied(self, view: str) -> bool:
-        """Whether a right lacks for what this view is for; it is told then."""
-        words = self.snapshot.denied_words(_FORMS[view])
+    def is_denied(self, name: str) -> bool:
+        """Whether a right lacks for an operation, or for that of a view; it is told then."""
+        words = self.snapshot.denied_words(_FORMS.get(name, name))
         if words:
             self.notify(words, severity="warning", markup=False)
         return bool(words)

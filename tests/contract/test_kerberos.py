@@ -22,7 +22,7 @@ def kafka(kafka_libs: Path, tmp_path: Path) -> Iterator[KerberosKafka]:
         pytest.skip(
             f"no KDC here ({', '.join(missing)}): apt-get install krb5-kdc krb5-admin-server"
         )
-    pytest.importorskip("gssapi", reason="pip install 'partiscope[kerberos]' brings it")
+    pytest.importorskip("gssapi", reason="uv sync --inexact --extra kerberos")
     with Kdc(tmp_path / "kdc") as kdc, KerberosKafka(tmp_path / "kafka", kdc=kdc) as started:
         yield started
 
