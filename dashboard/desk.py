@@ -3,8 +3,7 @@
 Everything here runs on the page's event loop.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
@@ -14,7 +13,7 @@ from control.model.fleet import WatchedCluster
 from control.operations.client import OperationsClient
 from control.operations.errors import OperationError, ReadOnlyError
 from control.operations.operator import Operator
-from control.views import format as text
+from control.operations.performing import Done, perform
 from dashboard.follow import Moves
 
 SESSIONS_MAX: Final = 50
@@ -23,14 +22,6 @@ DeskError = (KafkaPortError, OperationError, OSError, ValueError)
 """What an operator is told instead of an exception."""
 
 Values = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """What came of a form, and the view that shows it (empty: none)."""
-
-    words: str
-    path: str = ""
 
 
 class Desk:
@@ -81,7 +72,7 @@ class Desk:
 
     async def perform(self, form: str, values: Values, *, typed: str = "") -> Done:
         """Do what a form of the registry says, other than moving and producing."""
-        return await _PERFORMERS[form](self.operator, values, typed)
+        return await perform(self.operator, form, values, typed=typed)
 
     async def control(self, action: str, operation_id: str) -> str:
         """``pause``, ``resume``, ``cancel`` or ``rollback``; answers what was asked for."""
@@ -120,49 +111,3 @@ class Desk:
 
     def _client(self) -> OperationsClient:
         return self.operator.moves
-
-
-async def _create_topic(operator: Operator, values: Values, _: str) -> Done:
-    await operator.create_topic(values)
-    topic = values["topic"]
-    return Done(words=f"{topic} is created and led", path=f"topics/{topic}")
-
-
-async def _add_partitions(operator: Operator, values: Values, _: str) -> Done:
-    await operator.add_partitions(values)
-    topic = values["topic"]
-    return Done(words=f"{topic} has {values['partitions']} partitions", path=f"topics/{topic}")
-
-
-async def _configure_topic(operator: Operator, values: Values, _: str) -> Done:
-    await operator.configure_topic(values)
-    return Done(words=f"{values['topic']} is configured")
-
-
-async def _delete_topic(operator: Operator, values: Values, typed: str) -> Done:
-    await operator.delete_topic(values, typed=typed)
-    return Done(words=f"{values['topic']} is deleted", path="topics")
-
-
-async def _elect(operator: Operator, values: Values, _: str) -> Done:
-    elected, refused = await operator.elect(values)
-    if refused:
-        kept = "; ".join(refused)
-        raise ValueError(f"{text.plural_text(len(refused), 'partition')} kept its leader: {kept}")
-    return Done(words=f"{text.plural_text(elected, 'leader')} elected")
-
-
-async def _reset_offsets(operator: Operator, values: Values, typed: str) -> Done:
-    resets = await operator.reset_offsets(values, typed=typed)
-    words = f"{values['group']} is reset on {text.plural_text(len(resets), 'partition')}"
-    return Done(words=words, path=f"groups/{values['group']}")
-
-
-_PERFORMERS: Final[Mapping[str, Callable[[Operator, Values, str], Awaitable[Done]]]] = {
-    "create_topic": _create_topic,
-    "add_partitions": _add_partitions,
-    "configure_topic": _configure_topic,
-    "delete_topic": _delete_topic,
-    "elect": _elect,
-    "reset_offsets": _reset_offsets,
-}

@@ -10,6 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from control.operations.errors import NotConfirmedError
 from control.operations.intent import intent
+from control.operations.performing import destroyed
 from control.operations.registry import Confirmation, OperationForm, form_named
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields
@@ -119,24 +120,18 @@ async def submitted(screen: Screen, form: OperationForm, values: dict[str, str])
     lines = await intent(screen.desk.operator, form.name, values)
     if not lines:
         return good("nothing to change: it is so already")
-    return confirmation(form, screen.watched.word_to_type(_destroyed(form, values)), lines)
+    return confirmation(form, screen.watched.word_to_type(destroyed(form, values)), lines)
 
 
 async def performed(screen: Screen, form: OperationForm, values: dict[str, str], typed: str) -> Any:
     """Done, and where to see it."""
-    thing = _destroyed(form, values)
+    thing = destroyed(form, values)
     word = screen.watched.word_to_type(thing)
     if form.confirmation is not Confirmation.NONE and typed != word:
         raise NotConfirmedError(form.title, word)
     done = await screen.desk.perform(form.name, values, typed=thing)
     link = [dcc.Link("open →", href=f"/{done.path}", className="closes")] if done.path else []
     return html.Div([good(done.words), *link], className="form")
-
-
-def _destroyed(form: OperationForm, values: dict[str, str]) -> str:
-    """The name of what the form destroys; empty: it destroys nothing."""
-    is_typed = form.confirmation is Confirmation.TYPED and form.confirm_field is not None
-    return values[str(form.confirm_field)] if is_typed else ""
 
 
 def confirmation(form: OperationForm, word: str, lines: tuple[str, ...]) -> html.Div:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -13,15 +13,16 @@ from textual.screen import Screen
 from control.views.keymap import PLACES
 from control.views.paths import PathError, ViewPath, parse_path
 from tui.messages import PathChosen
-from tui.rights import GreyedKeys
+from tui.operate import OperationKeys
 from tui.screens.base import ViewScreen
 from tui.screens.goto import GotoScreen
 from tui.screens.views import build_screen
 
-PALETTE_TOPICS_MAX: Final = 500
+PALETTE_NAMES_MAX: Final = 500
+"""Of each kind."""
 
 
-class Navigation(GreyedKeys):
+class Navigation(OperationKeys):
     """What the keys of every screen do; figures and clock are PartiscopeApp's."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -94,15 +95,27 @@ class Navigation(GreyedKeys):
             go = partial(self.action_open, place.path)
             yield SystemCommand(f"Go to {place.title}", f"{place.help} (g {place.key})", go)
         yield SystemCommand("Reassign from here", "plan moves (R)", self._reassign)
+        yield from self.operation_commands()
         yield SystemCommand("Copy the link of this view", "by OSC 52 (y)", self.action_copy_link)
         clusters = partial(self.call_later, self.run_action, "clusters")
         yield SystemCommand("Another cluster", "switch to it (c)", clusters)
         pause = partial(self.call_later, self.run_action, "pause")
         yield SystemCommand("Pause, resume", "hold the figures still (Space)", pause)
-        for topic in self.snapshot.cluster.topics[:PALETTE_TOPICS_MAX]:
-            path = str(ViewPath(view="topic", params={"topic": topic}))
-            yield SystemCommand(f"Topic {topic}", path, partial(self.action_open, path))
+        for kind, names in self._names():
+            for name in names[:PALETTE_NAMES_MAX]:
+                path = str(ViewPath(view=kind, params={kind: name}))
+                open_it = partial(self.action_open, path)
+                yield SystemCommand(f"{kind.capitalize()} {name}", path, open_it)
         yield from super().get_system_commands(screen)
+
+    def _names(self) -> tuple[tuple[str, Sequence[str]], ...]:
+        """What a view can be about, by kind."""
+        snapshot = self.snapshot
+        return (
+            ("broker", [str(broker) for broker in snapshot.cluster.broker_ids]),
+            ("group", sorted(snapshot.group_table["group_id"].to_pylist())),
+            ("topic", snapshot.cluster.topics),
+        )
 
     def _reassign(self) -> None:
         if not self.is_denied("plan"):

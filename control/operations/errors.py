@@ -6,8 +6,11 @@ OperationError                 title, reason, next step
 ├── ReadOnlyError              this session may only look
 ├── NotConfirmedError          the typed confirmation does not match
 ├── ConflictError              another operator moves the same partitions
+├── NotElectedError            some partitions kept their leader
 └── FencedError                another executor owns the operations now
 """
+
+from collections.abc import Sequence
 
 
 class OperationError(Exception):
@@ -64,6 +67,16 @@ class ConflictError(OperationError):
     def __init__(self, reason: str) -> None:
         next_step = "watch it with `partiscope moves`, then plan again"
         super().__init__("the reassignment was not begun", reason=reason, next_step=next_step)
+
+
+class NotElectedError(OperationError):
+    """`refusals` are the cluster's words, one per partition."""
+
+    def __init__(self, refusals: Sequence[str]) -> None:
+        count = len(refusals)
+        kept = "1 partition kept its leader" if count == 1 else f"{count:,} partitions kept theirs"
+        next_step = "bring back their first replicas, then elect again"
+        super().__init__(kept, reason="; ".join(refusals), next_step=next_step)
 
 
 class FencedError(OperationError):

@@ -55,6 +55,11 @@ class ViewScreen(Screen[Any]):
         return self.path.params.get("topic", "")
 
     @property
+    def group_here(self) -> str:
+        """The consumer group that is in view."""
+        return self.path.params.get("group", "")
+
+    @property
     def plan_here(self) -> ViewPath:
         """The form that ``R`` opens from here."""
         return ViewPath(view="plan", query={"topics": self.topic_here})

@@ -34,7 +34,7 @@ class HelpScreen(ModalScreen[None]):
         lines = [_line("go", f"g {place.key}", f"{place.title}: {place.help}") for place in PLACES]
         lines += [_line(item.where, item.key, item.does) for item in KEYS]
         lines += [_line(*line) for line in OWN]
-        lines += [_line("operation", form.key, f"{form.title}: {form.help}") for form in FORMS[:2]]
+        lines += [_line("operation", form.key, f"{form.title}: {form.help}") for form in FORMS]
         with VerticalScroll(id="help"):
             yield Static("\n".join(lines))
 

@@ -69,6 +69,11 @@ class OverviewScreen(ViewScreen):
         self.query_one("#groups", RowTable).show(groups)
 
     @property
+    def group_here(self) -> str:
+        """The group under the cursor."""
+        return self.query_one("#groups", RowTable).name_of("group")
+
+    @property
     def plan_here(self) -> ViewPath:
         """What mends the finding under the cursor, or the first that a plan mends."""
         strip = self.query_one(FindingsList)

@@ -60,9 +60,12 @@ class TableScreen(ViewScreen):
     @property
     def topic_here(self) -> str:
         """Of the path, or of the row under the cursor."""
-        pointed = self.query_one(RowTable).pointed
-        cell = getattr(pointed, "topic", None)
-        return self.path.params.get("topic", "") or ("" if cell is None else str(cell.value))
+        return self.path.params.get("topic", "") or self.query_one(RowTable).name_of("topic")
+
+    @property
+    def group_here(self) -> str:
+        """Of the path, or of the row under the cursor."""
+        return self.path.params.get("group", "") or self.query_one(RowTable).name_of("group")
 
     def compose_body(self) -> ComposeResult:
         """Filter, title, table."""

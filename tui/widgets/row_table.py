@@ -61,6 +61,11 @@ class RowTable(DataTable[Text]):
         at = self.cursor_row
         return self._rows[at] if 0 <= at < len(self._rows) else None
 
+    def name_of(self, column: str) -> str:
+        """What the row under the cursor has in a column; empty: no such row or column."""
+        cell = getattr(self.pointed, column, None)
+        return "" if cell is None else str(cell.value)
+
     @property
     def shown(self) -> tuple[str, ...]:
         """Ids of the columns on screen, in order."""

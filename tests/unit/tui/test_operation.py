@@ -1,0 +1,64 @@
+"""Operations that are no view: a key, a form filled in with what is here, a clear error."""
+
+from textual.pilot import Pilot
+from textual.widgets import Input, Select, Static
+
+from control.operations.performing import PERFORMED
+from control.operations.registry import FORMS
+from tests.support.settle import settle
+from tui.app import PartiscopeApp
+from tui.operate import VIEWS_OF_FORMS
+from tui.screens.operation import OperationScreen
+from tui.services import Services
+
+
+async def _open(app: PartiscopeApp, pilot: Pilot[None], key: str) -> None:
+    await pilot.press(key)
+    await settle(pilot, lambda: isinstance(app.screen, OperationScreen), "the form")
+    await pilot.pause()
+
+
+def test_every_operation_of_the_registry_is_done_by_a_view_or_by_its_form() -> None:
+    assert PERFORMED | set(VIEWS_OF_FORMS) == {form.name for form in FORMS}
+    assert len({form.key for form in FORMS}) == len(FORMS)
+
+
+async def test_each_key_opens_its_form_about_the_row_under_the_cursor(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("down")
+        for form in FORMS:
+            if form.name in VIEWS_OF_FORMS:
+                continue
+            await _open(app, pilot, form.key)
+            chosen = [item.value for item in app.screen.query("#field-topic").results(Select)]
+            typed = [item.value for item in app.screen.query("#field-topics").results(Input)]
+            assert chosen + typed == ([] if form.name == "create_topic" else ["topic-1"])
+            await pilot.press("escape")
+            await settle(pilot, lambda: not isinstance(app.screen, OperationScreen), "back")
+
+
+async def test_what_is_wrong_and_who_does_not_answer_is_told_in_the_form(
+    services: Services,
+) -> None:
+    app = PartiscopeApp(services, path="topics/topic-2")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await _open(app, pilot, "C")
+        app.screen.query_one("#field-configs", Input).focus()
+        await pilot.press(*"nonsense", "enter")
+        hint = app.screen.query_one("#hint-configs", Static)
+        await settle(pilot, lambda: "✖" in str(hint.render()), "what is wrong")
+        await pilot.press("equals_sign", "1", "enter")
+        outcome = app.screen.query_one("#operation-outcome", Static)
+        await settle(pilot, lambda: "✖" in str(outcome.render()), "that nobody answers")
+        assert "127.0.0.1:1" in str(outcome.render())
+
+
+async def test_the_key_of_a_form_is_a_letter_in_a_field(services: Services) -> None:
+    app = PartiscopeApp(services, path="partitions")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("slash", *"DanE")
+        assert app.screen.query_one("#filter", Input).value == "DanE"

@@ -1,0 +1,59 @@
+"""Operations that are no view: a key or the palette opens their form about what is here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from textual.app import SystemCommand
+from textual.events import Key
+
+from tui.rights import GreyedKeys
+from tui.screens.base import ViewScreen
+
+VIEWS_OF_FORMS: Final = {"reassign": "plan", "produce": "produce"}
+"""Operations that have a view of their own."""
+
+
+class OperationKeys(GreyedKeys):
+    """The registry of operations brings a Kafka client along: it is loaded when first needed."""
+
+    def on_key(self, event: Key) -> None:
+        """A key that nobody else has taken may be that of an operation."""
+        if not event.is_printable or not isinstance(self.screen, ViewScreen):
+            return
+        from control.operations.registry import FORMS
+
+        for form in FORMS:
+            if form.key == event.key and form.name not in VIEWS_OF_FORMS:
+                event.stop()
+                self.action_form(form.name)
+
+    def action_form(self, name: str) -> None:
+        """The dialog of an operation, filled in with what is here."""
+        from control.operations.registry import form_named
+        from tui.screens.operation import OperationScreen
+
+        here = self.screen
+        given: dict[str, str] = {}
+        if isinstance(here, ViewScreen) and name != "create_topic":
+            given = {"topic": here.topic_here, "topics": here.topic_here, "group": here.group_here}
+        self.push_screen(OperationScreen(form_named(name), given), self._performed)
+
+    def operation_commands(self) -> Iterator[SystemCommand]:
+        """For the palette."""
+        from control.operations.registry import FORMS
+
+        for form in FORMS:
+            if form.name not in VIEWS_OF_FORMS:
+                words = self.snapshot.denied_words(form.name) or f"{form.help} ({form.key})"
+                yield SystemCommand(form.title, words, partial(self.action_form, form.name))
+
+    def action_open(self, path: str) -> None:
+        """Show the view of a path."""
+        raise AssertionError("Navigation has it")
+
+    def _performed(self, path: str | None) -> None:
+        if path:
+            self.action_open(path)

@@ -1,0 +1,106 @@
+"""A form of the registry as a dialog: fields, what it would change, one confirmation, done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from control.kafka.errors import KafkaPortError
+from control.operations.errors import InvalidInputError, OperationError
+from control.operations.forms import Confirmation, FieldKind, OperationForm
+from control.operations.intent import intent
+from control.operations.performing import Done, destroyed, perform
+from tui.screens.confirm import ConfirmScreen
+from tui.widgets.form import FormPanel
+
+if TYPE_CHECKING:
+    from tui.app import PartiscopeApp
+
+LINES_MAX: Final = 12
+"""So many lines of what would change fit beside the question."""
+
+Values = Mapping[str, str]
+
+
+class OperationScreen(ModalScreen[str]):
+    """Answers the path of the view that shows what was done; empty: there is none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "leave it")]
+
+    def __init__(self, form: OperationForm, given: Values) -> None:
+        super().__init__()
+        self._form = form
+        self._given = given
+
+    @property
+    def partiscope(self) -> PartiscopeApp:
+        """The application, typed."""
+        return cast("PartiscopeApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """What it does, its fields, what came of it."""
+        with VerticalScroll(id="operation"):
+            yield Static(Text.assemble((self._form.title, "bold"), f"  {self._form.help}"))
+            yield FormPanel(self._form, self._given)
+            yield Static("Enter goes on · Esc changes nothing", id="operation-outcome")
+
+    def on_mount(self) -> None:
+        """Topics to choose from, and whether it may be done here at all."""
+        snapshot = self.partiscope.snapshot
+        panel = self.query_one(FormPanel)
+        panel.show_denied(snapshot.denied_words(self._form.name))
+        own = {name for name in snapshot.cluster.topics if not name.startswith("__")}
+        for field in self._form.fields:
+            if field.kind is FieldKind.TOPIC:
+                given = self._given.get(field.name)
+                panel.offer(field.name, {*own, given} if given else own)
+
+    def on_form_panel_submitted(self, event: FormPanel.Submitted) -> None:
+        """Show what it would change, or do it."""
+        self._say("asking the cluster …")
+        self.run_worker(self._go_on(event.values), exclusive=True)
+
+    async def _go_on(self, values: Values) -> None:
+        try:
+            done = await self._done(values)
+        except InvalidInputError as error:
+            self.query_one(FormPanel).show_errors(error.fields)
+            self._say("")
+        except (KafkaPortError, OperationError) as error:
+            self._say(f"✖ {error.title}: {error.reason}. {error.next_step}", "bold red")
+        else:
+            if done is not None:
+                self.notify(f"✔ {done.words}", markup=False)
+                self.dismiss(done.path)
+
+    async def _done(self, values: Values) -> Done | None:
+        """Done; None where nothing was, which is said."""
+        operator, form = self.partiscope.operator, self._form
+        thing = destroyed(form, values)
+        if form.confirmation is not Confirmation.NONE:
+            lines = await intent(operator, form.name, values)
+            if not lines:
+                self._say("✔ nothing to change: it is so already", "green")
+                return None
+            word = self.partiscope.services.watched.word_to_type(thing)
+            question = ConfirmScreen("\n".join(_cut(lines)), word=word or None)
+            if not await self.app.push_screen_wait(question):
+                self._say("nothing was changed")
+                return None
+        return await perform(operator, form.name, values, typed=thing)
+
+    def _say(self, line: str, style: str = "") -> None:
+        self.query_one("#operation-outcome", Static).update(Text(line, style=style))
+
+
+def _cut(lines: tuple[str, ...]) -> tuple[str, ...]:
+    if len(lines) <= LINES_MAX:
+        return lines
+    return (*lines[:LINES_MAX], f"… and {len(lines) - LINES_MAX:,} more")
