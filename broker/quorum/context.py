@@ -50,6 +50,7 @@ class RaftContext:
         self._dice = dice
         self._effects: list[Effect] = []
         self._is_flush_requested = False
+        self._is_durable = True
 
     @property
     def epoch(self) -> int:
@@ -109,26 +110,26 @@ class RaftContext:
             )
         if not self.log.install_snapshot(snapshot):
             return False
-        self._is_flush_requested = False
+        self._note_durable()
         self.high_watermark = snapshot.end_offset
         self.emit(SnapshotInstalled(snapshot=snapshot))
         return True
 
     def request_flush(self) -> None:
         """Have everything appended flushed soon, once for all appends until then."""
+        self._is_durable = False
         if not self._is_flush_requested:
             self._is_flush_requested = True
             self.emit(FlushNeeded())
 
-    def flush(self) -> None:
-        """Make everything appended durable."""
-        self._is_flush_requested = False
-        self.log.flush()
-
     def maybe_flush(self) -> None:
-        """Make it durable now if a flush is pending."""
-        if self._is_flush_requested:
-            self.flush()
+        """Make everything appended durable now, and wait for the disk, unless it is already."""
+        if not self._is_durable:
+            self.log.flush()
+            self._note_durable()
+
+    def _note_durable(self) -> None:
+        self._is_flush_requested, self._is_durable = False, True
 
     def advance_high_watermark(self, offset: int) -> None:
         """Note that all below is committed; lower news is old news."""

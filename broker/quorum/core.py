@@ -2,7 +2,8 @@
 
 `handle(event, now_ms)` returns effects; the shell (broker.quorum.node, or the simulation)
 carries messages, keeps one timer for `deadline_ms` and reports back. The log and the vote file
-are ports used synchronously, because their durability is part of the algorithm.
+are ports used synchronously, because their durability is part of the algorithm; only records are
+made durable beside it, and count once they are.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,9 @@ from broker.quorum.errors import NotLeaderError
 from broker.quorum.events import (
     Effect,
     Event,
+    FlushBegun,
     FlushDue,
+    Flushed,
     RequestFailed,
     RequestReceived,
     ResignRequested,
@@ -61,7 +64,9 @@ class RaftCore(RaftRoles):
             case RequestFailed():
                 self.state.handle_failure(self, event)
             case FlushDue():
-                self._handle_flush()
+                self._begin_flush()
+            case Flushed(flush=flush):
+                self._note_flushed(self.log.finish_flush(flush))
             case ResignRequested():
                 self.resign()
 
@@ -71,7 +76,15 @@ class RaftCore(RaftRoles):
         if event.response.epoch == self.epoch == event.request.epoch:
             self.state.handle_response(self, event)
 
-    def _handle_flush(self) -> None:
-        self.flush()
-        if isinstance(self.state, Leader):
-            self.state.handle_flushed(self)
+    def _begin_flush(self) -> None:
+        self._is_flush_requested = False
+        flush = self.log.begin_flush()
+        if flush is None:
+            self._note_flushed(self.log.end_offset)
+        else:
+            self.emit(FlushBegun(flush=flush))
+
+    def _note_flushed(self, offset: int) -> None:
+        if offset >= self.log.end_offset and not self._is_flush_requested:
+            self._is_durable = True
+        self.state.handle_flushed(self, offset)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from broker.quorum.messages import Request, Response
+from broker.quorum.ports import Flush
 from broker.quorum.snapshot_id import SnapshotId
 
 
@@ -43,11 +44,20 @@ class FlushDue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Flushed:
+    """What the effect FlushBegun told to do has been done."""
+
+    flush: Flush
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResignRequested:
     """This node is about to stop: give leadership away."""
 
 
-Event = Tick | RequestReceived | ResponseReceived | RequestFailed | FlushDue | ResignRequested
+Event = (
+    Tick | RequestReceived | ResponseReceived | RequestFailed | FlushDue | Flushed | ResignRequested
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +79,13 @@ class Reply:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlushNeeded:
     """Deliver FlushDue soon; appends until then share one flush."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlushBegun:
+    """Run this, holding nobody up, and report it; several are run one after the other."""
+
+    flush: Flush
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +121,7 @@ Effect = (
     Send
     | Reply
     | FlushNeeded
+    | FlushBegun
     | HighWatermarkAdvanced
     | SnapshotInstalled
     | LeaderChanged

@@ -41,6 +41,7 @@ class Follower(State):
         self._fetched_ms: int | None = None
         self._is_suspicious = False
         self._in_flight: FetchRequest | FetchSnapshotRequest | None = None
+        self._waits_for_flush = False
         self._snapshot: SnapshotId | None = None
         self._position = 0
 
@@ -92,11 +93,21 @@ class Follower(State):
             self._handle_error(core, response)
             return
         self._note_success(core)
+        self._in_flight = None
         if isinstance(response, FetchResponse):
             self._take_records(core, response)
         else:
             self._take_part(core, response)
-        self._fetch(core)
+        if not self._waits_for_flush:
+            self._fetch(core)
+
+    def handle_flushed(self, core: "RaftRoles", offset: int) -> None:
+        """What was fetched is durable: the next fetch may acknowledge it. The time that the disk
+        took is no silence of the leader."""
+        if self._waits_for_flush and offset >= core.log.end_offset:
+            self._waits_for_flush = False
+            self._fetch_deadline_ms = core.now_ms + core.config.fetch_timeout_ms
+            self._fetch(core)
 
     def _take_records(self, core: "RaftRoles", response: FetchResponse) -> None:
         if response.snapshot is not None:
@@ -106,7 +117,8 @@ class Follower(State):
             self._truncate(core, response.diverging)
         elif response.records:
             core.log.append_fetched(response.records)
-            core.log.flush()
+            core.request_flush()
+            self._waits_for_flush = True
         core.advance_high_watermark(min(response.high_watermark, core.log.end_offset))
 
     def _take_part(self, core: "RaftRoles", response: FetchSnapshotResponse) -> None:

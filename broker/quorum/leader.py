@@ -118,9 +118,9 @@ class Leader(State):
                 del self._parked[peer]
                 core.reply(parked.token, build_answer(core, parked.request))
 
-    def handle_flushed(self, core: "RaftRoles") -> None:
-        """The whole own log is durable: count it."""
-        self.flushed_offset = core.log.end_offset
+    def handle_flushed(self, core: "RaftRoles", offset: int) -> None:
+        """The own log is durable so far: count it."""
+        self.flushed_offset = max(self.flushed_offset, offset)
         self._maybe_commit(core)
 
     def handle_appended(self, core: "RaftRoles") -> None:

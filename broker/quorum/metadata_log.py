@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from broker.clock import Clock
+from broker.log.flush import FlushJob
 from broker.protocol.records import (
     NewRecord,
     build_batch,
@@ -13,6 +14,7 @@ from broker.protocol.records import (
     iter_records,
 )
 from broker.quorum.messages import EpochEnd
+from broker.quorum.ports import Flush
 from broker.quorum.snapshot_files import Snapshot, SnapshotFiles
 from broker.quorum.snapshot_id import SnapshotId, SnapshotPart
 
@@ -39,7 +41,11 @@ class PartitionLogPort(Protocol):
     def increment_log_start_offset(self, offset: int) -> Any: ...
     def delete_old_segments(self, *, high_watermark: int, now_ms: int) -> Any: ...
     def roll(self) -> None: ...
+    @property
+    def recovery_point(self) -> int: ...
     def flush(self) -> None: ...
+    def flush_job(self, *, is_with_active: bool = False) -> FlushJob | None: ...
+    def handle_flushed(self, job: FlushJob) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +58,28 @@ class CommittedBatch:
     epoch: int
 
 
-class MetadataLog:
+class ForcedLog:
+    """How the log gets to the disk."""
+
+    _log: PartitionLogPort
+
+    def flush(self) -> None:
+        """fsync, now."""
+        self._log.flush()
+
+    def begin_flush(self) -> FlushJob | None:
+        """fsync of what is not durable by now, for another thread to do."""
+        return self._log.flush_job(is_with_active=True)
+
+    def finish_flush(self, flush: Flush) -> int:
+        """A job has run: where the log is durable up to. A job from before the log was cut or
+        replaced tells nothing."""
+        assert isinstance(flush, FlushJob)
+        self._log.handle_flushed(flush)
+        return min(self._log.recovery_point, self._log.log_end_offset)
+
+
+class MetadataLog(ForcedLog):
     """A QuorumLog on a partition's files.
 
     The leader, too, appends batches with their final offsets and epoch, so both sides go the
@@ -184,10 +211,6 @@ class MetadataLog:
     def truncate_to(self, offset: int) -> None:
         """Drop all records from `offset` on."""
         self._log.truncate_to(offset)
-
-    def flush(self) -> None:
-        """fsync."""
-        self._log.flush()
 
     def batches(self, offset: int, *, max_offset: int, bytes_max: int) -> Iterator[CommittedBatch]:
         """Batches from `offset` up to `max_offset`, some of them; none when there is none."""

@@ -15,6 +15,7 @@ from broker.quorum.errors import CommittedTruncationError, NotLeaderError
 from broker.quorum.events import (
     Effect,
     Event,
+    FlushBegun,
     FlushDue,
     FlushNeeded,
     HighWatermarkAdvanced,
@@ -28,6 +29,7 @@ from broker.quorum.events import (
     VoterGone,
 )
 from broker.quorum.exchange import Connect, VoterExchange
+from broker.quorum.flusher import Flusher
 from broker.quorum.leader import Leader
 from broker.quorum.loop import DeadlineTimer
 from broker.quorum.messages import Request, Response
@@ -117,6 +119,7 @@ class QuorumNode:
         self._is_running_effects = False
         self._is_started = False
         self._timer = DeadlineTimer(clock, lambda: self._handle(Tick()))
+        self._flusher = Flusher(on_done=self._handle, on_error=self._fail)
         self._answers: dict[int, asyncio.Future[Response]] = {}
         self._next_token = 0
 
@@ -162,6 +165,7 @@ class QuorumNode:
         self._is_started = False
         await self._exchange.close(farewell_s=0)
         self._timer.set(None)
+        await self._flusher.stop()
         for future in self._answers.values():
             future.cancel()
         self._waiters.fail(self.leader_id)
@@ -237,6 +241,8 @@ class QuorumNode:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
+        if not self._is_started:
+            return
         log.critical("the metadata quorum of this node stops: %s", error)
         self._is_started = False
         self._effects.clear()
@@ -272,6 +278,8 @@ class QuorumNode:
                     future.set_result(response)
             case FlushNeeded():
                 asyncio.get_running_loop().call_soon(self._handle, FlushDue())
+            case FlushBegun(flush=flush):
+                self._flusher.start(flush)
             case HighWatermarkAdvanced(high_watermark=high_watermark):
                 self._replay(high_watermark)
             case SnapshotInstalled():

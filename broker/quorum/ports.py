@@ -8,6 +8,14 @@ from broker.quorum.snapshot_id import SnapshotId, SnapshotPart
 from broker.quorum.vote import Vote
 
 
+class Flush(Protocol):
+    """Work that makes records durable. It may be done anywhere, and takes what the disk takes."""
+
+    def run(self) -> None:
+        """Return when they are. OSError: the disk refused."""
+        ...
+
+
 class QuorumLog(Protocol):
     """The metadata log of this node. Offsets are of records, ends are exclusive."""
 
@@ -76,6 +84,14 @@ class QuorumLog(Protocol):
 
     def flush(self) -> None:
         """Return when every appended record is durable."""
+        ...
+
+    def begin_flush(self) -> Flush | None:
+        """What makes every record durable that is appended by now; None when all are already."""
+        ...
+
+    def finish_flush(self, flush: Flush) -> int:
+        """It has run: every record below this offset is durable."""
         ...
 
 

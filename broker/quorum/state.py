@@ -62,6 +62,9 @@ class State:
     def handle_failure(self, core: "RaftRoles", event: RequestFailed) -> None:
         """A request got no answer."""
 
+    def handle_flushed(self, core: "RaftRoles", offset: int) -> None:
+        """The own log is durable below this offset."""
+
 
 class Backoff:
     """Growing pauses between retries to one peer."""

@@ -13,7 +13,9 @@ from broker.quorum.errors import NotLeaderError
 from broker.quorum.events import (
     Effect,
     Event,
+    FlushBegun,
     FlushDue,
+    Flushed,
     FlushNeeded,
     Reply,
     RequestFailed,
@@ -76,6 +78,7 @@ class Cluster:
         self._high_watermarks: dict[tuple[int, int], int] = {}
         self._epochs: dict[tuple[int, int], int] = {}
         self._wake_ms: dict[tuple[int, int], int] = {}
+        self._disk_free_ms: dict[int, int] = {}
         self._tokens: dict[int, Callable[[Reply], None]] = {}
         self._resets: dict[int, list[Callable[[], None]]] = {}
 
@@ -184,7 +187,16 @@ class Cluster:
                     self._tokens.pop(token)(effect)
                 case FlushNeeded():
                     self._deliver(node_id, FlushDue(), self.dice.randrange(5))
+                case FlushBegun(flush=flush):
+                    self._begin_flush(node_id, Flushed(flush=flush))
         self._arm(node_id)
+
+    def _begin_flush(self, node_id: int, flushed: Flushed) -> None:
+        """One after the other; some take long."""
+        free_ms = max(self._disk_free_ms.get(node_id, 0), self.now_ms)
+        took_ms = self.dice.randrange(200 if self.dice.randrange(20) == 0 else 5)
+        self._disk_free_ms[node_id] = free_ms + took_ms
+        self._deliver(node_id, flushed, free_ms + took_ms - self.now_ms)
 
     def _arm(self, node_id: int) -> None:
         node = self.nodes[node_id]
@@ -257,6 +269,7 @@ class Cluster:
                 self._check_single_leader(node_id, node)
                 self._check_monotonic_high_watermark(node_id, node)
                 self._check_committed_never_lost(node)
+                self._check_counted_is_durable(node_id, node)
         self._note_acknowledged()
 
     def _check_monotonic_epoch(self, node_id: int, node: Node) -> None:
@@ -286,6 +299,16 @@ class Cluster:
         shared = min(len(known), len(self.committed))
         assert known[:shared] == self.committed[:shared], "CommittedNeverLost"
         self.committed += known[shared:]
+
+    def _check_counted_is_durable(self, node_id: int, node: Node) -> None:
+        """What the newest leader counts a voter has on its disk."""
+        assert node.core is not None
+        state, epoch = node.core.state, max(each.votes.vote.epoch for each in self.nodes.values())
+        if not isinstance(state, Leader) or node.core.epoch != epoch:
+            return
+        counted = {peer: progress.end_offset for peer, progress in state.progress.items()}
+        for peer, offset in {**counted, node_id: state.flushed_offset}.items():
+            assert offset <= self.nodes[peer].log.flushed_count, "CountedIsDurable"
 
     def _note_acknowledged(self) -> None:
         for value, (leader, offset) in list(self._pending.items()):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broker.quorum.messages import EpochEnd
+from broker.quorum.ports import Flush
 from broker.quorum.snapshot_id import SnapshotId, SnapshotPart
 
 
@@ -14,6 +15,17 @@ class Entry:
 
     epoch: int
     value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFlush:
+    """What was appended when it began, on a log that had been cut so often."""
+
+    end_offset: int
+    cuts: int
+
+    def run(self) -> None:
+        """The scheduler does it."""
 
 
 class MemoryLog:
@@ -30,6 +42,7 @@ class MemoryLog:
         self.snapshots: list[SnapshotId] = []
         self.installed_count = 0
         self._part = b""
+        self._cuts = 0
 
     @property
     def start_snapshot_id(self) -> SnapshotId | None:
@@ -66,6 +79,7 @@ class MemoryLog:
         self.start_offset = self.flushed_count = snapshot.end_offset
         self.snapshots = [snapshot]
         self.installed_count += 1
+        self._cuts += 1
         return True
 
     @property
@@ -105,10 +119,22 @@ class MemoryLog:
     def truncate_to(self, offset: int) -> None:
         assert offset >= self.start_offset
         del self.entries[offset:]
+        self._cuts += 1
         self.flushed_count = min(self.flushed_count, offset)
 
     def flush(self) -> None:
         self.flushed_count = len(self.entries)
+
+    def begin_flush(self) -> "MemoryFlush | None":
+        if self.flushed_count == len(self.entries):
+            return None
+        return MemoryFlush(len(self.entries), self._cuts)
+
+    def finish_flush(self, flush: Flush) -> int:
+        assert isinstance(flush, MemoryFlush)
+        if flush.cuts == self._cuts:
+            self.flushed_count = max(self.flushed_count, flush.end_offset)
+        return self.flushed_count
 
     def crash(self) -> None:
         """Power is gone: only what was flushed is left."""

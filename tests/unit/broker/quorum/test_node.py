@@ -1,13 +1,15 @@
 """The shell of one voter that is a quorum by itself."""
 
 import asyncio
+import errno
 import random
+import threading
 from pathlib import Path
 
 import pytest
 
 from broker.clock import SystemClock
-from broker.log.errors import StorageError
+from broker.log.flush import FlushJob
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
 from broker.quorum.config import QuorumConfig, Voter
@@ -15,11 +17,10 @@ from broker.quorum.errors import NotLeaderError
 from broker.quorum.messages import VoteRequest
 from broker.quorum.metadata_log import CommittedBatch, MetadataLog
 from broker.quorum.node import QuorumNode
-from broker.quorum.ports import Peer
+from broker.quorum.ports import Flush, Peer
 from broker.quorum.snapshot_files import Snapshot
 from broker.quorum.vote_file import VoteFile
-
-FULL = StorageError("Writing failed", "No space left on device", "Free some space")
+from tests.support.settle import TIMEOUT_S
 
 
 class Replayed:
@@ -45,15 +46,36 @@ class Replayed:
         raise AssertionError(f"voter {voter_id}?")
 
 
+class Stubborn:
+    """A flush that waits for `disk`, or fails."""
+
+    def __init__(self, log: "FragileLog", real: FlushJob) -> None:
+        self._log = log
+        self.real = real
+
+    def run(self) -> None:
+        if self._log.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        assert self._log.disk.wait(TIMEOUT_S)
+        self.real.run()
+
+
 class FragileLog(MetadataLog):
-    """A log on real files whose disk can be made to fail."""
+    """A log on real files whose disk can be made to fail, or to take its time."""
 
-    is_full = False
+    def __init__(self, log: PartitionLog, clock: SystemClock) -> None:
+        super().__init__(log, clock)
+        self.is_full = False
+        self.disk = threading.Event()
+        self.disk.set()
 
-    def flush(self) -> None:
-        if self.is_full:
-            raise FULL
-        super().flush()
+    def begin_flush(self) -> Stubborn | None:  # type: ignore[override]
+        real = super().begin_flush()
+        return None if real is None else Stubborn(self, real)
+
+    def finish_flush(self, flush: Flush) -> int:
+        assert isinstance(flush, Stubborn)
+        return super().finish_flush(flush.real)
 
 
 def no_peers(voter: Voter) -> Peer:
@@ -97,6 +119,21 @@ async def test_appends_of_one_moment_share_a_flush_and_commit_in_order(tmp_path:
     await node.stop()
 
 
+async def test_a_slow_disk_holds_nobody_up_and_commits_in_its_time(tmp_path: Path) -> None:
+    node, log, replayed = await started(tmp_path)
+    await node.wait_committed(node.append([b"a"]))
+    log.disk.clear()
+    waiting = asyncio.create_task(node.wait_committed(node.append([b"b"])))
+    later = node.append([b"c"])
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    assert replayed.values == [b"a"]
+    log.disk.set()
+    await asyncio.gather(waiting, node.wait_committed(later))
+    assert replayed.values == [b"a", b"b", b"c"]
+    await node.stop()
+
+
 async def test_restart_replays_what_was_committed(tmp_path: Path) -> None:
     node, _, _ = await started(tmp_path)
     await node.wait_committed(node.append([b"a", b"b"]))
@@ -116,7 +153,8 @@ async def test_voter_whose_disk_fails_falls_silent_and_says_so(tmp_path: Path) -
     offset = node.append([b"a"])
     with pytest.raises(NotLeaderError):
         await node.wait_committed(offset)
-    assert faults == [FULL]
+    (fault,) = faults
+    assert "No space left on device" in str(fault)
     assert replayed.values == []
     assert replayed.leaders[-1] is None
     assert node.leader_id is None

@@ -1,5 +1,6 @@
 """One voter at a time; whole clusters are in tests/simulation."""
 
+import pickle
 import random
 
 import pytest
@@ -13,7 +14,9 @@ from broker.quorum.errors import (
 )
 from broker.quorum.events import (
     Effect,
+    FlushBegun,
     FlushDue,
+    Flushed,
     LeaderChanged,
     Reply,
     RequestFailed,
@@ -72,6 +75,15 @@ class Voter101:
     def answer(self, peer: int, response: Response, request: Request) -> tuple[Effect, ...]:
         event = ResponseReceived(peer=peer, request=request, response=response)
         return self.core.handle(event, self.core.now_ms)
+
+    def begin_flush(self) -> Flushed:
+        """What tells the voter that its disk is done."""
+        effects = self.core.handle(FlushDue(), self.core.now_ms)
+        (begun,) = [effect for effect in effects if isinstance(effect, FlushBegun)]
+        return Flushed(flush=begun.flush)
+
+    def flush(self) -> tuple[Effect, ...]:
+        return self.core.handle(self.begin_flush(), self.core.now_ms)
 
     def lead(self) -> RaftCore:
         """Win an election."""
@@ -171,7 +183,7 @@ def test_pre_vote_raises_no_epoch_and_the_candidacy_does() -> None:
 def test_leader_commits_only_with_a_record_of_its_own_epoch() -> None:
     voter = Voter101(entries=[Entry(1, b"old")], vote=Vote(epoch=1))
     core = voter.lead()
-    core.handle(FlushDue(), core.now_ms)
+    voter.flush()
     voter.ask(fetch(2, 1))
     assert core.high_watermark == 0, "a majority has the old record, but that does not count"
     voter.ask(fetch(2, 2, last_epoch=2))
@@ -183,8 +195,20 @@ def test_unflushed_records_of_the_leader_do_not_count() -> None:
     core = voter.lead()
     voter.ask(fetch(1, 1))
     assert core.high_watermark == 0
-    core.handle(FlushDue(), core.now_ms)
+    voter.flush()
     assert core.high_watermark == 1
+
+
+def test_what_is_appended_while_the_disk_works_does_not_count_yet() -> None:
+    voter = Voter101()
+    core = voter.lead()
+    first = voter.begin_flush()
+    core.append([b"a"], core.now_ms)
+    voter.ask(fetch(1, 2))
+    core.handle(first, core.now_ms)
+    assert core.high_watermark == 1
+    voter.flush()
+    assert core.high_watermark == 2
 
 
 def test_leader_says_where_the_logs_part() -> None:
@@ -228,6 +252,31 @@ def follower(leader: int = 102, **log: object) -> tuple[Voter101, FetchRequest]:
         e.request for e in effects if isinstance(e, Send) and isinstance(e.request, FetchRequest)
     ]
     return voter, request
+
+
+def test_follower_acknowledges_what_its_disk_has() -> None:
+    voter, request = follower()
+    records = pickle.dumps((0, [Entry(1, b"a")]))
+    got = FetchResponse(epoch=5, leader_id=102, high_watermark=0, records=records)
+    effects = voter.answer(102, got, request)
+    assert not [effect for effect in effects if isinstance(effect, Send)]
+    voter.tick(400)
+    (again,) = [effect.request for effect in voter.flush() if isinstance(effect, Send)]
+    assert isinstance(again, FetchRequest)
+    assert again.fetch_offset == 1
+
+
+def test_follower_of_another_leader_waits_for_no_flush_of_before() -> None:
+    voter, request = follower()
+    records = pickle.dumps((0, [Entry(1, b"a")]))
+    voter.answer(102, FetchResponse(epoch=5, leader_id=102, records=records), request)
+    before = voter.begin_flush()
+    announced = RequestReceived(token=1, request=BeginEpochRequest(leader_id=103, epoch=6))
+    effects = voter.core.handle(announced, voter.core.now_ms)
+    (asked,) = [effect.request for effect in effects if isinstance(effect, Send)]
+    assert isinstance(asked, FetchRequest)
+    assert asked.fetch_offset == voter.log.flushed_count == 1
+    assert voter.core.handle(before, voter.core.now_ms) == ()
 
 
 def test_follower_truncates_to_the_common_prefix() -> None:

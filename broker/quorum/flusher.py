@@ -1,0 +1,46 @@
+"""The thread that forces the metadata to the disk.
+
+It may take tenths of a second when others write to the same disk; whoever produces or fetches from
+this node must not wait for that.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from broker.log.errors import StorageError, storage_error
+from broker.quorum.events import Flushed
+from broker.quorum.loop import LoopTasks
+from broker.quorum.ports import Flush
+
+THREAD_NAME: Final = "metadata-flush"
+
+
+class Flusher:
+    """One flush after the other; `on_done` and `on_error` are called in the event loop."""
+
+    def __init__(
+        self, *, on_done: Callable[[Flushed], None], on_error: Callable[[StorageError], None]
+    ) -> None:
+        self._on_done = on_done
+        self._on_error = on_error
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=THREAD_NAME)
+        self._tasks = LoopTasks()
+
+    def start(self, flush: Flush) -> None:
+        """Have it run, after those that were begun before."""
+        self._tasks.start(self._run(flush))
+
+    async def stop(self) -> None:
+        """Report nothing any more; what runs ends by itself."""
+        await self._tasks.stop()
+        self._thread.shutdown(wait=False)
+
+    async def _run(self, flush: Flush) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, flush.run)
+        except OSError as error:
+            self._on_error(storage_error("Forcing the metadata to the disk failed", error))
+        else:
+            self._on_done(Flushed(flush=flush))
