@@ -78,6 +78,11 @@ class ReceiveBuffer:
             self._buffer[:pending] = self._buffer[self._start : self._end]
             self._start, self._end = 0, pending
 
+    def close(self) -> None:
+        """Give all memory back at once: nothing will be received any more."""
+        self._start = self._end = 0
+        self._replace(0, 0)
+
     def _needed_bytes(self, pending: int) -> int:
         if pending < 4:
             return BUFFER_BYTES_MIN

@@ -51,6 +51,16 @@ async def test_responses_keep_the_order_of_requests() -> None:
         assert await correlation_ids(reader, 3) == [1, 2, 3]
 
 
+async def test_a_connection_that_ended_holds_no_buffer() -> None:
+    async with listening(Handlers()) as server:
+        async with connected(server) as (reader, writer):
+            writer.write(request_frame(PLAIN, 0, 1))
+            await read_frame(reader)
+            (connection,) = server.context.connections
+        await until(lambda: not server.context.connections)
+        assert connection._receive.capacity_bytes == 0
+
+
 async def test_a_coroutine_handler_holds_later_requests_back() -> None:
     handlers = Handlers()
     async with listening(handlers) as server, connected(server) as (reader, writer):
