@@ -15,8 +15,11 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
@@ -27,14 +30,14 @@ from tests.contract.operations_site import Site, site_of
 from tests.support.paced_producer import PacedProducer
 
 MIB: Final = 1 << 20
-IDLE_S: Final = 12.0
-"""Between moves, while the producer is listened to: Kafka averages a throttle over its last ten
-seconds, so a move soon after a faster one would be held back, and after a slower one let go."""
+LISTEN_S: Final = 3.0
+"""Before each move, to the producer alone."""
 SETTLE_S: Final = 1.0
 VALUE_BYTES: Final = 1000
-FROM: Final = (101, 102)
-TARGETS: Final = ((103, 102), (101, 103))
-"""The leader moves, or only a follower."""
+TURNS: Final = ((101, 102, 103), (102, 103, 101), (103, 101, 102))
+"""Who leads, who is in sync, who receives, by turns: Kafka averages a throttle over its last ten
+seconds, so a broker that soon sent again would be held back by what it sent before, or let go."""
+TAKES_S_MAX: Final = 8
 BOUNDS: Final = (0.1, 0.9)
 """Of the bytes: between these the rate of copies is measured."""
 
@@ -47,7 +50,21 @@ class Case:
     partitions: int
     throttle_mib: int
     records_per_s: int
-    target: tuple[int, int]
+    turn: int
+    moves_leader: bool
+    """Or only a follower."""
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """The replicas, the leader first."""
+        leader, in_sync, _ = TURNS[self.turn]
+        return leader, in_sync
+
+    @property
+    def after(self) -> tuple[int, int]:
+        """With the one who receives."""
+        leader, in_sync, receives = TURNS[self.turn]
+        return (receives, in_sync) if self.moves_leader else (leader, receives)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,12 +104,12 @@ LOADS: Final = (50, 200)
 
 
 def cases(count: int) -> list[Case]:
-    """So many different ones, always the same; each takes between some two and twelve seconds."""
+    """So many different ones, always the same; each takes between some two and eight seconds."""
     found = []
     for number in range(count):
         mib, partitions = SHAPES[number % len(SHAPES)]
         throttle = THROTTLES[(number + number // len(SHAPES)) % len(THROTTLES)]
-        while mib / throttle > 12:
+        while mib / throttle > TAKES_S_MAX:
             throttle *= 2
         load = LOADS[(number // 2) % len(LOADS)]
         found.append(
@@ -101,18 +118,44 @@ def cases(count: int) -> list[Case]:
                 partitions=partitions,
                 throttle_mib=throttle,
                 records_per_s=load,
-                target=TARGETS[number % 3 > 0],
+                turn=number % len(TURNS),
+                moves_leader=number // len(TURNS) % 2 == 0,
             )
         )
     return found
 
 
-async def run_case(site: Site, case: Case) -> Moved:
-    """Fill a topic, listen to a producer for a while, move."""
-    bootstrap = site.cluster.bootstrap
-    placement = dict.fromkeys(range(case.partitions), FROM)
-    size = case.mib * MIB // case.partitions
-    topic = site.topic("bench", placement, partition_bytes=size)
+class ProducerProcess:
+    """A paced producer in a process of its own: what is busy here does not count as a wait."""
+
+    def __init__(self, bootstrap: str, topic: str, case: Case) -> None:
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=produce, args=(theirs, bootstrap, topic, case))
+        self._acks: list[tuple[float, float]] = []
+
+    def __enter__(self) -> Self:
+        self._process.start()
+        assert self._pipe.recv() == "ready"
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._pipe.send("stop")
+        self._acks = self._pipe.recv()
+        self._process.join()
+
+    def waits_s(self, since_s: float, until_s: float) -> list[float]:
+        """Of each record sent in this time (monotonic, as all processes have it), sorted."""
+        return sorted(waited_s for sent_s, waited_s in self._acks if since_s <= sent_s < until_s)
+
+
+def produce(pipe: Connection, bootstrap: str, topic: str, case: Case) -> None:
+    """Until it is told to stop; answers when each record was due and how long it waited."""
     with PacedProducer(
         bootstrap,
         topic,
@@ -120,9 +163,22 @@ async def run_case(site: Site, case: Case) -> Moved:
         per_s=case.records_per_s,
         value_bytes=VALUE_BYTES,
     ) as producer:
+        pipe.send("ready")
+        pipe.recv()
+    assert not producer.failed, producer.failed
+    pipe.send([(ack.sent_s, ack.waited_s) for ack in producer.acks.values()])
+
+
+async def run_case(site: Site, case: Case) -> Moved:
+    """Fill a topic, listen to a producer for a while, move."""
+    bootstrap = site.cluster.bootstrap
+    placement = dict.fromkeys(range(case.partitions), case.before)
+    size = case.mib * MIB // case.partitions
+    topic = site.topic("bench", placement, partition_bytes=size)
+    with ProducerProcess(bootstrap, topic, case) as producer:
         await asyncio.sleep(SETTLE_S)
         listened_s = time.monotonic()
-        await asyncio.sleep(IDLE_S - SETTLE_S)
+        await asyncio.sleep(LISTEN_S)
         began_s = time.monotonic()
         moved = await move(site, topic, case)
         ended_s = time.monotonic()
@@ -135,7 +191,7 @@ async def move(site: Site, topic: str, case: Case) -> Moved:
     """To its end, noting each report of progress when it came."""
     bootstrap = site.cluster.bootstrap
     async with KafkaAdmin.to(bootstrap) as admin, OperationsClient(site.cli.bus) as client:
-        targets = {TopicPartition(topic, n): case.target for n in range(case.partitions)}
+        targets = {TopicPartition(topic, n): case.after for n in range(case.partitions)}
         proposal = await Planning(admin).proposal(targets)
         rate = case.throttle_mib * MIB
         operation_id = await client.submit_reassign(proposal, bootstrap=bootstrap, throttle=rate)
@@ -223,7 +279,7 @@ def summary(found: Sequence[Moved]) -> dict[str, float | int]:
         "rate against throttle, most": max(shares),
     }
     for name, is_led in (("leaders stay", False), ("leaders move", True)):
-        chosen = [moved for moved in found if (moved.case.target[0] != FROM[0]) is is_led]
+        chosen = [moved for moved in found if moved.case.moves_leader is is_led]
         before = p99_ms(sorted(wait for moved in chosen for wait in moved.before_s))
         during = p99_ms(sorted(wait for moved in chosen for wait in moved.during_s))
         figures |= {f"p99 before, ms, {name}": before, f"p99 during, ms, {name}": during}
