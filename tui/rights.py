@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import App
 from textual.events import Key
@@ -14,7 +15,18 @@ if TYPE_CHECKING:
 
 _FORMS: Final = {"plan": "reassign", "produce": "produce"}
 """The operation behind the view that a key opens."""
-_VIEWS: Final = {"R": "plan", "P": "produce"}
+
+
+class RightsScreen(ViewScreen):
+    """A view with keys of its own that change something."""
+
+    NEEDS: ClassVar[Mapping[str, str]] = {}
+    """Per action, the operation of the registry that must be allowed."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """None greys a key."""
+        denied = self.partiscope.snapshot.denied_operations
+        return None if self.NEEDS.get(action) in denied else True
 
 
 class GreyedKeys(App[None]):
@@ -32,9 +44,12 @@ class GreyedKeys(App[None]):
 
     def on_key(self, event: Key) -> None:
         """Greyed keys do nothing by themselves."""
-        view = _VIEWS.get(event.key)
-        if view is not None and isinstance(self.screen, ViewScreen):
-            self.is_denied(view)
+        active = self.active_bindings.get(event.key)
+        if active is None or active.enabled or not isinstance(self.screen, ViewScreen):
+            return
+        action = active.binding.action
+        own = self.screen.NEEDS.get(action) if isinstance(self.screen, RightsScreen) else None
+        self.is_denied(own or action.removeprefix("operate('").removesuffix("')"))
 
     def is_denied(self, name: str) -> bool:
         """Whether a right lacks for an operation, or for that of a view; it is told then."""

@@ -5,6 +5,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html
 
+from control.operations.registry import REASSIGN
 from control.operations.state import OperationState
 from control.views import format as text
 from control.views.moves import (
@@ -16,7 +17,7 @@ from control.views.moves import (
 )
 from control.views.paths import ViewPath
 from control.views.rows import Cell, Tone
-from dashboard import ids
+from dashboard import ids, rights
 from dashboard.components.forms import good, problem
 from dashboard.components.parts import attributes, card, crumbs, empty, tile
 from dashboard.components.tables import rows_table
@@ -24,6 +25,8 @@ from dashboard.context import Screen
 from dashboard.desk import DeskError
 
 CHANGES_MAX: Final = 200
+_CHANGES: Final = frozenset({"cancel", "rollback"})
+"""What asks the cluster itself to move something."""
 _BUTTONS: Final = {
     "pause": "Pause",
     "resume": "Resume",
@@ -79,7 +82,9 @@ def register(app: Dash, screen: Screen) -> None:
     )
     def fill_move(_: object, operation_id: str) -> tuple[Any, ...]:
         state = screen.desk.moves.get(operation_id)
-        return move_block(screen, state), *(not can(state, act) for act in ids.MOVE_ACTIONS)
+        is_denied = rights.is_denied(screen, REASSIGN.name)
+        may = [can(state, act) and not (is_denied and act in _CHANGES) for act in ids.MOVE_ACTIONS]
+        return move_block(screen, state), *(not each for each in may)
 
     @app.callback(
         Output(ids.MOVE_SAID, "children"),
@@ -148,6 +153,7 @@ def move_block(screen: Screen, state: OperationState | None) -> Any:
     return [
         progress_bar(done_percent(progress)),
         html.P(state.message or "submitted", className="note", role="status"),
+        html.P(rights.words(screen, REASSIGN.name), className="lacking", role="status"),
         html.Div(tiles, className="tiles"),
         *warnings,
         card("What changes", rows_table(changes, CHANGE_COLUMNS)),

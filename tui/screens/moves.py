@@ -1,5 +1,6 @@
 """Reassignments, running and past; one of them live, with cancel and undo."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
@@ -22,6 +23,7 @@ from control.views.moves import MOVE_COLUMNS, move_row
 from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
+from tui.rights import RightsScreen
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen, RateScreen
 from tui.widgets.row_table import RowTable
@@ -80,7 +82,7 @@ class MovesScreen(ViewScreen):
             self.query_one(RowTable).show(page)
 
 
-class MoveScreen(ViewScreen):
+class MoveScreen(RightsScreen):
     """One reassignment: bytes, rate, time left, stalled partitions; it goes on when you leave."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -89,6 +91,7 @@ class MoveScreen(ViewScreen):
         Binding("t", "throttle", "throttle", show=True),
         Binding("space", "hold", "pause / resume", show=True),
     ]
+    NEEDS: ClassVar[Mapping[str, str]] = dict.fromkeys(("cancel", "undo", "throttle"), "reassign")
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)

@@ -13,6 +13,7 @@ from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
+from tui.screens.moves import MoveScreen
 from tui.services import Services
 from tui.widgets.form import FormPanel
 
@@ -65,4 +66,22 @@ async def test_a_key_is_greyed_and_says_which_right_lacks(services: Services) ->
         told[0] = replace(REPORT, denied_operations={})
         now_ms[0] += REBUILD_AFTER_MS
         await settle(pilot, lambda: is_lit("P"), "a right that comes lights it up")
+    feed.stop()
+
+
+async def test_keys_of_a_move_are_greyed_too(services: Services) -> None:
+    told = replace(REPORT, denied_operations={"reassign": "ALTER on the cluster"})
+    reader = cast(AggregatesReader, services.history)
+    feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS, watch=lambda: told)
+    app = PartiscopeApp(replace(services, feed=feed), path="moves/mv-1")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot, lambda: "x" in app.active_bindings, "the move")
+        await settle(pilot, lambda: not app.active_bindings["x"].enabled, "greyed")
+        assert app.active_bindings["space"].enabled, "to pause changes nothing there"
+        await pilot.press("x")
+        await settle(pilot, lambda: bool(app._notifications), "the reason")
+        assert [note.message for note in app._notifications] == [
+            "✖ not allowed here: it needs ALTER on the cluster"
+        ]
+        assert isinstance(app.screen, MoveScreen), "nothing was asked"
     feed.stop()
