@@ -41,7 +41,9 @@ def _snapshots(
         aggregates = AggregatesReader(store).now()
     except StoreUnreadableError as error:
         raise CommandError(str(error), Exit.UNREACHABLE) from error
-    reports = read_reports(settings.bundled_bootstrap)
+    watched_ones = fleet(settings)
+    is_collected = any(watched.cluster_id for watched in watched_ones)
+    reports = read_reports(settings.bundled_bootstrap) if is_collected else {}
     tables, version = ({}, 0) if aggregates is None else (aggregates.tables, aggregates.version)
     return [
         (
@@ -54,5 +56,5 @@ def _snapshots(
                 watch=reports.get(watched.cluster_id or ""),
             ),
         )
-        for watched in fleet(settings)
+        for watched in watched_ones
     ]
