@@ -21,6 +21,7 @@ from dashboard.pages import (
     overview,
     partition,
     plan,
+    plan_map,
     produce,
     what_if,
 )
@@ -55,8 +56,8 @@ VIEWS: Final[dict[str, Layout]] = {
 
 
 PAGES: Final = (
-    overview, lists, partition, broker, group, map_page, plan, moves, produce, browse, journal,
-    what_if, job, clusters,
+    overview, lists, partition, broker, group, map_page, plan, plan_map, moves, produce, browse,
+    journal, what_if, job, clusters,
 )  # fmt: skip
 
 
@@ -80,6 +81,8 @@ def view(screen: Screen, pathname: str | None, search: str | None) -> Any:
     path = shell.view_of(pathname, search)
     if isinstance(path, str):
         return _nowhere(path)
+    if path.view == "map" and path.query.get("plan"):
+        return plan_map.layout(screen, path)
     return VIEWS[path.view](screen, path)
 
 

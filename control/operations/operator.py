@@ -32,6 +32,7 @@ from control.operations.journal import Journal
 from control.operations.planning import Planning, Preview
 from control.operations.verdict import Check, Verdict
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
+from control.planner.ghost import KeptPlans
 from control.planner.goals import Goal, PlanRequest
 from control.planner.optimizer import Plan
 from control.planner.proposal import Proposal
@@ -49,6 +50,7 @@ class Operator:
         self.is_read_only = is_read_only
         self.admin = KafkaAdmin.to(bootstrap)
         self.planning = Planning(self.admin)
+        self.plans = KeptPlans()
         self.moves = OperationsClient(bus or bootstrap, who=who)
         self.journal = Journal(bus, bootstrap=bootstrap, who=who or whoami())
 
@@ -70,7 +72,7 @@ class Operator:
         if fields["partition"]:
             entries, field = f"{_one_partition(fields)}: {fields['replicas']}", "partition"
         if not entries:
-            return await self.planning.plan(request)
+            return self.plans.keep(await self.planning.plan(request), values)
         return await self._by_hand(fields, entries, field)
 
     async def edit(self, chosen: Proposal, entries: str, values: Values) -> Plan:
@@ -87,9 +89,10 @@ class Operator:
         order = LeaderOrder(fields["leader_order"])
         scope = replace(_plan_request(fields), topics=())
         try:
-            return await self.planning.by_hand(scope, entries, base=base, leaders=order)
+            made = await self.planning.by_hand(scope, entries, base=base, leaders=order)
         except HandError as error:
             raise InvalidInputError({field: str(error)}) from error
+        return self.plans.keep(made, fields)
 
     async def preview(self, proposal: Proposal, values: Values) -> Preview:
         """Now and after, with pre-flight, for a chosen alternative."""

@@ -25,6 +25,7 @@ from dashboard.components.parts import attributes, card, crumbs, empty, graph
 from dashboard.context import Screen
 from dashboard.desk import DeskError, Values
 from dashboard.figures.moves import loads, trade_off
+from dashboard.pages.plan_map import find_plan
 from dashboard.pages.plan_review import alternative_words, review
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
@@ -65,6 +66,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
             class_name="operation-form",
         ),
         dcc.Store(id=ids.PLAN_CHOICES, data=[]),
+        dcc.Store(id=ids.PLAN_MADE, data=path.query.get("made")),
         dcc.Loading(html.Div(id=ids.PLAN_RESULT), type="dot", delay_show=300),
         html.Div(_by_hand(), id=ids.PLAN_EDIT, hidden=True),
         dcc.Loading(html.Div(id=ids.PLAN_REVIEW, className="form"), type="dot", delay_show=300),
@@ -104,6 +106,7 @@ def _steps() -> list[html.Li]:
 def register(app: Dash, screen: Screen) -> None:
     """Plan, review, confirm."""
     _register_plan(app, screen)
+    _register_recall(app, screen)
     _register_edit(app, screen)
     _register_review(app, screen)
     _register_confirm(app, screen)
@@ -144,6 +147,29 @@ def _register_plan(app: Dash, screen: Screen) -> None:
             return problem(error), [], None, True, None, True, "", errors
         errors = fields.errors_of(found, None)
         return shown, choices, None, True, None, not choices, "", errors
+
+
+def _register_recall(app: Dash, screen: Screen) -> None:
+    """Back from the map: the alternatives once more, the one that was looked at chosen."""
+
+    @app.callback(
+        Output(ids.PLAN_RESULT, "children", allow_duplicate=True),
+        Output(ids.PLAN_CHOICES, "data", allow_duplicate=True),
+        Output(ids.PLAN_EDIT, "hidden", allow_duplicate=True),
+        Input(ids.PLAN_MADE, "data"),
+        State(ids.SCHEME, "data"),
+        prevent_initial_call="initial_duplicate",
+        websocket=True,
+    )
+    def recall(made: str | None, scheme: str | None) -> tuple[Any, ...]:
+        kept = find_plan(screen, made) if made else None
+        if kept is None:
+            return no_update, no_update, no_update
+        moving = [item for item in kept.plan.alternatives if item.proposal.changes]
+        choices = [kept_of(kept.plan, item) for item in moving]
+        chosen_one = str(moving.index(kept.alternative))
+        shown = offered(choices, chosen_one, scheme or "light", limits=kept.plan.limits)
+        return shown, choices, False
 
 
 def _register_edit(app: Dash, screen: Screen) -> None:

@@ -4,18 +4,21 @@ from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Any, Final
 
-from dash import html
+from dash import dcc, html
 
 from control.operations.planning import BrokerPreview, Preview
 from control.operations.preflight import Check, Verdict
 from control.planner.figures import Spread
+from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative
 from control.views import format as text
+from control.views.ghost import map_path
 from control.views.moves import change_row
 from control.views.plans import CHANGES_MAX, PLAN_COLUMNS
 from control.views.rows import SHAPES, Cell, Tone
 from dashboard import ids
 from dashboard.components.parts import card, graph, tile
+from dashboard.components.replica_board import replica_board
 from dashboard.components.tables import rows_table
 
 _TONES: Final = {Verdict.OK: Tone.FINE, Verdict.WARN: Tone.WARNING, Verdict.FAIL: Tone.CRITICAL}
@@ -48,6 +51,7 @@ def review(preview: Preview, why: Sequence[str] = ()) -> list[Any]:
         tile("throttle", _throttle_cell(preview)),
         tile("takes", _time_cell(preview), "An interval: at the throttle alone, and wave by wave"),
     ]
+    on_map = dcc.Link("Show on the map →", href=f"/{map_path(plan_name(proposal))}")
     return [
         html.Div(tiles, className="tiles"),
         html.Div(
@@ -57,7 +61,9 @@ def review(preview: Preview, why: Sequence[str] = ()) -> list[Any]:
             ],
             className="compare",
         ),
+        html.Div(on_map, className="actions"),
         card("Brokers: now, during, after", broker_table(preview)),
+        replica_board(proposal.changes, [item.broker for item in preview.brokers]),
         card("What changes", *changes_table(preview, why)),
         card("Pre-flight", html.Div([check_line(check) for check in preview.checks])),
     ]

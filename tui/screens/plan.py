@@ -17,6 +17,7 @@ from control.operations.errors import OperationError
 from control.operations.planning import BrokerPreview, Preview
 from control.operations.preflight import Verdict
 from control.planner.explain import Reasons
+from control.planner.ghost import KeptPlan
 from control.planner.goals import GoalError
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import PartitionChange
@@ -27,6 +28,7 @@ from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
 from tui.screens.confirm import ConfirmScreen
+from tui.screens.plan_map import PlanMapScreen
 from tui.widgets.form import FormPanel
 from tui.widgets.trade_off import TradeOff
 
@@ -57,6 +59,7 @@ class PlanScreen(ViewScreen):
         Binding("c", "confirm", "confirm", show=True),
         Binding("e", "edit", "edit scope", show=True),
         Binding("h", "by_hand", "by hand", show=True),
+        Binding("m", "map", "on the map", show=True),
     ]
 
     def __init__(self, path: ViewPath) -> None:
@@ -110,8 +113,15 @@ class PlanScreen(ViewScreen):
             self._say("✖ pre-flight refuses this plan; see the checks", "bold red")
         else:
             self.query_one(Steps).show(3)
+
+            def answered(is_confirmed: bool | None) -> None:
+                if is_confirmed:
+                    self.run_worker(self._submit(), exclusive=True, group="plan")
+                else:
+                    self.query_one(Steps).show(2)
+
             self.app.push_screen(
-                ConfirmScreen(_question(preview), word=self.word_to_type), self._confirmed
+                ConfirmScreen(_question(preview), word=self.word_to_type), answered
             )
 
     def action_edit(self) -> None:
@@ -145,6 +155,14 @@ class PlanScreen(ViewScreen):
 
         self.app.push_screen(HandScreen(chosen, judge), take)
 
+    def action_map(self) -> None:
+        """The chosen alternative on the map; Esc leads back here."""
+        if self._plan is None:
+            self._say("▲ plan first: Enter in the form", "yellow")
+            return
+        kept = KeptPlan(plan=self._plan, chosen=self._chosen, values=self._values)
+        self.app.push_screen(PlanMapScreen(kept))
+
     def _offer(self, first: int) -> None:
         """The alternatives, one of them chosen, and what each costs and reaches."""
         assert self._plan is not None
@@ -158,12 +176,6 @@ class PlanScreen(ViewScreen):
         chooser.highlighted = first
         chooser.focus()
         self.query_one(TradeOff).show(alternatives)
-
-    def _confirmed(self, is_confirmed: bool | None) -> None:
-        if is_confirmed:
-            self.run_worker(self._submit(), exclusive=True, group="plan")
-        else:
-            self.query_one(Steps).show(2)
 
     async def _make_plan(self) -> None:
         try:

@@ -7,17 +7,22 @@ import plotly.graph_objects as go
 import pytest
 
 from control.model.ids import TopicPartition
+from control.planner.ghost import KeptPlan
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import plan
 from control.views import snapshot as views
 from control.views.errors import StoreUnreadableError
+from control.views.ghost import ghost_map
 from control.views.overview import HeatMap
 from control.views.plans import Offer
 from control.views.series import Series
 from control.views.snapshot import OperatorSnapshot, build_snapshot
-from dashboard.figures import brokers, heat, latency, lines, moves, segments
+from dashboard.figures import brokers, ghost, heat, latency, lines, moves, segments
 from dashboard.figures.base import Figure, nice_ticks
 from dashboard.figures.drawing import all_drawn
 from tests.unit.control import clusters
 from tests.unit.control.clusters import MIB, NOW_MS
+from tests.unit.control.planner.clusters import seeded
 
 SCHEMES = ("light", "dark")
 
@@ -175,3 +180,20 @@ def test_alternatives_are_points_with_a_line_to_their_proven_minimum() -> None:
     assert points["y"] == [1, 9]
     assert points["error_x"]["arrayminus"] == [2 * MIB, 0.0]
     assert points["customdata"][1] == ["4.0 MiB", "n/a"]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_plan_on_the_map_has_one_scale_and_signs(scheme: str) -> None:
+    before = seeded(5, joined=3)
+    made = plan(before, PlanRequest(alternatives=1))
+    found = ghost_map(KeptPlan(plan=made, chosen=0, values={}), "replicas")
+    now = valid(ghost.now_figure(found, scheme))
+    planned = valid(ghost.planned_figure(found, scheme))
+    assert [now["data"][0][end] for end in ("zmin", "zmax")] == [
+        planned["data"][0][end] for end in ("zmin", "zmax")
+    ]
+    grows, shrinks = planned["data"][1:]
+    assert {"110", "111", "112"} <= set(grows["y"])
+    assert not {"110", "111", "112"} & set(shrinks["y"])
+    assert all("(+" in words for words in grows["customdata"])
+    assert all("(−" in words for words in shrinks["customdata"])

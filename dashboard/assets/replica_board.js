@@ -1,0 +1,60 @@
+// Dragging a replica of a plan to another broker of its row. Nothing is moved here: an entry is
+// written into the field for edits by hand, and the server draws what it makes of it.
+(() => {
+  "use strict";
+
+  const FIELD = "plan-entries";
+  let chip = null;
+
+  const placeOf = (event) => {
+    const place = event.target.closest && event.target.closest(".replica-place");
+    if (!chip || !place || place.closest("tr") !== chip.closest("tr")) return null;
+    return place.querySelector(".replica-chip") ? null : place;
+  };
+
+  const unmark = () =>
+    document.querySelectorAll(".may-drop").forEach((place) => place.classList.remove("may-drop"));
+
+  // Other entries stay as they were typed; Kafka's JSON is in the chosen plan already.
+  const merged = (text, partition, entry) => {
+    if (/^\s*[[{]/.test(text)) return entry;
+    const others = text
+      .split(/[;\n]/)
+      .map((line) => line.trim())
+      .filter((line) => line && line.split(/[:=]/)[0].trim() !== partition);
+    return [...others, entry].join("\n");
+  };
+
+  document.addEventListener("dragstart", (event) => {
+    chip = event.target.closest && event.target.closest(".replica-chip");
+    if (!chip) return;
+    event.dataTransfer.effectAllowed = "move";
+    event.dataTransfer.setData("text/plain", chip.title);
+  });
+
+  document.addEventListener("dragover", (event) => {
+    const place = placeOf(event);
+    unmark();
+    if (!place) return;
+    event.preventDefault();
+    place.classList.add("may-drop");
+  });
+
+  document.addEventListener("drop", (event) => {
+    const place = placeOf(event);
+    unmark();
+    if (!place) return;
+    event.preventDefault();
+    const { partition, replicas } = place.closest("tr").dataset;
+    const source = chip.closest(".replica-place").dataset.broker;
+    const after = replicas.split(",").map((id) => (id === source ? place.dataset.broker : id));
+    const typed = document.getElementById(FIELD);
+    const value = merged(typed ? typed.value : "", partition, `${partition}: ${after.join(",")}`);
+    window.dash_clientside.set_props(FIELD, { value });
+  });
+
+  document.addEventListener("dragend", () => {
+    chip = null;
+    unmark();
+  });
+})();

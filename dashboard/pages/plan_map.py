@@ -1,0 +1,81 @@
+"""A plan on the map, now and planned side by side; back leads to the plan."""
+
+from typing import Any
+
+from dash import Dash, Input, Output, dcc, html
+
+from control.planner.ghost import KeptPlan
+from control.views import format as text
+from control.views.ghost import MEASURES, ghost_map, map_path, plan_path
+from control.views.paths import ViewPath
+from dashboard import ids
+from dashboard.components.parts import BLANK, card, crumbs, empty, graph
+from dashboard.context import Screen
+from dashboard.figures.ghost import now_figure, planned_figure
+
+
+def layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """Of the plan that the path names."""
+    name = path.query["plan"]
+    kept = find_plan(screen, name)
+    if kept is None:
+        return [
+            crumbs([("Plan", "plan"), ("On the map", "")]),
+            empty("This plan is no longer kept", "Plan again: the cluster may have changed"),
+        ]
+    found = ghost_map(kept, path.query.get("measure", ""))
+    ways = [
+        dcc.Link(
+            words,
+            href=f"/{map_path(name, measure)}",
+            className="way chosen" if measure == found.measure else "way",
+        )
+        for measure, words in MEASURES.items()
+    ]
+    proposal = kept.alternative.proposal
+    words = (
+        f"{kept.alternative.name}: {text.plural_text(len(proposal.changes), 'partition')} change, "
+        f"{text.bytes_text(proposal.moved_bytes)} travel"
+    )
+    if found.topics_left_out:
+        words += f"; {text.plural_text(found.topics_left_out, 'topic')} that move less are left out"
+    back = dcc.Link("← back to the plan", href=f"/{plan_path(kept)}", id=ids.PLAN_MAP_BACK)
+    return [
+        crumbs([("Plan", str(plan_path(kept))), ("On the map", "")]),
+        html.Div([back, *ways], className="actions"),
+        html.P(words, className="note"),
+        dcc.Store(id=ids.PLAN_MAP_SHOWN, data={"plan": name, "measure": found.measure}),
+        html.Div(
+            [
+                card("Now", graph(ids.PLAN_MAP_NOW, 420)),
+                card("Planned: ▲ grows, ▼ shrinks", graph(ids.PLAN_MAP_PLANNED, 420)),
+            ],
+            className="compare",
+        ),
+    ]
+
+
+def find_plan(screen: Screen, name: str) -> KeptPlan | None:
+    """A plan that was made on this page or another one lately."""
+    if screen.watched.bootstrap is None:
+        return None
+    return screen.desk.operator.plans.find(name)
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """Draw both in the page's colours."""
+
+    @app.callback(
+        Output(ids.PLAN_MAP_NOW, "figure"),
+        Output(ids.PLAN_MAP_PLANNED, "figure"),
+        Input(ids.PLAN_MAP_SHOWN, "data"),
+        Input(ids.SCHEME, "data"),
+        websocket=True,
+    )
+    def draw(shown: dict[str, str], scheme: str | None) -> tuple[Any, Any]:
+        kept = find_plan(screen, shown["plan"])
+        if kept is None:
+            return BLANK, BLANK
+        found = ghost_map(kept, shown["measure"])
+        colors = scheme or "light"
+        return now_figure(found, colors), planned_figure(found, colors)

@@ -1,0 +1,64 @@
+"""A plan on the map: sums stay, cells change by what moves, kept plans are found again."""
+
+from control.model.ids import TopicPartition
+from control.planner.ghost import MEASURES, PLANS_MAX, KeptPlans, ghost_of, plan_name
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import Plan, judged_plan, plan
+from control.planner.proposal import Proposal, proposal_of
+from control.views.ghost import GROWS, SHRINKS, ghost_map, plan_path
+from tests.unit.control.planner.clusters import cluster, seeded
+
+BEFORE = cluster({1: None, 2: None, 3: None}, [(1, 2), (1, 2), (2, 1)], size=100)
+
+
+def moved(*replicas: int) -> Proposal:
+    """Partition 0 goes there."""
+    return proposal_of("hand", BEFORE, {TopicPartition("t", 0): replicas})
+
+
+def judged(proposal: Proposal) -> Plan:
+    return judged_plan(BEFORE, PlanRequest(), proposal)
+
+
+def test_cells_change_by_what_moves() -> None:
+    kept = KeptPlans()
+    proposal = moved(3, 1)
+    kept.keep(judged(proposal), {"goal": "balance"})
+    found = kept.find(plan_name(proposal))
+    assert found is not None
+    shown = ghost_map(found, "size_bytes")
+    assert [row[0].sign for row in shown.cells] == ["", SHRINKS, GROWS]
+    assert [(row[0].before, row[0].after) for row in shown.cells] == [
+        (300, 300), (300, 200), (0, 100)
+    ]  # fmt: skip
+    assert shown.cells[2][0].difference == "+100 B"
+    leaders = ghost_map(found, "leaders")
+    assert [(row[0].before, row[0].after) for row in leaders.cells] == [(2, 1), (1, 1), (0, 1)]
+    assert str(plan_path(found)) == f"plan?goal=balance&made={plan_name(proposal)}"
+
+
+def test_the_map_of_a_real_plan_says_what_brokers_hold_afterwards() -> None:
+    before = seeded(5, joined=3)
+    (first,) = plan(before, PlanRequest(alternatives=1)).alternatives
+    after = before.with_replicas(first.proposal.targets())
+    for measure in MEASURES:
+        ghost = ghost_of(before, first.proposal, measure)
+        assert ghost.topics_left_out == 0
+        again = ghost_of(after, first.proposal.inverse(), measure)
+        planned = dict(zip(ghost.topics, zip(*ghost.after, strict=True), strict=True))
+        assert planned == dict(zip(again.topics, zip(*again.before, strict=True), strict=True))
+
+
+def test_only_the_newest_plans_are_kept() -> None:
+    kept = KeptPlans()
+    proposals = [
+        proposal_of("hand", BEFORE, {TopicPartition("t", p): r})
+        for p in range(3)
+        for r in [(1, 3), (3, 1), (2, 3), (3, 2), (3,), (1,)]
+    ]
+    names = [plan_name(proposal) for proposal in proposals]
+    assert len(set(names)) == len(names) > PLANS_MAX
+    for proposal in proposals:
+        kept.keep(judged(proposal), {})
+    assert kept.find(names[0]) is None
+    assert all(kept.find(name) is not None for name in names[-PLANS_MAX:])
