@@ -59,7 +59,7 @@ class ReassignRun:
             self._produced = await measure_produced(self._admin, self._command.changes)
         await self._throttle.begin(self._produced)
         outcome = await self._run_waves()
-        if outcome is Outcome.DONE and self._command.elects_preferred:
+        if self._command.elects_preferred:
             await self._elect()
         await self.remove_throttle()
         await context.emit(EventKind.FINISHED, self._last_words(outcome), outcome=outcome.value)
@@ -186,8 +186,10 @@ class ReassignRun:
         await self._admin.alter_reassignments(disordered)
 
     async def _elect(self) -> None:
+        """Of what was done, also before a cancel."""
         led_by = self._watch.leaders()
-        wrong = [c.key for c in self._command.changes if led_by.get(c.key) != c.after[0]]
+        done = [change for change in self._command.changes if self._watch.is_there(change)]
+        wrong = [change.key for change in done if led_by.get(change.key) != change.after[0]]
         if not wrong:
             return
         await self._context.hold()

@@ -102,18 +102,19 @@ def test_a_higher_replication_factor(site: Site) -> None:
 
 def test_cancel_midway_goes_back_and_rollback_undoes_what_is_done(site: Site) -> None:
     cli = site.cli
-    topic = site.topic("to-and-fro", FROM, partition_bytes=6 * MIB)
-    plan = site.plan_by_hand(topic, to(site))
+    topic = site.topic("to-and-fro", {**FROM, 2: (101, 102)}, partition_bytes=6 * MIB)
+    done_at_once = {2: (102, 101)}
+    plan = site.plan_by_hand(topic, {**to(site), **done_at_once})
     moving = cli.start("reassign", plan, "--throttle", "1MiB", "--yes", "--reason", topic)
     operation_id = cli.wait_until_moving(reason=topic)
     cli.run("moves", "cancel", operation_id)
     assert "cancelled" in cli.end_of(moving, status=1)
-    site.check_settled(topic, FROM)
+    site.check_settled(topic, {**FROM, **done_at_once})
 
     cli.run("reassign", plan, "--throttle", "8MiB", "--yes")
-    site.check_settled(topic, to(site))
+    site.check_settled(topic, {**to(site), **done_at_once})
     cli.run("moves", "rollback", "--reason", "and back")
-    site.check_settled(topic, FROM)
+    site.check_settled(topic, {**FROM, **done_at_once})
     undo, done, cancelled = cli.moves()[:3]
     assert (undo["rollback_of"], undo["outcome"]) == (done["id"], "done")
     assert (cancelled["id"], cancelled["outcome"]) == (operation_id, "cancelled")

@@ -84,15 +84,20 @@ def test_two_brokers_are_filled_under_load_and_one_is_emptied_at_the_second_atte
 
 
 def check_taken_back(site: Site, topic: str, before: Mapping[int, Sequence[int]]) -> None:
-    """No data has moved and nothing is left; an order of replicas that was done already stays."""
+    """No data has moved and nothing is left; an order of replicas that was done already stays,
+    and the first of them leads."""
     wanted = {number: set(replicas) for number, replicas in before.items()}
 
     def is_back() -> bool:
         found = site.eyes.replicas(topic)
+        first = {number: replicas[0] for number, replicas in found.items()}
         is_home = {number: set(replicas) for number, replicas in found.items()} == wanted
-        return is_home and site.eyes.is_in_sync(topic)
+        return is_home and site.eyes.leaders(topic) == first and site.eyes.is_in_sync(topic)
 
-    wait_until(is_back, f"{topic} is back", story=lambda: str(site.eyes.replicas(topic)))
+    def story() -> str:
+        return f"{site.eyes.replicas(topic)} led by {site.eyes.leaders(topic)}"
+
+    wait_until(is_back, f"{topic} is back", story=story)
     assert site.eyes.reassigning() == ""
     assert site.eyes.throttles(topic) == {}
 
