@@ -32,6 +32,8 @@ class OperationKeys(GreyedKeys):
 
     def action_form(self, name: str) -> None:
         """The dialog of an operation, filled in with what is here."""
+        if self.is_denied(name):
+            return
         from control.operations.registry import form_named
         from tui.screens.operation import OperationScreen
 

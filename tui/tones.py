@@ -1,5 +1,6 @@
 """Tones of a cell as Rich styles; the shape beside it says the same without colour."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from rich.text import Text
@@ -14,6 +15,18 @@ STYLES: Final = {
     Tone.CRITICAL: "bold red",
     Tone.MUTED: "dim",
 }
+
+
+def facts_text(head: Text, facts: Iterable[tuple[str, Cell]], width: int) -> Text:
+    """A name and what is known of it; a line ends between two facts, never within one."""
+    lines = [head]
+    for title, cell in facts:
+        fact = Text(f"   {title} ", style="dim")
+        fact.append_text(cell_text(cell, with_shape=title == "status"))
+        if lines[-1].cell_len + fact.cell_len > width:
+            lines.append(Text())
+        lines[-1].append_text(fact)
+    return Text("\n").join(lines)
 
 
 def cell_text(cell: Cell, *, is_number: bool = False, with_shape: bool = False) -> Text:

@@ -125,8 +125,16 @@ _TEXTS: Final[Mapping[str, text.ToText]] = {
 }
 
 
-def partition_map(snapshot: OperatorSnapshot, measure: str, *, filter: str = "") -> PartitionMap:  # noqa: A002
+def partition_map(
+    snapshot: OperatorSnapshot,
+    measure: str,
+    *,
+    filter: str = "",  # noqa: A002
+    columns: int = 0,
+) -> PartitionMap:
     """The map of what passes ``filter`` (the language of the tables).
+
+    ``columns``: cells in a row; 0: as many as make it ``ASPECT`` times as wide as high.
 
     Raises:
         FilterError: a filter that cannot be followed.
@@ -136,7 +144,7 @@ def partition_map(snapshot: OperatorSnapshot, measure: str, *, filter: str = "")
         values = (list_lengths(table["replicas"]) - list_lengths(table["isr"])).astype(np.float64)
     else:
         values = floats(table[measure])
-    columns = math.ceil(math.sqrt(max(len(values), 1) * ASPECT))
+    columns = columns or math.ceil(math.sqrt(max(len(values), 1) * ASPECT))
     return PartitionMap(measure=measure, table=table, values=values, columns=columns)
 
 

@@ -1,14 +1,16 @@
-"""A topic's life by the keys of the terminal, on a real cluster."""
+"""Topics and messages by the keys of the terminal, on a real cluster."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import RefusedError
+from control.kafka.ports import NewTopic
+from control.kafka.producer import OutgoingRecord, RecordProducer
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
@@ -20,6 +22,7 @@ from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.operation import OperationScreen
 from tui.services import Services
+from tui.widgets.row_table import RowTable
 
 
 @pytest.fixture
@@ -85,6 +88,32 @@ async def test_a_topic_is_made_grown_and_deleted_by_keys(
         await typist.confirm(word=topic)
         await typist.comes_to("topics")
         await eventually(lambda: _partitions(admin, topic), 0)
+
+
+async def test_messages_are_followed_as_they_come(
+    app: PartiscopeApp, our_cluster: LocalCluster
+) -> None:
+    topic = unique("tail")
+    async with app.run_test(size=(100, 40)) as pilot, KafkaAdmin.to(our_cluster.bootstrap) as admin:
+        await admin.create_topic(NewTopic(name=topic, partitions=2, replication_factor=1))
+        app.action_open(f"browse/{topic}?q=wanted")
+        await settle(pilot, lambda: "no message" in _title(app), "that it is empty")
+        await pilot.press("F")
+        await settle(pilot, lambda: "following" in _title(app), "that it follows")
+        async with RecordProducer(our_cluster.bootstrap) as producer:
+            for number in range(40):
+                value = b"wanted %d" % number if number % 2 else b"other"
+                await producer.send(OutgoingRecord(topic=topic, value=value))
+        await settle(pilot, lambda: "40 read, the last 20 that match" in _title(app), "all of them")
+        table = app.screen.query_one(RowTable)
+        assert table.row_count == 20
+        await pilot.press("F")
+        await settle(pilot, lambda: "40 read, 20 match" in _title(app), "what is there now")
+
+
+def _title(app: PartiscopeApp) -> str:
+    found = app.screen.query("#browse-title").results(Static)
+    return "".join(str(line.render()) for line in found)
 
 
 async def _partitions(admin: KafkaAdmin, topic: str) -> int:

@@ -20,6 +20,7 @@ from tests.snapshots.canned import NOW_MS, CannedOperator, records
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tui.app import PartiscopeApp
+from tui.browsing import Wanted
 from tui.screens.browse import BrowseScreen
 from tui.services import Services
 from tui.widgets.row_table import RowTable
@@ -58,9 +59,11 @@ SCREENS: Final[dict[str, tuple[str, Keys, Ready]]] = {
     "groups": ("groups", (), _has_rows),
     "group": ("groups/group-1", (), _says("last 30 min")),
     "map": ("map", (), _says("MAP")),
+    "cells": ("map?by=partitions&measure=lag", (), _says("MAP", "leader")),
     "what-if": ("what-if?rack=b", (), _says("would be offline")),
     "plan-form": ("plan", (), _says("scope and goal")),
     "plan-review": ("plan", ("ctrl+s",), _says("groups:")),
+    "plan-map": ("plan", ("ctrl+s", "m"), _says("PLAN ON THE MAP")),
     "plan-by-hand": ("plan", ("ctrl+s", "h"), _says("✔", "least")),
     "moves": ("moves", (), _has_rows),
     "move": ("moves/mv-3f9a21c4", (), _says("moving:", "broker 104 is down")),
@@ -146,7 +149,7 @@ def test_browse(
     snap_compare: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def read(screen: BrowseScreen, values: dict[str, str]) -> None:
+    async def read(screen: BrowseScreen, wanted: Wanted) -> None:
         screen._fill(records(), of=3)
 
     monkeypatch.setattr(BrowseScreen, "_read", read)

@@ -1,5 +1,10 @@
-"""Browse a topic's messages: from an offset, a time or the end; Enter shows one in full."""
+"""Browse a topic's messages: from an offset, a time or the end; Enter shows one in full.
 
+Or follow them as they come: the newest on top, painted once a second however many there are.
+"""
+
+from collections import deque
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -10,45 +15,45 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
-from control.kafka.reader import FetchedRecord, RecordReader
-from control.lab.starts import START_HELP, parse_start
-from control.model.ids import TopicPartition
-from control.views.messages import MESSAGE_COLUMNS, is_match, message_row, moment_text, readable
+from control.kafka.reader import FetchedRecord
+from control.lab.starts import START_HELP
+from control.views.messages import MESSAGE_COLUMNS, message_row, moment_text, readable
 from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot
+from tui.browsing import FIELDS, LATEST, Wanted
 from tui.screens.base import ViewScreen
 from tui.widgets.row_table import RowTable
 
 SHOWN_MAX: Final = 200
-READ_MAX: Final = 5_000
-LATEST: Final = "-50"
+PAINT_EVERY_S: Final = 1.0
+FOLLOWING: Final = "yes"
 
 
 class BrowseScreen(ViewScreen):
     """Where from and which, then the messages."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "filter", show=True),
-        Binding("f", "start", "from", show=True),
+        Binding("slash", "go_to('contains')", "filter", show=True),
+        Binding("f", "go_to('from')", "from", show=True),
         Binding("r", "again", "read again", show=True),
+        Binding("F", "follow", "follow", show=True),
     ]
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
-        self._topic = path.params["topic"]
+        self._wanted = Wanted.of_query(path.params["topic"], path.query)
+        self._is_following = path.query.get("follow") == FOLLOWING
         self._records: dict[str, FetchedRecord] = {}
+        self._came: deque[FetchedRecord] = deque(maxlen=SHOWN_MAX)
+        """What matches of what came since it follows, oldest first."""
+        self._read_count = self._painted_count = 0
 
     def compose_body(self) -> ComposeResult:
         """Where from, which partition, containing what; then the table."""
-        query = self.path.query
         with Horizontal(id="where-from"):
-            for name, value in (
-                ("from", query.get("offset", LATEST)),
-                ("partition", query.get("partition", "")),
-                ("contains", query.get("q", "")),
-            ):
+            for name, value in self._wanted.fields.items():
                 yield Label(name)
                 yield Input(value, id=f"browse-{name}", compact=True)
         yield Static(id="browse-title", classes="title")
@@ -57,7 +62,8 @@ class BrowseScreen(ViewScreen):
     def on_mount(self) -> None:
         """Read at once."""
         self.query_one(RowTable).focus()
-        self.action_again()
+        self.set_interval(PAINT_EVERY_S, self._paint)
+        self._begin()
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Messages come from the cluster itself."""
@@ -65,7 +71,7 @@ class BrowseScreen(ViewScreen):
     def on_input_submitted(self) -> None:
         """Enter in any field."""
         self.query_one(RowTable).focus()
-        self.action_again()
+        self._begin()
 
     def on_row_table_row_chosen(self, message: RowTable.RowChosen) -> None:
         """One in full."""
@@ -73,64 +79,89 @@ class BrowseScreen(ViewScreen):
         if record is not None:
             self.app.push_screen(MessageScreen(record))
 
-    def action_filter(self) -> None:
-        """To the field of what it must contain."""
-        self.query_one("#browse-contains").focus()
-
-    def action_start(self) -> None:
-        """To the field of where to begin."""
-        self.query_one("#browse-from").focus()
+    def action_go_to(self, name: str) -> None:
+        """To a field."""
+        self.query_one(f"#browse-{name}").focus()
 
     def action_again(self) -> None:
-        """Read, with what the fields say."""
-        values = {name: self.query_one(f"#browse-{name}", Input).value.strip() for name in _FIELDS}
-        query = {
-            "offset": values["from"],
-            "partition": values["partition"],
-            "q": values["contains"],
-        }
+        """Read once what is there now."""
+        self._is_following = False
+        self._begin()
+
+    def action_follow(self) -> None:
+        """Follow what comes, or no longer."""
+        self._is_following = not self._is_following
+        self._begin()
+
+    def _begin(self) -> None:
+        """Read or follow, with what the fields say."""
+        texts = [self.query_one(f"#browse-{name}", Input).value.strip() for name in FIELDS]
+        start, partition, contains = texts
+        self._wanted = Wanted(
+            topic=self._wanted.topic,
+            start=start or LATEST,
+            partition=partition,
+            contains=contains,
+        )
+        query = {**self._wanted.query, "follow": FOLLOWING if self._is_following else ""}
         self.path = ViewPath(view="browse", params=self.path.params, query=query)
         self._title("reading …")
-        self.run_worker(self._read(values), exclusive=True, group="browse")
+        self.run_worker(self._work(self._wanted), exclusive=True, group="browse")
 
-    async def _read(self, values: dict[str, str]) -> None:
+    async def _work(self, wanted: Wanted) -> None:
+        """What goes wrong is said in the title."""
         try:
-            start = parse_start(values["from"] or LATEST, now_ms=self.services.now_ms())
-            async with RecordReader(self.partiscope.operator.admin.wire.settings) as reader:
-                keys = await reader.partitions(self._topic)
-                if values["partition"]:
-                    keys = (TopicPartition(self._topic, int(values["partition"])),)
-                limit = READ_MAX if values["contains"] else SHOWN_MAX
-                found = await reader.browse(keys, start, limit=limit)
+            if self._is_following:
+                await self._follow(wanted)
+            else:
+                await self._read(wanted)
         except ValueError as error:
             self._title(f"▲ {error}")
-            return
         except KafkaPortError as error:
             self._title(f"✖ {error}. {error.next_step}")
-            return
-        matching = [record for record in found if is_match(record, values["contains"])]
-        self._fill(matching, of=len(found))
 
-    def _fill(self, records: list[FetchedRecord], *, of: int) -> None:
+    async def _read(self, wanted: Wanted) -> None:
+        settings = self.partiscope.operator.admin.wire.settings
+        found = await wanted.read(settings, now_ms=self.services.now_ms(), limit=SHOWN_MAX)
+        self._fill([record for record in found if wanted.is_match(record)], of=len(found))
+
+    async def _follow(self, wanted: Wanted) -> None:
+        self._came.clear()
+        self._read_count, self._painted_count = 0, -1
+        settings = self.partiscope.operator.admin.wire.settings
+        async for record in wanted.follow(settings, now_ms=self.services.now_ms()):
+            self._read_count += 1
+            if wanted.is_match(record):
+                self._came.append(record)
+
+    def _paint(self) -> None:
+        """What came since the last time."""
+        if self._is_following and self._painted_count != self._read_count:
+            self._painted_count = self._read_count
+            self._fill([*reversed(self._came)], of=self._read_count)
+
+    def _fill(self, records: Sequence[FetchedRecord], *, of: int) -> None:
         if not self.is_attached:
             return
-        rows: list[Row] = []
-        self._records = {}
-        for record in records[-SHOWN_MAX:]:
-            row = message_row(record)
-            rows.append(row)
-            self._records[row.key] = record
-        matching = "" if len(records) == of else f", {len(records)} match"
-        self._title(f"{of} read{matching}" if of else f"no message there; try {START_HELP}")
+        shown = [(message_row(record), record) for record in records[-SHOWN_MAX:]]
+        rows: tuple[Row, ...] = tuple(row for row, _ in shown)
+        self._records = {row.key: record for row, record in shown}
+        self._title(_words(of, len(records), is_following=self._is_following))
         self.query_one(RowTable).show(
-            Page(rows=tuple(rows), columns=MESSAGE_COLUMNS, total=of, matching=len(records))
+            Page(rows=rows, columns=MESSAGE_COLUMNS, total=of, matching=len(records))
         )
 
     def _title(self, words: str) -> None:
-        self.put("#browse-title", Text.assemble((f"{self._topic}  ", "bold"), words))
+        self.put("#browse-title", Text.assemble((f"{self._wanted.topic}  ", "bold"), words))
 
 
-_FIELDS: Final = ("from", "partition", "contains")
+def _words(read: int, matching: int, *, is_following: bool) -> str:
+    if is_following:
+        kept = f", the last {matching:,} that match" if matching < read else ""
+        return f"following, newest first: {read:,} read{kept}   F stops"
+    if not read:
+        return f"no message there; try {START_HELP}"
+    return f"{read:,} read" + ("" if matching == read else f", {matching:,} match")
 
 
 class MessageScreen(ModalScreen[None]):

@@ -10,8 +10,9 @@ from control.views.errors import StoreUnreadableError
 from control.views.format import count_text
 from control.views.pages import Page, TableQuery
 from control.views.series import Span, total_lag
-from control.views.snapshot import OperatorSnapshot, group_partition_page
+from control.views.snapshot import OperatorSnapshot, group_page, group_partition_page
 from tui.screens.tables import TableScreen
+from tui.tones import facts_text
 from tui.widgets.sparkline import sparkline
 
 HISTORY_MS: Final = 30 * 60_000
@@ -22,7 +23,8 @@ class GroupScreen(TableScreen):
     """A table of partitions under a line of lag."""
 
     def compose_body(self) -> ComposeResult:
-        """Lag line, then the table."""
+        """What is known of it, lag line, table."""
+        yield Static(id="tiles")
         yield Static(id="lag-line")
         yield from super().compose_body()
 
@@ -31,6 +33,19 @@ class GroupScreen(TableScreen):
         self._sort = self._sort or "-lag"
         self.set_interval(HISTORY_EVERY_S, self._ask_history)
         self._ask_history()
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """Also its own row of the list."""
+        super().show(snapshot)
+        name = self.path.params["group"]
+        head = Text(name, style="bold")
+        found = group_page(snapshot, TableQuery(filter=f'group="{name}"', limit=1))
+        if not found.rows:
+            unknown = "  is not known: it may be new, or its offsets have expired (Esc goes back)"
+            self.put("#tiles", head.append(unknown, style="yellow"))
+            return
+        facts = [(column.title, found.rows[0].cell(column.id)) for column in found.columns[1:]]
+        self.put("#tiles", facts_text(head, facts, self.app.size.width - 2))
 
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
         """Only this group's."""

@@ -13,7 +13,9 @@ from control.views.keymap import KEYS, PLACES
 
 OWN: Final = (
     ("a table", "1 … 9, 0", "sort by that column; again: the other way round"),
-    ("the map", "1 … 5", "what is measured; Enter opens the partitions behind a cell"),
+    ("the map", "1 … 6", "what is measured; Enter opens the partitions behind a cell"),
+    ("the map", "b", "topic by broker, or partition by partition"),
+    ("messages", "F", "follow them as they come"),
     ("what if", "1 … 9", "who dies"),
     ("anywhere", "ctrl+l", "paint the screen anew"),
 )

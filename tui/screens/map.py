@@ -11,6 +11,7 @@ from control.views.format import ToText, byte_rate_text, bytes_text, count_text
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
+from tui.screens.views import build_screen
 from tui.widgets.heat_table import SHADES, HeatTable
 
 MEASURES: Final[dict[str, tuple[str, ToText]]] = {
@@ -27,6 +28,7 @@ class MapScreen(ViewScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "measure", "measure", show=True),
+        Binding("b", "by_partitions", "by partition", show=True),
         *(Binding(str(n), f"measure({n})", show=False) for n in range(1, len(MEASURES) + 1)),
     ]
 
@@ -64,6 +66,11 @@ class MapScreen(ViewScreen):
         title.append(f" topic × broker, {SHADES[1]} to {SHADES[-1]}", style="dim")
         self.put("#map-title", title)
         self.query_one(HeatTable).show(heat, MEASURES[self._measure][1])
+
+    def action_by_partitions(self) -> None:
+        """Every partition as one cell."""
+        path = ViewPath(view="map", query={"by": "partitions"})
+        self.app.switch_screen(build_screen(path))
 
     def action_measure(self, number: int | None = None) -> None:
         """The next measure, or that of a digit."""

@@ -23,7 +23,7 @@ from control.views.snapshot import (
     segment_rows,
 )
 from tui.screens.base import ViewScreen
-from tui.tones import cell_text
+from tui.tones import facts_text
 from tui.widgets.row_table import RowTable
 from tui.widgets.sparkline import bar, sparkline
 
@@ -70,7 +70,7 @@ class PartitionScreen(ViewScreen):
         if row is None:
             tiles.update(f"[b]{self._partition}[/b]  there is no such partition (Esc goes back)")
             return
-        tiles.update(_tiles(self._partition, row))
+        tiles.update(_tiles(self._partition, row, self.app.size.width - 2))
         replicas, groups = replica_rows(snapshot, self._partition), self._groups(snapshot)
         self.query_one("#replicas", RowTable).show(_page(replicas, columns.REPLICA_COLUMNS))
         self.query_one("#partition-groups", RowTable).show(
@@ -116,21 +116,19 @@ def _page(rows: tuple[Any, ...], shown: tuple[columns.Column, ...]) -> Page[Any]
     return Page(rows=rows, columns=shown, total=len(rows), matching=len(rows))
 
 
-def _tiles(name: TopicPartition, row: PartitionRow) -> Text:
+def _tiles(name: TopicPartition, row: PartitionRow, width: int) -> Text:
     facts = (
+        ("status", row.status),
         ("leader", row.leader),
         ("ISR", row.isr),
         ("bytes", row.size_bytes),
         ("records", row.records),
-        ("in", row.in_bytes),
+        ("in/s", row.in_bytes),
         ("segments", row.segments),
+        ("high watermark", row.high_watermark),
         ("lag", row.lag),
     )
-    line = Text.assemble((f"{name.topic}-{name.partition}", "bold"), "  ")
-    line.append_text(cell_text(row.status, with_shape=True))
-    for title, cell in facts:
-        line.append(f"   {title} ", style="dim").append_text(cell_text(cell))
-    return line
+    return facts_text(Text(f"{name.topic}-{name.partition}", style="bold"), facts, width)
 
 
 def _segments(rows: tuple[SegmentRow, ...], width: int) -> Text:

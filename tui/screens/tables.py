@@ -24,7 +24,7 @@ from control.views.snapshot import (
 )
 from tui.screens.base import ViewScreen
 from tui.screens.sort import ColumnsScreen, SortScreen
-from tui.tones import cell_text
+from tui.tones import facts_text
 from tui.widgets.row_table import RowTable
 
 ROWS_MAX: Final = 500
@@ -171,10 +171,18 @@ class TableScreen(ViewScreen):
         self.show(self.partiscope.snapshot)
 
 
+_KINDS: Final = {
+    "broker": "PARTITIONS ON BROKER",
+    "topic": "PARTITIONS OF",
+    "group": "PARTITIONS READ BY",
+}
+"""What the table of such a view holds."""
+
+
 def _title(path: ViewPath, page: Page[Any], query: TableQuery) -> str:
     """Which table, how much of it, in which order; or why not."""
     kind, *names = str(ViewPath(view=path.view, params=path.params)).split("/")
-    place = " ".join((kind.upper(), *map(unquote, names)))
+    place = " ".join((_KINDS.get(path.view, kind.upper()), *map(unquote, names)))
     if page.problem:
         return f"[b]{place}[/b]  [yellow]▲ {page.problem}[/yellow]"
     shown = f"{len(page.rows)} of {page.matching}" if len(page.rows) < page.matching else ""
@@ -225,16 +233,10 @@ class BrokerScreen(TableScreen):
 
 
 def _broker_line(snapshot: OperatorSnapshot, broker: str, width: int) -> Text:
-    """A broker's row of the list, in words; a line ends between two of them."""
+    """A broker's row of the list, in words."""
     page = broker_page(snapshot, TableQuery(filter=f"broker={broker}", limit=1))
-    lines = [Text(f"broker {broker}", style="bold")]
+    head = Text(f"broker {broker}", style="bold")
     if not page.rows:
-        return lines[0].append("  is not registered (Esc goes back)", style="yellow")
-    for column in page.columns[1:]:
-        fact = Text(f"   {column.title} ", style="dim")
-        cell = page.rows[0].cell(column.id)
-        fact.append_text(cell_text(cell, with_shape=column.id == "status"))
-        if lines[-1].cell_len + fact.cell_len > width:
-            lines.append(Text())
-        lines[-1].append_text(fact)
-    return Text("\n").join(lines)
+        return head.append("  is not registered (Esc goes back)", style="yellow")
+    facts = [(column.title, page.rows[0].cell(column.id)) for column in page.columns[1:]]
+    return facts_text(head, facts, width)

@@ -26,6 +26,7 @@ SCREENS: Final = {
     "moves": "moves:MovesScreen",
     "move": "moves:MoveScreen",
     "map": "map:MapScreen",
+    "map by partitions": "cells:CellsScreen",
     "what-if": "what_if:WhatIfScreen",
     "journal": "journal:JournalScreen",
     "job": "job:JobScreen",
@@ -33,11 +34,13 @@ SCREENS: Final = {
     "produce": "produce:ProduceScreen",
     "produce_any": "produce:ProduceScreen",
 }
-"""View -> module of this folder, and its class."""
+"""View (and what it is cut by) -> module of this folder, and its class."""
 
 
 def build_screen(path: ViewPath) -> ViewScreen:
     """The screen of a view; the overview for one that the terminal does not have."""
-    module, _, name = SCREENS.get(path.view, SCREENS["overview"]).partition(":")
+    by = path.query.get("by", "")
+    view = f"{path.view} by {by}" if f"{path.view} by {by}" in SCREENS else path.view
+    module, _, name = SCREENS.get(view, SCREENS["overview"]).partition(":")
     screen: ViewScreen = getattr(import_module(f"tui.screens.{module}"), name)(path)
     return screen

@@ -13,7 +13,7 @@ from control.views.paths import ViewPath
 from tui.messages import PathChosen
 
 SHADES: Final = "·░▒▓█"
-_STYLES: Final = ("dim", "blue", "cyan", "yellow", "bold red")
+SHADE_STYLES: Final = ("dim", "blue", "cyan", "yellow", "bold red")
 NAME_WIDTH: Final = 24
 VALUE_WIDTH: Final = 11
 
@@ -83,7 +83,7 @@ def _cell(value: float, low: float, high: float, to_text: ToText) -> Text:
         return Text(NONE, style="dim", justify="right")
     level = _level(value, low, high)
     words = f"{to_text(value)} {SHADES[level] * 2}"
-    return Text(words, style=_STYLES[level], justify="right", no_wrap=True)
+    return Text(words, style=SHADE_STYLES[level], justify="right", no_wrap=True)
 
 
 def _level(value: float, low: float, high: float) -> int:

@@ -283,6 +283,24 @@ async def test_a_digit_sorts_by_that_column_from_the_top(services: Services) -> 
         assert _first_column(table)[0] == "topic-5"
 
 
+async def test_every_partition_is_a_cell_that_tells_and_opens_it(services: Services) -> None:
+    app = PartiscopeApp(services, path="map")
+    async with app.run_test(size=(40, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("b")
+        await settle(pilot, lambda: bool(app.screen.query("#cell-under")), "the other map")
+        under = app.screen.query_one("#cell-under")
+        await settle(pilot, lambda: "topic-0-0" in str(under.render()), "its first cell")
+        await pilot.press("right", "down", "end", "4")
+        # 48 partitions, 37 cells in a row: the last is the eleventh of the second row.
+        await settle(pilot, lambda: "topic-5-7" in str(under.render()), "the last partition")
+        assert "lag, leader" in str(under.render())
+        await pilot.press("enter")
+        await settle(pilot, lambda: _place(app) == "topics/topic-5/partitions/7", "the partition")
+        await pilot.press("escape", "b")
+        await settle(pilot, lambda: _place(app) == "map", "topic by broker")
+
+
 async def test_the_map_opens_the_partitions_behind_its_cell(services: Services) -> None:
     app = PartiscopeApp(services, path="map")
     async with app.run_test(size=(120, 40)) as pilot:

@@ -1,0 +1,90 @@
+"""Which messages somebody wants to see: as three fields, as a path's query, as reading them."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from control.kafka.reader import FetchedRecord, RecordReader
+from control.kafka.settings import KafkaSettings
+from control.lab.starts import parse_start
+from control.model.ids import TopicPartition
+from control.views.messages import is_match
+
+LATEST: Final = "-50"
+"""The last ones of every partition."""
+READ_MAX: Final = 5_000
+"""Messages looked at for those that hold a text."""
+FIELDS: Final = ("from", "partition", "contains")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Of one topic; texts as they were typed."""
+
+    topic: str
+    start: str = LATEST
+    partition: str = ""
+    contains: str = ""
+
+    @classmethod
+    def of_query(cls, topic: str, query: Mapping[str, str]) -> "Wanted":
+        """As a path has it."""
+        return cls(
+            topic=topic,
+            start=query.get("offset") or query.get("since") or LATEST,
+            partition=query.get("partition", ""),
+            contains=query.get("q", ""),
+        )
+
+    @property
+    def query(self) -> dict[str, str]:
+        """For a path, which the page understands too."""
+        place = {"offset" if self.start.isdecimal() else "since": self.start}
+        return {
+            "partition": self.partition,
+            **({} if self.start == LATEST else place),
+            "q": self.contains,
+        }
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """By the names of ``FIELDS``."""
+        return dict(zip(FIELDS, (self.start, self.partition, self.contains), strict=True))
+
+    async def read(
+        self, settings: KafkaSettings, *, now_ms: int, limit: int
+    ) -> list[FetchedRecord]:
+        """At most ``limit`` messages that are there now, matching or not.
+
+        :raises ValueError: a field that cannot be.
+        :raises KafkaPortError: the cluster refuses or does not answer.
+        """
+        start = parse_start(self.start, now_ms=now_ms)
+        async with RecordReader(settings) as reader:
+            keys = await self._partitions(reader)
+            return await reader.browse(keys, start, limit=READ_MAX if self.contains else limit)
+
+    async def follow(self, settings: KafkaSettings, *, now_ms: int) -> AsyncIterator[FetchedRecord]:
+        """All messages from there on, for ever, matching or not.
+
+        :raises ValueError: a field that cannot be.
+        :raises KafkaPortError: the cluster refuses or does not answer.
+        """
+        start = parse_start(self.start, now_ms=now_ms)
+        async with RecordReader(settings) as reader:
+            positions = await reader.positions(await self._partitions(reader), start)
+            async for record in reader.follow(positions):
+                yield record
+
+    def is_match(self, record: FetchedRecord) -> bool:
+        """Whether it holds the text."""
+        return is_match(record, self.contains)
+
+    async def _partitions(self, reader: RecordReader) -> tuple[TopicPartition, ...]:
+        keys = await reader.partitions(self.topic)
+        if not self.partition:
+            return keys
+        found = tuple(key for key in keys if str(key.partition) == self.partition)
+        if not found:
+            raise ValueError(f"{self.topic} has no partition {self.partition!r}")
+        return found

@@ -1,0 +1,106 @@
+"""The map partition by partition: each is one cell, darker where more is."""
+
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from control.views.filters import FilterError
+from control.views.partition_map import MEASURES, partition_map
+from control.views.paths import ViewPath
+from control.views.snapshot import OperatorSnapshot
+from tui.screens.base import ViewScreen
+from tui.screens.views import build_screen
+from tui.widgets.cells import CellsMap
+from tui.widgets.heat_table import SHADES
+
+MARGIN: Final = 3
+"""Columns beside the cells: margins and scrollbar."""
+
+
+class CellsScreen(ViewScreen):
+    """Enter opens the partition; ``m`` or a digit takes another measure, ``b`` the other map."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "measure", "measure", show=True),
+        Binding("b", "by_topics", "by topic", show=True),
+        *(Binding(str(n), f"measure({n})", show=False) for n in range(1, len(MEASURES) + 1)),
+    ]
+
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__(path)
+        wanted = path.query.get("measure", "")
+        self._measure = wanted if wanted in MEASURES else next(iter(MEASURES))
+        self._filter = path.query.get("q", "")
+
+    def compose_body(self) -> ComposeResult:
+        """What is shown, what is under the cursor, the cells."""
+        yield Static(id="map-title", classes="title")
+        yield Static(id="cell-under")
+        yield CellsMap(id="cells")
+
+    def on_mount(self) -> None:
+        """The cells have the keys."""
+        self.query_one(CellsMap).focus()
+
+    def on_resize(self) -> None:
+        """As many cells in a row as there is room for."""
+        self.receive(self.partiscope.snapshot)
+
+    @property
+    def topic_here(self) -> str:
+        """Of the cell under the cursor."""
+        record = self.query_one(CellsMap).pointed
+        return "" if record is None else str(record["topic"])
+
+    def prepare(self, snapshot: OperatorSnapshot) -> None:
+        """The table behind the cells."""
+        super().prepare(snapshot)
+        _ = snapshot.partition_table
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """The present measure of what passes the filter."""
+        title = Text.assemble(("MAP", "bold"), "  ")
+        for number, (name, words) in enumerate(MEASURES.items(), 1):
+            style = "reverse" if name == self._measure else "dim"
+            title.append(f" {number} {words} ", style=style)
+        title.append(f" a cell per partition, {SHADES[1]} to {SHADES[-1]}", style="dim")
+        columns = max(10, self.app.size.width - MARGIN)
+        try:
+            found = partition_map(snapshot, self._measure, filter=self._filter, columns=columns)
+        except FilterError as error:
+            self.put("#map-title", title)
+            self.put("#cell-under", Text(f"▲ {error}", style="yellow"))
+            return
+        if self._filter:
+            title.append(f"  {self._filter}: {len(found.values):,}")
+        self.put("#map-title", title)
+        self.query_one(CellsMap).show(found)
+
+    def on_cells_map_cell_pointed(self, message: CellsMap.CellPointed) -> None:
+        """Its name, value and leader."""
+        record = message.record
+        if record is None:
+            self.put("#cell-under", Text("no partition is known yet", style="dim"))
+            return
+        leader = record["leader"] if record["leader"] >= 0 else "none"
+        words = f"  {record['words']}, leader {leader}"
+        self.put(
+            "#cell-under",
+            Text.assemble((f"{record['topic']}-{record['partition']}", "bold"), words),
+        )
+
+    def action_measure(self, number: int | None = None) -> None:
+        """The next measure, or that of a digit."""
+        names = list(MEASURES)
+        place = names.index(self._measure) + 1 if number is None else number - 1
+        self._measure = names[place % len(names)]
+        query = {**self.path.query, "measure": self._measure}
+        self.path = ViewPath(view="map", query=query)
+        self.show(self.partiscope.snapshot)
+
+    def action_by_topics(self) -> None:
+        """Topic by broker."""
+        self.app.switch_screen(build_screen(ViewPath(view="map")))
