@@ -107,9 +107,9 @@ def seconds_of(
     return soonest * _SPREAD[0] + low, copying * _SPREAD[1] + high
 
 
-_AROUND_S: Final = (0.4, 1.2)
+_AROUND_S: Final = (0.25, 1.1)
 """Before the first and after the last wave."""
-_WAVE_S: Final = (0.2, 0.6)
+_WAVE_S: Final = (0.15, 0.5)
 _SPREAD: Final = (0.98, 1.1)
 _GROWTH_S: Final = SETTLE_S / log(UP)
 """T: a rate that grows by UP every SETTLE_S has moved rate · T · (e^(t/T) - 1) bytes after t."""
