@@ -82,6 +82,7 @@ class KafkaCluster(NodeCluster):
 
     jvm_flags: tuple[str, ...] = QUICK_START
     version: str = KAFKA_VERSION
+    cluster_id: str = CLUSTER_ID
 
     def command(self, node_id: int) -> Sequence[str]:
         """The server with its properties file."""
@@ -100,7 +101,7 @@ class KafkaCluster(NodeCluster):
     def prepare_node(self, node_id: int) -> None:
         """Format its data directory."""
         config = str(self.config_file(node_id))
-        flags = ("format", "-t", CLUSTER_ID, "-c", config)
+        flags = ("format", "-t", self.cluster_id, "-c", config)
         done = run_tool("kafka.tools.StorageTool", *flags, version=self.version)
         assert done.returncode == 0, done.stderr
 
