@@ -8,7 +8,7 @@ from typing import Final
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.reader import RecordReader
-from control.lab.session import ProduceProgress, ProduceSession
+from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.operations.client import OperationsClient
 from control.operations.errors import OperationError, ReadOnlyError
@@ -86,11 +86,15 @@ class Desk:
         )
         return f"{action} asked for"
 
-    async def produce(self, session_id: str, values: Values) -> AsyncIterator[ProduceProgress]:
-        """Send records; ``stop`` ends it. At most ``SESSIONS_MAX`` run at a time."""
+    async def produce(
+        self, session_id: str, values: Values, records: Collection[KeyAndValue] = ()
+    ) -> AsyncIterator[ProduceProgress]:
+        """Send records, those of a file where ``records`` are given; ``stop`` ends it. At most
+        ``SESSIONS_MAX`` run at a time."""
         if len(self._sessions) >= SESSIONS_MAX:
             raise ValueError(f"{SESSIONS_MAX} produce sessions run already")
         session = self.operator.produce(values)
+        session = session.with_records(records) if records else session
         self._sessions[session_id] = session
         try:
             async for progress in session.run():

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
+from kio.schema.errors import ErrorCode
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.connections import settings_of
-from control.kafka.errors import KafkaPortError
+from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.producer import Delivery, OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.settings import KafkaSettings
 from control.lab.keys import KeyChooser, from_list, parse_keys
@@ -25,7 +26,12 @@ IN_FLIGHT_MAX: Final = 2_000
 LATENCIES_MAX: Final = 20_000
 """Percentiles cover the newest acknowledgements only."""
 TICK_S: Final = 0.01
+_OF_ONE_RECORD: Final = (ErrorCode.message_too_large, ErrorCode.invalid_record)
+"""What the client refuses of a record; the others go on."""
 ERRORS_MAX: Final = 5
+
+
+KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +55,13 @@ class ProduceJob:
     timestamp_ms: int | None = None
     options: ProducerOptions = field(default_factory=ProducerOptions)
     seed: int = 0
+    records: tuple[KeyAndValue, ...] = ()
+    """The lines of a file, in the place of keys, value and count; failures name theirs."""
+
+    @property
+    def total(self) -> int:
+        """How many records."""
+        return len(self.records) or self.count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +112,10 @@ class ProduceSession:
         self._errors: list[str] = []
         self._started = time.monotonic()
 
+    def with_records(self, records: Iterable[KeyAndValue]) -> ProduceSession:
+        """The same session for the lines of a file."""
+        return ProduceSession(self._settings, replace(self.job, records=tuple(records)))
+
     def stop(self) -> None:
         """Send no more."""
         self._stopped.set()
@@ -140,14 +157,20 @@ class ProduceSession:
 
     async def _send_all(self, producer: RecordProducer, partitions: int) -> None:
         in_flight: set[asyncio.Task[None]] = set()
-        for n in range(self.job.count):
+        for n in range(self.job.total):
             if self.job.rate is not None:
                 await self._pace(n)
             if self._stopped.is_set():
                 break
-            delivery = await producer.enqueue(self._record(n, partitions))
+            try:
+                delivery = await producer.enqueue(self._record(n, partitions))
+            except RefusedError as error:
+                if error.code not in _OF_ONE_RECORD:
+                    raise
+                self._fail(n, error)
+                continue
             self._sent += 1
-            task = asyncio.create_task(self._settle(delivery))
+            task = asyncio.create_task(self._settle(n, delivery))
             in_flight.add(task)
             task.add_done_callback(in_flight.discard)
             if len(in_flight) >= IN_FLIGHT_MAX:
@@ -162,28 +185,36 @@ class ProduceSession:
         if ahead_s > TICK_S:
             await _wait_for_event(self._stopped, ahead_s)
 
-    async def _settle(self, delivery: Awaitable[Delivery]) -> None:
+    async def _settle(self, n: int, delivery: Awaitable[Delivery]) -> None:
         try:
             landed = await delivery
         except KafkaPortError as error:
-            self._failed += 1
-            if len(self._errors) < ERRORS_MAX:
-                self._errors.append(str(error))
+            self._fail(n, error)
             return
         self._acked += 1
         self._last = landed
         self._latencies.append(landed.latency_ms)
         self._per_partition[landed.partition] += 1
 
+    def _fail(self, n: int, error: KafkaPortError) -> None:
+        self._failed += 1
+        if len(self._errors) < ERRORS_MAX:
+            line = f"line {n + 1:,}: " if self.job.records else ""
+            self._errors.append(f"{line}{error}")
+
+    def _key_and_value(self, n: int) -> KeyAndValue:
+        if self.job.records:
+            return self.job.records[n]
+        key = self._choose_key(n)
+        if self._template is None:
+            return key, None
+        return key, self._template.render(n=n, key=key, now_ms=int(time.time() * 1000))
+
     def _record(self, n: int, partitions: int) -> OutgoingRecord:
-        job, key = self.job, self._choose_key(n)
+        job, (key, value) = self.job, self._key_and_value(n)
         partition = job.partition
         if partition is None and job.rule is not None:
             partition = partition_for(job.rule, key, partitions)
-        now_ms = int(time.time() * 1000)
-        value = None
-        if self._template is not None:
-            value = self._template.render(n=n, key=key, now_ms=now_ms)
         return OutgoingRecord(
             topic=job.topic,
             value=value,
@@ -199,7 +230,7 @@ class ProduceSession:
             sent=self._sent,
             acked=self._acked,
             failed=self._failed,
-            total=self.job.count,
+            total=self.job.total,
             elapsed_s=elapsed_s,
             records_per_s=self._acked / elapsed_s if elapsed_s > 0 else 0.0,
             latencies=latencies_of(self._latencies),

@@ -5,6 +5,7 @@
   const GO_TIMEOUT_MS = 2500;
   const TOAST_MS = 2500;
   const WHY_MS = 7000;
+  const FILE_KIB_MAX = 1024;
   let goUntil = 0;
   let toastTimer = 0;
 
@@ -535,6 +536,24 @@
       keepInUrl({ cols: isAll ? "" : wanted.join(",") });
       withGrids(showColumns);
       return columnWords(wanted, options);
+    },
+    // A file's lines go to the server with the click on "send"; more is for the command line.
+    fileChosen: (contents, none, name) => {
+      const cause = window.dash_clientside.callback_context.triggered_id;
+      if (cause !== "produce-file" || !contents) return [null, "no file: key and value are sent"];
+      const kib = Math.ceil((contents.length * 3) / 4 / 1024);
+      if (kib > FILE_KIB_MAX) {
+        return [null, `✖ ${name} has ${kib.toLocaleString("en")} KiB, a page sends at most ` +
+          `${FILE_KIB_MAX.toLocaleString("en")}: partiscope produce --file takes it`];
+      }
+      return [{ name, contents }, `${name}, ${kib} KiB: its lines are sent, not key, value and count`];
+    },
+    followTopic: (follow, read, isOff) => {
+      const cause = window.dash_clientside.callback_context.triggered_id;
+      const begins = cause === "browse-follow" && isOff;
+      const name = begins ? `${Date.now()}-${Math.random()}` : null;
+      keepInUrl({ follow: begins ? "yes" : "" });
+      return [!begins, begins ? "Stop following" : "Follow", name];
     },
     filterChanged: (text) => {
       keepInUrl({ q: text });

@@ -43,7 +43,9 @@ _WIDE: Final = {"status": 128, "isr": 116, "size_bytes": 88, "replicas": 112, "t
                 "partition": 80, "records": 88, "high_watermark": 134, "start": 84,
                 "in_bytes": 92, "out_bytes": 92,
                 "in_records": 92, "segments": 90, "lag_time": 92, "clears": 108, "committed": 92,
-                "consumed": 88, "stuck": 96, "member": 150}  # fmt: skip
+                "loses": 104, "consumed": 88, "stuck": 96, "member": 136}  # fmt: skip
+_GROUP_STATUS: Final = 92
+"""Words of groups are short."""
 _NARROWEST: Final = 76
 
 
@@ -263,6 +265,8 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
 
 
 def _min_width(column: Column, spec: TableSpec[Any]) -> int:
+    if column.id == "status" and spec.name_column == "group_id":
+        return _GROUP_STATUS
     is_name = column is spec.columns[0] and not column.is_number
     return NAME_WIDTH if is_name else _WIDE.get(column.id, _NARROWEST)
 

@@ -47,7 +47,7 @@ def cells_figure(shown: PartitionMap, scheme: str, *, keep: str = "") -> Figure:
         [data],
         scheme,
         keep=f"cells {keep} {shown.measure} {shown.columns}",
-        margin={"l": 110, "r": 8, "t": 12, "b": 12},
+        margin={"l": 48, "r": 8, "t": 12, "b": 12},
         dragmode="zoom",
         xaxis={"visible": False, "fixedrange": True, "range": [-0.5, shown.columns - 0.5]},
         yaxis={
@@ -56,9 +56,18 @@ def cells_figure(shown: PartitionMap, scheme: str, *, keep: str = "") -> Figure:
             "showgrid": False,
             "zeroline": False,
             "tickvals": list(places),
-            "ticktext": [_short(_topic_of(shown, place)) for place in places],
+            "ticktext": _row_names(shown, places),
         },
     )
+
+
+def _row_names(shown: PartitionMap, rows: range) -> list[str]:
+    """The first topic of each, where it is another than that of the row named before."""
+    topics = [_topic_of(shown, row) for row in rows]
+    before = ["", *topics]
+    return [
+        _short(topic) if topic != last else "" for topic, last in zip(topics, before, strict=False)
+    ]
 
 
 def _topic_of(shown: PartitionMap, row: int) -> str:

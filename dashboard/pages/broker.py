@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, dcc, html
 
 from control.views import pages, series
 from control.views import snapshot as views
@@ -12,13 +12,12 @@ from control.views.pages import TableQuery
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
-from dashboard.figures.drawing import drawn
-from dashboard.shown import Time, answer, chart
 
 _ASKED: Final = "Means of the last half minute; bounded by `broker_rows_per_s` of the settings"
 
@@ -40,32 +39,14 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
 
 def register(app: Dash, screen: Screen) -> None:
     """Live blocks of a broker."""
-
-    @app.callback(
-        Output(ids.BROKER_TILES, "children"),
-        Input(ids.TICK, "data"),
-        Input(ids.BROKER_PATH, "data"),
-        Input(ids.TIME, "data"),
-        websocket=True,
+    detail = Detail(
+        path=ids.BROKER_PATH,
+        tiles=ids.BROKER_TILES,
+        chart=ids.BROKER_THROUGHPUT,
+        build_tiles=tiles,
+        build_figure=broker_figure,
     )
-    def fill(tick: Any, broker: int, time: Time | None) -> Any:
-        return answer(screen, tick, time, ("broker", broker), lambda found: tiles(found, broker))
-
-    @app.callback(
-        Output(ids.BROKER_THROUGHPUT, "figure"),
-        Input(ids.TICK, "data"),
-        Input(ids.BROKER_PATH, "data"),
-        Input(ids.SCHEME, "data"),
-        Input(ids.TIME, "data"),
-        websocket=True,
-    )
-    def draw(tick: Any, broker: int, scheme: str | None, time: Time | None) -> Any:
-        shown = scheme or "light"
-
-        def build(_: OperatorSnapshot) -> Any:
-            return drawn(lambda: broker_figure(screen, broker, shown, screen.span(time)), shown)
-
-        return chart(screen, tick, time, ("broker throughput", broker, shown), build)
+    register_detail(app, screen, detail)
 
 
 def broker_figure(screen: Screen, broker: int, scheme: str, span: series.Span) -> Figure:

@@ -1,11 +1,13 @@
 """Browse the messages of a topic: by partition, by offset, by time, or the last ones."""
 
 from typing import Any, Final
+from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
+from dash.exceptions import PreventUpdate
 
-from control.kafka.reader import FetchedRecord, Start, StartKind
+from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
 from control.model.ids import TopicPartition
 from control.operations.errors import InvalidInputError
 from control.views import format as text
@@ -18,7 +20,9 @@ from dashboard.components.forms import choice, problem, text_field
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.context import Screen
 from dashboard.desk import DeskError
+from dashboard.tail import KEPT_MAX, Positions, Tail, Tails
 
+FOLLOW_EACH_MS: Final = 1_000
 SHOWN_MAX: Final = 100
 READ_MAX: Final = 20_000
 """Records looked at for those that hold a text."""
@@ -47,6 +51,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     topic = path.params["topic"]
     start, at = _start_of(path)
     partition, wanted = path.query.get("partition", ""), path.query.get("q", "")
+    follows = path.query.get("follow") == "yes"
     form = html.Div(
         [
             html.Div(
@@ -61,6 +66,11 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
             html.Div(
                 [
                     dmc.Button("Read", id=ids.BROWSE_READ, className="submit"),
+                    dmc.Button(
+                        "Stop following" if follows else "Follow",
+                        id=ids.BROWSE_FOLLOW,
+                        variant="light",
+                    ),
                     dcc.Link("Produce here (P)", href=f"/produce/{topic}"),
                     html.P(f"At most {SHOWN_MAX}; reading leaves no trace.", className="note"),
                 ],
@@ -72,26 +82,103 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     return [
         crumbs([("Topics", "topics"), (topic, f"topics/{topic}"), ("messages", "")]),
         dcc.Store(id=ids.BROWSE_TOPIC, data=topic),
+        dcc.Store(id=ids.BROWSE_TAIL, data=str(uuid4()) if follows else None),
+        dcc.Interval(id=ids.BROWSE_EACH, interval=FOLLOW_EACH_MS, disabled=not follows),
         card("Which messages", form),
         dcc.Loading(html.Div(id=ids.BROWSE_RESULT), type="dot", delay_show=300),
     ]
 
 
 def register(app: Dash, screen: Screen) -> None:
-    """Read on opening, and whenever it is asked for."""
+    """Read on opening, and whenever it is asked for; follow what arrives from now on."""
+    in_browser: Any = app.clientside_callback
+    in_browser(
+        ClientsideFunction("partiscope", "followTopic"),
+        Output(ids.BROWSE_EACH, "disabled"),
+        Output(ids.BROWSE_FOLLOW, "children"),
+        Output(ids.BROWSE_TAIL, "data"),
+        Input(ids.BROWSE_FOLLOW, "n_clicks"),
+        Input(ids.BROWSE_READ, "n_clicks"),
+        State(ids.BROWSE_EACH, "disabled"),
+        prevent_initial_call=True,
+    )
+    _register_follow(app, screen)
 
     @app.callback(
         Output(ids.BROWSE_RESULT, "children"),
         Input(ids.BROWSE_READ, "n_clicks"),
         Input(ids.BROWSE_TOPIC, "data"),
+        State(ids.BROWSE_TAIL, "data"),
         *(State(field, "value") for field in FIELDS),
         websocket=True,
     )
-    async def read(_: int | None, topic: str, *typed: str | None) -> Any:
+    async def read(clicks: int | None, topic: str, tail: str | None, *typed: str | None) -> Any:
+        if tail and not clicks:
+            raise PreventUpdate
         try:
             return result(await found(screen, topic, [value or "" for value in typed]))
         except DeskError as error:
             return problem(error)
+
+
+def _register_follow(app: Dash, screen: Screen) -> None:
+    tails = Tails()
+
+    @app.callback(
+        Output(ids.BROWSE_RESULT, "children", allow_duplicate=True),
+        Input(ids.BROWSE_EACH, "n_intervals"),
+        State(ids.BROWSE_TAIL, "data"),
+        State(ids.BROWSE_TOPIC, "data"),
+        State(ids.BROWSE_PARTITION, "value"),
+        State(ids.BROWSE_WANTED, "value"),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def follow(
+        _: int | None, name: str | None, topic: str, partition: str | None, wanted: str | None
+    ) -> Any:
+        if not name:
+            raise PreventUpdate
+
+        async def begin(reader: RecordReader) -> Positions:
+            keys = await asked_partitions(reader, topic, (partition or "").strip())
+            return await reader.positions(keys, Start(kind=StartKind.LATEST))
+
+        try:
+            tail = await tails.of(name, screen.desk.reader, begin, (wanted or "").strip())
+            is_new = await tail.take()
+        except DeskError as error:
+            return problem(error)
+        if not is_new and tail.is_told:
+            raise PreventUpdate
+        tail.is_told = True
+        return followed(tail)
+
+
+def followed(tail: Tail) -> Any:
+    """What arrived, the newest first."""
+    arrived = text.plural_text(tail.seen, "record")
+    if not tail.newest:
+        return empty(f"Following: {arrived} arrived, none that is looked for")
+    most = f", the newest {KEPT_MAX} are shown" if tail.found > KEPT_MAX else ""
+    words = f"Following, newest first: {tail.found:,} of {arrived} that arrived{most}"
+    lines = [message_line(record) for record in reversed(tail.newest)]
+    return card(words, html.Div(lines, className="messages"))
+
+
+async def asked_partitions(
+    reader: RecordReader, topic: str, partition: str
+) -> tuple[TopicPartition, ...]:
+    """All of a topic, or the one that is asked for.
+
+    Raises:
+        InvalidInputError: it has no such partition.
+    """
+    keys = await reader.partitions(topic)
+    chosen = tuple(key for key in keys if not partition or str(key.partition) == partition)
+    if not chosen:
+        raise InvalidInputError({"partition": f"{topic} has no partition {partition!r}"})
+    return chosen
 
 
 async def found(screen: Screen, topic: str, typed: list[str]) -> list[FetchedRecord]:
@@ -103,11 +190,7 @@ async def found(screen: Screen, topic: str, typed: list[str]) -> list[FetchedRec
     partition, kind, at, wanted = (value.strip() for value in typed)
     start = start_of(kind, at, now_ms=screen.now_ms())
     async with screen.desk.reader() as reader:
-        keys = await reader.partitions(topic)
-        if partition:
-            keys = tuple(key for key in keys if str(key.partition) == partition)
-            if not keys:
-                raise InvalidInputError({"partition": f"{topic} has no partition {partition!r}"})
+        keys = await asked_partitions(reader, topic, partition)
         records = await reader.browse(keys, start, limit=READ_MAX if wanted else _most(kind, keys))
     if wanted:
         records = [record for record in records if is_match(record, wanted)]

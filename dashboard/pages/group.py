@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, dcc, html
 
 from control.operations.registry import RESET_OFFSETS
 from control.views import pages, series
@@ -11,14 +11,13 @@ from control.views.pages import TableQuery
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
-from dashboard.figures.drawing import drawn
-from dashboard.shown import Time, answer, chart
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -30,7 +29,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         dcc.Store(id=ids.GROUP_PATH, data=group),
         html.Div(id=ids.GROUP_TILES, className="tiles"),
         html.Div(operation_button(RESET_OFFSETS, {"group": group}), className="actions"),
-        card("Lag by partition", graph(ids.GROUP_LAG)),
+        card("Lag by partition, in records", graph(ids.GROUP_LAG)),
         grid_block(
             "lags", pages.GROUP_PARTITIONS, query={"sort": "-lag", **path.query}, scope=group
         ),
@@ -39,32 +38,14 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
 
 def register(app: Dash, screen: Screen) -> None:
     """Live blocks of a group."""
-
-    @app.callback(
-        Output(ids.GROUP_TILES, "children"),
-        Input(ids.TICK, "data"),
-        Input(ids.GROUP_PATH, "data"),
-        Input(ids.TIME, "data"),
-        websocket=True,
+    detail = Detail(
+        path=ids.GROUP_PATH,
+        tiles=ids.GROUP_TILES,
+        chart=ids.GROUP_LAG,
+        build_tiles=tiles,
+        build_figure=group_figure,
     )
-    def fill(tick: Any, group: str, time: Time | None) -> Any:
-        return answer(screen, tick, time, ("group", group), lambda found: tiles(found, group))
-
-    @app.callback(
-        Output(ids.GROUP_LAG, "figure"),
-        Input(ids.TICK, "data"),
-        Input(ids.GROUP_PATH, "data"),
-        Input(ids.SCHEME, "data"),
-        Input(ids.TIME, "data"),
-        websocket=True,
-    )
-    def draw(tick: Any, group: str, scheme: str | None, time: Time | None) -> Any:
-        shown = scheme or "light"
-
-        def build(_: OperatorSnapshot) -> Any:
-            return drawn(lambda: group_figure(screen, group, shown, screen.span(time)), shown)
-
-        return chart(screen, tick, time, ("group lag", group, shown), build)
+    register_detail(app, screen, detail)
 
 
 def group_figure(screen: Screen, group: str, scheme: str, span: series.Span) -> Figure:

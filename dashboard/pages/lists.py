@@ -19,6 +19,7 @@ from control.views.paths import ViewPath
 from control.views.skew import broker_skew, most_skewed
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import PageOf, grid_block, register_grid
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, empty, graph, tile
@@ -26,7 +27,7 @@ from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
-from dashboard.shown import Time, answer, chart
+from dashboard.shown import Time, chart
 
 
 def topics_layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -81,16 +82,14 @@ def register(app: Dash, screen: Screen) -> None:
     for kind, page_of in PAGES.items():
         register_grid(app, screen, kind, page_of)
 
-    @app.callback(
-        Output(ids.TOPIC_TILES, "children"),
-        Input(ids.TICK, "data"),
-        Input(ids.TOPIC_PATH, "data"),
-        Input(ids.TIME, "data"),
-        websocket=True,
+    topic = Detail(
+        path=ids.TOPIC_PATH,
+        tiles=ids.TOPIC_TILES,
+        chart=ids.TOPIC_THROUGHPUT,
+        build_tiles=topic_tiles,
+        build_figure=topic_figure,
     )
-    def fill(tick: Any, topic: str, time: Time | None) -> Any:
-        key = ("topic", topic)
-        return answer(screen, tick, time, key, lambda found: topic_tiles(found, topic))
+    register_detail(app, screen, topic)
 
     @app.callback(
         Output(ids.SKEW_CHART, "figure"),
@@ -106,22 +105,6 @@ def register(app: Dash, screen: Screen) -> None:
             return drawn(lambda: skew_figure(screen, snapshot, shown, screen.span(time)), shown)
 
         return chart(screen, tick, time, ("skew", shown), build)
-
-    @app.callback(
-        Output(ids.TOPIC_THROUGHPUT, "figure"),
-        Input(ids.TICK, "data"),
-        Input(ids.TOPIC_PATH, "data"),
-        Input(ids.SCHEME, "data"),
-        Input(ids.TIME, "data"),
-        websocket=True,
-    )
-    def draw(tick: Any, topic: str, scheme: str | None, time: Time | None) -> Any:
-        shown = scheme or "light"
-
-        def build(_: OperatorSnapshot) -> Any:
-            return drawn(lambda: topic_figure(screen, topic, shown, screen.span(time)), shown)
-
-        return chart(screen, tick, time, ("topic throughput", topic, shown), build)
 
 
 def skew_figure(

@@ -61,7 +61,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
                 ),
                 card("Racks", html.Div(id=ids.RACK_TABLE)),
                 card("Groups, worst first", html.Div(id=ids.GROUP_TABLE)),
-                card("Lag", graph(ids.LAG_CHART, 220, grows=True)),
+                card("Lag, in records", graph(ids.LAG_CHART, 220, grows=True)),
                 card("Throughput", graph(ids.THROUGHPUT_CHART, 220, grows=True)),
             ],
             className="columns",

@@ -40,7 +40,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
                 card("Replicas", html.Div(id=ids.DETAIL_REPLICAS)),
                 card("Groups that read it", html.Div(id=ids.DETAIL_GROUPS)),
                 card("Throughput", graph(ids.DETAIL_THROUGHPUT)),
-                card("Lag", graph(ids.DETAIL_LAG)),
+                card("Lag, in records", graph(ids.DETAIL_LAG)),
                 card(
                     "Segments of the leader",
                     graph(ids.DETAIL_SEGMENTS),

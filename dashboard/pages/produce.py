@@ -4,7 +4,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, set_props
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_props
 
 from control.lab.session import ProduceProgress
 from control.operations.registry import PRODUCE
@@ -16,10 +16,16 @@ from dashboard.components.parts import card, crumbs, empty, graph
 from dashboard.context import Screen
 from dashboard.desk import DeskError
 from dashboard.figures.latency import latency_histogram
-from dashboard.pages.produce_form import latency_words, preview_words, result_words
+from dashboard.pages.produce_form import (
+    latency_words,
+    preview_words,
+    records_of_file,
+    result_words,
+)
 
 FIRST_FIELDS: Final = ("topic", "key", "value")
 """What every message needs; the others are folded away."""
+FILE_HINT: Final = "or the lines of a file: KEY<tab>VALUE or VALUE"
 _ASKED: Final = ("topic", "key", "partition", "rule")
 """Fields that decide where a record lands."""
 
@@ -52,7 +58,8 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
 
 
 def register(app: Dash, screen: Screen) -> None:
-    """The preview while typing; sending with progress; stopping."""
+    """The preview while typing; a file; sending with progress; stopping."""
+    _register_file(app)
 
     @app.callback(
         Output(ids.PRODUCE_PREVIEW, "children"),
@@ -70,6 +77,7 @@ def register(app: Dash, screen: Screen) -> None:
         Input(ids.PRODUCE_SEND, "n_clicks"),
         State(ids.PRODUCE_SESSION, "data"),
         State(ids.SCHEME, "data"),
+        State(ids.PRODUCE_LINES, "data"),
         *fields.every_value(fields.PRODUCE),
         running=[
             (Output(ids.PRODUCE_SEND, "disabled"), True, False),
@@ -78,12 +86,12 @@ def register(app: Dash, screen: Screen) -> None:
         prevent_initial_call=True,
         websocket=True,
     )
-    async def send(
-        _: int, session: str, scheme: str, found: list[Any], values: list[Any]
-    ) -> tuple[Any, Any]:
+    async def send(_: int, session: str, scheme: str, *typed: Any) -> tuple[Any, Any]:
+        lines, found, values = typed
         given = fields.values_of(found, values)
         try:
-            async for progress in screen.desk.produce(session, given):
+            records = records_of_file(lines)
+            async for progress in screen.desk.produce(session, given, records):
                 show(given["acks"], progress, scheme)
         except DeskError as error:
             return problem(error), fields.errors_of(found, error)
@@ -100,6 +108,19 @@ def register(app: Dash, screen: Screen) -> None:
         if clicks:
             screen.desk.stop(session)
         return 0
+
+
+def _register_file(app: Dash) -> None:
+    in_browser: Any = app.clientside_callback
+    in_browser(
+        ClientsideFunction("partiscope", "fileChosen"),
+        Output(ids.PRODUCE_LINES, "data"),
+        Output(ids.PRODUCE_FILE_WORDS, "children"),
+        Input(ids.PRODUCE_FILE, "contents"),
+        Input(ids.PRODUCE_FILE_NONE, "n_clicks"),
+        State(ids.PRODUCE_FILE, "filename"),
+        prevent_initial_call=True,
+    )
 
 
 def show(acks: str, progress: ProduceProgress, scheme: str) -> None:
@@ -120,6 +141,7 @@ def _form(screen: Screen, given: dict[str, str]) -> html.Div:
         [
             fields.form_fields(PRODUCE, fields.PRODUCE, only=FIRST_FIELDS, **shared),
             html.Div("", id=ids.PRODUCE_PREVIEW, className="preview", role="status"),
+            _file(),
             html.Details([html.Summary("partition, rule, headers, count, rate, acks …"), more],
                          open=is_open),
             html.Div(
@@ -138,3 +160,16 @@ def _form(screen: Screen, given: dict[str, str]) -> html.Div:
         ],
         className="form",
     )  # fmt: skip
+
+
+def _file() -> html.Div:
+    """A file in the place of key, value and count; the browser reads it, up to a limit."""
+    return html.Div(
+        [
+            dcc.Store(id=ids.PRODUCE_LINES),
+            dcc.Upload(html.Button("file …", className="export"), id=ids.PRODUCE_FILE),
+            html.Span(FILE_HINT, id=ids.PRODUCE_FILE_WORDS, className="note", role="status"),
+            html.Button("no file", id=ids.PRODUCE_FILE_NONE, className="export"),
+        ],
+        className="actions",
+    )

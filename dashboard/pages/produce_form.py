@@ -1,15 +1,30 @@
 """What the produce page says of a form's values and of a session. Pure."""
 
+from base64 import b64decode
 from collections.abc import Mapping
 
+from control.lab.lines import lines_of, records_of
 from control.lab.partitioners import KeyRule, partitions_for_key
-from control.lab.session import ProduceProgress
+from control.lab.session import KeyAndValue, ProduceProgress
 from control.views import format as text
 from control.views.keys import key_line, partition_count
 from control.views.snapshot import OperatorSnapshot
 
 _DRAWN = ("none", "seq")
 _DRAWN_PREFIXES = ("uniform:", "zipf:")
+
+
+def records_of_file(chosen: Mapping[str, str] | None) -> tuple[KeyAndValue, ...]:
+    """The lines of the file that the browser has read (``name``, and ``contents`` as a data URL);
+    none where none is chosen.
+
+    Raises:
+        LinesError: a file that cannot be sent.
+    """
+    if not chosen:
+        return ()
+    data = b64decode(chosen["contents"].partition(",")[2])
+    return records_of(lines_of(data, chosen["name"]))
 
 
 def preview_words(snapshot: OperatorSnapshot, values: Mapping[str, str]) -> str:

@@ -12,13 +12,12 @@ from control.kafka.producer import (
     ACKS,
     COMPRESSIONS,
     Delivery,
-    OutgoingRecord,
     ProducerOptions,
-    RecordProducer,
 )
 from control.lab.forecast import Forecast, forecast
 from control.lab.keys import KeySpecError
-from control.lab.partitioners import KeyRule, partition_for, partitions_for_key
+from control.lab.lines import LinesError, lines_of, records_of
+from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import ProduceJob, ProduceProgress, ProduceSession
 from control.lab.templates import TemplateError
 from control.views.format import latency_text, record_rate_text
@@ -27,7 +26,6 @@ from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
 from partiscope.cli.tables import write_table
 
-FILE_LINES_MAX = 1_000_000
 TOMBSTONE = "null"
 
 
@@ -72,10 +70,8 @@ def produce(
     if acks not in ACKS or compression not in COMPRESSIONS:
         raise CommandError("acks is 0, 1 or all; compression " + ", ".join(COMPRESSIONS),
                            Exit.WRONG_USE)  # fmt: skip
+    lines = _file_lines(file, is_alone=key is None and not keys and count == 1)
     options = ProducerOptions(acks=acks, compression=compression, is_idempotent=idempotent)
-    if file is not None:
-        _report_deliveries(asyncio.run(_send_file(address, topic, file, rule, options)), as_json)
-        return
     job = ProduceJob(
         topic=topic,
         value=None if value == TOMBSTONE else value,
@@ -88,8 +84,9 @@ def produce(
         headers=tuple(_header(pair) for pair in header or ()),
         timestamp_ms=timestamp_ms,
         options=options,
+        records=records_of(lines),
     )
-    if key is not None and count == 1 and not as_json:
+    if key is not None and file is None and count == 1 and not as_json:
         _say_where(address, topic, key.encode())
     _finish(_run(address, job, is_quiet=as_json), acks, as_json=as_json)
 
@@ -98,7 +95,7 @@ def _run(address: str, job: ProduceJob, *, is_quiet: bool) -> ProduceProgress:
     async def run() -> ProduceProgress:
         last: ProduceProgress | None = None
         async for last in ProduceSession(address, job).run():
-            if not is_quiet and job.count > 1 and sys.stderr.isatty():
+            if not is_quiet and job.total > 1 and sys.stderr.isatty():
                 sys.stderr.write(f"\r{_progress_line(last)}\033[K")
         assert last is not None
         return last
@@ -192,46 +189,22 @@ def _forecast_document(item: Forecast) -> dict[str, Any]:
     }
 
 
+def _file_lines(path: Path | None, *, is_alone: bool) -> list[bytes]:
+    if path is None:
+        return []
+    if not is_alone:
+        message = "--file has keys and records; leave --key, --keys-from and --count out"
+        raise CommandError(message, Exit.WRONG_USE)
+    return _lines(path)
+
+
 def _lines(path: Path) -> list[bytes]:
     try:
-        lines = path.read_bytes().splitlines()
+        return lines_of(path.read_bytes(), str(path))
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror}", Exit.WRONG_USE) from error
-    if not lines or len(lines) > FILE_LINES_MAX:
-        raise CommandError(
-            f"{path} has {len(lines)} lines; 1 to {FILE_LINES_MAX:,} can be sent at once",
-            Exit.WRONG_USE,
-        )
-    return lines
-
-
-async def _send_file(
-    address: str, topic: str, path: Path, rule: KeyRule, options: ProducerOptions
-) -> list[Delivery]:
-    lines = _lines(path)
-    partitions = await _partition_count(address, topic)
-    async with RecordProducer(address, options) as producer:
-        awaited = []
-        for line in lines:
-            key, tab, value = line.partition(b"\t")
-            record = OutgoingRecord(
-                topic=topic,
-                key=key if tab else None,
-                value=value if tab else line,
-                partition=partition_for(rule, key if tab else None, partitions),
-            )
-            awaited.append(await producer.enqueue(record))
-        return list(await asyncio.gather(*awaited))
-
-
-def _report_deliveries(deliveries: list[Delivery], as_json: bool) -> None:
-    if as_json:
-        landed = [{"partition": item.partition, "offset": item.offset} for item in deliveries]
-        write_json({"acked": len(deliveries), "records": landed})
-        return
-    for delivery in deliveries[:20]:
-        sys.stdout.write(f"{_landed(delivery)}\n")
-    note(f"{len(deliveries)} records acknowledged")
+    except LinesError as error:
+        raise CommandError(str(error), Exit.WRONG_USE) from error
 
 
 def _header(pair: str) -> tuple[str, bytes]:

@@ -14,6 +14,7 @@ from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpe
 from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.reader import RecordReader, Start, StartKind
 from control.kafka.settings import KafkaSettings
+from control.lab.lines import records_of
 from control.lab.partitioners import KeyRule, partition_for
 from control.lab.session import ProduceJob, ProduceSession
 from control.model.ids import TopicPartition
@@ -117,6 +118,21 @@ async def test_produced_records_are_read_back_with_their_batches(
     )
     assert all(r.crc_is_valid and r.codec_name == "zstd" for r in found)
     assert {r.headers for r in found} == {(("trace", b"\x00\xff"),)}
+
+
+async def test_lines_of_a_file_are_sent_and_those_that_fail_are_named(
+    admin: KafkaAdmin, topic: str
+) -> None:
+    lines = [b"a\tfirst", b"x" * (2 << 20), b"no key", b"b\t"]
+    job = ProduceJob(topic=topic, rule=KeyRule.MURMUR2, records=records_of(lines))
+    done = await ProduceSession(admin.wire.settings, job).run_to_end()
+    assert (done.total, done.acked, done.failed) == (4, 3, 1)
+    assert done.errors[0].startswith("line 2: ")
+    async with RecordReader(admin.wire.settings) as reader:
+        partitions = await reader.partitions(topic)
+        found = await reader.browse(partitions, Start(kind=StartKind.EARLIEST), limit=100)
+    records = {(record.key, record.value) for record in found}
+    assert records >= {(b"a", b"first"), (None, b"no key"), (b"b", b"")}
 
 
 async def test_browse_by_offset_time_and_end(admin: KafkaAdmin, topic: str) -> None:

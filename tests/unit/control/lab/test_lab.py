@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from control.lab.forecast import forecast
 from control.lab.keys import KeySpecError, from_list, parse_keys, zipf_weights
+from control.lab.lines import LINES_MAX, LinesError, lines_of, records_of
 from control.lab.partitioners import KeyRule, fnv1a, murmur2, partition_for, partitions_for_key
 from control.lab.session import histogram_of, latencies_of
 from control.lab.templates import Template, TemplateError
@@ -135,3 +136,14 @@ def test_latencies_and_their_histogram() -> None:
     assert dict(histogram)[4.0] == 2
     assert latencies_of([]) is None
     assert histogram_of([]) == ()
+
+
+def test_a_line_is_a_key_and_a_value_or_a_value() -> None:
+    lines = lines_of(b"k\tv\twith tab\nonly value\r\n\n", "a.txt")
+    assert records_of(lines) == ((b"k", b"v\twith tab"), (None, b"only value"), (None, b""))
+
+
+@pytest.mark.parametrize("data", [b"", b"x\n" * (LINES_MAX + 1)])
+def test_a_file_of_too_few_or_too_many_lines_is_refused_by_name(data: bytes) -> None:
+    with pytest.raises(LinesError, match=r"a\.txt has .* lines; 1 to 1,000,000"):
+        lines_of(data, "a.txt")

@@ -1,0 +1,60 @@
+"""What the pages of one topic, one broker and one group have in common: tiles and a chart, live."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dash import Dash, Input, Output
+
+from control.views.series import Span
+from control.views.snapshot import OperatorSnapshot
+from dashboard import ids
+from dashboard.context import Screen
+from dashboard.figures.base import Figure
+from dashboard.figures.drawing import drawn
+from dashboard.shown import Time, answer, chart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """``path``, ``tiles`` and ``chart`` are ids: of the store with the name of what is shown, and
+    of what is filled."""
+
+    path: str
+    tiles: str
+    chart: str
+    build_tiles: Callable[[OperatorSnapshot, Any], Any]
+    build_figure: Callable[[Screen, Any, str, Span], Figure]
+    """Of the name, in a colour scheme, over the span."""
+
+
+def register_detail(app: Dash, screen: Screen, detail: Detail) -> None:
+    """Fill both with every version."""
+
+    @app.callback(
+        Output(detail.tiles, "children"),
+        Input(ids.TICK, "data"),
+        Input(detail.path, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def fill(tick: Any, name: Any, time: Time | None) -> Any:
+        key = (detail.tiles, name)
+        return answer(screen, tick, time, key, lambda found: detail.build_tiles(found, name))
+
+    @app.callback(
+        Output(detail.chart, "figure"),
+        Input(ids.TICK, "data"),
+        Input(detail.path, "data"),
+        Input(ids.SCHEME, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def draw(tick: Any, name: Any, scheme: str | None, time: Time | None) -> Any:
+        colors = scheme or "light"
+
+        def build(_: OperatorSnapshot) -> Figure:
+            span = screen.span(time)
+            return drawn(lambda: detail.build_figure(screen, name, colors, span), colors)
+
+        return chart(screen, tick, time, (detail.chart, name, colors), build)

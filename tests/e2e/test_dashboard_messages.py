@@ -1,0 +1,75 @@
+"""One page follows a topic while another sends it the lines of a file; on brokers of ours."""
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from playwright.sync_api import Browser, FilePayload, Page, expect
+
+from tests.support.browser import chromium, open_page
+from tests.support.cluster import LocalCluster
+from tests.support.page_server import PageServer
+from tests.support.store_builder import StoreBuilder
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
+
+TOPIC: Final = "notes"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    folder = tmp_path_factory.mktemp("messages")
+    with LocalCluster(folder / "brokers") as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        admin.create_topics([NewTopic(TOPIC, 2, 2)])[TOPIC].result(20)
+        now_ms = time.time_ns() // 1_000_000
+        partition = {"cluster": "notes", "read_ms": now_ms, "topic": TOPIC, "leader": 1,
+                     "replicas": [1], "isr": [1], "min_isr": 1}  # fmt: skip
+        rows = [{**partition, "partition": number} for number in range(2)]
+        StoreBuilder(folder / "store").write({"partitions": rows})
+        with PageServer(folder / "store", "--bootstrap", cluster.bootstrap) as server:
+            yield server
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+def choose(page: Page, name: str, data: bytes) -> None:
+    """A file, as a person picks one."""
+    file: FilePayload = {"name": name, "mimeType": "text/plain", "buffer": data}
+    page.locator("#produce-file input[type=file]").set_input_files(file)
+
+
+def test_lines_of_a_file_arrive_on_the_page_that_follows(
+    browser: Browser, server: PageServer
+) -> None:
+    errors: list[str] = []
+    expect.set_options(timeout=60_000)
+    reader = open_page(browser, f"{server.url}/browse/{TOPIC}", errors)
+    expect(reader.locator("#browse-result")).to_contain_text("No record there")
+    reader.locator("#browse-follow").click()
+    expect(reader.locator("#browse-result")).to_contain_text("Following")
+
+    writer = open_page(browser, f"{server.url}/produce/{TOPIC}", errors)
+    said = writer.locator("#produce-file-words")
+    choose(writer, "huge.txt", b"x" * (3 << 20))
+    expect(said).to_contain_text("a page sends at most 1,024")
+    choose(writer, "notes.txt", b"a\tfirst\nb\tsecond\nwithout a key\n")
+    expect(said).to_contain_text("notes.txt")
+    writer.locator("#produce-send").click()
+    expect(writer.locator("#produce-result")).to_contain_text("3 of 3 acknowledged")
+
+    expect(reader.locator("#browse-result .message")).to_have_count(3)
+    expect(reader.locator("#browse-result")).to_contain_text("without a key")
+    assert "follow=yes" in reader.url
+    reader.locator("#browse-follow").click()
+    expect(reader.locator("#browse-follow")).to_have_text("Follow")
+    reader.goto(f"{server.url}/browse/{TOPIC}?follow=yes")
+    expect(reader.locator("#browse-result")).to_contain_text("Following: 0 records")
+    assert errors == []
