@@ -26,6 +26,7 @@ import numpy as np
 
 from control.planner.columns import Columns, Flags, Floats, Numbers
 from control.planner.figures import Balance
+from control.planner.placement import most_per_rack
 
 _SIZES: Final = 256
 _ROUNDS_MAX: Final = 400
@@ -58,56 +59,137 @@ def priced_bytes(
     rounds = min(_ROUNDS_MAX, _WORK_MAX // max(1, len(columns.of)))
     if not len(columns.size) or rounds < _ROUNDS_MIN:
         return 0
-    slots = _slots(columns, rack, removed, scope, mended)
+    slots = _SlotMaker(columns, rack, removed, scope).made(mended)
     best = _Market(columns, slots, ~removed, reached).search(moved, rounds)
     return max(0, int(best - _ROUNDING * columns.size.sum()))
 
 
 @dataclass(frozen=True, slots=True)
+class _Choice:
+    """Of `slots[partition][rack]` as many are filled as `wanted`: at most `limit` of a rack, and
+    where `everywhere` at least one."""
+
+    slots: Numbers
+    wanted: Numbers
+    limit: int
+    everywhere: bool
+
+    def filled(self, value: Floats) -> Flags:
+        """The cheapest, shaped as `slots`."""
+        offered = value[self.slots]
+        place = offered.argsort(axis=2, kind="stable").argsort(axis=2)
+        offered[place >= self.limit] = np.inf
+        if self.everywhere:
+            offered[place == 0] = -np.inf
+        rows = offered.reshape(len(offered), -1)
+        order = rows.argsort(axis=1, kind="stable").argsort(axis=1)
+        return (order < self.wanted[:, None]).reshape(offered.shape)
+
+
+@dataclass(frozen=True, slots=True)
 class _Slots:
-    """Places to fill: `of` which partition, in which `zone` (a rack, or `zones` - 1 for a
-    replica that stays wherever it is); `homes` lists brokers that fill a slot without a move,
-    `home_slot` ascending. Of a row of `choice` only as many slots are filled as `wanted` says."""
+    """Places to fill: `of` which partition, in which `zone` of `members` (a rack, anywhere, or
+    nowhere for one that can only be filled from home). Broker `home_on` fills slot `home_slot`
+    (ascending) without a move. Slots outside all `choices` are filled."""
 
     of: Numbers
     zone: Numbers
     members: tuple[Numbers, ...]
     home_slot: Numbers
     home_on: Numbers
-    choice: Numbers
-    wanted: Numbers
+    choices: tuple[_Choice, ...]
 
 
-def _slots(
-    columns: Columns, rack: tuple[Numbers, int], removed: Flags, scope: Flags, mended: Flags
-) -> _Slots:
-    number, racks = rack
-    anywhere, nowhere = racks, racks + 1
-    members = [np.flatnonzero((number == r) & ~removed) for r in range(racks)]
-    is_spread = mended & (racks > 1) & (columns.width <= racks)
-    spread = np.flatnonzero(is_spread)
-    row = np.full(len(columns.size), -1)
-    row[spread] = np.arange(len(spread))
-    stays = ~(removed[columns.on] & mended[columns.of])
-    in_rack = is_spread[columns.of]
-    free = np.flatnonzero(~in_rack)
-    first_free = len(spread) * racks
-    zones = np.where(scope[columns.of[free]], anywhere, nowhere)
-    slot = np.where(in_rack, row[columns.of] * racks + number[columns.on], 0)
-    slot[free] = first_free + np.arange(len(free))
-    homes = np.flatnonzero(stays)
-    homes = homes[np.argsort(slot[homes], kind="stable")]
-    chooses = columns.width[spread] < racks
-    slots_of_spread = np.arange(first_free).reshape(len(spread), racks)
-    return _Slots(
-        of=np.concatenate((np.repeat(spread, racks), columns.of[free])),
-        zone=np.concatenate((np.tile(np.arange(racks), len(spread)), zones)),
-        members=(*members, np.flatnonzero(~removed), np.zeros(0, np.int64)),
-        home_slot=slot[homes],
-        home_on=columns.on[homes],
-        choice=slots_of_spread[chooses],
-        wanted=columns.width[spread][chooses],
-    )
+class _SlotMaker:
+    """Slots of every partition, kind by kind."""
+
+    def __init__(
+        self, columns: Columns, rack: tuple[Numbers, int], removed: Flags, scope: Flags
+    ) -> None:
+        self._columns, self._removed, self._scope = columns, removed, scope
+        self._rack, self._racks = rack
+        self._slot_of = np.full(len(columns.of), -1)
+        """Of each replica: the slot that it fills by staying."""
+        self._of: list[Numbers] = []
+        self._zone: list[Numbers] = []
+        self._choices: list[_Choice] = []
+        self._number = 0
+
+    def made(self, mended: Flags) -> _Slots:
+        """All of them."""
+        columns, racks = self._columns, self._racks
+        members = [np.flatnonzero((self._rack == r) & ~self._removed) for r in range(racks)]
+        spread = mended & (racks > 1)
+        for width in np.unique(columns.width[spread]).tolist():
+            chosen = np.flatnonzero(spread & (columns.width == width))
+            if width <= racks:
+                self._one_a_rack(chosen, width)
+            else:
+                limit = most_per_rack(width, tuple(len(brokers) for brokers in members))
+                self._several_a_rack(chosen, width, limit)
+        self._free(np.flatnonzero(~spread[columns.of]))
+        slot = np.where(self._removed[columns.on] & mended[columns.of], -1, self._slot_of)
+        homes = np.argsort(slot, kind="stable")
+        homes = homes[slot[homes] >= 0]
+        return _Slots(
+            of=np.concatenate(self._of),
+            zone=np.concatenate(self._zone),
+            members=(*members, np.flatnonzero(~self._removed), np.zeros(0, np.int64)),
+            home_slot=slot[homes],
+            home_on=columns.on[homes],
+            choices=tuple(self._choices),
+        )
+
+    def _one_a_rack(self, partitions: Numbers, width: int) -> None:
+        """A slot for each rack, filled by whoever is there."""
+        racks = self._racks
+        slots = self._add(partitions, np.arange(racks)[None, :]).reshape(-1, racks, 1)
+        mine, row, rack = self._replicas_of(partitions)
+        known = rack < racks
+        self._slot_of[mine[known]] = slots[row[known], rack[known], 0]
+        if width < racks:
+            self._choose(slots, width, limit=1)
+
+    def _several_a_rack(self, partitions: Numbers, width: int, limit: int) -> None:
+        """For each rack a slot for each replica that may stay, and `limit` for what comes."""
+        racks, nowhere = self._racks, self._racks + 1
+        zones = np.full((racks, width + limit), nowhere)
+        zones[:, width:] = np.arange(racks)[:, None]
+        slots = self._add(partitions, zones.reshape(1, -1)).reshape(-1, racks, width + limit)
+        mine, row, rack = self._replicas_of(partitions)
+        place = mine - self._columns.first[self._columns.of[mine]]
+        known = rack < racks
+        self._slot_of[mine[known]] = slots[row[known], rack[known], place[known]]
+        self._choose(slots, width, limit)
+
+    def _free(self, replicas: Numbers) -> None:
+        """Each replica stays, or goes anywhere where its partition may move."""
+        partitions = self._columns.of[replicas]
+        zones = np.where(self._scope[partitions], self._racks, self._racks + 1)
+        self._slot_of[replicas] = self._add(partitions, zones[:, None])[:, 0]
+
+    def _add(self, partitions: Numbers, zones: Numbers) -> Numbers:
+        """New slots, a row for each partition; `zones`: a row for each, or one for all."""
+        zones = np.broadcast_to(zones, (len(partitions), zones.shape[1]))
+        self._of.append(np.repeat(partitions, zones.shape[1]))
+        self._zone.append(zones.ravel())
+        slots = self._number + np.arange(zones.size).reshape(zones.shape)
+        self._number += zones.size
+        return slots
+
+    def _replicas_of(self, partitions: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """(replica, which of the partitions, rack) of each of their replicas."""
+        row = np.full(len(self._columns.size), -1)
+        row[partitions] = np.arange(len(partitions))
+        mine = np.flatnonzero(row[self._columns.of] >= 0)
+        return mine, row[self._columns.of[mine]], self._rack[self._columns.on[mine]]
+
+    def _choose(self, slots: Numbers, width: int, limit: int) -> None:
+        wanted = np.full(len(slots), width)
+        everywhere = width >= self._racks
+        self._choices.append(
+            _Choice(slots=slots, wanted=wanted, limit=limit, everywhere=everywhere)
+        )
 
 
 class _Market:
@@ -212,11 +294,9 @@ class _Market:
 
     def _chosen(self, value: Floats) -> Flags:
         """Which slots are filled."""
-        slots = self._slots
         chosen = np.ones(len(value), dtype=np.bool_)
-        if len(slots.choice):
-            place = value[slots.choice].argsort(axis=1, kind="stable").argsort(axis=1)
-            chosen[slots.choice] = place < slots.wanted[:, None]
+        for choice in self._slots.choices:
+            chosen[choice.slots] = choice.filled(value)
         return chosen
 
     def _spread_over(self, travelling: Numbers, count: Floats, held: Floats) -> None:
