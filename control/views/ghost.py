@@ -11,6 +11,8 @@ from control.views.paths import ViewPath
 
 MEASURES: Final = {"size_bytes": "bytes", "replicas": "replicas", "leaders": "leaders"}
 GROWS, SHRINKS = "▲", "▼"
+VALUE_MAX: Final = 200
+"""A longer value of the form (a file of entries) is not written into the way back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,8 @@ def map_path(name: str, measure: str = "") -> ViewPath:
 def plan_path(kept: KeptPlan) -> ViewPath:
     """Back to the plan: its form filled in, its alternatives offered."""
     name = plan_name(kept.alternative.proposal)
-    return ViewPath(view="plan", query={**kept.values, "made": name})
+    short = {key: value for key, value in kept.values.items() if len(value) <= VALUE_MAX}
+    return ViewPath(view="plan", query={**short, "made": name})
 
 
 def _heat(ghost: Ghost, measure: str, grid: tuple[tuple[int, ...], ...]) -> HeatMap:

@@ -23,7 +23,7 @@ def judged(proposal: Proposal) -> Plan:
 def test_cells_change_by_what_moves() -> None:
     kept = KeptPlans()
     proposal = moved(3, 1)
-    kept.keep(judged(proposal), {"goal": "balance"})
+    kept.keep(judged(proposal), {"goal": "balance", "by_hand": "t-0: 3,1\n" * 900})
     found = kept.find(plan_name(proposal))
     assert found is not None
     shown = ghost_map(found, "size_bytes")
