@@ -15,21 +15,24 @@ _logger: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlushJob:
-    """Sealed files to force to the disk, anywhere; then `offset` may be the recovery point.
+    """Files to force to the disk, anywhere; then `offset` may be the recovery point.
 
-    `truncations` tells whether the log was cut meanwhile, which makes the job void.
+    `truncations` tells whether the log was cut meanwhile, which makes the job void. Their directory
+    is forced as well, unless they were all there before.
     """
 
     paths: tuple[str, ...]
     offset: int
     truncations: int
+    is_with_directory: bool = True
 
     def run(self) -> None:
-        """Force the files and their directory; those retired meanwhile need not be.
+        """Force the files; those retired meanwhile need not be.
 
         :raises OSError: the disk refused.
         """
-        for path in (*self.paths, os.path.dirname(self.paths[0])):
+        directory = (os.path.dirname(self.paths[0]),) if self.is_with_directory else ()
+        for path in (*self.paths, *directory):
             try:
                 fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:

@@ -159,10 +159,13 @@ class LogStorage(LogReader):
         self.recovery_point = end
         self._flushed_ms = self._clock.wall_ms()
 
-    def flush_job(self, *, is_with_active: bool = False) -> FlushJob | None:
+    def flush_job(
+        self, *, is_with_active: bool = False, is_records_only: bool = False
+    ) -> FlushJob | None:
         """The sealed segments that were not forced to the disk yet, for another thread to do.
 
-        The active one is among them when asked for, and every flush.ms.
+        The active one is among them when asked for, and every flush.ms; with `is_records_only`
+        without its indexes, which are made anew after a crash.
         """
         is_due = self._clock.wall_ms() - self._flushed_ms >= self.config.flush_ms
         is_with_active = is_with_active or is_due
@@ -174,12 +177,17 @@ class LogStorage(LogReader):
         ]
         if not dirty:
             return None
-        stems = [segment.path.removesuffix(LOG_SUFFIX) for segment in dirty]
-        suffixes = (LOG_SUFFIX, *INDEX_SUFFIXES)
+        paths = []
+        for segment in dirty:
+            is_spared = is_records_only and segment.is_active
+            stem = segment.path.removesuffix(LOG_SUFFIX)
+            suffixes = (LOG_SUFFIX,) if is_spared else (LOG_SUFFIX, *INDEX_SUFFIXES)
+            paths += [stem + suffix for suffix in suffixes]
         return FlushJob(
-            paths=tuple(stem + suffix for stem in stems for suffix in suffixes),
+            paths=tuple(paths),
             offset=dirty[-1].next_offset,
             truncations=self._truncations,
+            is_with_directory=not (is_records_only and dirty[0].is_active),
         )
 
     def handle_flushed(self, job: FlushJob) -> None:

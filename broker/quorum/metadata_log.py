@@ -44,7 +44,9 @@ class PartitionLogPort(Protocol):
     @property
     def recovery_point(self) -> int: ...
     def flush(self) -> None: ...
-    def flush_job(self, *, is_with_active: bool = False) -> FlushJob | None: ...
+    def flush_job(
+        self, *, is_with_active: bool = False, is_records_only: bool = False
+    ) -> FlushJob | None: ...
     def handle_flushed(self, job: FlushJob) -> None: ...
 
 
@@ -69,7 +71,7 @@ class ForcedLog:
 
     def begin_flush(self) -> FlushJob | None:
         """fsync of what is not durable by now, for another thread to do."""
-        return self._log.flush_job(is_with_active=True)
+        return self._log.flush_job(is_with_active=True, is_records_only=True)
 
     def finish_flush(self, flush: Flush) -> int:
         """A job has run: where the log is durable up to. A job from before the log was cut or

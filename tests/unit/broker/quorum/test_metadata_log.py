@@ -65,6 +65,33 @@ def test_committed_batches_are_read_up_to_the_high_watermark(log: MetadataLog) -
     assert list(log.batches(4, max_offset=4, bytes_max=10_000)) == []
 
 
+def test_a_flush_counts_what_was_there_when_it_began(log: MetadataLog) -> None:
+    assert log.begin_flush() is None
+    log.append([b"a"], epoch=1)
+    first = log.begin_flush()
+    log.append([b"b"], epoch=1)
+    assert first is not None
+    first.run()
+    assert log.finish_flush(first) == 1
+    second = log.begin_flush()
+    assert second is not None
+    assert (len(second.paths), second.is_with_directory) == (1, False)
+    log._log.roll()
+    log.append([b"c"], epoch=1)
+    third = log.begin_flush()
+    assert third is not None
+    assert sum(path.endswith(".log") for path in third.paths) == 2
+    assert third.is_with_directory
+    second.run()
+    assert log.finish_flush(second) == 2
+    third.run()
+    log.truncate_to(1)
+    log.append([b"d", b"e"], epoch=2)
+    assert log.finish_flush(third) == 1, "what it forced is not what is there now"
+    log.flush()
+    assert log.begin_flush() is None
+
+
 def test_ends_of_epochs_and_truncation(log: MetadataLog) -> None:
     log.append([b"a", b"b"], epoch=1)
     log.append([b"c"], epoch=4)
