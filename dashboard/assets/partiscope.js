@@ -540,13 +540,14 @@
     // A file's lines go to the server with the click on "send"; more is for the command line.
     fileChosen: (contents, none, name) => {
       const cause = window.dash_clientside.callback_context.triggered_id;
-      if (cause !== "produce-file" || !contents) return [null, "no file: key and value are sent"];
+      if (cause !== "produce-file" || !contents) return [null, "no file: key and value are sent", true];
       const kib = Math.ceil((contents.length * 3) / 4 / 1024);
       if (kib > FILE_KIB_MAX) {
         return [null, `✖ ${name} has ${kib.toLocaleString("en")} KiB, a page sends at most ` +
-          `${FILE_KIB_MAX.toLocaleString("en")}: partiscope produce --file takes it`];
+          `${FILE_KIB_MAX.toLocaleString("en")}: partiscope produce --file takes it`, true];
       }
-      return [{ name, contents }, `${name}, ${kib} KiB: its lines are sent, not key, value and count`];
+      const words = `${name}, ${kib} KiB: its lines are sent, not key, value and count`;
+      return [{ name, contents }, words, false];
     },
     followTopic: (follow, read, isOff) => {
       const cause = window.dash_clientside.callback_context.triggered_id;

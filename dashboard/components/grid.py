@@ -160,7 +160,7 @@ def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
         id=ids.grid_filter(kind),
         value=query.get("q", ""),
         type="search",
-        debounce=0.12,
+        debounce=0.06,
         className="filter-input",
         placeholder="filter, e.g. lag>10000 broker:102 status:under-replicated   ( / )",
         autoComplete="off",

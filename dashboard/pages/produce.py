@@ -116,6 +116,7 @@ def _register_file(app: Dash) -> None:
         ClientsideFunction("partiscope", "fileChosen"),
         Output(ids.PRODUCE_LINES, "data"),
         Output(ids.PRODUCE_FILE_WORDS, "children"),
+        Output(ids.PRODUCE_FILE_NONE, "hidden"),
         Input(ids.PRODUCE_FILE, "contents"),
         Input(ids.PRODUCE_FILE_NONE, "n_clicks"),
         State(ids.PRODUCE_FILE, "filename"),
@@ -169,7 +170,7 @@ def _file() -> html.Div:
             dcc.Store(id=ids.PRODUCE_LINES),
             dcc.Upload(html.Button("file …", className="export"), id=ids.PRODUCE_FILE),
             html.Span(FILE_HINT, id=ids.PRODUCE_FILE_WORDS, className="note", role="status"),
-            html.Button("no file", id=ids.PRODUCE_FILE_NONE, className="export"),
+            html.Button("no file", id=ids.PRODUCE_FILE_NONE, className="export", hidden=True),
         ],
         className="actions",
     )
