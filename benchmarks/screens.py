@@ -161,12 +161,15 @@ def main() -> None:
     parser.add_argument("--jumps", type=int, default=200)
     given = parser.parse_args()
     print("".join(f"{name:>13}" for name in COLUMNS))
-    found = []
-    for replicas in given.replicas:
-        figures = measure(replicas, given.jumps)
-        found.append(asdict(figures))
-        print("".join(f"{value:>13,}" for value in found[-1].values()), flush=True)
-    print(json.dumps({"screens": found}))
+    found: list[dict[str, float]] = []
+    try:
+        for replicas in given.replicas:
+            found.append(asdict(measure(replicas, given.jumps)))
+            print("".join(f"{value:>13,}" for value in found[-1].values()), flush=True)
+    finally:
+        # What was measured is told even if the rest is cut off.
+        load = round(os.getloadavg()[1], 1)
+        print(json.dumps({"screens": found, "load_5_min": load}), flush=True)
 
 
 if __name__ == "__main__":
