@@ -179,6 +179,7 @@
     },
     w: () => navigate("what-if" + query({ broker: scope().broker })),
     x: () => click("move-cancel"),
+    F: () => click("browse-follow"),
     u: () => click("move-rollback"),
     y: copyLink,
     Escape: levelUp,
@@ -384,10 +385,23 @@
     return words ? words.split(",") : null;
   }
 
+  // Which columns this browser hides in tables of a kind; views leave out columns of their own.
+  function hiddenColumns(id) {
+    return JSON.parse(window.localStorage.getItem(id) || "[]");
+  }
+
   function keptColumns(id, options) {
-    const kept = JSON.parse(window.localStorage.getItem(id) || "[]");
-    const known = options.map((option) => option.value).filter((value) => kept.includes(value));
-    return known.length ? known : null;
+    const hidden = hiddenColumns(id);
+    const kept = options.map((option) => option.value).filter((value) => !hidden.includes(value));
+    return kept.length < options.length ? kept : null;
+  }
+
+  function keepColumns(id, options, wanted) {
+    const values = options.map((option) => option.value);
+    const hidden = hiddenColumns(id).filter((value) => !values.includes(value));
+    hidden.push(...values.filter((value) => !wanted.includes(value)));
+    if (hidden.length) window.localStorage.setItem(id, JSON.stringify(hidden));
+    else window.localStorage.removeItem(id);
   }
 
   function columnWords(wanted, options) {
@@ -531,8 +545,7 @@
         return columnWords(kept, options);
       }
       const isAll = !wanted || wanted.length === options.length;
-      if (!isFirst && isAll) window.localStorage.removeItem(id);
-      else if (!isFirst) window.localStorage.setItem(id, JSON.stringify(wanted));
+      if (!isFirst && wanted) keepColumns(id, options, wanted);
       keepInUrl({ cols: isAll ? "" : wanted.join(",") });
       withGrids(showColumns);
       return columnWords(wanted, options);

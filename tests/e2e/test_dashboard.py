@@ -53,11 +53,20 @@ class Store:
         self._builder = StoreBuilder(folder)
 
     def write(
-        self, *, of_all: Mapping[str, Any] | None = None, history_s: int = 0, **changed: Any
+        self,
+        *,
+        of_all: Mapping[str, Any] | None = None,
+        history_s: int = 0,
+        ago_s: int = 0,
+        fenced: int | None = None,
+        **changed: Any,
     ) -> dict[str, list[dict[str, Any]]]:
-        """The next version; ``changed`` are columns of the partition topic-0-0."""
-        at_ms = time.time_ns() // 1_000_000
+        """The next version, as of ``ago_s``; ``changed`` are columns of the partition topic-0-0,
+        ``fenced`` is a broker that is down."""
+        at_ms = time.time_ns() // 1_000_000 - ago_s * 1_000
         rows = synthetic_rows(SIZES, at_ms=at_ms)
+        for broker in rows["brokers"]:
+            broker["is_fenced"] = broker["broker"] == fenced
         for partition in rows["partitions"]:
             partition.update(of_all or {})
         rows["partitions"][0].update(changed)
@@ -130,6 +139,25 @@ def test_a_new_version_shows_by_itself_without_reload(page: Page, store: Store) 
     assert page.evaluate("window.notReloaded")
     store.write()
     expect(page.locator("#findings")).not_to_contain_text("offline")
+
+
+def test_trouble_changes_badges_and_leaves_the_screen(page: Page, store: Store) -> None:
+    store.write()
+    expect(page.locator("#age")).not_to_contain_text("✖")
+    page.locator("#tiles").evaluate("tiles => { tiles.isTheSame = true; }")
+
+    store.write(fenced=103)
+    expect(page.locator("#head-brokers")).to_contain_text("2/3 brokers")
+    store.write(ago_s=300)
+
+    expect(page.locator("#age")).to_contain_text("✖ 5 m")
+    expect(page.locator("#job")).to_contain_text("job late 5 m")
+    expect(page.locator("#tiles")).to_contain_text("160")
+    expect(page.locator("#broker-bars .barlayer .point path")).to_have_count(3)
+    assert page.locator("#tiles").evaluate("tiles => tiles.isTheSame")
+    store.write()
+    expect(page.locator("#age")).not_to_contain_text("✖")
+    expect(page.locator("#head-brokers")).to_have_text("3/3 brokers")
 
 
 def test_a_paused_page_stands_still_until_resumed(page: Page, store: Store) -> None:
@@ -365,7 +393,7 @@ def test_columns_are_chosen_linked_and_exported(page: Page, server: PageServer) 
     # Another table of partitions, by a path that names no columns: those chosen last.
     go(page, server, "topics/topic-1")
     expect(page.locator("#count-partitions")).to_contain_text("rows")
-    expect(page).to_have_url(re.compile("cols=partition"))
+    expect(page).to_have_url(re.compile("cols=status"))
     expect(head.filter(has_text="high watermark")).to_have_count(0)
     go(page, server, "partitions?cols=lag,high_watermark")
     expect(head.filter(has_text="high watermark")).to_be_visible()
