@@ -23,7 +23,7 @@ THREADS: Final = 2
 FOOTER_BYTES_MAX: Final = 8 << 20
 """Of the footers that are kept, as they lie in their files; in memory they are eight times that."""
 ROWS_MAX: Final = 4_000_000
-"""A question that has to look at more is not one for some keys."""
+"""A question that finds more is not one for some keys."""
 
 Keys = Mapping[str, object]
 Ends = tuple[Any, Any] | None
@@ -34,7 +34,6 @@ class Footer:
 
     def __init__(self, metadata: Any) -> None:
         self.metadata = metadata
-        self._columns = {metadata.schema.column(n).name: n for n in range(metadata.num_columns)}
         self._ends: dict[str, list[Ends]] = {}
 
     def groups(self, keys: Keys) -> list[int]:
@@ -56,22 +55,25 @@ class Footer:
             if any(self._ends_of(name)[group] != (value, value) for group in groups)
         }
 
-    def rows(self, groups: Sequence[int]) -> int:
-        """How many these groups have."""
-        return sum(self.metadata.row_group(group).num_rows for group in groups)
+    def sure_rows(self, groups: Sequence[int]) -> int:
+        """How many have the keys for sure: of groups in a row the first and the last may not."""
+        return sum(self.metadata.row_group(group).num_rows for group in groups[1:-1])
 
     def _ends_of(self, name: str) -> list[Ends]:
         """Least and greatest value of a column in each group; None: not told."""
         known = self._ends.get(name)
         if known is None:
-            every = range(self.metadata.num_row_groups)
-            known = [self._ends_in(group, self._columns[name]) for group in every]
+            groups = [*map(self.metadata.row_group, range(self.metadata.num_row_groups))]
+            place = self._place_of(name) if groups else 0
+            known = [_ends(group.column(place).statistics) for group in groups]
             self._ends[name] = known
         return known
 
-    def _ends_in(self, group: int, column: int) -> Ends:
-        found = self.metadata.row_group(group).column(column).statistics
-        return (found.min, found.max) if found is not None and found.has_min_max else None
+    def _place_of(self, name: str) -> int:
+        # Not by `metadata.schema`: the two would hold each other, and megabytes, until Python's
+        # collector comes by.
+        columns = map(self.metadata.row_group(0).column, range(self.metadata.num_columns))
+        return [column.path_in_schema for column in columns].index(name)
 
 
 class Lookup:
@@ -89,14 +91,14 @@ class Lookup:
             OSError, pyarrow.ArrowException: a file is gone or spoilt.
         """
         wanted = pa.schema([item for item in schema if item.name not in keys])
+        found = [wanted.empty_table()]
         with ThreadPoolExecutor(THREADS, thread_name_prefix="lookup") as threads:
-            footers = list(threads.map(self._footer, paths))
-            chosen = [footer.groups(keys) for footer in footers]
-            if sum(map(Footer.rows, footers, chosen)) > ROWS_MAX:
-                return None
-            read = partial(self._read, keys, wanted.names)
-            found = [*threads.map(read, paths, footers, chosen)]
-        table = pa.concat_tables([wanted.empty_table(), *found], promote_options="default")
+            for part in threads.map(partial(self._read, keys, wanted.names), paths):
+                if part is None or sum(each.num_rows for each in found) > ROWS_MAX:
+                    threads.shutdown(cancel_futures=True)
+                    return None
+                found.append(part)
+        table = pa.concat_tables(found, promote_options="default")
         for name, value in keys.items():
             same = pa.repeat(pa.scalar(value, schema.field(name).type), table.num_rows)
             table = table.append_column(name, same)
@@ -117,10 +119,12 @@ class Lookup:
                 held -= self._footers.popitem(last=False)[1].metadata.serialized_size
         return footer
 
-    def _read(
-        self, keys: Keys, wanted: Sequence[str], path: str, footer: Footer, groups: Sequence[int]
-    ) -> pa.Table:
+    def _read(self, keys: Keys, wanted: Sequence[str], path: str) -> pa.Table | None:
         """From one file: keys first, where the groups hold others as well; then the figures."""
+        footer = self._footer(path)
+        groups = footer.groups(keys)
+        if footer.sure_rows(groups) > ROWS_MAX:
+            return None
         unsure = footer.unsure(groups, keys)
         with self._files.open(path) as source:
             file = pq.ParquetFile(source, metadata=footer.metadata, read_dictionary=list(unsure))
@@ -132,6 +136,11 @@ class Lookup:
             columns = [name for name in wanted if name in named]
             rows = file.read_row_groups(groups, columns=columns, use_threads=False)
         return rows.filter(reduce(pc.and_, is_wanted)) if groups and is_wanted else rows
+
+
+def _ends(statistics: Any) -> Ends:
+    is_told = statistics is not None and statistics.has_min_max
+    return (statistics.min, statistics.max) if is_told else None
 
 
 def _is_between(value: Any, ends: Ends) -> bool:
