@@ -1,15 +1,15 @@
 """The collector on real Kafka: how soon it shows a large cluster, and what it costs the brokers.
 
     python -m benchmarks.collector [--partitions 10000] [--replication-factor 3] [--groups 1000]
-                                   [--seconds 30] [--with-store]
+                                   [--seconds 30] [--without-store] [--skip-tools]
 
 Three nodes of Kafka with that many partitions and groups of ten committed offsets each, and one
 broker of ours as the bus. Timed: from the start of the collector until the names of all topics
-are there, until every broker's first round with offsets and groups is written, with a store
-until that has them all (the metrics job runs already), then the distance of turns. The brokers'
-CPU is measured before the collector starts and while it runs; the difference is its price. The
-same figures are read once by Kafka's own tools, for comparison (each in a JVM that is warm
-already).
+are there, until every broker's first round with offsets and groups is written, until the store
+has a figure of every partition and group (the metrics job runs already), then the distance of
+turns, and of versions of the store. The brokers' CPU is measured before the collector starts and
+while it runs; the difference is its price. The same figures are read once by Kafka's own tools,
+for comparison (each in a JVM that is warm already). Filling the cluster takes most of the time.
 """
 
 import argparse
@@ -24,16 +24,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow.compute as pc
 from confluent_kafka.cimpl import NewTopic
 
+from broker.metrics_schema import Envelope, ReplicaSample, encode_round
 from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.collector import Collector, CollectorSettings
 from control.kafka.collector.delivery import Delivery
 from control.kafka.collector.report import WatchReport
-from control.kafka.errors import RefusedError
+from control.kafka.errors import KafkaPortError
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.store import wall_clock_ms
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KafkaCluster, ready_admin, run_tool
 from tests.support.metrics_job import MetricsJob
@@ -43,8 +46,15 @@ TOPIC_PARTITIONS: Final = 250
 OFFSETS_PER_GROUP: Final = 10
 IN_FLIGHT_MAX: Final = 20
 TRIES_MAX: Final = 200
+MADE_UP: Final = "made-up"
 BUS: Final = {"partiscope.metrics.enable": "false"}
 """It is not what is watched."""
+OVERRIDES: Final = {
+    "log.index.size.max.bytes": "4096",
+    "offsets.topic.num.partitions": "12",
+}
+JVM: Final = ("-XX:+UseSerialGC", "-Xshare:auto", "-Xmx1g")
+"""With the second compiler: after a minute it is what brokers run by."""
 
 
 def fill(cluster: KafkaCluster, partitions: int, replicas: int, groups: int) -> None:
@@ -77,7 +87,7 @@ async def commit(bootstrap: str, topics: Sequence[str], groups: int) -> None:
             for _ in range(TRIES_MAX):
                 try:
                     return await admin.groups.commit_offsets(group, offsets)
-                except RefusedError as error:
+                except KafkaPortError as error:
                     refusal = error
                 await asyncio.sleep(0.5)
             raise refusal
@@ -109,21 +119,58 @@ class Stopwatch:
         await self._delivery.write_report(report)
 
 
-def is_whole(store: str, partitions: int, groups: int) -> bool:
-    """Whether the store has a figure of every partition and every group."""
-    found = AggregatesReader(store).now()
-    if found is None:
-        return False
-    ends = found.tables["partitions"]["high_watermark"]
-    known: int = len(ends) - ends.null_count
-    return known >= partitions and int(found.tables["groups"].num_rows) >= groups
+async def warm_up(bus: str, job: MetricsJob) -> None:
+    """A made-up sample, so that the job has run a batch before anything is timed."""
+    at_ms = wall_clock_ms()
+    envelope = Envelope(
+        cluster=MADE_UP, broker=0, broker_epoch=-1, round_ms=at_ms, interval_ms=1_000
+    )
+    replica = ReplicaSample(
+        topic="t", partition=0, leader=0, leader_epoch=0, replicas=(0,), isr=(0,), read_ms=at_ms,
+        log_start_offset=0, high_watermark=0, log_end_offset=0,
+    )  # fmt: skip
+    async with Delivery(KafkaSettings(bootstrap=bus)) as delivery:
+        await delivery.write(0, encode_round(envelope, [replica]), round_ms=at_ms)
+        await asyncio.to_thread(job.wait_ready)
 
 
-def wait_whole(store: str, partitions: int, groups: int) -> float:
-    """When it was whole, by the monotonic clock."""
-    while not is_whole(store, partitions, groups):
-        time.sleep(0.05)
-    return time.monotonic()
+def told(name: str, value: object) -> None:
+    """A line at once: who has waited so long shall not lose it by an interrupt."""
+    print(f"{name:<28} {value}   (load {os.getloadavg()[0]:.1f})", flush=True)
+
+
+class Versions:
+    """Looks at a store: when it is whole, and how far its versions are apart."""
+
+    def __init__(self, store: str) -> None:
+        self._reader = AggregatesReader(store)
+
+    def wait_whole(self, partitions: int, groups: int) -> float:
+        """When it has a figure of every partition and every group, by the monotonic clock."""
+        while not self._is_whole(partitions, groups):
+            self._wait_for_next()
+        return time.monotonic()
+
+    def distances_s(self, seconds: float) -> list[float]:
+        """Between versions, for so long."""
+        begun_s, at_s = time.monotonic(), [time.monotonic()]
+        while at_s[-1] < begun_s + seconds:
+            self._wait_for_next()
+            at_s.append(time.monotonic())
+        return [later - earlier for earlier, later in pairwise(at_s)]
+
+    def _wait_for_next(self) -> None:
+        known = self._reader.version()
+        while self._reader.version() == known:
+            time.sleep(0.02)
+
+    def _is_whole(self, partitions: int, groups: int) -> bool:
+        rows = self._reader.now_table("partitions")
+        known = pc.sum(
+            pc.and_(pc.not_equal(rows["cluster"], MADE_UP), rows["high_watermark"].is_valid())
+        )
+        found: int = known.as_py() or 0
+        return found >= partitions and self._reader.now_table("groups").num_rows >= groups
 
 
 async def measure(
@@ -149,14 +196,20 @@ async def measure(
         names_s = time.monotonic() - started_s
         await collector.is_complete.wait()
         picture_s = time.monotonic() - started_s
-        stored_s = None
-        if store is not None:
-            at_s = await asyncio.to_thread(wait_whole, store, partitions, asked.groups)
+        told("names, first picture, s", (round(names_s, 2), round(picture_s, 2)))
+        stored_s, versions = None, None if store is None else Versions(store)
+        if versions is not None:
+            at_s = await asyncio.to_thread(versions.wait_whole, partitions, asked.groups)
             stored_s = round(at_s - started_s, 2)
+            told("first picture in the store, s", stored_s)
         await asyncio.sleep(10.0)  # the first readings of everything are behind it
         before, own_before = cpu_seconds(pids), time.process_time()
         begun_s = time.monotonic()
-        await asyncio.sleep(seconds)
+        stored = []
+        if versions is not None:
+            stored = await asyncio.to_thread(versions.distances_s, seconds)
+        else:
+            await asyncio.sleep(seconds)
         spent_s = time.monotonic() - begun_s
         busy = [b - a for a, b in zip(before, cpu_seconds(pids), strict=True)]
         own = time.process_time() - own_before
@@ -175,6 +228,7 @@ async def measure(
         "first_picture_in_store_s": stored_s,
         "refresh_s_median": round(statistics.median(distances), 2),
         "refresh_s_max": round(max(distances), 2),
+        "refresh_in_store_s_median": round(statistics.median(stored), 2) if stored else None,
         "broker_cpu_percent_idle": [round(100 * it / seconds, 1) for it in idle],
         "broker_cpu_percent_watched": [round(100 * it / spent_s, 1) for it in busy],
         "broker_cpu_percent_extra": [
@@ -211,35 +265,36 @@ def main() -> None:
     """Run and print a table and a JSON line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--partitions", type=int, default=10_000)
-    parser.add_argument("--replication-factor", type=int, default=1)
-    parser.add_argument("--with-store", action="store_true", help="run the metrics job as well")
+    parser.add_argument("--replication-factor", type=int, default=3)
+    parser.add_argument("--without-store", action="store_true", help="without the metrics job")
     parser.add_argument("--groups", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--skip-tools", action="store_true", help="without Kafka's own tools")
     asked = parser.parse_args()
-    small_indexes = {"log.index.size.max.bytes": "4096", "offsets.topic.num.partitions": "12"}
     with (
         tempfile.TemporaryDirectory(prefix="bench-collector-") as folder,
         LocalCluster(Path(folder) / "bus", brokers=1, overrides=BUS) as bus,
-        KafkaCluster(Path(folder) / "kafka", overrides=small_indexes) as watched,
+        KafkaCluster(Path(folder) / "kafka", overrides=OVERRIDES, jvm_flags=JVM) as watched,
     ):
-        begun_s = time.monotonic()
-        fill(watched, asked.partitions, asked.replication_factor, asked.groups)
-        print(f"filled in {time.monotonic() - begun_s:.0f} s", flush=True)
         job = MetricsJob(bus.bootstrap, Path(folder) / "job")
         try:
-            if asked.with_store:
+            if not asked.without_store:
                 job.start()
-                job.wait_ready()
-            store = job.store if asked.with_store else None
+            begun_s = time.monotonic()
+            fill(watched, asked.partitions, asked.replication_factor, asked.groups)
+            told("filled after, s", round(time.monotonic() - begun_s))
+            if not asked.without_store:
+                asyncio.run(warm_up(bus.bootstrap, job))
+            store = None if asked.without_store else job.store
             figures = asyncio.run(measure(watched, bus, asked, store))
         finally:
             job.close()
         if not asked.skip_tools:
             figures["tools_s"] = time_tools(watched)
     for name, value in figures.items():
-        print(f"{name:<28} {value}")
-    print(json.dumps({"benchmark": "collector", **vars(asked), **figures}))
+        told(name, value)
+    load = round(os.getloadavg()[0], 1)
+    print(json.dumps({"benchmark": "collector", "load": load, **vars(asked), **figures}))
 
 
 if __name__ == "__main__":

@@ -133,7 +133,11 @@ def lasting(up: Installation) -> dict[int, str]:
     """The children of `up` that are still there after a while, and what each is."""
     early = up.children()
     time.sleep(SETTLE_S)
-    return {pid: part_of(command) for pid, command in up.children().items() if pid in early}
+    return {
+        pid: part_of(command)
+        for pid, command in up.children().items()
+        if pid in early and "<defunct>" not in command
+    }
 
 
 def watch(
