@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa
 
 from spark_metrics.errors import StoreUnreadableError
+from spark_metrics.few import ROWS_MAX
 from spark_metrics.files import StoreFiles
 from spark_metrics.history_view import open_history
 from spark_metrics.layout import MANIFEST, Manifest, ManifestError, decode_manifest
@@ -31,7 +32,7 @@ class QueryError(OSError):
 
 
 class OpenedStore:
-    """Safe to share between threads. Who never asks for history never loads DuckDB."""
+    """Safe to share between threads. Who asks of few rows of history never loads DuckDB."""
 
     def __init__(self, store: str) -> None:
         self._store = store
@@ -67,11 +68,17 @@ class OpenedStore:
         return self._answer(query, lambda it: open_history(it, self.files, paths, stored))
 
     def run_for(
-        self, keys: Mapping[str, object], query: Query, paths: Sequence[str], stored: Any
+        self,
+        keys: Mapping[str, object],
+        query: Query,
+        paths: Sequence[str],
+        stored: Any,
+        merge: Callable[[pa.Table], pa.Table],
     ) -> pa.Table:
         """The same, where the query wants no rows but those of these keys.
 
-        ``stored`` may be fewer columns than the files have: those that the query reads.
+        ``stored`` may be fewer columns than the files have: those that the query reads. ``merge``
+        answers it of few rows, without DuckDB.
 
         Raises:
             OSError, pyarrow.ArrowException: a file is gone or spoilt.
@@ -79,6 +86,8 @@ class OpenedStore:
         rows = self._lookup.rows(paths, keys, stored) if keys else None
         if rows is None:
             return self.run(query, paths, stored)
+        if rows.num_rows <= ROWS_MAX:
+            return merge(rows)
         return self._answer(query, lambda it: it.register("history", rows))
 
     def _answer(

@@ -6,6 +6,7 @@ from threading import Lock
 
 import pyarrow as pa
 
+from spark_metrics.few import merged_few
 from spark_metrics.layout import Manifest
 from spark_metrics.moment import now_tables_of
 from spark_metrics.opened import OpenedStore
@@ -198,7 +199,10 @@ class AggregatesReader:
         def read(manifest: Manifest) -> pa.Table:
             choice = files_for(manifest.history.get(table, ()), span)
             query = points(shape, keys, span, choice.bucket_ms, columns)
-            return self._opened.run_for(known, query, choice.files, reads)
+            return self._opened.run_for(
+                *(known, query, choice.files, reads),
+                merge=lambda rows: merged_few(rows, shape, span, choice.bucket_ms, schema),
+            )
 
         found = self._opened.again(read)
         return schema.empty_table() if found is None else found
