@@ -62,11 +62,12 @@ class Typist:
 
     async def comes_to(self, path: str) -> None:
         """Wait for the view that shows what was done."""
-        await settle(
-            self._pilot,
-            lambda: isinstance(self._app.screen, ViewScreen) and str(self._app.screen.path) == path,
-            path,
-        )
+        await settle(self._pilot, lambda: self._is_at(path), path)
+
+    def _is_at(self, path: str) -> bool:
+        screen = self._app.screen
+        has_keys = isinstance(self._app.focused, RowTable)
+        return isinstance(screen, ViewScreen) and str(screen.path) == path and has_keys
 
     async def _shows(self, kind: type) -> None:
         await settle(self._pilot, lambda: isinstance(self._app.screen, kind), kind.__name__)

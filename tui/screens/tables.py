@@ -60,12 +60,17 @@ class TableScreen(ViewScreen):
     @property
     def topic_here(self) -> str:
         """Of the path, or of the row under the cursor."""
-        return self.path.params.get("topic", "") or self.query_one(RowTable).name_of("topic")
+        return self.path.params.get("topic", "") or self._pointed("topic")
 
     @property
     def group_here(self) -> str:
         """Of the path, or of the row under the cursor."""
-        return self.path.params.get("group", "") or self.query_one(RowTable).name_of("group")
+        return self.path.params.get("group", "") or self._pointed("group")
+
+    def _pointed(self, column: str) -> str:
+        """Of the row under the cursor; a key may come before the table is there."""
+        tables = self.query(RowTable)
+        return tables.first().name_of(column) if tables else ""
 
     def compose_body(self) -> ComposeResult:
         """Filter, title, table."""
