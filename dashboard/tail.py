@@ -67,7 +67,8 @@ class Tail:
 class Tails:
     """Those of all pages, by a name that a page makes up. Lives on the page's event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle_s: float = IDLE_S) -> None:
+        self._idle_s = idle_s
         self._tails: dict[str, Tail] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -101,7 +102,7 @@ class Tails:
     def _end_later(self, name: str, tail: Tail) -> None:
         if tail.ending is not None:
             tail.ending.cancel()
-        tail.ending = asyncio.get_running_loop().call_later(IDLE_S, self._end, name)
+        tail.ending = asyncio.get_running_loop().call_later(self._idle_s, self._end, name)
 
     def _end(self, name: str) -> None:
         tail = self._tails.pop(name, None)
