@@ -28,6 +28,7 @@ from spark_metrics.parse import Parsed, cut_rows, parse_rows
 from spark_metrics.session import compiled_session
 from spark_metrics.slot import STATES, Slot, groups_frame, known_frame
 from spark_metrics.status import newest_commits
+from spark_metrics.tables import COMMITS
 from spark_metrics.transform import newest_partitions
 
 BUCKET_ROWS_MAX: Final = (4_000, 400_000)
@@ -80,11 +81,6 @@ class Wave:
     @cached_property
     def commits(self) -> Parsed:
         return parse_rows("commits", self.heads)
-
-    @property
-    def bad_numbers(self) -> frozenset[int]:
-        """Records of which some rows were bad."""
-        return self.replicas.bad_numbers | self.commits.bad_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +185,9 @@ def _run(slot: Slot, wave: Wave, share: _Share) -> Answer:
     return _answer(there, path, commits, wave.put("commits", part, commits))
 
 
+_TOLD_COMMITS: Final = [*COMMITS.names, "is_fresh"]
+
+
 def _present(found: pa.Table) -> pa.Table:
     """Without the partitions that are deleted; usually that is none."""
     is_there = found["is_partition"]
@@ -196,9 +195,9 @@ def _present(found: pa.Table) -> pa.Table:
 
 
 def _answer(there: pa.Table, path: str, commits: pa.Table, commits_path: str) -> Answer:
-    return Answer(
-        partitions=there, partitions_path=path, commits=commits, commits_path=commits_path
-    )
+    # Chunks that came over a socket keep all their columns alive: what is wanted is copied.
+    told = commits.select(_TOLD_COMMITS).combine_chunks()
+    return Answer(partitions=there, partitions_path=path, commits=told, commits_path=commits_path)
 
 
 def _give(slot: Slot, name: str, path: str, files: StoreFiles) -> None:

@@ -45,10 +45,10 @@ def gather(rows: pa.Table) -> pa.Table:
     leads = is_full & (_numbers(rows["leader"]) == _numbers(rows["source"]))
     epoch = np.where(is_full, 2 * (_numbers(rows["leader_epoch"]) + 2), 0)
     read_ms = _numbers(rows["read_ms"])
-    order = np.lexsort((read_ms, epoch + leads, codes))
+    order = np.lexsort((_numbers(rows["source"]), codes))
     ends = np.flatnonzero(np.append(np.diff(codes[order]) != 0, True))
     starts = np.concatenate([[0], ends + 1])
-    views = logs = order[ends]
+    views = logs = np.lexsort((read_ms, epoch + leads, codes))[ends]
     if not leads[views].all():
         logs = np.lexsort((read_ms, epoch + leads * _LEADS, codes))[ends]
     each = _struct(rows.take(pa.array(order)), _ROW, GATHERED["rows"][0])

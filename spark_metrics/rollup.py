@@ -28,7 +28,17 @@ STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL")
 
 def replica_table(partitions: pa.Table) -> pa.Table:
     """``REPLICAS`` of an answer: its members as rows."""
-    return conform(_listed(partitions, "members"), REPLICAS)
+    rows = _listed(partitions, "members")
+    owners = pc.list_parent_indices(partitions["members"].combine_chunks())
+    told = {
+        # A partition that is offline is led by -1.
+        "is_leader": pc.equal(rows["broker"], partitions["leader"].combine_chunks().take(owners)),
+        "is_in_sync": partitions["in_sync"].combine_chunks().flatten(),
+        "follower_lag": partitions["behind"].combine_chunks().flatten(),
+    }
+    for name, column in told.items():
+        rows = rows.append_column(name, column)
+    return conform(rows, REPLICAS)
 
 
 def hot_flags(partitions: pa.Table) -> pa.Array:

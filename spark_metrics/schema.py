@@ -12,8 +12,10 @@ import pyarrow as pa
 
 READINGS_MAX: Final = 6
 """Readings remembered per leader: what rates and end offsets are taken from."""
-POINTS_MAX: Final = 24
+POINTS_MAX: Final = 30
 """Points (time, end offset) remembered per partition, ever sparser into the past."""
+POINTS_KEPT: Final = 24
+"""… of which so many are left when they are thinned, which costs a multiple of adding one."""
 
 READING: Final = {
     "read_ms": "BIGINT",

@@ -116,7 +116,9 @@ class StoreSink:
         query_id = self._query_id()
         if self._writer.has_committed(query_id, batch_id):
             return
-        self._on_batch(self._commit(batch, query_id, batch_id, began_ms))
+        report = self._commit(batch, query_id, batch_id, began_ms)
+        pa.default_memory_pool().release_unused()
+        self._on_batch(report)
 
     def _commit(self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int) -> BatchReport:
         manifest = self._writer.manifest
@@ -210,7 +212,8 @@ class StoreSink:
             put=put,
         )
         with phases.of("decode"):
-            done.bad_numbers |= given.bad_numbers
+            commits = self._threads.submit(lambda: given.commits)
+            done.bad_numbers |= given.replicas.bad_numbers | commits.result().bad_numbers
         with phases.of("plans"):
             answers = self._feed().run(given)
         done.answers = answers

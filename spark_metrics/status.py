@@ -82,16 +82,13 @@ WHERE t.full_ms IS NOT NULL
 
 
 def _end_of(reading: str) -> str:
-    """SQL of the earliest end offset read at or after the reading (``ends`` is newest first)."""
-    tries = ", ".join(
-        f"IF(get(ends, {place}).read_ms >= {reading}.read_ms, {_END.format(place=place)}, NULL)"
+    """SQL: place of the earliest end read at or after the reading (``ends`` is newest first)."""
+    tries = " ".join(
+        f"WHEN get(ends, {place}).read_ms >= {reading}.read_ms THEN {place}"
         for place in reversed(range(READINGS_MAX))
     )
-    return f"IF({reading} IS NULL, NULL, coalesce({tries}))"
+    return f"CASE WHEN {reading} IS NULL THEN NULL {tries} END"
 
-
-_END: Final = """named_struct('read_ms', get(ends, {place}).read_ms,
-      'high_watermark', get(ends, {place}).high_watermark)"""
 
 _PAIRED: Final = f"""
 WITH logs AS (
@@ -108,7 +105,7 @@ ended AS (
   FROM met),
 chosen AS (
   SELECT * EXCEPT (ends, end_n, end_b, end_a, waits_a, waits_b, brought),
-    CASE WHEN end_n IS NOT NULL THEN end_n WHEN end_b IS NOT NULL THEN end_b ELSE end_a END AS e,
+    get(ends, coalesce(end_n, end_b, end_a)) AS e,
     CASE WHEN end_n IS NOT NULL THEN brought WHEN end_b IS NOT NULL THEN waits_b
       WHEN end_a IS NOT NULL THEN waits_a END AS r,
     CASE WHEN end_n IS NOT NULL THEN NULL WHEN end_b IS NOT NULL THEN brought
@@ -172,34 +169,47 @@ FROM judged
 """  # noqa: S608
 
 
-def _between(newer: str, older: str) -> str:
-    """SQL: when the log ended at the committed offset, on the line between two points."""
-    return f"""{older}.ms + CAST((committed_offset - {older}.offset) *
-      (({newer}.ms - {older}.ms) / CAST({newer}.offset - {older}.offset AS DOUBLE)) AS BIGINT)"""
-
-
-def _point(place: int) -> str:
-    """SQL of one of ``log_points`` (offset, timestamp by turns, oldest first)."""
-    offset, at_ms = f"get(log_points, {2 * place})", f"get(log_points, {2 * place + 1})"
-    return f"named_struct('ms', {at_ms}, 'offset', {offset})"
-
-
-_IN_POINTS: Final = "\n".join(
-    f"WHEN committed_offset >= get(points, {place}).offset THEN "
-    + _between(f"get(points, {place - 1})", f"get(points, {place})")
-    for place in range(1, POINTS_MAX)
+_PLACE: Final = "CASE {} END".format(
+    " ".join(
+        f"WHEN committed_offset >= get(points, {place}).offset THEN {place}"
+        for place in range(POINTS_MAX)
+    )
 )
-_IN_LOG: Final = "\n".join(
-    f"WHEN committed_offset >= get(log_points, {2 * place}) AND committed_offset <"
-    f" get(log_points, {2 * place + 2}) THEN " + _between(_point(place + 1), _point(place))
-    for place in reversed(range(LOG_POINTS_MAX - 1))
+"""SQL: the newest point at or before the committed offset."""
+_LOG_PLACE: Final = "CASE {} END".format(
+    " ".join(
+        f"WHEN committed_offset >= get(log_points, {2 * place})"
+        f" AND committed_offset < get(log_points, {2 * place + 2}) THEN {2 * place}"
+        for place in reversed(range(LOG_POINTS_MAX - 1))
+    )
+)
+"""SQL: the same in ``log_points`` (offset, timestamp by turns, oldest first)."""
+
+
+def _between(newer: tuple[str, str], older: tuple[str, str]) -> str:
+    """SQL: when the log ended at the committed offset, on the line between two (time, offset)."""
+    return f"""{older[0]} + CAST((committed_offset - {older[1]}) *
+      (({newer[0]} - {older[0]}) / CAST({newer[1]} - {older[1]} AS DOUBLE)) AS BIGINT)"""
+
+
+_IN_POINTS: Final = _between(
+    ("get(points, place - 1).ms", "get(points, place - 1).offset"),
+    ("get(points, place).ms", "get(points, place).offset"),
+)
+_IN_LOG: Final = _between(
+    ("get(log_points, log_place + 3)", "get(log_points, log_place + 2)"),
+    ("get(log_points, log_place + 1)", "get(log_points, log_place)"),
 )
 _PATIENCE: Final = f"greatest({{least}}, {PACES} * coalesce(pace_ms, 0L))"
 _SPEEDS: Final = f"""
-SELECT /*+ SHUFFLE_HASH(g) */ m.* EXCEPT (speed_base, trend_base, points, log_points),
-  g.alive_ms,
-  CASE WHEN lag IS NULL THEN NULL WHEN lag = 0 THEN end_read_ms
-    WHEN committed_offset >= get(points, 0).offset THEN NULL {_IN_POINTS} {_IN_LOG} END AS at_ms,
+WITH placed AS (
+  SELECT *, IF(lag > 0, {_PLACE}, NULL) AS place FROM {{moved}}),
+found AS (
+  SELECT *, IF(lag > 0 AND place IS NULL, {_LOG_PLACE}, NULL) AS log_place FROM placed)
+SELECT /*+ SHUFFLE_HASH(g) */ m.* EXCEPT (speed_base, trend_base, points, log_points, place,
+    log_place), g.alive_ms,
+  CASE WHEN lag = 0 THEN end_read_ms WHEN place > 0 THEN {_IN_POINTS}
+    WHEN log_place IS NOT NULL THEN {_IN_LOG} END AS at_ms,
   IF(lag IS NULL OR log_start_offset IS NULL, NULL,
     greatest(0L, least(log_start_offset, end_offset) - committed_offset))
     AS lost_records,
@@ -214,7 +224,7 @@ SELECT /*+ SHUFFLE_HASH(g) */ m.* EXCEPT (speed_base, trend_base, points, log_po
   {_PATIENCE.format(least=OWNED_PATIENCE_MS)} AS owned_patience_ms,
   {_PATIENCE.format(least=ALIVE_PATIENCE_MS)} AS alive_patience_ms,
   (starts.b.offset - starts.a.offset) / nullif(starts.b.ms - starts.a.ms, 0) AS start_per_ms
-FROM {{moved}} AS m LEFT JOIN {{groups}} AS g
+FROM found AS m LEFT JOIN {{groups}} AS g
   ON m.cluster = g.cluster AND m.group_id = g.group_id
 """  # noqa: S608
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from spark_metrics.schema import LOG, MEMBER, POINTS_MAX, READING, READINGS_MAX, VIEW, ddl_type
+from spark_metrics.schema import LOG, POINTS_KEPT, POINTS_MAX, READING, READINGS_MAX, VIEW
 
 RATE_WINDOW_MS: Final = 3_000
 """Rates are taken over so much time, or between two readings where these are rarer."""
@@ -53,68 +53,71 @@ FROM {known} GROUP BY cluster
 """
 
 
-def _first(array: str, condition: str) -> str:
-    """SQL of the first element for which this holds, null where there is none."""
-    return f"get(filter({array}, x -> {condition}), 0)"
+def _of(broker: str) -> str:
+    """SQL of the member that is this broker's; null where there is none."""
+    return f"get(members, CAST(array_position(members.broker, {broker}) AS INT) - 1)"
 
 
-_PAIRS: Final = f"""concat(
-    transform(coalesce(members, array()), m ->
-      named_struct('m', m, 'r', get(filter(rows, r -> r.broker = m.broker), 0))),
-    transform(filter(coalesce(rows, array()), r -> r.full_ms IS NOT NULL
-        AND NOT coalesce(array_contains(members.broker, r.broker), false)),
-      r -> named_struct('m', CAST(NULL AS {ddl_type(MEMBER)}), 'r', r)))"""
-"""Every replica that is known: as it was, and its row of this wave."""
-_FULL: Final = f"""transform({_PAIRS}, p -> named_struct('m', p.m, 'r', p.r,
-    'is_full', coalesce(p.r.full_ms >= coalesce(p.m.read_ms, 0L), false)))"""
-_JUDGED: Final = f"""transform({_FULL}, p -> named_struct('m', p.m, 'r', p.r, 'is_full', p.is_full,
-    'is_new', p.is_full AND coalesce(p.r.full_ms > p.m.read_ms, true),
-    'is_same', coalesce(IF(p.is_full, p.r.full_ms, p.m.full_ms) >= p.r.since_ms
-      AND p.r.again_ms > IF(p.is_full, p.r.full_ms, p.m.read_ms), false)))"""
+_PAIRS: Final = """IF(m.broker = r.broker, arrays_zip(m, r),
+    transform(sort_array(array_union(coalesce(m.broker, array()), coalesce(r.broker, array()))),
+      b -> named_struct('m', get(filter(m, x -> x.broker = b), 0),
+        'r', get(filter(r, x -> x.broker = b), 0))))"""
+"""Every replica that is known: as it was, and its row of this wave. Both are sorted by broker, so
+they usually lie side by side."""
+_IS_FULL: Final = "coalesce(p.r.full_ms >= coalesce(p.m.read_ms, 0L), false)"
+_JUDGED: Final = f"""transform({_PAIRS}, p -> named_struct('m', p.m, 'r', p.r,
+    'is_full', {_IS_FULL},
+    'is_new', {_IS_FULL} AND coalesce(p.r.full_ms > p.m.read_ms, true),
+    'is_same', p.r.again_ms IS NOT NULL AND coalesce(
+      IF({_IS_FULL}, p.r.full_ms, p.m.full_ms) >= p.r.since_ms
+      AND p.r.again_ms > IF({_IS_FULL}, p.r.full_ms, p.m.read_ms), false)))"""
 
 
-def _pushed(newer: str, this: str, older: str) -> str:
-    """SQL of a reading's place after none, one or two readings came before it."""
-    return f"IF(p.is_new AND p.is_same, {newer}, IF(p.is_new OR p.is_same, {this}, {older}))"
+def _member(is_full: str, is_new: str, is_same: str) -> str:
+    """SQL of a replica after its row: told in full, by a new reading; read again unchanged."""
 
+    def pushed(two: str, one: str, none: str) -> str:
+        return f"IF({is_new} AND {is_same}, {two}, IF({is_new} OR {is_same}, {one}, {none}))"
 
-_MEMBERS: Final = f"""filter(transform({_JUDGED}, p -> {
-    struct_of(
+    return struct_of(
         "p",
         broker="coalesce(p.m.broker, p.r.broker)",
-        full_ms="IF(p.is_full, p.r.full_ms, p.m.full_ms)",
-        round_ms='''greatest(IF(p.is_full, p.r.round_ms, p.m.round_ms), p.r.again_round_ms,
-      IF(p.r.full_ms = p.m.read_ms, p.m.round_ms, NULL))''',
-        **{
-            name: f"IF(p.is_full, p.r.{name}, p.m.{name})"
-            for name in ("log_end_offset", "size_bytes", "segments")
-        },
-        read_ms="IF(p.is_same, p.r.again_ms, IF(p.is_full, p.r.full_ms, p.m.read_ms))",
-        before_ms=_pushed("p.r.full_ms", "p.m.read_ms", "p.m.before_ms"),
-        before_end=_pushed("p.r.log_end_offset", "p.m.log_end_offset", "p.m.before_end"),
-        oldest_ms=_pushed("p.m.read_ms", "p.m.before_ms", "p.m.oldest_ms"),
-        oldest_end=_pushed("p.m.log_end_offset", "p.m.before_end", "p.m.oldest_end"),
-        is_full="p.is_full",
-        is_same="p.is_same",
-        is_fresh="p.is_new OR p.is_same",
+        full_ms=f"IF({is_full}, p.r.full_ms, p.m.full_ms)",
+        round_ms=f"""greatest(IF({is_full}, p.r.round_ms, p.m.round_ms), p.r.again_round_ms,
+      IF({is_full} AND NOT {is_new}, p.m.round_ms, NULL))""",
+        log_end_offset=f"IF({is_full}, p.r.log_end_offset, p.m.log_end_offset)",
+        size_bytes=f"IF({is_full}, p.r.size_bytes, p.m.size_bytes)",
+        segments=f"IF({is_full}, p.r.segments, p.m.segments)",
+        read_ms=f"IF({is_same}, p.r.again_ms, IF({is_full}, p.r.full_ms, p.m.read_ms))",
+        before_ms=pushed("p.r.full_ms", "p.m.read_ms", "p.m.before_ms"),
+        before_end=pushed("p.r.log_end_offset", "p.m.log_end_offset", "p.m.before_end"),
+        oldest_ms=pushed("p.m.read_ms", "p.m.before_ms", "p.m.oldest_ms"),
+        oldest_end=pushed("p.m.log_end_offset", "p.m.before_end", "p.m.oldest_end"),
+        is_full=is_full,
+        is_same=is_same,
+        is_fresh=f"{is_new} OR {is_same}",
     )
-}), m -> m.round_ms >= coalesce(element_at(complete, m.broker), 0L))"""
+
+
+_MEMBERS: Final = f"""filter(transform({_JUDGED}, p -> IF(p.is_new AND NOT p.is_same,
+    {_member("true", "true", "false")}, {_member("p.is_full", "p.is_new", "p.is_same")})),
+    x -> x.round_ms >= coalesce(element_at(complete, x.broker), 0L) AND x.full_ms IS NOT NULL)"""
+"""The usual case stands by itself: its conditions fold away."""
 _MERGED: Final = f"""
 WITH met AS (
-  SELECT /*+ SHUFFLE_HASH(k) */ j.*, k.complete, k.fenced
+  SELECT /*+ SHUFFLE_HASH(k) */ j.* EXCEPT (members, rows), j.members AS m, j.rows AS r,
+    k.complete, k.fenced
   FROM {{joined}} AS j LEFT JOIN {{brokers}} AS k ON j.cluster = k.cluster),
-merged AS (SELECT * EXCEPT (members, rows), {_MEMBERS} AS members FROM met)
-SELECT *, {_first("members", "x.broker = view_broker")} AS viewer,
-  {_first("members", "x.broker = view.broker AND x.is_full")} AS new_viewer,
-  {_first("members", "x.broker = log_broker")} AS logger,
-  {_first("members", "x.broker = log.broker AND x.is_full")} AS new_logger
+merged AS (SELECT * EXCEPT (m, r), {_MEMBERS} AS members FROM met)
+SELECT *, {_of("view_broker")} AS viewer, {_of("view.broker")} AS new_viewer,
+  {_of("log_broker")} AS logger, {_of("log.broker")} AS new_logger
 FROM merged
 """  # noqa: S608
 
 
 def _takes(new: str, old: str, order: str, old_order: str) -> str:
     """SQL: what is told anew replaces what the same broker told, and what nobody stands for."""
-    return f"""{new} IS NOT NULL AND ({old} IS NULL OR {old}.is_full
+    return f"""coalesce({new}.is_full, false) AND ({old} IS NULL OR {old}.is_full
       OR coalesce({order} >= {old_order}, true))"""
 
 
@@ -190,18 +193,35 @@ SELECT * EXCEPT (brought, ends, view, new_viewer, new_logger, logger), {_ENDS} A
 _IS_DELETED: Final = f"""size(replicas) > size(members) AND exists(replicas, b ->
     NOT array_contains(members.broker, b)
     AND element_at(complete, b) BETWEEN view_ms + {MISSING_MS} AND {_NEVER_BACK_MS}L)"""
+
+
+def _is_earlier(place: int) -> str:
+    """SQL: this reading is of the same run of the broker as the last."""
+    return f"""get(ends, {place}).broker_epoch = last.broker_epoch
+      AND get(ends, {place}).read_ms < last.read_ms"""
+
+
+_BASE: Final = (
+    "CASE "
+    + "\n    ".join(
+        f"WHEN {_is_earlier(place)} AND get(ends, {place}).read_ms >= last.read_ms"
+        f" - {RATE_WINDOW_MS} THEN get(ends, {place})"
+        for place in reversed(range(1, READINGS_MAX))
+    )
+    + "\n    ".join(
+        f" WHEN {_is_earlier(place)} THEN get(ends, {place})" for place in range(1, READINGS_MAX)
+    )
+    + " END"
+)
+"""The oldest within the window, or the one before the last."""
 _RATED: Final = f"""
 WITH present AS (
   SELECT * EXCEPT (complete, fenced),
     size(members) > 0 AND NOT coalesce({_IS_DELETED}, false) AS is_partition,
     coalesce(told_leader < 0 OR element_at(fenced, told_leader) > view_ms, false) AS is_offline,
-    get(ends, 0) AS last, filter(ends, r -> r.broker_epoch = ends[0].broker_epoch
-      AND r.read_ms < ends[0].read_ms) AS earlier
+    get(ends, 0) AS last
   FROM {{chosen}})
-SELECT *, coalesce(try_element_at(
-    filter(earlier, r -> r.read_ms >= last.read_ms - {RATE_WINDOW_MS}), -1),
-    get(earlier, 0)) AS base
-FROM present
+SELECT *, {_BASE} AS base FROM present
 """  # noqa: S608
 
 
@@ -219,24 +239,18 @@ def _behind(prefix: str, end: str) -> str:
 
 _FOLLOWER_LAG: Final = f"""coalesce({_behind("read", "log_end_offset")},
       {_behind("before", "before_end")}, {_behind("oldest", "oldest_end")})"""
-_TOLD_MEMBER: Final = struct_of(
-    "m",
-    *MEMBER,
-    is_leader="m.broker = told_leader AND NOT is_offline",
-    is_in_sync="array_contains(isr, m.broker)",
-    follower_lag=f"IF(m.broker = told_leader, 0L, {_FOLLOWER_LAG})",
-)
+_BEHIND: Final = f"transform(members, m -> IF(m.broker = told_leader, 0L, {_FOLLOWER_LAG}))"
 _CELL: Final = "shiftleft(1L, CAST(log2(greatest((last.read_ms - p.ms) / 2, 1)) AS INT))"
 _NOW_POINT: Final = "array(named_struct('ms', last.read_ms, 'offset', last.high_watermark))"
 _THINNED: Final = f"""slice(filter(concat({_NOW_POINT}, old_points), (p, i) -> i = 0
       OR get(old_points, i) IS NULL OR p.ms DIV {_CELL} != get(old_points, i).ms DIV {_CELL}),
-    1, {POINTS_MAX})"""
+    1, {POINTS_KEPT})"""
 _POINTS: Final = f"""IF(is_fresh AND last IS NOT NULL AND coalesce(
     last.read_ms > old_points[0].ms AND last.high_watermark >= old_points[0].offset, true),
   IF(size(old_points) >= {POINTS_MAX}, {_THINNED}, concat({_NOW_POINT},
     coalesce(old_points, array()))),
   IF(last.high_watermark < old_points[0].offset, {_NOW_POINT}, coalesce(old_points, array())))"""
-"""Every reading is a point until there are as many as are kept. Then they are thinned: the older
+"""Every reading is a point until there are as many as can be. Then they are thinned: the older
 a point, the longer the time that it stands for: in the cell of 2^n milliseconds that is a quarter
 to half of its age, only the oldest stays. (``old_points[i]`` is the next older of point i of the
 longer array.) A log that was begun anew begins its points anew."""
@@ -265,7 +279,7 @@ SELECT cluster, topic, partition, is_partition, {", ".join(_SAID)},
   coalesce(old_shrinks, 0L) + IF(size(array_except(old_isr, isr)) > 0, 1, 0) AS isr_shrinks,
   coalesce(old_expands, 0L) + IF(size(array_except(isr, old_isr)) > 0, 1, 0) AS isr_expands,
   {_POINTS} AS points, {_LOG_POINTS} AS log_points, {_STARTS} AS starts,
-  transform(members, m -> {_TOLD_MEMBER}) AS members
+  members, transform(members.broker, b -> array_contains(isr, b)) AS in_sync, {_BEHIND} AS behind
 FROM spanned
 """  # noqa: S608
 
@@ -281,9 +295,9 @@ def newest_partitions(
     and so is the answer: nothing needs to be shuffled.
 
     The answer has the columns of ``PARTITIONS`` (only where ``is_partition``), those of the
-    state, ``is_fresh``, and ``members``, an array with all that ``REPLICAS`` needs. Who leads is
-    told by the row of the newest leader epoch, whoever reported it; sizes and offsets by the
-    newest row of a leader.
+    state, ``is_fresh``, and beside ``members`` whether each is ``in_sync`` and how many records
+    it is ``behind``. Who leads is told by the row of the newest leader epoch, whoever reported it;
+    sizes and offsets by the newest row of a leader.
     """
     session = rows.sparkSession
     joined = session.sql(_JOINED, rows=rows, state=state)
