@@ -74,7 +74,7 @@ RUNGS: Final = {
         interval_ms=5_000,
         warm_s=60,
         seconds=45,
-        limit_s=170,
+        limit_s=165,
         to_store_ms_max=8_000,
     ),
     "1m": Size(
@@ -83,7 +83,7 @@ RUNGS: Final = {
         interval_ms=10_000,
         warm_s=80,
         seconds=60,
-        limit_s=220,
+        limit_s=195,
         to_store_ms_max=15_000,
     ),
 }
