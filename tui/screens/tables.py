@@ -60,17 +60,12 @@ class TableScreen(ViewScreen):
     @property
     def topic_here(self) -> str:
         """Of the path, or of the row under the cursor."""
-        return self.path.params.get("topic", "") or self._pointed("topic")
+        return self.path.params.get("topic", "") or _pointed(self, "topic")
 
     @property
     def group_here(self) -> str:
         """Of the path, or of the row under the cursor."""
-        return self.path.params.get("group", "") or self._pointed("group")
-
-    def _pointed(self, column: str) -> str:
-        """Of the row under the cursor; a key may come before the table is there."""
-        tables = self.query(RowTable)
-        return tables.first().name_of(column) if tables else ""
+        return self.path.params.get("group", "") or _pointed(self, "group")
 
     def compose_body(self) -> ComposeResult:
         """Filter, title, table."""
@@ -174,6 +169,12 @@ class TableScreen(ViewScreen):
         self.path = ViewPath(view=self.path.view, params=self.path.params, query=query)
         self.query_one(RowTable).begin_again()
         self.show(self.partiscope.snapshot)
+
+
+def _pointed(screen: ViewScreen, column: str) -> str:
+    """Of the row under the cursor; a key may come before the table is there."""
+    tables = screen.query(RowTable)
+    return tables.first().name_of(column) if tables else ""
 
 
 _KINDS: Final = {
