@@ -19,7 +19,7 @@ At a price of 1 a byte on broker 1, staying costs a partition as much as going: 
 of which broker 1 earns at most 60. So 40 must move.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -32,6 +32,8 @@ _SIZES: Final = 256
 _ROUNDS_MAX: Final = 400
 _WORK_MAX: Final = 12_000_000
 """Replicas looked at in all rounds together: about a second."""
+_SAMPLE: Final = 10_000
+"""Replicas on which prices are found first, where there are many more."""
 _ROUNDS_MIN: Final = 60
 """Fewer find no good prices: very large clusters go without."""
 _PATIENCE: Final = 25
@@ -59,8 +61,16 @@ def priced_bytes(
     rounds = min(_ROUNDS_MAX, _WORK_MAX // max(1, len(columns.of)))
     if not len(columns.size) or rounds < _ROUNDS_MIN:
         return 0
+    prices = np.zeros((2, columns.brokers))
+    every = len(columns.of) // _SAMPLE
+    if every > 1:
+        few, chosen = _sampled(columns, every)
+        slots = _SlotMaker(few, rack, removed, scope[chosen]).made(mended[chosen])
+        market = _Market(few, slots, ~removed, reached)
+        market.stand_for(columns, few, every)
+        _, prices = market.search(moved, _ROUNDS_MAX, prices)
     slots = _SlotMaker(columns, rack, removed, scope).made(mended)
-    best = _Market(columns, slots, ~removed, reached).search(moved, rounds)
+    best, _ = _Market(columns, slots, ~removed, reached).search(moved, rounds, prices)
     return max(0, int(best - _ROUNDING * columns.size.sum()))
 
 
@@ -192,6 +202,26 @@ class _SlotMaker:
         )
 
 
+def _sampled(columns: Columns, every: int) -> tuple[Columns, Numbers]:
+    """(each so manieth partition in order of size, which these are)."""
+    chosen = np.sort(np.argsort(columns.size, kind="stable")[every // 2 :: every])
+    row = np.full(len(columns.size), -1)
+    row[chosen] = np.arange(len(chosen))
+    kept = row[columns.of] >= 0
+    width = columns.width[chosen]
+    few = replace(
+        columns,
+        size=columns.size[chosen],
+        width=width,
+        first=np.cumsum(width) - width,
+        of=row[columns.of[kept]],
+        on=columns.on[kept],
+        bytes_in=columns.bytes_in[chosen],
+        bytes_out=columns.bytes_out[chosen],
+    )
+    return few, chosen
+
+
 class _Market:
     """Prices and what they prove."""
 
@@ -212,14 +242,23 @@ class _Market:
         self._first_home = np.flatnonzero(np.diff(slots.home_slot, prepend=-1))
         self._homes = np.diff(np.append(self._first_home, len(slots.home_slot)))
         self._unit = max(1.0, float(size.mean()))
+        self._weight, self._base = 1.0, np.zeros((2, columns.brokers))
         count, held = reached.replicas, reached.bytes
         self._low: Floats = np.array([[count.min * self._unit], [held.min]], dtype=np.float64)
         self._high: Floats = np.array([[count.max * self._unit], [held.max]], dtype=np.float64)
 
-    def search(self, moved: int, rounds: int) -> float:
-        """The most that was proven within so many rounds. Prices are per replica of mean size and
-        per byte: a row each."""
-        prices = best_prices = np.zeros((2, self._brokers))
+    def stand_for(self, whole: Columns, few: Columns, every: int) -> None:
+        """Let each partition of a sample count as `every` many. What brokers hold before is that
+        of all, so that chance shifts only what moves."""
+        self._weight = float(every)
+        count = whole.count() - every * few.count()
+        held = whole.held() - every * few.held()
+        self._base = np.stack((count * self._unit, held.astype(np.float64)))
+
+    def search(self, moved: int, rounds: int, prices: Floats) -> tuple[float, Floats]:
+        """(the most that was proven within so many rounds, at which prices). Prices are per
+        replica of mean size and per byte: a row each; the search begins at those given."""
+        best_prices = prices
         trend, scale = np.zeros_like(prices), np.zeros_like(prices)
         best, boldness, waited = -np.inf, 1.0, 0
         for _ in range(rounds):
@@ -237,7 +276,7 @@ class _Market:
             step = slope / np.sqrt(scale + 1e-3 * scale.max())
             trend = _MEMORY * trend + boldness * (moved - proven) / (slope * step).sum() * step
             prices = prices + trend
-        return float(best)
+        return float(best), best_prices
 
     def proven(self, prices: Floats) -> tuple[float, Floats]:
         """(bytes that these prices prove, how that changes with each price)."""
@@ -249,9 +288,10 @@ class _Market:
         count += np.bincount(filler[at_home], minlength=self._brokers)
         held += np.bincount(filler[at_home], weights=self._size[at_home], minlength=self._brokers)
         self._spread_over(np.flatnonzero(chosen & ~is_home), count, held)
-        load = np.stack((count * self._unit, held))
+        load = self._base + self._weight * np.stack((count * self._unit, held))
         earned = np.where(prices > 0, prices * self._high, prices * self._low)
-        total = float(value[chosen].sum() - earned[:, self._kept].sum())
+        asked = self._weight * value[chosen].sum() + (self._base * prices)[:, self._kept].sum()
+        total = float(asked - earned[:, self._kept].sum())
         outside = load - np.clip(load, self._low, self._high)
         priced = load - np.where(prices > 0, self._high, self._low)
         slope = np.where(prices == 0, outside, priced)
