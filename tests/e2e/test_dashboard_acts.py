@@ -305,6 +305,35 @@ def test_a_plan_is_edited_on_the_page_and_judged_at_once(
     expect(review).to_contain_text(f"{TOPIC}-0")
 
 
+def test_a_replica_is_dragged_and_the_plan_looked_at_on_the_map(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    first, second = replicas_of(cluster, 0)
+    other = next(broker for broker in cluster.ids if broker not in (first, second))
+    page.goto(f"{server.url}/plan")
+    page.get_by_label("By hand").fill(f"{TOPIC}-0: {second},{first}")
+    page.locator("#plan-button").click()
+    row = page.locator(f".replica-board tr[data-partition='{TOPIC}-0']")
+    expect(row).to_have_attribute("data-replicas", f"{second},{first}")
+
+    row.locator(f"[data-broker='{first}'] .replica-chip").drag_to(
+        row.locator(f"td[data-broker='{other}']")
+    )
+
+    expect(page.locator("#plan-entries")).to_have_value(f"{TOPIC}-0: {second},{other}")
+    expect(row).to_have_attribute("data-replicas", f"{second},{other}")
+    page.get_by_text("Show on the map").click()
+    page.wait_for_url("**/map?plan=*")
+    page.get_by_role("link", name="replicas", exact=True).click()
+    expect(page.locator("#plan-map-planned .legend")).to_contain_text("grows")
+    expect(page.locator("#plan-map-planned .scatterlayer .point").first).to_be_visible()
+
+    page.locator("#plan-map-back").click()
+    expect(row).to_have_attribute("data-replicas", f"{second},{other}")
+    expect(page.locator("#plan-confirm")).to_have_text("Move 1 partition")
+    assert replicas_of(cluster, 0) == [first, second]
+
+
 def test_a_read_only_page_refuses_to_change(
     browser: Browser, cluster: LocalCluster, server: PageServer, tmp_path: Path
 ) -> None:
