@@ -358,6 +358,11 @@
     }
   }
 
+  // An upload's input has no words of its own: those who hear the page are told its button's.
+  function nameByButton(input) {
+    input.setAttribute("aria-label", input.parentElement.textContent);
+  }
+
   new MutationObserver((changes) => {
     for (const change of changes) {
       if (change.type === "attributes") drawMarkup(change.target);
@@ -365,6 +370,7 @@
         if (node.nodeType !== Node.ELEMENT_NODE) continue;
         if (node.hasAttribute("data-markup")) drawMarkup(node);
         for (const box of node.querySelectorAll("[data-markup]")) drawMarkup(box);
+        for (const input of node.querySelectorAll("input[type='file']")) nameByButton(input);
       }
     }
   }).observe(document.documentElement, {

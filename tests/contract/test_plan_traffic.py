@@ -1,5 +1,6 @@
 """`plan --goal traffic` by the command line, on ours and on Kafka, while a producer writes: what
-arrives is evened, as the cluster itself shows when it is measured again."""
+arrives is evened, as the cluster itself shows when it is measured again. The clusters are the
+test's own: beside others' topics the numbers of replicas would decide."""
 
 import json
 import threading
@@ -14,9 +15,22 @@ from confluent_kafka import Producer
 
 from partiscope.cli.app import run
 from tests.contract.test_plan_files import PARTITIONS, crowded_topic, execute
+from tests.support.cluster import LocalCluster
+from tests.support.kafka_oracle import KafkaCluster
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 
 RECORD: Final = b"x" * 4_000
 PAUSE_S: Final = 0.02
+
+
+@pytest.fixture(params=["ours", pytest.param("kafka", marks=pytest.mark.kafka_oracle)])
+def bootstrap(request: pytest.FixtureRequest, kafka_libs: Path, tmp_path: Path) -> Iterator[str]:
+    """An empty cluster."""
+    assert kafka_libs.exists()  # the tool that executes is Kafka's
+    cluster = LocalCluster if request.param == "ours" else KafkaCluster
+    with cluster(tmp_path / "cluster") as running:
+        yield running.bootstrap
 
 
 @contextmanager

@@ -63,7 +63,7 @@ QUESTIONS: Final = (
         clicks=('#group-table a[href="/groups/group-1"]',),
         seen=("2,000", "topic-1"),
         keys=("tab", "down", "enter"),
-        seen_in_terminal=("GROUPS group-1", "2,000", "consumer-0", "member"),
+        seen_in_terminal=("READ BY group-1", "2,000", "consumer-0", "member"),
     ),
     Question(
         ask="when has group-1 caught up?",
