@@ -10,6 +10,10 @@ from spark_metrics.store import wall_clock_ms
 
 RECORDS_PER_BATCH_MAX: Final = 4_000
 """One round of the largest clusters; of a small one, many minutes."""
+FETCH_WAIT_MS: Final = 10
+"""How long a broker holds a fetch at the end of the log. Spark's reader asks for the log's bounds
+after each fetch, on the connection on which its client has already sent the next one: with Kafka's
+500 ms every batch would wait for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,5 +43,6 @@ def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
         .option("failOnDataLoss", "false")
         .option("maxOffsetsPerTrigger", settings.records_per_batch_max)
         .option("groupIdPrefix", "partiscope-metrics")
+        .option("kafka.fetch.max.wait.ms", FETCH_WAIT_MS)
         .load()
     )
