@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa
 
 from spark_metrics.errors import StoreUnreadableError
-from spark_metrics.few import ROWS_MAX
 from spark_metrics.files import StoreFiles
 from spark_metrics.history_view import open_history
 from spark_metrics.layout import MANIFEST, Manifest, ManifestError, decode_manifest
 from spark_metrics.lookup import Lookup
+from spark_metrics.merge_in_memory import ROWS_MAX
 from spark_metrics.queries import Query
 
 ATTEMPTS: Final = 4

@@ -6,8 +6,8 @@ from threading import Lock
 
 import pyarrow as pa
 
-from spark_metrics.few import merged_few
 from spark_metrics.layout import Manifest
+from spark_metrics.merge_in_memory import merged_few
 from spark_metrics.moment import now_tables_of
 from spark_metrics.opened import OpenedStore
 from spark_metrics.points import ALL_BROKERS, SHAPES

@@ -11,7 +11,7 @@ from control.views.filters import FilterError
 from control.views.partition_map import MEASURES, partition_map
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
-from tui.screens.base import ViewScreen
+from tui.screens.measured import MeasuredMap
 from tui.screens.views import build_screen
 from tui.widgets.cells import CellsMap
 from tui.widgets.heat_table import SHADES
@@ -20,19 +20,17 @@ MARGIN: Final = 3
 """Columns beside the cells: margins and scrollbar."""
 
 
-class CellsScreen(ViewScreen):
+class CellsScreen(MeasuredMap):
     """Enter opens the partition; ``m`` or a digit takes another measure, ``b`` the other map."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "measure", "measure", show=True),
         Binding("b", "by_topics", "by topic", show=True),
-        *(Binding(str(n), f"measure({n})", show=False) for n in range(1, len(MEASURES) + 1)),
     ]
+
+    words: ClassVar = MEASURES
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
-        wanted = path.query.get("measure", "")
-        self._measure = wanted if wanted in MEASURES else next(iter(MEASURES))
         self._filter = path.query.get("q", "")
 
     def compose_body(self) -> ComposeResult:
@@ -62,10 +60,7 @@ class CellsScreen(ViewScreen):
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """The present measure of what passes the filter."""
-        title = Text.assemble(("MAP", "bold"), "  ")
-        for number, (name, words) in enumerate(MEASURES.items(), 1):
-            style = "reverse" if name == self._measure else "dim"
-            title.append(f" {number} {words} ", style=style)
+        title = self.measures_title()
         title.append(f" a cell per partition, {SHADES[1]} to {SHADES[-1]}", style="dim")
         columns = max(10, self.app.size.width - MARGIN)
         try:
@@ -91,15 +86,6 @@ class CellsScreen(ViewScreen):
             "#cell-under",
             Text.assemble((f"{record['topic']}-{record['partition']}", "bold"), words),
         )
-
-    def action_measure(self, number: int | None = None) -> None:
-        """The next measure, or that of a digit."""
-        names = list(MEASURES)
-        place = names.index(self._measure) + 1 if number is None else number - 1
-        self._measure = names[place % len(names)]
-        query = {**self.path.query, "measure": self._measure}
-        self.path = ViewPath(view="map", query=query)
-        self.show(self.partiscope.snapshot)
 
     def action_by_topics(self) -> None:
         """Topic by broker."""

@@ -2,7 +2,6 @@
 
 from typing import ClassVar, Final
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
@@ -10,7 +9,7 @@ from textual.widgets import Static
 from control.views.format import ToText, byte_rate_text, bytes_text, count_text
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
-from tui.screens.base import ViewScreen
+from tui.screens.measured import MeasuredMap
 from tui.screens.views import build_screen
 from tui.widgets.heat_table import SHADES, HeatTable
 
@@ -23,19 +22,14 @@ MEASURES: Final[dict[str, tuple[str, ToText]]] = {
 }
 
 
-class MapScreen(ViewScreen):
+class MapScreen(MeasuredMap):
     """Enter opens the partitions behind a cell; ``m`` or a digit takes another measure."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "measure", "measure", show=True),
         Binding("b", "by_partitions", "by partition", show=True),
-        *(Binding(str(n), f"measure({n})", show=False) for n in range(1, len(MEASURES) + 1)),
     ]
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
-        wanted = path.query.get("measure", "")
-        self._measure = wanted if wanted in MEASURES else next(iter(MEASURES))
+    words: ClassVar = {name: words for name, (words, _) in MEASURES.items()}
 
     def compose_body(self) -> ComposeResult:
         """What is shown, then the grid."""
@@ -59,10 +53,7 @@ class MapScreen(ViewScreen):
     def show(self, snapshot: OperatorSnapshot) -> None:
         """The present measure."""
         heat = snapshot.heat_map(self._measure)
-        title = Text.assemble(("MAP", "bold"), "  ")
-        for number, (name, (words, _)) in enumerate(MEASURES.items(), 1):
-            style = "reverse" if name == self._measure else "dim"
-            title.append(f" {number} {words} ", style=style)
+        title = self.measures_title()
         title.append(f" topic × broker, {SHADES[1]} to {SHADES[-1]}", style="dim")
         self.put("#map-title", title)
         self.query_one(HeatTable).show(heat, MEASURES[self._measure][1])
@@ -71,11 +62,3 @@ class MapScreen(ViewScreen):
         """Every partition as one cell."""
         path = ViewPath(view="map", query={"by": "partitions"})
         self.app.switch_screen(build_screen(path))
-
-    def action_measure(self, number: int | None = None) -> None:
-        """The next measure, or that of a digit."""
-        names = list(MEASURES)
-        place = names.index(self._measure) + 1 if number is None else number - 1
-        self._measure = names[place % len(names)]
-        self.path = ViewPath(view="map", query={"measure": self._measure})
-        self.show(self.partiscope.snapshot)

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from spark_metrics.few import merged_few
+from spark_metrics.merge_in_memory import merged_few
 from spark_metrics.points import HISTORY_TABLES, SHAPES
 from spark_metrics.queries import HistoryRange, points
 
