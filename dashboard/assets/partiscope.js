@@ -369,8 +369,10 @@
       for (const node of change.addedNodes) {
         if (node.nodeType !== Node.ELEMENT_NODE) continue;
         if (node.hasAttribute("data-markup")) drawMarkup(node);
-        for (const box of node.querySelectorAll("[data-markup]")) drawMarkup(box);
-        for (const input of node.querySelectorAll("input[type='file']")) nameByButton(input);
+        for (const found of node.querySelectorAll("[data-markup], input[type='file']")) {
+          if (found.type === "file") nameByButton(found);
+          else drawMarkup(found);
+        }
       }
     }
   }).observe(document.documentElement, {
