@@ -97,7 +97,12 @@ def screen_of(settings: DashboardSettings) -> Screen:
 
     def place(watched: WatchedCluster) -> Place:
         report = report_watch(settings.bus, watched.cluster_id)
-        feed = SnapshotFeed(reader, cluster=watched.cluster_id, watch=report)
+        feed = SnapshotFeed(
+            reader,
+            cluster=watched.cluster_id,
+            watch=report,
+            is_read_only=watched.is_read_only,
+        )
         others = {str(each.bootstrap) for each in settings.clusters if each != watched}
         desk = Desk(watched, bus=settings.bus, others=others)
         return Place(watched=watched, feed=feed, desk=desk)

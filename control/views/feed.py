@@ -53,19 +53,23 @@ class SnapshotFeed:
         cluster: ClusterId | None = None,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         watch: Callable[[], WatchReport | None] = lambda: None,
+        is_read_only: bool = False,
     ) -> None:
         self._reader = reader
         self._interval_s = interval_s
         self._cluster = cluster
         self._now_ms = now_ms
         self._watch_report = watch
+        self._is_read_only = is_read_only
         self._listeners: dict[int, Listener] = {}
         self._next_id = 0
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._current = build_snapshot({}, version=0, now_ms=now_ms(), cluster=cluster)
+        self._current = build_snapshot(
+            {}, version=0, now_ms=now_ms(), cluster=cluster, is_read_only=is_read_only
+        )
         self._failure: Finding | None = None
 
     @property
@@ -174,6 +178,7 @@ class SnapshotFeed:
             earlier=self._current.findings,
             earlier_isr=None if self._current.is_empty else self._current.short_isr,
             watch=self._watch_report(),
+            is_read_only=self._is_read_only,
         )
         give_back()
         return snapshot

@@ -32,6 +32,7 @@ from control.views.pages import (
     TableSpec,
     page_of,
 )
+from control.views.refusals import refusals
 from control.views.rows import (
     BrokerRow,
     Cell,
@@ -59,20 +60,21 @@ class OperatorSnapshot:
     """The collector's own word where the cluster is watched from outside."""
     short_isr: pa.Table = field(default_factory=SHORT_ISR.empty_table)
     """Partitions whose ISR is short, and since when (``control.model.isr_age``)."""
+    is_read_only: bool = False
+    """Nothing may be changed from here."""
 
     @property
     def cluster(self) -> ClusterSnapshot:
         return self.evidence.snapshot
 
-    @property
+    @cached_property
     def denied_operations(self) -> Mapping[str, str]:
-        """Per operation of the registry that the principal may not do, the rights it lacks."""
-        return {} if self.watch is None else self.watch.denied_operations
+        """Per operation of the registry that may not be done here, why not and what would help."""
+        return refusals(self.watch, is_read_only=self.is_read_only)
 
     def denied_words(self, operation: str) -> str:
-        """Why the principal may not do an operation of the registry; empty: it may."""
-        right = self.denied_operations.get(operation)
-        return "" if right is None else f"✖ not allowed here: it needs {right}"
+        """Why an operation of the registry may not be done; empty: it may."""
+        return self.denied_operations.get(operation, "")
 
     @property
     def is_empty(self) -> bool:
@@ -148,6 +150,7 @@ def build_snapshot(
     earlier: Iterable[Finding] = (),
     earlier_isr: pa.Table | None = None,
     watch: WatchReport | None = None,
+    is_read_only: bool = False,
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
@@ -171,6 +174,7 @@ def build_snapshot(
             earlier_isr,
             now_ms=now_ms,
         ),
+        is_read_only=is_read_only,
     )
 
 

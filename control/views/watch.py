@@ -69,7 +69,9 @@ def watch_findings(report: WatchReport, *, now_ms: int) -> Iterator[Finding]:
             label="operations",
             title="some are not allowed to us",
             reason="; ".join(f"{name.replace('_', ' ')} needs {right}" for name, right in names),
-            next_step="watch only, or ask for these rights; they are noticed when they come",
+            next_step="; ".join(
+                ("watch only, or grant them (noticed when they come)", *report.grant_all)
+            ),
         )
 
 

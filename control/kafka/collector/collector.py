@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 from broker.metrics_schema import JOB_ROWS_PER_S, ROWS_PER_RECORD_MAX, Envelope, encode_part
 from control.kafka.collector.ages import LogAges
+from control.kafka.collector.grants import Grants
 from control.kafka.collector.image import ClusterImage
 from control.kafka.collector.load import interval_ms_for
 from control.kafka.collector.member import Action, Due, Member, back_off_s, quiet, wait_together
@@ -27,7 +28,7 @@ from control.kafka.collector.report import (
     MissingRight,
     WatchReport,
 )
-from control.kafka.collector.rights import Gap, Gaps
+from control.kafka.collector.rights import Gap, Gaps, words_of
 from control.kafka.collector.rows import round_rows
 from control.kafka.collector.source import BrokerSource, wall_ms
 from control.kafka.collector.traffic import Traffic
@@ -86,6 +87,7 @@ class Collector:
         self.interval_ms = settings.interval_ms
         self._delivery = delivery
         self._say = say
+        self._grants = Grants.to(settings.watched)
         watched = replace(settings.watched, attempts_max=1)
         self._wire = KafkaWire(watched)
         self._overview = ClusterOverview(self._wire, self.image, self.gaps)
@@ -145,6 +147,8 @@ class Collector:
 
     def report(self) -> WatchReport:
         """How it goes."""
+        denied = self._overview.denied_operations
+        commands = self._grants.commands
         return WatchReport(
             cluster=self.image.cluster_id,
             bootstrap=self.settings.watched.bootstrap,
@@ -158,12 +162,14 @@ class Collector:
                     operation=gap.gap.value.operation.name,
                     resource=gap.gap.value.resource,
                     text=gap.text,
-                    acl=gap.gap.value.acl,
+                    acl=" && ".join(commands(gap.gap.value.rights)),
                     since_ms=gap.since_ms,
                 )
                 for gap in self.gaps.all()
             ),
-            denied_operations=self._overview.denied_operations,
+            denied_operations={name: words_of(rights) for name, rights in denied.items()},
+            grants={name: " && ".join(commands(rights)) for name, rights in denied.items()},
+            grant_all=commands(*denied.values()),
             failure=self._failure,
         )
 

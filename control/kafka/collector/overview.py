@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
 from control.kafka.collector.image import BrokerInfo, ClusterImage, TopicConfigs
-from control.kafka.collector.rights import NO_BITS, Gap, Gaps, missing_rights
+from control.kafka.collector.rights import NO_BITS, Gap, Gaps, Lacking, missing_rights
 from control.kafka.collector.source import wall_ms
 from control.kafka.errors import KafkaPortError, RefusedError, UnsupportedApiError
 from control.kafka.ports import ConfigScope
@@ -40,7 +40,7 @@ class ClusterOverview:
         self._slow: dict[int, float] = {}
         """Seconds that brokers took to answer, fading."""
         self._configured: set[str] = set()
-        self.denied_operations: Mapping[str, str] = {}
+        self.denied_operations: Mapping[str, Lacking] = {}
 
     async def read_metadata(self) -> None:
         """All topics, and every registered broker.

@@ -53,6 +53,10 @@ class WatchReport:
     missing_rights: Sequence[MissingRight] = ()
     denied_operations: Mapping[str, str] = field(default_factory=dict)
     """Per operation of the registry that is not allowed, the rights that it lacks."""
+    grants: Mapping[str, str] = field(default_factory=dict)
+    """Per such operation, the command that grants them."""
+    grant_all: Sequence[str] = ()
+    """Commands that allow every operation."""
     failure: str | None = None
     """Why the cluster as a whole does not answer; null: it does."""
 
@@ -73,6 +77,7 @@ def decode_report(value: bytes) -> WatchReport:
         document["missing_rights"] = tuple(
             _known(MissingRight, row) for row in document["missing_rights"]
         )
+        document["grant_all"] = tuple(document.get("grant_all", ()))
         report: WatchReport = _known(WatchReport, document)
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"not a collector's report: {error}") from error

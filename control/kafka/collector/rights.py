@@ -1,4 +1,4 @@
-"""What a principal may not do on the watched cluster, and the ACL that would let it.
+"""What a principal may not do on the watched cluster.
 
 Gaps are found where the collector asks anyway: an answer with a refusal opens one, the next
 answer without closes it, so rights that come or go while running are noticed. What operations
@@ -30,6 +30,10 @@ class AclOperation(IntEnum):
     ALTER_CONFIGS = 11
 
 
+Lacking = tuple[tuple[AclOperation, str], ...]
+"""ACL operations, each with the kind of resource."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
     """What is asked for, by which API, on which resource; what cannot be had without it."""
@@ -41,11 +45,9 @@ class Right:
     feature: str
 
     @property
-    def acl(self) -> str:
-        """The flags of Kafka's own kafka-acls that grant it."""
-        word = "".join(part.capitalize() for part in self.operation.name.split("_"))
-        target = "--cluster" if self.resource == "cluster" else f"--{self.resource} '*'"
-        return f"kafka-acls --add --allow-principal User:NAME --operation {word} {target}"
+    def rights(self) -> Lacking:
+        """As what a command grants."""
+        return ((self.operation, self.resource),)
 
 
 class Gap(Enum):
@@ -146,7 +148,7 @@ class Gaps:
         return not self._open.keys().isdisjoint((Gap.LOG_DIRS, Gap.TOPICS, Gap.GROUPS))
 
 
-OPERATION_RIGHTS: Final[Mapping[str, tuple[tuple[AclOperation, str], ...]]] = {
+OPERATION_RIGHTS: Final[Mapping[str, Lacking]] = {
     "reassign": ((AclOperation.ALTER, "cluster"), (AclOperation.ALTER_CONFIGS, "cluster")),
     "elect": ((AclOperation.ALTER, "cluster"),),
     "create_topic": ((AclOperation.CREATE, "cluster"),),
@@ -160,19 +162,27 @@ OPERATION_RIGHTS: Final[Mapping[str, tuple[tuple[AclOperation, str], ...]]] = {
 """What each operation of the registry needs; topics are judged by those that allow least."""
 
 
-def missing_rights(cluster_bits: int, topic_bits: int) -> dict[str, str]:
-    """Per operation that is not allowed, the missing rights in words.
+def missing_rights(cluster_bits: int, topic_bits: int) -> dict[str, Lacking]:
+    """Per operation that is not allowed, the rights that it lacks.
 
     ``topic_bits`` are those common to all topics; NO_BITS where brokers do not tell.
     """
     bits = {"cluster": cluster_bits, "topic": topic_bits}
-    missing: dict[str, str] = {}
+    missing: dict[str, Lacking] = {}
     for name, rights in OPERATION_RIGHTS.items():
-        lacking = [
-            f"{operation.name} on {'the cluster' if resource == 'cluster' else 'topics'}"
+        lacking = tuple(
+            (operation, resource)
             for operation, resource in rights
             if bits[resource] != NO_BITS and not bits[resource] >> operation & 1
-        ]
+        )
         if lacking:
-            missing[name] = " and ".join(lacking)
+            missing[name] = lacking
     return missing
+
+
+def words_of(lacking: Lacking) -> str:
+    """Rights in words: ``ALTER on the cluster and WRITE on topics``."""
+    return " and ".join(
+        f"{operation.name} on {'the cluster' if resource == 'cluster' else 'topics'}"
+        for operation, resource in lacking
+    )

@@ -62,3 +62,13 @@ def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:
     assert rights.every_word(screen) == {REASSIGN.name: rights.words(screen, REASSIGN.name)}
     (entry,) = palette.entries(screen.snapshot, REASSIGN.title)
     assert "needs ALTER on the cluster" in entry.help
+
+
+def test_where_nothing_may_be_changed_forms_say_so(tmp_path: Path) -> None:
+    screen = screen_on(tmp_path)
+    feed = SnapshotFeed(open_store(str(tmp_path)), is_read_only=True)
+    feed.refresh()
+    screen = replace(screen, places={"": replace(screen.place, feed=feed)})
+    assert rights.is_denied(screen, REASSIGN.name)
+    assert "read-only here" in words_of(rights.lacking(screen, PRODUCE.name))
+    assert DELETE_TOPIC.name in rights.every_word(screen)

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from control.kafka.collector.report import BrokerReport, MissingRight, WatchReport
 from control.model.status import Severity
+from control.operations.registry import FORMS
+from control.views.feed import SnapshotFeed
 from control.views.format import phrase
 from control.views.snapshot import build_snapshot
 from control.views.watch import SILENT_MS, watch_findings
@@ -61,5 +63,30 @@ def test_missing_rights_and_what_operations_lack_reach_the_snapshot() -> None:
     assert finding.since_ms == 5
     (notice,) = [item for item in snapshot.findings if item.kind == "operations-denied"]
     assert phrase(notice.reason, notice.facts) == "elect needs ALTER"
-    assert snapshot.denied_operations == {"elect": "ALTER"}
+    assert snapshot.denied_words("elect") == "✖ not allowed here: it needs ALTER"
+    told = replace(report, grants={"elect": "kafka-acls.sh A"}, grant_all=("kafka-acls.sh B",))
+    snapshot = build_snapshot({}, version=1, now_ms=10_500, watch=told)
+    assert snapshot.denied_words("elect").endswith("; grant it: kafka-acls.sh A")
+    (notice,) = [item for item in snapshot.findings if item.kind == "operations-denied"]
+    assert notice.next_step.endswith("kafka-acls.sh B")
     assert build_snapshot({}, version=1, now_ms=10_500).denied_operations == {}
+
+
+def test_where_nothing_may_be_changed_every_form_is_refused_with_the_reason() -> None:
+    report = replace(FINE, denied_operations={"elect": "ALTER", "browse": "READ on topics"})
+    snapshot = build_snapshot({}, version=1, now_ms=10_500, watch=report, is_read_only=True)
+    assert snapshot.denied_operations.keys() - {"browse"} == {form.name for form in FORMS}
+    assert snapshot.denied_words("elect").startswith("✖ read-only here")
+    assert "READ on topics" in snapshot.denied_words("browse"), "it changes nothing"
+    feed = SnapshotFeed(_Nothing(), is_read_only=True)
+    assert feed.current.denied_words("produce"), "before there is a figure as well"
+
+
+class _Nothing:
+    """A store that was not written yet."""
+
+    def version(self) -> int | None:
+        return None
+
+    def now(self) -> None:
+        return None

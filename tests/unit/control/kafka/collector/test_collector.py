@@ -12,7 +12,14 @@ from control.kafka.collector.report import (
     decode_report,
     encode_report,
 )
-from control.kafka.collector.rights import NO_BITS, AclOperation, Gap, Gaps, missing_rights
+from control.kafka.collector.rights import (
+    NO_BITS,
+    AclOperation,
+    Gap,
+    Gaps,
+    missing_rights,
+    words_of,
+)
 from control.kafka.collector.rows import round_rows
 from control.kafka.collector.traffic import Traffic
 from control.kafka.ports import GroupDescription, GroupMember, ListedGroup
@@ -195,7 +202,7 @@ def test_rights_of_operations_are_read_from_the_brokers_bits() -> None:
     assert missing_rights(NO_BITS, NO_BITS) == {}, "a broker that does not tell denies nothing"
     describe = 1 << AclOperation.DESCRIBE
     denied = missing_rights(describe, describe | 1 << AclOperation.READ)
-    assert denied["elect"] == "ALTER on the cluster"
+    assert words_of(denied["elect"]) == "ALTER on the cluster"
     assert "browse" not in denied
 
 
@@ -204,7 +211,6 @@ def test_gaps_open_with_names_and_close() -> None:
     gaps.judge(Gap.TOPICS, [f"t{number}" for number in range(8)], "hidden topics")
     (gap,) = gaps.all()
     assert "8 hidden topics (t0, t1, t2, t3, t4 and 3 more)" in gap.text
-    assert gap.gap.value.acl.endswith("--operation Describe --topic '*'")
     assert gaps.is_partial
     gaps.judge(Gap.TOPICS, [], "hidden topics")
     gaps.open(Gap.TOPIC_CONFIGS)

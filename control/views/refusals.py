@@ -1,0 +1,29 @@
+"""What may not be done on a cluster, and why: rights that lack, or that it is only read. Pure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from control.kafka.collector.report import WatchReport
+from control.kafka.collector.rights import OPERATION_RIGHTS
+
+READS: Final = frozenset({"browse"})
+"""Operations that change nothing."""
+CHANGES: Final = tuple(name for name in OPERATION_RIGHTS if name not in READS)
+READ_ONLY: Final = (
+    "✖ read-only here: nothing is changed (the setting read_only, or --read-only); "
+    "start without it to change the cluster"
+)
+
+
+def refusals(watch: WatchReport | None, *, is_read_only: bool) -> Mapping[str, str]:
+    """Per operation of the registry that may not be done, why not and what would allow it."""
+    lacking = (
+        {} if watch is None else {name: _lacks(watch, name) for name in watch.denied_operations}
+    )
+    return lacking | dict.fromkeys(CHANGES, READ_ONLY) if is_read_only else lacking
+
+
+def _lacks(watch: WatchReport, name: str) -> str:
+    command = watch.grants.get(name)
+    how = f"; grant it: {command}" if command else ""
+    return f"✖ not allowed here: it needs {watch.denied_operations[name]}{how}"
