@@ -1,9 +1,10 @@
 """``partiscope tui``: the terminal screen."""
 
+import os
 import sys
 from functools import partial
 from threading import Thread
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -11,6 +12,10 @@ from control.model.fleet import WatchedCluster
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, settings_with
 from partiscope.installation import fleet
+
+ESCAPE_MS: Final = 25
+"""Within so long after Escape follows what makes it a sequence; ``ESCDELAY`` says otherwise. A
+terminal sends a sequence in one piece, over SSH as well."""
 
 
 def tui(
@@ -38,6 +43,7 @@ def tui(
     from tui.services import Elsewhere, Services
 
     be_small()
+    os.environ.setdefault("ESCDELAY", str(ESCAPE_MS))
     settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
     reader = AggregatesReader(store or settings.store)
     address = bus or settings.bundled_bootstrap
@@ -45,8 +51,14 @@ def tui(
 
     def services_of(watched: WatchedCluster) -> Services:
         report = report_watch(address, watched.cluster_id)
-        feeds.append(SnapshotFeed(reader, cluster=watched.cluster_id, watch=report))
-        return Services(feed=feeds[-1], history=reader, watched=watched, bus=address)
+        feed = SnapshotFeed(
+            reader,
+            cluster=watched.cluster_id,
+            watch=report,
+            is_read_only=watched.is_read_only,
+        )
+        feeds.append(feed)
+        return Services(feed=feed, history=reader, watched=watched, bus=address)
 
     first, *more = fleet(settings)
     others = [Elsewhere(watched=other, open=partial(services_of, other)) for other in more]

@@ -23,6 +23,8 @@ def test_it_starts_sends_little_copies_by_osc_52_and_leaves_a_clean_terminal(
         assert len(refresh) < REFRESH_BYTES_MAX
         terminal.type(b"y")
         terminal.read_until(b"\x1b]52;c;b3ZlcnZpZXc=")  # "overview"
+        terminal.press(b"g", b"go to")
+        terminal.press(b"\x1b", b"quit")  # Escape alone, not the begin of a sequence
         terminal.type(b"q")
         terminal.read_until(LEFT_ALTERNATE_SCREEN)
         terminal.read(1.0)
