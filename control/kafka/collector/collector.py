@@ -18,10 +18,11 @@ from typing import Final, Protocol
 
 from broker.metrics_schema import JOB_ROWS_PER_S, ROWS_PER_RECORD_MAX, Envelope, encode_part
 from control.kafka.collector.ages import LogAges
+from control.kafka.collector.beside import Beside, interval_ms
 from control.kafka.collector.grants import Grants
 from control.kafka.collector.image import ClusterImage
 from control.kafka.collector.load import interval_ms_for
-from control.kafka.collector.member import Action, Due, Member, back_off_s, quiet, wait_together
+from control.kafka.collector.member import Action, Due, Member, back_off_s, wait_together
 from control.kafka.collector.overview import ClusterOverview
 from control.kafka.collector.report import (
     REPORT_INTERVAL_MS,
@@ -39,12 +40,7 @@ from control.kafka.wire import KafkaWire
 GROUPS_WAIT_S: Final = 0.5
 """How long a turn waits for the slowest coordinator before it reads end offsets."""
 METADATA_ROWS_PER_S: Final = 2_000
-LOGS_ROWS_PER_S: Final = 2_000
-CONFIGS_INTERVAL_MS: Final = 30_000
-STARTS_INTERVAL_MS: Final = 5_000
-RIGHTS_INTERVAL_MS: Final = 5_000
-OVERVIEW_INTERVAL_MS_MAX: Final = 10_000
-LOGS_INTERVAL_MS_MAX: Final = 30_000
+METADATA_INTERVAL_MS_MAX: Final = 10_000
 BUSY_SHARE_MAX: Final = 0.5
 """Of one core that the collector itself may take: its turns grow further apart above it."""
 _ENCODE_ROWS: Final = ROWS_PER_RECORD_MAX
@@ -95,8 +91,8 @@ class Collector:
         self._ages = LogAges(self.image, broker_times_per_s=settings.broker_times_per_s)
         self._members: dict[int, Member] = {}
         self._metadata_at_ms = 0
-        self._configs, self._reports = Due(), Due()
-        self._movements, self._rights, self._aging = Due(), Due(), Due()
+        self._beside = Beside(self._overview, self.image, self._traffic)
+        self._reports = Due()
         self._failure: str | None = None
         self._failures = 0
         self._retry_at_s = 0.0
@@ -117,8 +113,9 @@ class Collector:
 
     async def close(self) -> None:
         """End what is under way, and the connections."""
-        dues = (self._configs, self._reports, self._movements, self._rights, self._aging)
-        tasks = [due.task for due in dues if due.task is not None]
+        tasks = self._beside.tasks
+        if self._reports.task is not None:
+            tasks.append(self._reports.task)
         tasks += [task for member in self._members.values() for task in member.tasks]
         for task in tasks:
             task.cancel()
@@ -143,7 +140,7 @@ class Collector:
         for member in ready:
             member.ends.maybe_start(0, self._guarded(member, partial(self._round, member)))
         await wait_together([member.ends for member in ready], self.interval_ms / 1000)
-        self._do_beside(ready)
+        self._beside.start(ready, self._ages)
 
     def report(self) -> WatchReport:
         """How it goes."""
@@ -174,7 +171,6 @@ class Collector:
         )
 
     async def _refresh(self, now_ms: int) -> None:
-        due_ms = len(self.image.partitions) * 1000 // METADATA_ROWS_PER_S
         try:
             await self._overview.read_metadata()
         except KafkaPortError as error:
@@ -187,7 +183,9 @@ class Collector:
         if self._failure is not None:
             self._say(f"{self.settings.watched.bootstrap} answers again")
         self._failure, self._failures = None, 0
-        self._metadata_at_ms = now_ms + min(due_ms, OVERVIEW_INTERVAL_MS_MAX)
+        self._metadata_at_ms = now_ms + interval_ms(
+            len(self.image.partitions), METADATA_ROWS_PER_S, most=METADATA_INTERVAL_MS_MAX
+        )
         for member in self._members.values():
             member.source.is_stale = False
 
@@ -250,30 +248,6 @@ class Collector:
         if all(other.round_ms for other in self._members.values()):
             self.is_complete.set()
 
-    def _do_beside(self, ready: list[Member]) -> None:
-        partitions = len(self.image.partitions)
-        overview_ms = min(partitions * 1000 // METADATA_ROWS_PER_S, OVERVIEW_INTERVAL_MS_MAX)
-        self._movements.maybe_start(overview_ms, quiet(self._overview.read_movements))
-        if self._overview.has_new_topics():
-            self._configs.at_ms = 0
-        self._configs.maybe_start(CONFIGS_INTERVAL_MS, quiet(self._overview.read_configs))
-        self._rights.maybe_start(RIGHTS_INTERVAL_MS, quiet(self._overview.read_rights))
-        ages_ms = self._ages.interval_ms(ready)
-        self._aging.maybe_start(ages_ms, quiet(partial(self._ages.read, ready)))
-        for member in ready:
-            held = len(self.image.replicas_of(member.source.broker))
-            logs_ms = min(held * 1000 // LOGS_ROWS_PER_S, LOGS_INTERVAL_MS_MAX)
-            member.logs.maybe_start(logs_ms, quiet(partial(self._read_logs, member)))
-            member.starts.maybe_start(STARTS_INTERVAL_MS, quiet(member.source.read_starts))
-
-    async def _read_logs(self, member: Member) -> None:
-        logs = await member.source.read_logs()
-        if logs is None:
-            return
-        for state in self.image.led_by(member.source.broker):
-            if state.key in logs.sizes:
-                self._traffic.take_size(state, logs.sizes[state.key])
-
     async def _report(self) -> None:
         if self.image.cluster_id:
             try:
@@ -297,16 +271,18 @@ class Collector:
     def _adapt(self, busy_s: float) -> None:
         """The distance of turns: what brokers may be asked, our own CPU, what the job can take."""
         self._busy = busy_s if self._busy == 0 else 0.7 * self._busy + 0.3 * busy_s
-        rows = [_rows_of(member, self.image) for member in self._members.values()]
-        base_ms = self.settings.interval_ms
+        members = self._members.values()
+        asked = [member.source.commits_asked + self._led(member) for member in members]
+        told = [member.source.groups.commits + self._held(member) for member in members]
+        base_ms, most = self.settings.interval_ms, self.settings.broker_rows_per_s
         self.interval_ms = max(
-            interval_ms_for(
-                base_ms, rows=max(rows, default=0), rows_per_s_max=self.settings.broker_rows_per_s
-            ),
-            interval_ms_for(base_ms, rows=sum(rows), rows_per_s_max=JOB_ROWS_PER_S),
+            interval_ms_for(base_ms, rows=max(asked, default=0), rows_per_s_max=most),
+            interval_ms_for(base_ms, rows=sum(told), rows_per_s_max=JOB_ROWS_PER_S),
             round(self._busy / BUSY_SHARE_MAX * 1000),
         )
 
+    def _led(self, member: Member) -> int:
+        return len(self.image.led_by(member.source.broker))
 
-def _rows_of(member: Member, image: ClusterImage) -> int:
-    return member.source.groups.commits + len(image.led_by(member.source.broker))
+    def _held(self, member: Member) -> int:
+        return len(self.image.replicas_of(member.source.broker))

@@ -1,11 +1,11 @@
 """What is known of the watched cluster: brokers, partitions, offsets. Pure.
 
-Metadata is taken by difference: a topic whose answer is the same as the last one costs a
-comparison and nothing else. ``version`` changes whenever leadership or placement did, so that
+Metadata is taken by difference: a topic whose partitions are the same as in the last answer costs
+a comparison and nothing else. ``version`` changes whenever leadership or placement did, so that
 requests made from it can be kept until then.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -87,7 +87,7 @@ class ClusterImage:
         self._by_broker: tuple[int, dict[int, list[PartitionState]]] = (-1, {})
 
     @property
-    def topics(self) -> Iterable[str]:
+    def topics(self) -> Collection[str]:
         """Names of the topics that we may describe."""
         return self._topics.keys()
 
@@ -107,7 +107,8 @@ class ClusterImage:
         for name in self._topics.keys() - topics.keys():
             self._drop(name)
         for name, topic in topics.items():
-            if self._topics.get(name) != topic:
+            known = self._topics.get(name)
+            if known is None or known.partitions != topic.partitions:
                 self._take_topic(topic)
         self._topics = topics
 

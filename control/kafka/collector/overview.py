@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
 from control.kafka.collector.image import BrokerInfo, ClusterImage, TopicConfigs
-from control.kafka.collector.rights import NO_BITS, Gap, Gaps, Lacking, missing_rights
+from control.kafka.collector.rights import NO_BITS, Gap, Gaps, Lacking, common_bits, missing_rights
 from control.kafka.collector.source import wall_ms
 from control.kafka.errors import KafkaPortError, RefusedError, UnsupportedApiError
 from control.kafka.ports import ConfigScope
@@ -21,8 +21,6 @@ ASK_TIMEOUT_S: Final = 8.0
 BROKERS_ASKED_MAX: Final = 3
 SLOW_S: Final = 0.5
 TOPICS_PER_REQUEST: Final = 500
-TOPICS_JUDGED_MAX: Final = 200
-"""Topics whose authorized operations are asked for."""
 _MIN_ISR: Final = "min.insync.replicas"
 _RETENTION: Final = "retention.ms"
 _CLEANUP: Final = "cleanup.policy"
@@ -40,17 +38,23 @@ class ClusterOverview:
         self._slow: dict[int, float] = {}
         """Seconds that brokers took to answer, fading."""
         self._configured: set[str] = set()
+        self._topic_bits = NO_BITS
         self.denied_operations: Mapping[str, Lacking] = {}
 
     async def read_metadata(self) -> None:
-        """All topics, and every registered broker.
+        """All topics, what we may do with them, and every registered broker.
 
         :raises KafkaPortError: no broker answers.
         """
-        fields = {"topics": None, "allow_auto_topic_creation": False}
+        fields = {
+            "topics": None,
+            "allow_auto_topic_creation": False,
+            "include_topic_authorized_operations": True,
+        }
         message = await self._ask(apis.METADATA, fields)
         self._wire.set_addresses({b.node_id: (b.host, b.port) for b in message.brokers})
         self._image.take_metadata(message, wall_ms())
+        self._topic_bits = common_bits(message.topics)
         await self._read_registered()
         self._gaps.judge(Gap.TOPICS, self._image.hidden_topics(), "hidden topics")
 
@@ -80,7 +84,8 @@ class ClusterOverview:
         return not self._configured.issuperset(self._image.topics)
 
     async def read_rights(self) -> None:
-        """What operations lack, by the bits of authorized operations."""
+        """What operations lack, by the bits of authorized operations: the cluster's are asked for,
+        those of topics came with their metadata."""
         try:
             cluster = await self._ask(
                 apis.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": True}
@@ -88,20 +93,7 @@ class ClusterOverview:
             bits = cluster.cluster_authorized_operations
         except UnsupportedApiError:
             bits = NO_BITS
-        names = [name for name in sorted(self._image.topics) if not name.startswith("__")]
-        fields = {
-            "topics": tuple({"name": name} for name in names[:TOPICS_JUDGED_MAX]),
-            "allow_auto_topic_creation": False,
-            "include_topic_authorized_operations": True,
-        }
-        common = NO_BITS
-        if names:
-            message = await self._ask(apis.METADATA, fields)
-            for topic in message.topics:
-                own = getattr(topic, "topic_authorized_operations", NO_BITS)
-                if topic.error_code is ErrorCode.none and own != NO_BITS:
-                    common = own if common == NO_BITS else common & own
-        self.denied_operations = missing_rights(bits, common)
+        self.denied_operations = missing_rights(bits, self._topic_bits)
 
     async def _read_registered(self) -> None:
         try:

@@ -9,7 +9,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Final
+from functools import reduce
+from operator import and_
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
 
 NAMES_MAX: Final = 5
 """So many hidden topics or groups are named in a gap's detail."""
@@ -178,6 +182,18 @@ def missing_rights(cluster_bits: int, topic_bits: int) -> dict[str, Lacking]:
         if lacking:
             missing[name] = lacking
     return missing
+
+
+def common_bits(topics: Iterable[Any]) -> int:
+    """What is allowed on each topic of a Metadata answer, internal ones aside; NO_BITS where
+    brokers do not tell."""
+    told = [
+        bits
+        for topic in topics
+        if topic.error_code is ErrorCode.none and not topic.name.startswith("__")
+        if (bits := getattr(topic, "topic_authorized_operations", NO_BITS)) != NO_BITS
+    ]
+    return reduce(and_, told) if told else NO_BITS
 
 
 def words_of(lacking: Lacking) -> str:

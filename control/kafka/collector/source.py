@@ -37,6 +37,8 @@ class BrokerSource:
         self.meter = LoadMeter()
         self.is_stale = False
         """An answer showed that leadership is not what the image says."""
+        self.commits_asked = 0
+        """Groups and their offsets in the last turn: those that stand still come by turns."""
         self._wire = wire
         self._image = image
         self._gaps = gaps
@@ -55,8 +57,10 @@ class BrokerSource:
             await self._describe(
                 apis.CONSUMER_GROUP_DESCRIBE, "group_ids", consumer_description, is_consumer=True
             )
-        for some in _chunks(self.groups.due_offsets(now_ms), GROUPS_PER_REQUEST):
+        due = self.groups.due_offsets(now_ms)
+        for some in _chunks(due, GROUPS_PER_REQUEST):
             await self._read_commits(some)
+        self.commits_asked = self._commits_of(due)
 
     async def read_ends(self) -> dict[TopicPartition, int]:
         """High watermarks of the partitions led here; the image takes them."""

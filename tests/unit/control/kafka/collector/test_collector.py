@@ -2,6 +2,7 @@
 
 from broker.metrics_schema import BrokerSample, CommitSample, GroupSample, ReplicaSample
 from broker.protocol import codec
+from control.kafka.collector.beside import interval_ms
 from control.kafka.collector.groups import ACTIVE_FOR_MS, IDLE_AGE_MS, GroupImages
 from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
 from control.kafka.collector.load import LoadMeter, interval_ms_for
@@ -17,6 +18,7 @@ from control.kafka.collector.rights import (
     AclOperation,
     Gap,
     Gaps,
+    common_bits,
     missing_rights,
     words_of,
 )
@@ -204,6 +206,31 @@ def test_rights_of_operations_are_read_from_the_brokers_bits() -> None:
     denied = missing_rights(describe, describe | 1 << AclOperation.READ)
     assert words_of(denied["elect"]) == "ALTER on the cluster"
     assert "browse" not in denied
+
+
+def test_what_every_topic_allows_is_judged_and_internal_ones_do_not_count() -> None:
+    def topics(**bits: int) -> tuple[dict[str, object], ...]:
+        return tuple(
+            {"name": name, "topic_authorized_operations": own, "error_code": 0}
+            for name, own in bits.items()
+        )
+
+    def common(**bits: int) -> int:
+        message = codec.build_response(3, 12, brokers=(), topics=topics(**bits))
+        return common_bits(message.topics)
+
+    read, write = 1 << AclOperation.READ, 1 << AclOperation.WRITE
+    assert common(a=read | write, b=read, __consumer_offsets=0) == read
+    assert common(a=NO_BITS, b=write) == write
+    assert common(a=NO_BITS) == NO_BITS
+    assert common() == NO_BITS
+
+
+def test_intervals_grow_with_what_there_is_to_read_within_bounds() -> None:
+    assert interval_ms(600, 500, most=60_000) == 1_200
+    assert interval_ms(10_000, 500, most=60_000) == 20_000
+    assert interval_ms(10_000_000, 500, most=60_000) == 60_000
+    assert interval_ms(0, 2, least=30_000) == 30_000
 
 
 def test_gaps_open_with_names_and_close() -> None:

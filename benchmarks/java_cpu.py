@@ -1,0 +1,61 @@
+"""What a JVM's CPU goes into, by the names of its threads; nothing is attached to it.
+
+Kafka's threads say what they are for. Those of the compiler tell how far a figure is one of a JVM
+that still warms up, those of the collector whether its heap is too small for what it holds.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+KINDS: Final = {
+    "C1 Comp": "compiler",
+    "C2 Comp": "compiler",
+    "G1": "collector",
+    "GC": "collector",
+    "VM Thread": "collector",
+    "data-plane": "requests",
+    "group-coord": "groups",
+    "executor-": "groups",
+    "ReplicaFetch": "replication",
+}
+"""Beginnings of thread names (the kernel keeps fifteen characters)."""
+OTHER: Final = "other"
+ALL: Final = "all"
+
+Spent = Mapping[str, float]
+"""CPU seconds by kind; ``ALL`` counts threads that have ended as well."""
+
+
+def spent(pid: int) -> Spent:
+    """User and system time of a process so far."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            name, seconds = _read(task / "stat")
+        except OSError:  # it has ended meanwhile
+            continue
+        kind = next((kind for start, kind in KINDS.items() if name.startswith(start)), OTHER)
+        found[kind] += seconds
+    return {**found, ALL: _read(Path(f"/proc/{pid}/stat"))[1]}
+
+
+def percent_of_a_core(
+    before: Sequence[Spent], after: Sequence[Spent], seconds: float
+) -> list[dict[str, float]]:
+    """Of each process, between two readings."""
+    return [
+        {kind: round(100 * (b[kind] - a.get(kind, 0.0)) / seconds, 1) for kind in sorted(b)}
+        for a, b in zip(before, after, strict=True)
+    ]
+
+
+def _read(stat: Path) -> tuple[str, float]:
+    """Name and seconds."""
+    text = stat.read_text()
+    fields = text.rsplit(")", 1)[1].split()
+    ticks = int(fields[11]) + int(fields[12])
+    return text[text.index("(") + 1 : text.rindex(")")], ticks / TICKS_PER_S
