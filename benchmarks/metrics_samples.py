@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -27,32 +28,26 @@ READERS: Final = 10
 """Groups that read each partition."""
 
 
-class Generator(threading.Thread):
-    """Writes a round of every broker each interval.
+class Rounds:
+    """The records of every broker's rounds.
 
     The rows of a round are made once; each round only moves the numbers in them on, so that the
     generator costs less than what it measures.
     """
 
-    def __init__(self, bootstrap: str, *, partitions: int, groups: int, interval_ms: int) -> None:
-        super().__init__(daemon=True)
-        self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "acks": "1",
-                "linger.ms": 20,
-                "compression.type": "zstd",
-                "queue.buffering.max.kbytes": 1_000_000,
-            }
-        )
+    def __init__(self, *, partitions: int, groups: int, interval_ms: int) -> None:
         self._partitions = partitions
         self._groups = groups
         self._interval_ms = interval_ms
-        self.stopped = threading.Event()
-        self.late_ms: list[float] = []
-        self.rounds = 0
-        self.bytes = 0
+        self._count = 0
         self._templates = {broker: self._template(broker) for broker in BROKERS}
+
+    def next(self, now_ms: int) -> Iterator[tuple[int, bytes]]:
+        """A round of every broker that begins now: broker and record."""
+        self._count += 1
+        for broker in BROKERS:
+            for head, body in self._templates[broker]:
+                yield broker, _moved_on(head, body, now_ms, self._count)
 
     def _template(self, broker: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """The records of a broker's round, decoded."""
@@ -93,6 +88,28 @@ class Generator(threading.Thread):
                 ]
         return rows
 
+
+class Generator(threading.Thread):
+    """Writes a round of every broker each interval."""
+
+    def __init__(self, bootstrap: str, *, partitions: int, groups: int, interval_ms: int) -> None:
+        super().__init__(daemon=True)
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "acks": "1",
+                "linger.ms": 20,
+                "compression.type": "zstd",
+                "queue.buffering.max.kbytes": 1_000_000,
+            }
+        )
+        self._interval_ms = interval_ms
+        self._made = Rounds(partitions=partitions, groups=groups, interval_ms=interval_ms)
+        self.stopped = threading.Event()
+        self.late_ms: list[float] = []
+        self.rounds = 0
+        self.bytes = 0
+
     def run(self) -> None:
         interval_s = self._interval_ms / 1_000
         due_s = time.time()
@@ -105,11 +122,9 @@ class Generator(threading.Thread):
 
     def _round(self, now_ms: int) -> None:
         self.rounds += 1
-        for broker in BROKERS:
-            for head, body in self._templates[broker]:
-                value = _moved_on(head, body, now_ms, self.rounds)
-                self.bytes += len(value)
-                self._produce(value, broker)
+        for broker, value in self._made.next(now_ms):
+            self.bytes += len(value)
+            self._produce(value, broker)
         self._producer.flush(30)
 
     def _produce(self, value: bytes, broker: int) -> None:

@@ -20,13 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_metrics.coordinators import told_still, with_alive
 from spark_metrics.files import StoreFiles
 from spark_metrics.gather import gather
 from spark_metrics.heads import Head
 from spark_metrics.memory import KnownBroker
 from spark_metrics.parse import Parsed, cut_rows, parse_rows
 from spark_metrics.session import compiled_session
-from spark_metrics.slot import STATES, Slot, groups_frame, known_frame
+from spark_metrics.slot import STATES, Slot, known_frame
 from spark_metrics.status import newest_commits
 from spark_metrics.tables import COMMITS
 from spark_metrics.transform import newest_partitions
@@ -64,11 +65,6 @@ class Wave:
         for it in self.known:
             fenced = "" if it.fenced_ms is None else it.fenced_ms
             yield f"{it.cluster}\t{it.broker}\t{it.complete_ms}\t{fenced}\t{it.silent_ms}"
-
-    def group_lines(self) -> Iterator[str]:
-        for (cluster, group_id), alive_ms in self.alive.items():
-            if not {"\t", "\n"} & set(group_id):
-                yield f"{cluster}\t{group_id}\t{alive_ms}"
 
     @property
     def has_commits(self) -> bool:
@@ -170,9 +166,8 @@ def _shares(wave: Wave, buckets: int) -> list[_Share]:
 def _run(slot: Slot, wave: Wave, share: _Share) -> Answer:
     slot.clear()
     slot.give_table("fresh_replicas", gather(share.replicas))
-    slot.give_table("fresh_commits", share.commits)
-    slot.give_lines("known", wave.known_lines())
-    slot.give_lines("groups", wave.group_lines())
+    slot.give_table("fresh_commits", with_alive(share.commits, wave.alive))
+    slot.give_known(wave.known_lines())
     _give_state(slot, "partitions", wave, share)
     there = _present(slot.partitions_plan.toArrow())
     part = str(share.bucket)
@@ -181,7 +176,7 @@ def _run(slot: Slot, wave: Wave, share: _Share) -> Answer:
     if wave.has_commits:
         _give(slot, "logs", path, wave.files)
         _give_state(slot, "commits", wave, share)
-        commits = slot.commits_plan.toArrow()
+        commits = told_still(slot.commits_plan.toArrow(), wave.known)
     return _answer(there, path, commits, wave.put("commits", part, commits))
 
 
@@ -224,23 +219,21 @@ class FrameFeed:
         self._session = compiled_session(session)
 
     def run(self, wave: Wave) -> list[Answer]:
-        known = known_frame(self._lines(list(wave.known_lines())))
         there = newest_partitions(
             self._session.createDataFrame(gather(wave.replicas.rows)),
             self._state("partitions", wave.state.partitions, wave.files),
-            known,
+            known_frame(self._lines(list(wave.known_lines()))),
             is_single=False,
         ).toArrow()
         there = _present(there)
         path = wave.put("partitions", "0", there)
         commits = newest_commits(
-            self._session.createDataFrame(wave.commits.rows),
+            self._session.createDataFrame(with_alive(wave.commits.rows, wave.alive)),
             self._state("commits", wave.state.commits, wave.files),
             partitions=self._state("partitions", [path], wave.files),
-            known=known,
-            groups=groups_frame(self._lines(list(wave.group_lines()))),
             is_single=False,
         ).toArrow()
+        commits = told_still(commits, wave.known)
         return [_answer(there, path, commits, wave.put("commits", "0", commits))]
 
     def _lines(self, lines: Sequence[str]) -> DataFrame:

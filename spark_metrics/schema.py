@@ -93,15 +93,20 @@ PARTITION_STATE: Final[Mapping[str, Any]] = {
 """What is read back of ``partitions``: view and log with who told them and when, the leader's
 readings (``ends``), and earlier log starts, to see how fast they go (``starts``)."""
 
-PENDING: Final = "STRUCT<read_ms: BIGINT, committed_offset: BIGINT, commit_ms: BIGINT>"
-ANCHOR: Final = "STRUCT<ms: BIGINT, committed_offset: BIGINT, lag: BIGINT>"
-COMMIT_STATE: Final = f"""cluster STRING, group_id STRING, topic STRING, partition INT,
-  source INT, round_ms BIGINT, full_ms BIGINT, newest {PENDING}, waits_a {PENDING},
-  waits_b {PENDING}, member_id STRING, committed_offset BIGINT, end_offset BIGINT, lag BIGINT,
-  commit_ms BIGINT, read_ms BIGINT, end_read_ms BIGINT, first_ms BIGINT, speed_a {ANCHOR},
-  speed_b {ANCHOR}, trend_a {ANCHOR}, trend_b {ANCHOR}, still_offset BIGINT,
-  still_since_ms BIGINT, zero_ms BIGINT, moved_ms BIGINT, pace_ms BIGINT, rewind_from BIGINT,
-  rewind_ms BIGINT"""
+_KEPT: Final = (
+    *("committed_offset", "end_offset", "lag", "commit_ms", "read_ms", "end_read_ms", "first_ms"),
+    *("wait_a_ms", "wait_a_offset", "wait_a_commit_ms"),
+    *("wait_b_ms", "wait_b_offset", "wait_b_commit_ms"),
+    *("speed_a_ms", "speed_a_offset", "speed_a_lag"),
+    *("speed_b_ms", "speed_b_offset", "speed_b_lag"),
+    *("trend_a_ms", "trend_a_lag", "trend_b_ms", "trend_b_lag", "still_since_ms", "moved_ms"),
+    *("pace_ms", "rewind_from", "rewind_ms", "alive_ms"),
+)
+COMMIT_STATE: Final[Mapping[str, Any]] = {
+    **{"cluster": "STRING", "group_id": "STRING", "topic": "STRING", "partition": "INT"},
+    **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT", "member_id": "STRING"},
+    **dict.fromkeys(_KEPT, "BIGINT"),
+}
 """What is read back of ``commits`` (``spark_metrics.status`` tells what each is for)."""
 
 
@@ -121,6 +126,8 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """What a wave brings, one row per replica or commit: the newest full row (``read_ms`` null: none),
 and when it was read again unchanged (``again_since_ms``: since which reading it is unchanged)."""
+FRESH_COMMITS: Final = {**ROWS["commits"], "alive_ms": "BIGINT"}
+"""… and when each group committed anything last, as the driver knows."""
 _ARROW: Final = {
     "STRING": pa.string(),
     "BOOLEAN": pa.bool_(),

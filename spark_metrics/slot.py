@@ -16,36 +16,28 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_metrics.files import conform
-from spark_metrics.schema import COMMIT_STATE, GATHERED, PARTITION_STATE, ROWS, ddl
+from spark_metrics.schema import COMMIT_STATE, FRESH_COMMITS, GATHERED, PARTITION_STATE, ddl
 from spark_metrics.status import newest_commits
 from spark_metrics.transform import newest_partitions
 
 LISTED_BYTES: Final = 1 << 36
-TEXTS: Final = ("known", "groups")
 _PARTITIONS: Final = ddl(PARTITION_STATE)
-STATES: Final = {"partitions": _PARTITIONS, "commits": COMMIT_STATE, "logs": _PARTITIONS}
-FRESH: Final = {"fresh_replicas": ddl(GATHERED), "fresh_commits": ddl(ROWS["commits"])}
+STATES: Final = {"partitions": _PARTITIONS, "commits": ddl(COMMIT_STATE), "logs": _PARTITIONS}
+FRESH: Final = {"fresh_replicas": ddl(GATHERED), "fresh_commits": ddl(FRESH_COMMITS)}
 TABLES: Final = {**STATES, **FRESH}
 
+KNOWN: Final = "known"
 _LINES: Final = """SELECT /*+ COALESCE(1) */ explode(split(CAST(content AS STRING), '\\n')) AS line
 FROM {file}"""
 _KNOWN: Final = """WITH each AS (SELECT split(line, '\\t') AS part FROM {lines})
 SELECT part[0] AS cluster, CAST(part[1] AS INT) AS broker, CAST(part[2] AS BIGINT) AS complete_ms,
   CAST(part[3] AS BIGINT) AS fenced_ms, CAST(part[4] AS BIGINT) AS silent_ms
 FROM each WHERE size(part) = 5"""
-_GROUPS: Final = """WITH each AS (SELECT split(line, '\\t') AS part FROM {lines})
-SELECT part[0] AS cluster, part[1] AS group_id, CAST(part[2] AS BIGINT) AS alive_ms
-FROM each WHERE size(part) = 3"""
 
 
 def known_frame(lines: DataFrame) -> DataFrame:
     """``memory.KnownBroker`` of each line ``CLUSTER BROKER COMPLETE FENCED SILENT``."""
     return lines.sparkSession.sql(_KNOWN, lines=lines)
-
-
-def groups_frame(lines: DataFrame) -> DataFrame:
-    """When a group committed anything last, of each line ``CLUSTER GROUP MILLISECONDS``."""
-    return lines.sparkSession.sql(_GROUPS, lines=lines)
 
 
 class Slot:
@@ -59,20 +51,16 @@ class Slot:
         }
         self.clear()
         tables = {name: self._table_frame(session, name) for name in TABLES}
-        texts = {name: self._line_frame(session, name) for name in TEXTS}
-        known = known_frame(texts["known"])
         self.partitions_plan = newest_partitions(
             tables["fresh_replicas"],
             tables["partitions"],
-            known,
+            known_frame(self._line_frame(session)),
             is_single=True,
         )
         self.commits_plan = newest_commits(
             tables["fresh_commits"],
             tables["commits"],
             partitions=tables["logs"],
-            known=known,
-            groups=groups_frame(texts["groups"]),
             is_single=True,
         )
         # Plans are made by the first action; over no rows that is all it does.
@@ -83,14 +71,14 @@ class Slot:
         """Files that hold nothing."""
         # Systems clean their folder of temporary files while the job runs on for weeks.
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name in TEXTS:
-            self.give_lines(name, ())
+        self.give_known(())
         for name in TABLES:
             self.give_table(name, None)
 
-    def give_lines(self, name: str, lines: Iterable[str]) -> None:
+    def give_known(self, lines: Iterable[str]) -> None:
+        """What is known of the brokers, as ``known_frame`` reads it."""
         # Never empty: Spark would leave an empty file out of the plan.
-        (self._folder / name).write_text("\n".join(lines) + "\n")
+        (self._folder / KNOWN).write_text("\n".join(lines) + "\n")
 
     def give_table(self, name: str, table: pa.Table | None) -> None:
         """Have the plan read these rows; None: nothing."""
@@ -110,8 +98,8 @@ class Slot:
         target.unlink(missing_ok=True)
         return target
 
-    def _line_frame(self, session: SparkSession, name: str) -> DataFrame:
-        file = session.read.format("binaryFile").load(str(self._folder / name))
+    def _line_frame(self, session: SparkSession) -> DataFrame:
+        file = session.read.format("binaryFile").load(str(self._folder / KNOWN))
         return session.sql(_LINES, file=file)
 
     def _table_frame(self, session: SparkSession, name: str) -> DataFrame:

@@ -3,15 +3,18 @@
 A commit is read by the group's coordinator, an end offset by the partition's leader. Lag is
 only true for an end offset read at or after the commit was: a reading waits for it. Everything
 is an expression over the columns of one row; what a window needs is kept in a few *anchors*
-instead of a list of readings, so the state of a commit has a fixed size.
+instead of a list of readings, so the state of a commit has a fixed size. All columns are flat:
+Spark copies a struct field by field, each into an object of its own.
 
-    newest            the newest reading, paired or not     waits_a, waits_b   readings that wait
     committed_offset, lag, read_ms, …   the newest paired reading
-    speed_a, speed_b  the bases of speed, 7.5 to 15 s old   trend_a, trend_b   30 to 60 s old
-    still_offset, still_since_ms        since when it stands there with records waiting
+    wait_a_…, wait_b_…                  readings that wait, the older one first
+    speed_a_…, speed_b_…                the bases of speed, 7.5 to 15 s old
+    trend_a_…, trend_b_…                30 to 60 s old
+    still_since_ms                      since when it stands there with records waiting
     moved_ms, pace_ms                   when it moved last, and how long it takes between moves
     rewind_from, rewind_ms              from where and when it went back
-    zero_ms, first_ms                   when lag was 0 last; the first paired reading
+    first_ms                            the first paired reading
+    alive_ms                            when its group last committed anything, as far as known
 """
 
 from typing import Final
@@ -19,7 +22,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from spark_metrics.schema import POINTS_MAX, READINGS_MAX
-from spark_metrics.transform import AGAIN, matches, struct_of
+from spark_metrics.transform import matches
 
 SPEED_WINDOW_MS: Final = 15_000
 """Long enough to hold three of the default auto-commits (5 s)."""
@@ -41,123 +44,153 @@ DEAD_BAND_RECORDS_PER_S: Final = 1.0
 LOG_POINTS_MAX: Final = 8
 _ID: Final = ("cluster", "group_id", "topic", "partition")
 
-_FULL: Final = struct_of(
-    "r", *("source", "round_ms", "read_ms", "committed_offset", "commit_ms", "member_id")
-)
-_NEWEST: Final = f"""
-SELECT cluster, group_id, topic, partition, IF(read_ms IS NULL, NULL, {_FULL}) AS f,
-  IF(again_read_ms IS NULL, NULL, {struct_of("r", **AGAIN)}) AS u
-FROM {{rows}} AS r
-"""  # noqa: S608 (nothing here comes from outside)
+_READING: Final = ("ms", "offset", "commit_ms")
+"""Fields of a reading; one that waits lies in ``wait_a_…`` or ``wait_b_…``."""
 
+
+def _each(sql: str, *fields: str) -> str:
+    """The same SQL for each of these fields, named in it by ``@``."""
+    return ", ".join(sql.replace("@", field) for field in fields)
+
+
+_PAIRED_AS: Final = {"ms": "o.read_ms", "offset": "o.committed_offset", "commit_ms": "o.commit_ms"}
+_NEWEST: Final = ", ".join(
+    f"CASE WHEN wait_b_ms IS NOT NULL THEN wait_b_{field}"
+    f" WHEN wait_a_ms IS NOT NULL THEN wait_a_{field} ELSE {paired} END AS newest_{field}"
+    for field, paired in _PAIRED_AS.items()
+)
+"""The newest reading is one that waits; where none does, the paired one."""
 _JOINED: Final = f"""
 SELECT /*+ SHUFFLE_HASH(n) */ coalesce(n.cluster, o.cluster) AS cluster,
   coalesce(n.group_id, o.group_id) AS group_id, coalesce(n.topic, o.topic) AS topic,
-  coalesce(n.partition, o.partition) AS partition, n.f AS f, n.u AS u,
-  o.* EXCEPT (cluster, group_id, topic, partition)
-FROM {{state}} AS o FULL OUTER JOIN {{newest}} AS n ON {matches("n", "o", _ID)}
-"""  # noqa: S608
-_MET: Final = """
-WITH again AS (
-  SELECT *, f IS NOT NULL AND coalesce(f.read_ms >= newest.read_ms, true) AS is_full,
-    coalesce(u.read_ms > greatest(f.read_ms, newest.read_ms)
-      AND greatest(f.read_ms, full_ms) >= u.since_ms, false) AS is_same
+  coalesce(n.partition, o.partition) AS partition,
+  n.source AS told_source, n.round_ms AS told_round_ms, n.read_ms AS told_ms,
+  n.committed_offset AS told_offset, n.commit_ms AS told_commit_ms, n.member_id AS told_member,
+  n.again_read_ms AS again_ms, n.again_since_ms AS since_ms, n.again_round_ms,
+  coalesce(n.alive_ms, o.alive_ms) AS alive_ms,
+  o.* EXCEPT (cluster, group_id, topic, partition, alive_ms), {_NEWEST}
+FROM {{state}} AS o FULL OUTER JOIN {{rows}} AS n ON {matches("n", "o", _ID)}
+"""  # noqa: S608 (nothing here comes from outside)
+_BROUGHT: Final = """
+WITH judged AS (
+  SELECT *, told_ms IS NOT NULL AND coalesce(told_ms >= newest_ms, true) AS is_full,
+    coalesce(again_ms > greatest(told_ms, newest_ms)
+      AND greatest(told_ms, full_ms) >= since_ms, false) AS is_same
   FROM {joined}),
 told AS (
-  SELECT * EXCEPT (f, u, is_full, is_same, newest, source, round_ms, full_ms, member_id),
-    IF(is_full, f.source, source) AS source,
-    greatest(u.round_ms, IF(is_full, f.round_ms, round_ms)) AS round_ms,
-    IF(is_full, f.read_ms, full_ms) AS full_ms,
-    IF(is_full, f.member_id, member_id) AS member_id,
-    IF(is_same OR is_full AND coalesce(f.read_ms > newest.read_ms, true),
-      named_struct('read_ms', IF(is_same, u.read_ms, f.read_ms), 'committed_offset',
-        IF(is_full, f.committed_offset, newest.committed_offset), 'commit_ms',
-        IF(is_full, f.commit_ms, newest.commit_ms)), NULL) AS brought, newest
-  FROM again)
-SELECT /*+ SHUFFLE_HASH(k) */ t.* EXCEPT (newest), coalesce(brought, newest) AS newest
-FROM told AS t LEFT JOIN {known} AS k ON t.cluster = k.cluster AND t.source = k.broker
-WHERE t.full_ms IS NOT NULL
-  AND t.round_ms >= greatest(coalesce(k.complete_ms, 0L), coalesce(k.silent_ms, 0L))
+  SELECT * EXCEPT (source, round_ms, full_ms, member_id, told_source, told_round_ms, told_member,
+      again_round_ms, since_ms),
+    IF(is_full, told_source, source) AS source,
+    greatest(again_round_ms, IF(is_full, told_round_ms, round_ms)) AS round_ms,
+    IF(is_full, told_ms, full_ms) AS full_ms,
+    IF(is_full, told_member, member_id) AS member_id,
+    is_same OR is_full AND coalesce(told_ms > newest_ms, true) AS brings
+  FROM judged)
+SELECT * EXCEPT (told_ms, told_offset, told_commit_ms, again_ms, is_full, is_same, newest_ms,
+    newest_offset, newest_commit_ms),
+  IF(brings, IF(is_same, again_ms, told_ms), newest_ms) AS newest_ms,
+  IF(brings AND is_full, told_offset, newest_offset) AS newest_offset,
+  IF(brings AND is_full, told_commit_ms, newest_commit_ms) AS newest_commit_ms
+FROM told WHERE full_ms IS NOT NULL
 """
+"""What the newest reading is now, and whether the wave ``brings`` it."""
 
 
-def _end_of(reading: str) -> str:
-    """SQL: place of the earliest end read at or after the reading (``ends`` is newest first)."""
+def _end_of(read_ms: str) -> str:
+    """SQL: place of the earliest end read at or after the reading (newest first)."""
     tries = " ".join(
-        f"WHEN get(ends, {place}).read_ms >= {reading}.read_ms THEN {place}"
+        f"WHEN get(end_times, {place}) >= {read_ms} THEN {place}"
         for place in reversed(range(READINGS_MAX))
     )
-    return f"CASE WHEN {reading} IS NULL THEN NULL {tries} END"
+    return f"CASE {tries} END"
 
 
+_LOGS: Final = """
+SELECT cluster, topic, partition, ends.read_ms AS end_times, ends.high_watermark AS end_offsets,
+  points.ms AS point_times, points.offset AS point_offsets, log_points, log_start_offset,
+  retention_ms,
+  (starts.b.offset - starts.a.offset) / nullif(starts.b.ms - starts.a.ms, 0) AS start_per_ms
+FROM {partitions}
+"""
+"""What a commit needs to know of its partition."""
+_SHOWN: Final = """CASE shows WHEN 1 THEN newest_@ WHEN 2 THEN wait_b_@ WHEN 3 THEN wait_a_@
+    ELSE {kept} END"""
+_WAITING: Final = """CASE {kept} WHEN 1 THEN newest_@ WHEN 2 THEN wait_b_@ WHEN 3 THEN wait_a_@
+    END"""
 _PAIRED: Final = f"""
-WITH logs AS (
-  SELECT cluster, topic, partition, ends, points, log_points,
-    log_start_offset, retention_ms, starts
-  FROM {{partitions}}),
-met AS (
-  SELECT /*+ SHUFFLE_HASH(l) */ c.*, l.ends, l.points, l.log_points, l.log_start_offset,
-    l.retention_ms, l.starts
-  FROM {{met}} AS c LEFT JOIN logs AS l ON {matches("c", "l")}),
+WITH met AS (
+  SELECT /*+ SHUFFLE_HASH(l) */ b.*, l.* EXCEPT (cluster, topic, partition)
+  FROM {{brought}} AS b LEFT JOIN {{logs}} AS l ON {matches("b", "l")}),
 ended AS (
-  SELECT *, {_end_of("brought")} AS end_n, {_end_of("waits_b")} AS end_b,
-    {_end_of("waits_a")} AS end_a
+  SELECT *, IF(brings, {_end_of("newest_ms")}, NULL) AS end_n, {_end_of("wait_b_ms")} AS end_b,
+    {_end_of("wait_a_ms")} AS end_a
   FROM met),
 chosen AS (
-  SELECT * EXCEPT (ends, end_n, end_b, end_a, waits_a, waits_b, brought),
-    get(ends, coalesce(end_n, end_b, end_a)) AS e,
-    CASE WHEN end_n IS NOT NULL THEN brought WHEN end_b IS NOT NULL THEN waits_b
-      WHEN end_a IS NOT NULL THEN waits_a END AS r,
-    CASE WHEN end_n IS NOT NULL THEN NULL WHEN end_b IS NOT NULL THEN brought
-      WHEN end_a IS NOT NULL THEN coalesce(waits_b, brought)
-      ELSE coalesce(waits_a, brought) END AS waits_a,
-    CASE WHEN end_n IS NOT NULL OR end_b IS NOT NULL THEN NULL
-      WHEN end_a IS NOT NULL THEN IF(waits_b IS NULL, NULL, brought)
-      ELSE IF(waits_a IS NULL, NULL, coalesce(brought, waits_b)) END AS waits_b
-  FROM ended)
-SELECT * EXCEPT (e, r, committed_offset, end_offset, commit_ms, read_ms, end_read_ms, lag),
-  r IS NOT NULL AND coalesce(r.read_ms > read_ms OR lag IS NULL, true) AS is_fresh,
-  committed_offset AS old_offset, lag AS old_lag, read_ms AS old_ms,
-  IF(r IS NULL, IF(lag IS NULL, newest.committed_offset, committed_offset), r.committed_offset)
-    AS committed_offset,
-  IF(r IS NULL, IF(lag IS NULL, newest.commit_ms, commit_ms), r.commit_ms) AS commit_ms,
-  IF(r IS NULL, IF(lag IS NULL, newest.read_ms, read_ms), r.read_ms) AS read_ms,
-  IF(r IS NULL, end_offset, e.high_watermark) AS end_offset,
-  IF(r IS NULL, end_read_ms, e.read_ms) AS end_read_ms,
-  IF(r IS NULL, lag, greatest(e.high_watermark - r.committed_offset, 0L)) AS lag
-FROM chosen
+  SELECT * EXCEPT (end_n, end_b, end_a), coalesce(end_n, end_b, end_a) AS place,
+    CASE WHEN end_n IS NOT NULL THEN 1 WHEN end_b IS NOT NULL THEN 2
+      WHEN end_a IS NOT NULL THEN 3 ELSE 0 END AS pairs
+  FROM ended),
+placed AS (
+  SELECT *, IF(pairs = 0 AND lag IS NULL, 1, pairs) AS shows,
+    CASE WHEN pairs = 1 THEN 0 WHEN pairs = 3 AND wait_b_ms IS NOT NULL THEN 2
+      WHEN pairs = 0 AND wait_a_ms IS NOT NULL THEN 3 WHEN brings THEN 1 ELSE 0 END AS first_is,
+    CASE WHEN pairs = 1 OR pairs = 2 THEN 0
+      WHEN pairs = 3 THEN IF(wait_b_ms IS NOT NULL AND brings, 1, 0)
+      WHEN wait_a_ms IS NULL THEN 0 WHEN brings THEN 1 ELSE 2 END AS second_is
+  FROM chosen)
+SELECT * EXCEPT ({_each("newest_@, wait_a_@, wait_b_@", *_READING)}, brings, pairs, shows, place,
+    first_is, second_is, end_times, end_offsets, committed_offset, end_offset, commit_ms, read_ms,
+    end_read_ms, lag),
+  committed_offset AS old_offset, lag AS old_lag, pairs > 0 AS is_fresh,
+  {_each(f"{_WAITING.format(kept='first_is')} AS wait_a_@", *_READING)},
+  {_each(f"{_WAITING.format(kept='second_is')} AS wait_b_@", *_READING)},
+  {_SHOWN.format(kept="read_ms").replace("@", "ms")} AS read_ms,
+  {_SHOWN.format(kept="committed_offset").replace("@", "offset")} AS committed_offset,
+  {_SHOWN.format(kept="commit_ms").replace("@", "commit_ms")} AS commit_ms,
+  IF(pairs > 0, get(end_offsets, place), end_offset) AS end_offset,
+  IF(pairs > 0, get(end_times, place), end_read_ms) AS end_read_ms
+FROM placed
 """  # noqa: S608
-
-_NOW: Final = "named_struct('ms', read_ms, 'committed_offset', committed_offset, 'lag', lag)"
-
-
-def _rolled(name: str, window_ms: int) -> str:
-    """SQL of both anchors after this reading; a group that went back begins anew."""
-    is_due = f"is_fresh AND read_ms - {name}_b.ms >= {window_ms // 2}"
-    return f"""IF(lag IS NULL, NULL, IF({name}_a IS NULL OR is_back, {_NOW},
-      IF({is_due}, {name}_b, {name}_a))) AS {name}_a,
-    IF(lag IS NULL, NULL, IF({name}_b IS NULL OR is_back, {_NOW},
-      IF({is_due}, {_NOW}, {name}_b))) AS {name}_b,
-    IF({name}_a IS NULL OR is_back, NULL,
-      IF(read_ms - {name}_a.ms <= {window_ms} OR read_ms <= {name}_b.ms, {name}_a, {name}_b))
-      AS {name}_base"""
+"""Which reading is paired (1: the newest, 2 and 3: those that waited), and which ones wait on."""
 
 
+def _rolled(name: str, window_ms: int, *fields: str) -> str:
+    """SQL of both anchors after this reading, and of the base that figures are taken from.
+
+    A group that went back begins anew. An anchor is its reading's time and such fields.
+    """
+    begins = f"lag IS NOT NULL AND ({name}_a_ms IS NULL OR is_back)"
+    rolls = f"is_fresh AND read_ms - {name}_b_ms >= {window_ms // 2}"
+    rest = f"read_ms - {name}_a_ms <= {window_ms} OR read_ms <= {name}_b_ms"
+    now = {"ms": "read_ms", "offset": "committed_offset", "lag": "lag"}
+    return ", ".join(
+        f"""CASE WHEN {begins} THEN {now[it]} WHEN {rolls} THEN {name}_b_{it}
+      ELSE {name}_a_{it} END AS {name}_a_{it},
+    IF({begins} OR {rolls}, {now[it]}, {name}_b_{it}) AS {name}_b_{it},
+    CASE WHEN {name}_a_ms IS NULL OR is_back THEN NULL WHEN {rest} THEN {name}_a_{it}
+      ELSE {name}_b_{it} END AS {name}_{it}"""
+        for it in ("ms", *fields)
+    )
+
+
+_ANCHORS: Final = _each("speed_a_@, speed_b_@", "ms", "offset", "lag")
+_TRENDS: Final = _each("trend_a_@, trend_b_@", "ms", "lag")
 _MOVED: Final = f"""
-WITH judged AS (
+WITH lagging AS (
+  SELECT *, IF(is_fresh, greatest(end_offset - committed_offset, 0L), old_lag) AS lag
+  FROM {{paired}}),
+judged AS (
   SELECT *, is_fresh AND coalesce(committed_offset < old_offset AND old_lag IS NOT NULL, false)
       AS is_back,
     is_fresh AND coalesce(committed_offset > old_offset AND old_lag IS NOT NULL, false) AS is_on
-  FROM {{paired}})
-SELECT * EXCEPT (speed_a, speed_b, trend_a, trend_b, still_offset, still_since_ms, zero_ms,
-    moved_ms, pace_ms, rewind_from, rewind_ms, first_ms),
+  FROM lagging)
+SELECT * EXCEPT ({_ANCHORS}, {_TRENDS}, still_since_ms, moved_ms, pace_ms, rewind_from, rewind_ms,
+    first_ms, old_offset, old_lag, is_back, is_on),
   IF(lag IS NULL, NULL, coalesce(first_ms, read_ms)) AS first_ms,
-  {_rolled("speed", SPEED_WINDOW_MS)},
-  {_rolled("trend", TREND_WINDOW_MS)},
-  IF(lag > 0, committed_offset, NULL) AS still_offset,
-  IF(lag > 0, IF(still_offset = committed_offset, still_since_ms, read_ms), NULL)
+  {_rolled("speed", SPEED_WINDOW_MS, "offset", "lag")},
+  {_rolled("trend", TREND_WINDOW_MS, "lag")},
+  IF(lag > 0, IF(old_lag > 0 AND old_offset = committed_offset, still_since_ms, read_ms), NULL)
     AS still_since_ms,
-  IF(lag = 0, read_ms, zero_ms) AS zero_ms,
   IF(is_on, read_ms, moved_ms) AS moved_ms,
   IF(is_on AND still_since_ms IS NOT NULL,
     greatest(read_ms - coalesce(moved_ms, still_since_ms), CAST(pace_ms * 0.9D AS BIGINT)),
@@ -169,18 +202,22 @@ FROM judged
 """  # noqa: S608
 
 
-_PLACE: Final = "CASE {} END".format(
-    " ".join(
-        f"WHEN committed_offset >= get(points, {place}).offset THEN {place}"
-        for place in range(POINTS_MAX)
-    )
-)
-"""SQL: the newest point at or before the committed offset."""
+def _found(newest: int = 0, oldest: int = POINTS_MAX) -> str:
+    """SQL: the newest of these points that is at or before the commit, by halving.
+
+    Where there is none it is the place after the last one.
+    """
+    if newest == oldest:
+        return str(newest)
+    middle = (newest + oldest) // 2
+    return f"""IF(committed_offset < get(point_offsets, {middle}),
+      {_found(middle + 1, oldest)}, {_found(newest, middle)})"""
+
+
 _LOG_PLACE: Final = "CASE {} END".format(
     " ".join(
-        f"WHEN committed_offset >= get(log_points, {2 * place})"
-        f" AND committed_offset < get(log_points, {2 * place + 2}) THEN {2 * place}"
-        for place in reversed(range(LOG_POINTS_MAX - 1))
+        f"WHEN committed_offset >= get(log_points, {2 * place}) THEN {2 * place}"
+        for place in reversed(range(LOG_POINTS_MAX))
     )
 )
 """SQL: the same in ``log_points`` (offset, timestamp by turns, oldest first)."""
@@ -193,8 +230,8 @@ def _between(newer: tuple[str, str], older: tuple[str, str]) -> str:
 
 
 _IN_POINTS: Final = _between(
-    ("get(points, place - 1).ms", "get(points, place - 1).offset"),
-    ("get(points, place).ms", "get(points, place).offset"),
+    ("get(point_times, place - 1)", "get(point_offsets, place - 1)"),
+    ("get(point_times, place)", "get(point_offsets, place)"),
 )
 _IN_LOG: Final = _between(
     ("get(log_points, log_place + 3)", "get(log_points, log_place + 2)"),
@@ -202,30 +239,30 @@ _IN_LOG: Final = _between(
 )
 _PATIENCE: Final = f"greatest({{least}}, {PACES} * coalesce(pace_ms, 0L))"
 _SPEEDS: Final = f"""
-WITH placed AS (
-  SELECT *, IF(lag > 0, {_PLACE}, NULL) AS place FROM {{moved}}),
+WITH sought AS (
+  SELECT *, IF(lag > 0, {_found()}, NULL) AS found FROM {{moved}}),
+placed AS (
+  SELECT *, IF(found < size(point_offsets), found, NULL) AS place FROM sought),
 found AS (
   SELECT *, IF(lag > 0 AND place IS NULL, {_LOG_PLACE}, NULL) AS log_place FROM placed)
-SELECT /*+ SHUFFLE_HASH(g) */ m.* EXCEPT (speed_base, trend_base, points, log_points, place,
-    log_place), g.alive_ms,
+SELECT * EXCEPT (speed_ms, speed_offset, speed_lag, trend_ms, trend_lag, point_times,
+    point_offsets, log_points, found, place, log_place),
   CASE WHEN lag = 0 THEN end_read_ms WHEN place > 0 THEN {_IN_POINTS}
     WHEN log_place IS NOT NULL THEN {_IN_LOG} END AS at_ms,
   IF(lag IS NULL OR log_start_offset IS NULL, NULL,
     greatest(0L, least(log_start_offset, end_offset) - committed_offset))
     AS lost_records,
-  IF(committed_offset >= speed_base.committed_offset,
-    (committed_offset - speed_base.committed_offset) / nullif(read_ms - speed_base.ms, 0)
-      * 1000.0D, NULL) AS consumed_records_per_s,
-  (lag - speed_base.lag) / nullif(read_ms - speed_base.ms, 0) * 1000.0D AS lag_records_per_s,
-  (lag - trend_base.lag) / nullif(read_ms - trend_base.ms, 0) * 1000.0D AS trend_per_s,
-  read_ms - trend_base.ms AS trend_span_ms,
+  IF(committed_offset >= speed_offset,
+    (committed_offset - speed_offset) / nullif(read_ms - speed_ms, 0) * 1000.0D, NULL)
+    AS consumed_records_per_s,
+  (lag - speed_lag) / nullif(read_ms - speed_ms, 0) * 1000.0D AS lag_records_per_s,
+  (lag - trend_lag) / nullif(read_ms - trend_ms, 0) * 1000.0D AS trend_per_s,
+  read_ms - trend_ms AS trend_span_ms,
   IF(lag > 0, read_ms - still_since_ms, 0L) AS standing_ms,
   {_PATIENCE.format(least=PATIENCE_MS)} AS patience_ms,
   {_PATIENCE.format(least=OWNED_PATIENCE_MS)} AS owned_patience_ms,
-  {_PATIENCE.format(least=ALIVE_PATIENCE_MS)} AS alive_patience_ms,
-  (starts.b.offset - starts.a.offset) / nullif(starts.b.ms - starts.a.ms, 0) AS start_per_ms
-FROM found AS m LEFT JOIN {{groups}} AS g
-  ON m.cluster = g.cluster AND m.group_id = g.group_id
+  {_PATIENCE.format(least=ALIVE_PATIENCE_MS)} AS alive_patience_ms
+FROM found
 """  # noqa: S608
 
 _STATUS: Final = f"""CASE WHEN lag IS NULL THEN NULL WHEN lag = 0 THEN 'OK'
@@ -246,8 +283,7 @@ _RISK: Final = """CASE WHEN lag IS NULL OR lag = 0 THEN NULL WHEN lost_records >
         CAST((committed_offset - log_start_offset) / start_per_ms AS BIGINT), NULL)) END"""
 _TOLD: Final = f"""
 SELECT * EXCEPT (at_ms, trend_per_s, trend_span_ms, standing_ms, patience_ms, owned_patience_ms,
-    alive_patience_ms, start_per_ms, starts, alive_ms, old_offset, old_lag, old_ms, is_back,
-    is_on, log_start_offset, retention_ms),
+    alive_patience_ms, start_per_ms, log_start_offset, retention_ms),
   IF(at_ms IS NULL, NULL, greatest(0L, end_read_ms - at_ms)) AS time_lag_ms,
   CASE WHEN lag = 0 THEN 0L WHEN lag_records_per_s < -{DEAD_BAND_RECORDS_PER_S}
     THEN CAST(lag / -lag_records_per_s * 1000.0D AS BIGINT) END AS time_to_clear_ms,
@@ -258,28 +294,29 @@ FROM {{speeds}}
 
 
 def newest_commits(
-    rows: DataFrame,
-    state: DataFrame,
-    *,
-    partitions: DataFrame,
-    known: DataFrame,
-    groups: DataFrame,
-    is_single: bool,
+    rows: DataFrame, state: DataFrame, *, partitions: DataFrame, is_single: bool
 ) -> DataFrame:
     """One row per group and committed partition: ``COMMITS``, the state, and ``is_fresh``.
 
-    ``rows``: ``schema.ROWS`` of commits. ``state``: the answer before, as
+    ``rows``: ``schema.FRESH_COMMITS``. ``state``: the answer before, as
     ``schema.COMMIT_STATE``. ``partitions``: the answer of ``transform.newest_partitions`` for
-    the same batch. ``known``: as there, with ``silent_ms``, before which a coordinator is taken
-    to have fallen silent. ``groups``: when each group committed anything last (``alive_ms``).
-    ``is_single``: as there.
+    the same batch. ``is_single``: as there. Whose coordinator has left them out, or fell silent,
+    are among them (``coordinators.told_still``).
     """
     session = rows.sparkSession
-    newest = session.sql(_NEWEST, rows=rows)
-    joined = session.sql(_JOINED, newest=newest, state=state)
-    joined = joined.coalesce(1) if is_single else joined
-    met = session.sql(_MET, joined=joined, known=known)
-    paired = session.sql(_PAIRED, met=met, partitions=partitions)
-    moved = session.sql(_MOVED, paired=paired)
-    speeds = session.sql(_SPEEDS, moved=moved, groups=groups)
+    joined = _cut(session.sql(_JOINED, rows=rows, state=state), is_single=is_single)
+    brought = session.sql(_BROUGHT, joined=joined)
+    logs = session.sql(_LOGS, partitions=partitions)
+    paired = _cut(session.sql(_PAIRED, brought=brought, logs=logs), is_single=is_single)
+    moved = _cut(session.sql(_MOVED, paired=paired), is_single=is_single)
+    speeds = session.sql(_SPEEDS, moved=moved)
     return session.sql(_TOLD, speeds=speeds)
+
+
+def _cut(frame: DataFrame, *, is_single: bool) -> DataFrame:
+    """The same rows, written as code of its own up to here.
+
+    The outcome of a full outer join of single partitions is one, which Spark does not know
+    otherwise. And one method for all would be so large that Java takes minutes to compile it.
+    """
+    return frame.coalesce(1) if is_single else frame

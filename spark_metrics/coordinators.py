@@ -1,0 +1,56 @@
+"""What the driver knows of groups and their coordinators, looked up for each commit. Pure.
+
+A few hundred names beside a million rows: NumPy looks them up in milliseconds, where a join in
+Spark copies every row once more.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spark_metrics.memory import KnownBroker
+from spark_metrics.schema import FRESH_COMMITS, arrow_schema
+
+
+def with_alive(rows: pa.Table, alive: Mapping[tuple[str, str], int]) -> pa.Table:
+    """``FRESH_COMMITS`` of rows of commits: with when their group committed anything last."""
+    clusters, groups = _coded(rows["cluster"]), _coded(rows["group_id"])
+    names = [(cluster, group) for cluster in clusters[0] for group in groups[0]]
+    known = pa.array([alive.get(name) for name in names], pa.int64())
+    places = clusters[1] * len(groups[0]) + groups[1]
+    return rows.append_column("alive_ms", known.take(pa.array(places))).select(
+        arrow_schema(FRESH_COMMITS).names
+    )
+
+
+def told_still(commits: pa.Table, known: Sequence[KnownBroker]) -> pa.Table:
+    """Without the commits that their coordinator's newest complete round left out.
+
+    … and without those of a coordinator that fell silent too long ago. ``commits``: the answer
+    of ``status.newest_commits``.
+    """
+    if not commits.num_rows:
+        return commits
+    clusters, codes = _coded(commits["cluster"])
+    sources = commits["source"].to_numpy()
+    since_ms = np.zeros(commits.num_rows, np.int64)
+    for code, cluster in enumerate(clusters):
+        bounds = sorted(
+            (it.broker, max(it.complete_ms, it.silent_ms)) for it in known if it.cluster == cluster
+        )
+        if not bounds:
+            continue
+        brokers, each_ms = (np.array(column, np.int64) for column in zip(*bounds, strict=True))
+        places = np.minimum(np.searchsorted(brokers, sources), len(brokers) - 1)
+        is_of = (codes == code) & (brokers[places] == sources)
+        since_ms = np.where(is_of, each_ms[places], since_ms)
+    is_told = commits["round_ms"].to_numpy() >= since_ms
+    return commits if is_told.all() else commits.filter(pa.array(is_told))
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[list[str], Any]:
+    """The different texts, and which of them each row has."""
+    coded = column.combine_chunks().dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)
