@@ -43,13 +43,6 @@ class Bounds:
         loose = np.minimum(self.bytes_loosest, held.max(initial=0.0))
         return replace(self, bytes_max=np.maximum(self.bytes_max, loose))
 
-    def penalty(self, broker: int, count: float, held: float) -> float:
-        """How far outside a broker would be with so much, in replicas."""
-        over = count - self.count_max[broker]
-        under = self.count_min[broker] - count
-        heavy = (held - self.bytes_max[broker]) / self.unit
-        return float(max(over, 0.0) + max(under, 0.0) + max(heavy, 0.0))
-
     def is_settled(self, placement: Placement) -> bool:
         """Whether every balanced broker is within."""
         inside = (

@@ -7,6 +7,7 @@ from those that can spare one. Where numbers must stay, a large replica is excha
 one. A step is made only when it lowers the penalty of the two brokers together, so it ends.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -34,6 +35,8 @@ class _Evener(Reach):
     def __init__(self, placement: Placement, bounds: Bounds) -> None:
         super().__init__(placement, bounds)
         self._exchanger = Exchanger(placement, bounds)
+        self._picked_over: set[int] = set()
+        """Brokers none of whose replicas near the ideal size may go anywhere nearby."""
 
     def run_once(self) -> bool:
         """Every broker once in each role; whether anything was moved."""
@@ -74,11 +77,20 @@ class _Evener(Reach):
             return False  # only an exchange keeps its number
         ideal = excess / max(1.0, surplus) if np.isfinite(surplus) else excess
         room = bounds.bytes_max - placement.bytes
-        for target in self.nearby(self._neediest(room), source):
-            wanted = min(ideal, max(0.0, float(room[target])))
-            if self._move_nearest(source, target, wanted):
-                return True
-        return False
+        neediest = self._neediest(room)
+
+        def wanted(target: int) -> float:
+            return min(ideal, max(0.0, float(room[target])))
+
+        if source not in self._picked_over:
+            for target in self.nearby(neediest, source):
+                if self._move_one_of(source, target, self.around(source, wanted(target))):
+                    return True
+            self._picked_over.add(source)
+        return any(
+            self._move_one_of(source, b, self.around_beyond(source, b, wanted(b)))
+            for b in self.of_each_rack(neediest, source)
+        )
 
     def _neediest(self, room: Floats) -> Numbers:
         """Brokers with too few replicas first, then with room for one, the emptiest first."""
@@ -98,13 +110,18 @@ class _Evener(Reach):
             (-placement.bytes[givers], -(placement.count - bounds.count_max)[givers])
         )
         nearby = self.nearby(givers[order], target)
-        return any(self._move_nearest(source, target, 0.0) for source in nearby)
+        return any(
+            self._move_one_of(source, target, self.around(source, 0.0)) for source in nearby
+        ) or any(
+            self._move_one_of(source, target, self.around_beyond(source, target, 0.0))
+            for source in self.of_each_rack(givers[order], target)
+        )
 
-    def _move_nearest(self, source: int, target: int, ideal: float) -> bool:
-        """Move the replica nearest to the ideal size that lowers the penalty."""
+    def _move_one_of(self, source: int, target: int, partitions: Iterator[int]) -> bool:
+        """Move the first that lowers the penalty: rather a follower, if it is near the first."""
         placement = self.placement
         leader = None
-        for tried, partition in enumerate(self.around(source, ideal)):
+        for tried, partition in enumerate(partitions):
             if not placement.may_move(partition, source, target):
                 continue
             if self.gain(source, target, placement.size[partition], 1) <= GAIN_MIN:

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import chain, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from control.model.ids import TopicPartition
 from control.planner.columns import (
@@ -58,6 +59,8 @@ class Placement:
         self.count = columns.count()
         self.bytes = columns.held()
         self.leaders = columns.leaders()
+        self.on_rack = counted_by_rack(columns, roles.rack, roles.racks)
+        """Replicas of each partition (row) on each rack (column)."""
         self.partition_at = np.argsort(columns.size, kind="stable").tolist()
         """The partition of each rank."""
         self.rank_of = _inverse(self.partition_at)
@@ -69,7 +72,7 @@ class Placement:
         other.replicas = [replicas.copy() for replicas in self.replicas]
         other.by_size = [ranks.copy() for ranks in self.by_size]
         other.count, other.bytes = self.count.copy(), self.bytes.copy()
-        other.leaders = self.leaders.copy()
+        other.leaders, other.on_rack = self.leaders.copy(), self.on_rack.copy()
         assert self.topics is None
         return other
 
@@ -161,6 +164,7 @@ class Placement:
         self.count[broker] += sign
         self.bytes[broker] += sign * self.size[partition]
         self.leaders[broker] += sign * is_leader
+        self.on_rack[partition, self.rack[broker]] += sign
         if self.topics is not None:
             self.topics.count[self.topics.of[partition], broker] += sign
         if not self.is_movable[partition] or self.is_excluded[broker]:
@@ -192,6 +196,9 @@ class Placement:
             assert len(set(replicas)) == len(replicas)
             np.add.at(fresh, replicas, self.size[p])
         assert fresh.tolist() == self.bytes.tolist()
+        assert columns_now(self).count().tolist() == self.count.tolist()
+        racks = [[on_rack(self, p, r) for r in range(self.racks)] for p in range(len(self.size))]
+        assert racks == self.on_rack[:, : self.racks].tolist()
         firsts = [replicas[0] for replicas in self.replicas]
         assert np.bincount(firsts, minlength=self.brokers).tolist() == self.leaders.tolist()
         for b, ranks in enumerate(self.by_size):
@@ -208,6 +215,14 @@ def rack_limit(placement: Placement, partition: int) -> int:
 def on_rack(placement: Placement, partition: int, rack: int) -> int:
     """Replicas that it has there."""
     return sum(placement.rack[b] == rack for b in placement.replicas[partition])
+
+
+def counted_by_rack(columns: Columns, rack: Numbers, racks: int) -> NDArray[np.int16]:
+    """Replicas of each partition (row) on each rack; those that only removed brokers have count
+    together, in the last column."""
+    code = columns.of * (racks + 1) + rack[columns.on]
+    counted = np.bincount(code, minlength=len(columns.size) * (racks + 1))
+    return counted.astype(np.int16).reshape(-1, racks + 1)
 
 
 @cache

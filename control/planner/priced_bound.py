@@ -34,11 +34,11 @@ _WORK_MAX: Final = 12_000_000
 """Replicas looked at in all rounds together: about a second."""
 _SAMPLE: Final = 10_000
 """Replicas on which prices are found first, where there are many more."""
-_ROUNDS_MIN: Final = 60
-"""Fewer find no good prices: very large clusters go without."""
-_PATIENCE: Final = 25
+_ROUNDS_MIN: Final = 8
+"""Those of a sample are good already: the largest clusters do with few of their own."""
+_PATIENCE: Final = 15
 _SHRINK: Final = 0.6
-_TIMID: Final = 0.1
+_TIMID: Final = 0.03
 _MEMORY: Final = 0.7
 _PROGRESS: Final = 3e-4
 _CLOSE: Final = 1.002
@@ -58,19 +58,19 @@ def priced_bytes(
     """Bytes that every plan reaching `reached` must move. `rack`: number of each broker's rack,
     and how many there are; `scope`: partitions that may move at all; `mended`: those of which
     racks and removed brokers are asked; `moved`: what a plan moves, which ends the search."""
-    rounds = min(_ROUNDS_MAX, _WORK_MAX // max(1, len(columns.of)))
-    if not len(columns.size) or rounds < _ROUNDS_MIN:
+    if not len(columns.size):
         return 0
+    rounds = min(_ROUNDS_MAX, max(_ROUNDS_MIN, _WORK_MAX // len(columns.of)))
     prices = np.zeros((2, columns.brokers))
     every = len(columns.of) // _SAMPLE
     if every > 1:
         few, chosen = _sampled(columns, every)
         slots = _SlotMaker(few, rack, removed, scope[chosen]).made(mended[chosen])
-        market = _Market(few, slots, ~removed, reached)
+        market = _Market(few, slots, ~removed, reached, rack)
         market.stand_for(columns, few, every)
         _, prices = market.search(moved, _ROUNDS_MAX, prices)
     slots = _SlotMaker(columns, rack, removed, scope).made(mended)
-    best, _ = _Market(columns, slots, ~removed, reached).search(moved, rounds, prices)
+    best, _ = _Market(columns, slots, ~removed, reached, rack).search(moved, rounds, prices)
     return max(0, int(best - _ROUNDING * columns.size.sum()))
 
 
@@ -225,9 +225,18 @@ def _sampled(columns: Columns, every: int) -> tuple[Columns, Numbers]:
 class _Market:
     """Prices and what they prove."""
 
-    def __init__(self, columns: Columns, slots: _Slots, kept: Flags, reached: Balance) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        slots: _Slots,
+        kept: Flags,
+        reached: Balance,
+        rack: tuple[Numbers, int],
+    ) -> None:
         self._slots, self._kept = slots, kept
         self._brokers = columns.brokers
+        number, racks = rack
+        self._in_rack: Floats = (number[:, None] == np.arange(racks)) * (racks > 1.0)
         size = columns.size.astype(np.float64)
         grid = np.unique(np.quantile(size, np.linspace(0, 1, _SIZES)))
         self._grid: Floats = np.append(grid, grid[-1] + 1) if len(grid) == 1 else grid
@@ -257,9 +266,12 @@ class _Market:
 
     def search(self, moved: int, rounds: int, prices: Floats) -> tuple[float, Floats]:
         """(the most that was proven within so many rounds, at which prices). Prices are per
-        replica of mean size and per byte: a row each; the search begins at those given."""
+        replica of mean size and per byte: a row each; the search begins at those given. Prices of
+        a rack's brokers also rise and fall together: where racks are unequal, they have to."""
         best_prices = prices
-        trend, scale = np.zeros_like(prices), np.zeros_like(prices)
+        in_rack = self._in_rack
+        trend = np.zeros((2, sum(in_rack.shape)))
+        scale = np.zeros_like(trend)
         best, boldness, waited = -np.inf, 1.0, 0
         for _ in range(rounds):
             proven, slope = self.proven(prices)
@@ -270,12 +282,13 @@ class _Market:
                 break
             if waited >= _PATIENCE:
                 boldness, waited = boldness * _SHRINK, 0
-                prices, trend = best_prices, np.zeros_like(prices)
+                prices, trend = best_prices, np.zeros_like(trend)
                 continue
+            slope = np.concatenate((slope, slope @ in_rack), axis=1)
             scale = 0.9 * scale + 0.1 * slope**2
             step = slope / np.sqrt(scale + 1e-3 * scale.max())
             trend = _MEMORY * trend + boldness * (moved - proven) / (slope * step).sum() * step
-            prices = prices + trend
+            prices = prices + trend[:, : self._brokers] + trend[:, self._brokers :] @ in_rack.T
         return float(best), best_prices
 
     def proven(self, prices: Floats) -> tuple[float, Floats]:

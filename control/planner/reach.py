@@ -13,10 +13,12 @@ from control.planner.placement import Placement
 GAIN_MIN: Final = 1e-6
 _TARGETS_TRIED: Final = 8
 _REPLICAS_TRIED: Final = 48
+_OF_EACH_RACK: Final = 6
 
 
 class Reach:
-    """A placement under bounds. Penalties are in replicas (control.planner.bounds)."""
+    """A placement under bounds. Penalties are in replicas: one too many is as bad as the bytes of a
+    mean one."""
 
     def __init__(self, placement: Placement, bounds: Bounds) -> None:
         self.placement = placement
@@ -25,6 +27,16 @@ class Reach:
         size = placement.size
         self._rack = np.array(placement.rack)
         self._sizes: list[int] = [size[p] for p in placement.partition_at]
+        self._limits: list[tuple[float, float, float, float]] = [
+            (least, most, held, bounds.unit)
+            for least, most, held in zip(
+                bounds.count_min.tolist(),
+                bounds.count_max.tolist(),
+                bounds.bytes_max.tolist(),
+                strict=True,
+            )
+        ]
+        self._partition_at = np.array(placement.partition_at, dtype=np.int64)
 
     def size_of(self, rank: int) -> int:
         """Bytes of the replica with this rank."""
@@ -37,6 +49,14 @@ class Reach:
         own, others = brokers[is_own], brokers[~is_own]
         chosen = (*own[: _TARGETS_TRIED + 1].tolist(), *others[:_TARGETS_TRIED].tolist())
         return [b for b in chosen if b != broker]
+
+    def of_each_rack(self, brokers: Numbers, broker: int) -> list[int]:
+        """The first few of every rack, in their order: for when all nearby ones are closed."""
+        rack = self._rack[brokers]
+        place = np.zeros(len(brokers), dtype=np.int64)
+        for number in np.unique(rack):
+            place[rack == number] = np.arange(int((rack == number).sum()))
+        return [b for b in brokers[place < _OF_EACH_RACK].tolist() if b != broker]
 
     def around(self, broker: int, ideal: float) -> Iterator[int]:
         """Movable partitions of a broker, from the ideal size outwards."""
@@ -56,13 +76,39 @@ class Reach:
                 yield partition_at[ranks[low]]
                 low -= 1
 
+    def around_beyond(self, source: int, target: int, ideal: float) -> Iterator[int]:
+        """Like `around`, of those that racks let go to `target`, however far from the ideal."""
+        placement = self.placement
+        ranks = np.array(placement.by_size[source], dtype=np.int64)
+        partitions = self._partition_at[ranks]
+        rack = int(self._rack[target])
+        if rack != self._rack[source]:
+            there = placement.on_rack[partitions, rack]
+            width = placement.columns.width[partitions]
+            partitions = partitions[(there == 0) | (width > placement.racks)]
+        distance = np.abs(placement.columns.size[partitions] - ideal)
+        nearest = np.argsort(distance, kind="stable")[:_REPLICAS_TRIED]
+        yield from partitions[nearest].tolist()
+
     def gain(self, source: int, target: int, size: int, number: int) -> float:
         """Penalty saved when `size` bytes in `number` replicas go from source to target."""
-        placement, penalty = self.placement, self.bounds.penalty
-        counts, held = placement.count, placement.bytes
-        return (
-            penalty(source, counts[source], held[source])
-            + penalty(target, counts[target], held[target])
-            - penalty(source, counts[source] - number, held[source] - size)
-            - penalty(target, counts[target] + number, held[target] + size)
-        )
+        return self._saved(source, -number, -size) + self._saved(target, number, size)
+
+    def _saved(self, broker: int, number: int, size: int) -> float:
+        """Penalty saved when a broker has so much more. Plain numbers: this is the inner loop."""
+        limits = self._limits[broker]
+        count, held = int(self.placement.count[broker]), int(self.placement.bytes[broker])
+        return _penalty(limits, count, held) - _penalty(limits, count + number, held + size)
+
+
+def _penalty(limits: tuple[float, float, float, float], count: int, held: int) -> float:
+    """How far outside of its bounds a broker is, in replicas."""
+    count_min, count_max, bytes_max, unit = limits
+    outside = 0.0
+    if count > count_max:
+        outside += count - count_max
+    if count < count_min:
+        outside += count_min - count
+    if held > bytes_max:
+        outside += (held - bytes_max) / unit
+    return outside

@@ -78,3 +78,16 @@ def test_plans_are_near_it_where_racks_hold_several_replicas(seed: int) -> None:
     bound = first.lower_bound_bytes
     assert bound is not None
     assert bound <= first.proposal.moved_bytes <= 1.05 * bound
+
+
+def test_plan_and_bound_meet_where_many_replicas_must_change_racks() -> None:
+    """Three quarters of each rack's share of partitions lie on each of four unequal racks: the
+    smallest rack's brokers hold twice what they should, and few of their replicas may go to any
+    one other rack."""
+    before = seeded(1, racks=(20, 14, 9, 6), factor=3, partitions=5000)
+    (first,) = plan(before, PlanRequest(alternatives=1)).alternatives
+    assert first.lower_bound_bytes is not None
+    assert first.proposal.moved_bytes <= 1.05 * first.lower_bound_bytes
+    # The rack of 20 holds a replica of every partition, the other 29 brokers share the rest.
+    assert first.balance.replicas.max <= 1.03 * 2 * 5000 / 29 + 1
+    assert first.violations == ()
