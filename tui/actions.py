@@ -17,6 +17,7 @@ from tui.operate import OperationKeys
 from tui.screens.base import ViewScreen
 from tui.screens.goto import GotoScreen
 from tui.screens.views import build_screen
+from tui.widgets.row_table import RowTable
 
 PALETTE_NAMES_MAX: Final = 500
 """Of each kind."""
@@ -35,9 +36,10 @@ class Navigation(OperationKeys):
         Binding("at", "time", "time", show=False),
         Binding("c", "clusters", "cluster", show=False),
         Binding("y", "copy_link", "copy link", show=False),
+        Binding("i", "explain", "explain", show=False),
         Binding("escape", "back", "back", show=False),
         Binding("ctrl+l", "repaint", "repaint", show=False),
-        Binding("colon", "command_palette", "palette", show=False),
+        Binding("colon,ctrl+p", "command_palette", "palette", show=False),
         Binding("question_mark", "help", "help", show=True),
         Binding("q", "quit", "quit", show=True),
     ]
@@ -66,13 +68,13 @@ class Navigation(OperationKeys):
         self.push_screen(GotoScreen(), self._go_to)
 
     def action_operate(self, view: str) -> None:
-        """The form of an operation, prefilled with the topic that is on screen."""
+        """The form of an operation, prefilled with the topic and partition that are here."""
         topic = self.screen.topic_here if isinstance(self.screen, ViewScreen) else ""
         if view == "plan":
             here = self.screen.plan_here if isinstance(self.screen, ViewScreen) else "plan"
             self.action_open(str(here))
         elif topic:
-            self.action_open(str(ViewPath(view="produce", params={"topic": topic})))
+            self.action_open(str(_messages_path("produce", self.screen)))
         else:
             self.action_open("produce")
 
@@ -85,7 +87,7 @@ class Navigation(OperationKeys):
         """The messages of the topic that is here."""
         topic = self.screen.topic_here if isinstance(self.screen, ViewScreen) else ""
         if topic:
-            self.action_open(str(ViewPath(view="browse", params={"topic": topic})))
+            self.action_open(str(_messages_path("browse", self.screen)))
         else:
             self.notify("no topic is here: put the cursor on one (g t lists them)")
 
@@ -128,6 +130,18 @@ class Navigation(OperationKeys):
             self.copy_to_clipboard(link)
             self.notify(f"copied: partiscope tui '{link}'")
 
+    def action_explain(self) -> None:
+        """``i``: what the figures of the row under the cursor mean, those without room too."""
+        from tui.screens.explain import ExplainScreen
+
+        tables = self.screen.query(RowTable)
+        focused = self.focused
+        table = focused if isinstance(focused, RowTable) else next(iter(tables), None)
+        if table is None or table.page is None:
+            self.notify("no table is here whose figures could be told")
+        else:
+            self.push_screen(ExplainScreen(table.page.columns, table.pointed))
+
     async def action_back(self) -> None:
         """One level back; the overview is the ground floor."""
         if len(self.screen_stack) > 2:
@@ -145,3 +159,10 @@ class Navigation(OperationKeys):
                 self.pop_screen()
         elif path is not None:
             self.action_open(path)
+
+
+def _messages_path(view: str, screen: Screen[Any]) -> ViewPath:
+    """A view of the messages of the topic that is here, of its partition where one is."""
+    assert isinstance(screen, ViewScreen)
+    params, query = {"topic": screen.topic_here}, {"partition": screen.partition_here}
+    return ViewPath(view=view, params=params, query=query)

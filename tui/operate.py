@@ -21,7 +21,8 @@ class OperationKeys(GreyedKeys):
 
     def on_key(self, event: Key) -> None:
         """A key that nobody else has taken may be that of an operation."""
-        if not event.is_printable or not isinstance(self.screen, ViewScreen):
+        is_free = event.is_printable and event.key not in self.active_bindings
+        if not is_free or not isinstance(self.screen, ViewScreen):
             return
         from control.operations.registry import FORMS
 

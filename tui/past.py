@@ -13,6 +13,7 @@ from control.views.past import snapshot_at
 from control.views.paths import PathError, ViewPath, parse_path
 from control.views.snapshot import OperatorSnapshot
 from control.views.times import TimeError, parse_moment
+from tui.charts import Stretch
 from tui.clusters import ClusterApp
 from tui.screens.time import TimeScreen
 
@@ -25,28 +26,37 @@ class PastApp(ClusterApp):
         self.at_ms: int | None = None
         """The moment that is shown; None: now."""
         self._past: OperatorSnapshot | None = None
+        self.stretch = Stretch()
 
     def action_time(self) -> None:
         """``@``: another time."""
-        chooser = TimeScreen(now_ms=self.services.now_ms(), is_past=self.at_ms is not None)
+        chooser = TimeScreen(
+            now_ms=self.services.now_ms(),
+            is_past=self.at_ms is not None,
+            range_=self.stretch.words,
+        )
         self.push_screen(chooser, self._time_chosen)
 
     def action_open(self, path: str) -> None:
-        """Show a view; with ``at=…`` as it was then."""
+        """Show a view; with ``at=…`` as it was then, with ``range=…`` so much of it in charts."""
         try:
             place = parse_path(path)
+            if range_ := place.query.get("range", ""):
+                self.stretch.take(range_)
             if at := place.query.get("at", ""):
                 self._go_back_to(parse_moment(at, now_ms=self.services.now_ms()))
         except PathError:
             super().action_open(path)  # it says what is wrong
             return
         except TimeError as error:
-            self.notify(f"{error}; shown is now", severity="warning")
-        rest = {name: value for name, value in place.query.items() if name != "at"}
+            self.notify(f"{error}; shown is what was before", severity="warning")
+        rest = {name: value for name, value in place.query.items() if name not in {"at", "range"}}
         super().action_open(str(replace(place, query=rest)))
 
     def link_of(self, path: ViewPath) -> str:
-        """The path for others: with the moment, where it is not now."""
+        """The path for others: with the moment, where it is not now, and the charts' range."""
+        if self.stretch.words:
+            path = replace(path, query={**path.query, "range": self.stretch.words})
         if self.at_ms is not None:
             moment = datetime.fromtimestamp(self.at_ms // 1000, tz=UTC)
             path = replace(path, query={**path.query, "at": f"{moment:%Y-%m-%dT%H:%M:%SZ}"})
@@ -59,9 +69,15 @@ class PastApp(ClusterApp):
     def _left_cluster(self) -> None:
         self.leave_past()
 
-    def _time_chosen(self, at_ms: int | None) -> None:
-        if at_ms is None:
-            return
+    def _time_chosen(self, chosen: int | str | None) -> None:
+        """A moment, or a range of the charts."""
+        if isinstance(chosen, str):
+            self.stretch.take(chosen)
+            self.show_again()
+        elif chosen is not None:
+            self._moment_chosen(chosen)
+
+    def _moment_chosen(self, at_ms: int) -> None:
         if at_ms >= self.services.now_ms():
             self.leave_past()
             self.show_again()

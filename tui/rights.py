@@ -22,11 +22,18 @@ class RightsScreen(ViewScreen):
 
     NEEDS: ClassVar[Mapping[str, str]] = {}
     """Per action, the operation of the registry that must be allowed."""
+    WRITES: ClassVar[Mapping[str, str]] = {}
+    """Per action that needs no right but to change anything at all, the operation that tells."""
+
+    def needed(self, action: str) -> str:
+        """The operation that must be allowed for an action; empty: none."""
+        writes = self.WRITES if self.partiscope.snapshot.is_read_only else {}
+        return self.NEEDS.get(action, writes.get(action, ""))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """None greys a key."""
         denied = self.partiscope.snapshot.denied_operations
-        return None if self.NEEDS.get(action) in denied else True
+        return None if self.needed(action) in denied else True
 
 
 class GreyedKeys(App[None]):
@@ -48,7 +55,7 @@ class GreyedKeys(App[None]):
         if active is None or active.enabled or not isinstance(self.screen, ViewScreen):
             return
         action = active.binding.action
-        own = self.screen.NEEDS.get(action) if isinstance(self.screen, RightsScreen) else None
+        own = self.screen.needed(action) if isinstance(self.screen, RightsScreen) else ""
         self.is_denied(own or action.removeprefix("operate('").removesuffix("')"))
 
     def is_denied(self, name: str) -> bool:

@@ -1,6 +1,8 @@
-"""Topics and messages by the keys of the terminal, on a real cluster."""
+"""Topics, messages and groups by the keys of the terminal, on real clusters."""
 
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,14 +11,16 @@ from textual.widgets import Input, Static
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import RefusedError
-from control.kafka.ports import NewTopic
+from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
 from control.kafka.producer import OutgoingRecord, RecordProducer
 from control.model.fleet import WatchedCluster
+from control.model.ids import TopicPartition as Key
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
 from tests.support.settle import eventually, settle
+from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
@@ -27,12 +31,8 @@ from tui.widgets.row_table import RowTable
 
 @pytest.fixture
 def app(our_cluster: LocalCluster, tmp_path: Path) -> Iterator[PartiscopeApp]:
-    reader = AggregatesReader(str(tmp_path))
-    feed = SnapshotFeed(reader)
-    address = our_cluster.bootstrap
-    watched = WatchedCluster(bootstrap=address)
-    yield PartiscopeApp(Services(feed=feed, history=reader, watched=watched, bus=address))
-    feed.stop()
+    with _app_on(our_cluster.bootstrap, tmp_path) as app:
+        yield app
 
 
 class Typist:
@@ -50,7 +50,11 @@ class Typist:
             field = self._app.screen.query_one(f"#field-{name}", Input)
             field.value = text
             field.focus()
-        await self._pilot.press("enter")
+        await self._pilot.press("enter" if values else "ctrl+s")
+
+    async def is_told(self, words: str) -> None:
+        """Wait for what the terminal says of what was done."""
+        await settle(self._pilot, lambda: words in _told(self._app), words)
 
     async def confirm(self, word: str = "") -> None:
         """Type the word where one is asked for, else ``y``."""
@@ -91,6 +95,79 @@ async def test_a_topic_is_made_grown_and_deleted_by_keys(
         await eventually(lambda: _partitions(admin, topic), 0)
 
 
+@pytest.fixture
+async def topic_of_five(admin: KafkaAdmin) -> str:
+    """One partition on three brokers, of which the leader is not the preferred one."""
+    topic = unique("keys")
+    await admin.create_topic(NewTopic(name=topic, partitions=1, replication_factor=3))
+    ((key, (leader, *others)),) = (await _replicas(admin, topic)).items()
+    await admin.alter_reassignments({key: (*others, leader)})
+    await eventually(lambda: _replicas(admin, topic), {key: (*others, leader)})
+    return topic
+
+
+@pytest.fixture
+def group_of_topic(topic_of_five: str, tmp_path: Path) -> str:
+    """A group that the terminal knows to read the topic."""
+    group = unique("reader")
+    at_ms = time.time_ns() // 1_000_000
+    rows = synthetic_rows(SyntheticSizes(topics=1, partitions=1, groups=1), at_ms=at_ms)
+    names = {"topic": topic_of_five, "group_id": group}
+    StoreBuilder(tmp_path).write(
+        {
+            table: [{**row, **{k: v for k, v in names.items() if k in row}} for row in found]
+            for table, found in rows.items()
+        }
+    )
+    return group
+
+
+async def test_a_file_is_sent_a_topic_configured_and_led_and_a_group_reset_by_keys(
+    bootstrap: str, admin: KafkaAdmin, topic_of_five: str, group_of_topic: str, tmp_path: Path
+) -> None:
+    topic, group, file = topic_of_five, group_of_topic, tmp_path / "five.tsv"
+    file.write_bytes(b"".join(b"key-%d\tvalue %d\n" % (n, n) for n in range(5)))
+    with _app_on(bootstrap, tmp_path) as app:
+        async with app.run_test(size=(100, 40)) as pilot:
+            typist = Typist(app, pilot)
+            app.action_open(f"topics/{topic}")
+            await typist.comes_to(f"topics/{topic}")
+            await _send_file(app, pilot, file)
+            await typist.comes_to(f"topics/{topic}")
+
+            await typist.form("C", configs="retention.ms=123456789")
+            await typist.confirm()
+            await typist.is_told(f"{topic} is configured")
+            await eventually(lambda: _config(admin, topic, "retention.ms"), "123456789")
+
+            ((key, replicas),) = (await _replicas(admin, topic)).items()
+            await typist.form("E")
+            await typist.confirm()
+            await typist.is_told("1 leader elected")
+            await eventually(lambda: _leader(admin, topic), replicas[0])
+
+            await admin.groups.commit_offsets(group, {key: 5})
+            app.action_open(f"groups/{group}")
+            await typist.comes_to(f"groups/{group}")
+            await typist.form("O", to="2")
+            await typist.confirm(word=group)
+            await typist.is_told(f"{group} is reset on 1 partition")
+            assert await admin.groups.committed_offsets(group) == {key: 2}
+
+
+async def _send_file(app: PartiscopeApp, pilot: Pilot[None], file: Path) -> None:
+    """From the view of a topic and back to it."""
+    await pilot.press("P")
+    await settle(pilot, lambda: bool(app.screen.query("#file")), "the produce form")
+    field = app.screen.query_one("#file", Input)
+    field.value = str(file)
+    field.focus()
+    await settle(pilot, lambda: "the lines of" in _line(app, "#where"), "what will be sent")
+    await pilot.press("enter")
+    await settle(pilot, lambda: "sent 5 of 5" in _line(app, "#outcome"), "the file is sent")
+    await pilot.press("escape")
+
+
 async def test_messages_are_followed_as_they_come(
     app: PartiscopeApp, our_cluster: LocalCluster
 ) -> None:
@@ -115,6 +192,40 @@ async def test_messages_are_followed_as_they_come(
 def _title(app: PartiscopeApp) -> str:
     found = app.screen.query("#browse-title").results(Static)
     return "".join(str(line.render()) for line in found)
+
+
+def _line(app: PartiscopeApp, selector: str) -> str:
+    return "".join(str(line.render()) for line in app.screen.query(selector).results(Static))
+
+
+def _told(app: PartiscopeApp) -> str:
+    return " ".join(note.message for note in app._notifications)
+
+
+@contextmanager
+def _app_on(address: str, store: Path) -> Iterator[PartiscopeApp]:
+    reader = AggregatesReader(str(store))
+    feed = SnapshotFeed(reader)
+    watched = WatchedCluster(bootstrap=address)
+    try:
+        yield PartiscopeApp(Services(feed=feed, history=reader, watched=watched, bus=address))
+    finally:
+        feed.stop()
+
+
+async def _replicas(admin: KafkaAdmin, topic: str) -> dict[Key, tuple[int, ...]]:
+    (found,) = await admin.topics([topic])
+    return {Key(topic, item.partition): tuple(item.replicas) for item in found.partitions}
+
+
+async def _leader(admin: KafkaAdmin, topic: str) -> int:
+    (found,) = await admin.topics([topic])
+    return found.partitions[0].leader
+
+
+async def _config(admin: KafkaAdmin, topic: str, name: str) -> str | None:
+    entries = await admin.describe_configs(ConfigResource(scope=ConfigScope.TOPIC, name=topic))
+    return next(entry.value for entry in entries if entry.name == name)
 
 
 async def _partitions(admin: KafkaAdmin, topic: str) -> int:

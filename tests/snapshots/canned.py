@@ -16,6 +16,7 @@ from control.operations.journal import JournalLine
 from control.operations.planning import Preview, preview_of
 from control.operations.state import OperationState, Phase
 from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
+from control.planner.ghost import KeptPlans
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.proposal import PartitionChange, Proposal
@@ -135,6 +136,7 @@ class CannedOperator:
         self.moves = CannedMoves()
         self.journal = SimpleNamespace(lines=self._lines)
         self.admin = SimpleNamespace(topics=self._topics)
+        self.plans = KeptPlans()
 
     async def __aexit__(self, *_: object) -> None:
         return None
@@ -152,7 +154,7 @@ class CannedOperator:
         )
 
     async def plan(self, values: Mapping[str, str]) -> Plan:
-        return plan(topology_of(facts()), PlanRequest())
+        return self.plans.keep(plan(topology_of(facts()), PlanRequest()), values)
 
     async def edit(self, chosen: Proposal, entries: str, values: Mapping[str, str]) -> Plan:
         topology = topology_of(facts())
@@ -161,7 +163,7 @@ class CannedOperator:
             proposal = edited(topology, chosen, parse_edits(entries), leaders=order)
         except HandError as error:
             raise InvalidInputError({"by_hand": str(error)}) from error
-        return judged_plan(topology, PlanRequest(), proposal)
+        return self.plans.keep(judged_plan(topology, PlanRequest(), proposal), values)
 
     async def preview(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
         return preview_of(facts(), proposal, throttle="auto")

@@ -10,6 +10,7 @@ from textual.visual import VisualType
 from textual.widgets import Footer, Static
 
 from control.views.paths import ViewPath
+from control.views.series import Span
 from control.views.snapshot import OperatorSnapshot
 from tui.services import Services
 from tui.widgets.top_bar import TopBar
@@ -45,14 +46,20 @@ class ViewScreen(Screen[Any]):
         return self.services.watched.word_to_type() or None
 
     @property
-    def charts_until_ms(self) -> int:
-        """Where charts end: now, or the time that was asked for."""
-        return self.partiscope.at_ms or self.services.now_ms()
+    def charts_span(self) -> Span:
+        """What charts show: up to now, or to the time that was asked for."""
+        until_ms = self.partiscope.at_ms or self.services.now_ms()
+        return self.partiscope.stretch.span(until_ms=until_ms)
 
     @property
     def topic_here(self) -> str:
         """The topic that is in view, for the keys that act on one."""
         return self.path.params.get("topic", "")
+
+    @property
+    def partition_here(self) -> str:
+        """The partition that is in view; empty: none, or several."""
+        return self.path.params.get("partition", "")
 
     @property
     def group_here(self) -> str:
@@ -62,7 +69,9 @@ class ViewScreen(Screen[Any]):
     @property
     def plan_here(self) -> ViewPath:
         """The form that ``R`` opens from here."""
-        return ViewPath(view="plan", query={"topics": self.topic_here})
+        return ViewPath(
+            view="plan", query={"topics": self.topic_here, "partition": self.partition_here}
+        )
 
     @property
     def loss_here(self) -> ViewPath:

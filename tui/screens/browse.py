@@ -189,5 +189,6 @@ class MessageScreen(ModalScreen[None]):
         for name, part in (("key", record.key), ("value", record.value)):
             text.append(f"\n\n{name}\n", style="dim")
             text.append(readable(part), style="")
-        with VerticalScroll(id="message"):
+        with VerticalScroll(id="message") as box:
+            box.border_subtitle = "Esc closes"
             yield Static(text)

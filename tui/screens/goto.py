@@ -1,13 +1,18 @@
 """``g``: where to? One letter more."""
 
-from typing import ClassVar
+import textwrap
+from typing import ClassVar, Final
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from control.views.keymap import PLACES
+
+_HOLDS: Final = "\u00a0"
+"""A space at which no line ends."""
 
 
 class GotoScreen(ModalScreen[str | None]):
@@ -20,9 +25,17 @@ class GotoScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         """The places."""
-        words = "   ".join(f"[b]{place.key}[/b] {place.title.lower()}" for place in PLACES)
-        yield Static(f"go to   {words}", id="goto")
+        yield Static(_lines(self.app.size.width - 2), id="goto")
 
     def action_go(self, path: str) -> None:
         """That one."""
         self.dismiss(path)
+
+
+def _lines(width: int) -> Text:
+    """``go to   o overview   t topics …``; a line never ends within a place."""
+    places = (f"{place.key} {place.title.lower()}".replace(" ", _HOLDS) for place in PLACES)
+    lines = textwrap.wrap("   ".join(("go\u00a0to", *places)), width)
+    held = Text("\n".join(lines))
+    held.highlight_regex(rf"(?<!\S)\w(?={_HOLDS})", "bold")
+    return Text(held.plain.replace(_HOLDS, " "), spans=held.spans)

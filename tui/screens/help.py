@@ -13,6 +13,8 @@ from control.views.keymap import KEYS, PLACES
 
 OWN: Final = (
     ("a table", "1 … 9, 0", "sort by that column; again: the other way round"),
+    ("a table", "i", "all figures of its row, and what they mean"),
+    ("partition", "1 … 4", "replicas, groups, history, segments"),
     ("the map", "1 … 6", "what is measured; Enter opens the partitions behind a cell"),
     ("the map", "b", "topic by broker, or partition by partition"),
     ("messages", "F", "follow them as they come"),
@@ -42,4 +44,4 @@ class HelpScreen(ModalScreen[None]):
 
 
 def _line(where: str, key: str, does: str) -> str:
-    return f"[dim]{where:<11}[/dim][b]{key:<13}[/b]{does}"
+    return f"[dim]{where:<10}[/dim][b]{key:<12}[/b]{does}"

@@ -1,5 +1,6 @@
 """The metrics job: is it in time, what does it carry, what did it miss?"""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Final
 
@@ -8,20 +9,21 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from control.views.errors import StoreUnreadableError
-from control.views.job import job_figures, series_text
+from control.views.job import JobFigure, job_figures, series_text
 from control.views.series import Series, Span, job_series
 from control.views.snapshot import OperatorSnapshot
-from tui.screens.base import ViewScreen
+from tui.screens.history import HistoryScreen
 from tui.tones import cell_text
 from tui.widgets.sparkline import sparkline
 
-HISTORY_MS: Final = 30 * 60_000
-HISTORY_EVERY_S: Final = 3.0
+_TITLE_WIDTH: Final = 13
+_VALUE_WIDTH: Final = 14
 
 
-class JobScreen(ViewScreen):
+class JobScreen(HistoryScreen):
     """Its figures with what they mean, and how they went."""
+
+    HISTORY_LINE = "#job-history"
 
     def compose_body(self) -> ComposeResult:
         """Figures, then history."""
@@ -29,43 +31,34 @@ class JobScreen(ViewScreen):
             yield Static(id="job-figures")
             yield Static(id="job-history")
 
-    def on_mount(self) -> None:
-        """History is read beside the snapshot."""
-        self.set_interval(HISTORY_EVERY_S, self._ask_history)
-        self._ask_history()
-
     def show(self, snapshot: OperatorSnapshot) -> None:
         """One line per figure."""
         found = job_figures(snapshot, min(self.services.now_ms(), snapshot.built_ms))
         lines = [Text(" METRICS JOB", style="bold")]
         if not found:
             lines.append(Text(" it has written nothing yet (it takes about 20 s to start)"))
-        for it in found:
-            value = cell_text(it.cell, with_shape=True)
-            value.pad_right(max(1, 14 - value.cell_len))
-            lines.append(Text.assemble((f" {it.title:<12}", "dim"), value, (it.why, "dim")))
+        lines += [_figure(it, self.line_width) for it in found]
         self.put("#job-figures", Text("\n").join(lines))
 
-    def _ask_history(self) -> None:
-        self.run_worker(self._read_history, thread=True, exclusive=True, group="history")
-
-    def _read_history(self) -> None:
-        """In a worker thread."""
-        span = Span.last(HISTORY_MS, now_ms=self.charts_until_ms)
-        try:
-            series = job_series(self.services.history, span)
-        except StoreUnreadableError:
-            return  # the feed says so as a finding
-        text = _history(series, max(20, self.app.size.width - 32))
-        self.app.call_from_thread(self._show_history, text)
-
-    def _show_history(self, text: Text) -> None:
-        if self.is_mounted:
-            self.put("#job-history", text)
+    def read_history(self, cluster: str, span: Span) -> Text:
+        """How its figures went; it carries all clusters."""
+        found = job_series(self.services.history, span)
+        return _history(found, max(20, self.line_width - 30), self.stretch_title)
 
 
-def _history(series: Sequence[Series], width: int) -> Text:
-    lines = [Text("\n LAST 30 MIN, newest on the right, at their peaks", style="bold")]
+def _figure(it: JobFigure, width: int) -> Text:
+    """Title, value, and what it means: below itself where the line is too short."""
+    value = cell_text(it.cell, with_shape=True)
+    value.pad_right(max(1, _VALUE_WIDTH - value.cell_len))
+    why = textwrap.wrap(it.why, max(20, width - _TITLE_WIDTH - _VALUE_WIDTH))
+    margin = "\n" + " " * (_TITLE_WIDTH + _VALUE_WIDTH)
+    title = f" {it.title}".ljust(_TITLE_WIDTH)
+    return Text.assemble((title, "dim"), value, (margin.join(why), "dim"))
+
+
+def _history(series: Sequence[Series], width: int, stretch: str) -> Text:
+    head = f"\n {stretch.upper()}, newest on the right, at their peaks"
+    lines = [Text(head, style="bold")]
     for item in series:
         drawn = (sparkline(item.peaks, width), "cyan")
         lines.append(Text.assemble((f" {item.name:<12}", "dim"), drawn, f"  {series_text(item)}"))

@@ -11,7 +11,7 @@ from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.measured import MeasuredMap
 from tui.screens.views import build_screen
-from tui.widgets.heat_table import SHADES, HeatTable
+from tui.widgets.heat_table import SHADES, HeatTable, ends_of
 
 MEASURES: Final[dict[str, tuple[str, ToText]]] = {
     "size_bytes": ("bytes", bytes_text),
@@ -54,9 +54,11 @@ class MapScreen(MeasuredMap):
         """The present measure."""
         heat = snapshot.heat_map(self._measure)
         title = self.measures_title()
-        title.append(f" topic × broker, {SHADES[1]} to {SHADES[-1]}", style="dim")
+        to_text = MEASURES[self._measure][1]
+        low, high = map(to_text, ends_of(heat))
+        title.append(f" {SHADES[1]} {low} to {SHADES[-1]} {high}  topic × broker", style="dim")
         self.put("#map-title", title)
-        self.query_one(HeatTable).show(heat, MEASURES[self._measure][1])
+        self.query_one(HeatTable).show(heat, to_text)
 
     def action_by_partitions(self) -> None:
         """Every partition as one cell."""

@@ -92,6 +92,7 @@ class MoveScreen(RightsScreen):
         Binding("space", "hold", "pause / resume", show=True),
     ]
     NEEDS: ClassVar[Mapping[str, str]] = dict.fromkeys(("cancel", "undo", "throttle"), "reassign")
+    WRITES: ClassVar[Mapping[str, str]] = {"hold": "reassign"}
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
@@ -194,7 +195,7 @@ def _percent(state: OperationState) -> float:
 def _body(state: OperationState) -> Text:
     text = Text(style="")
     if state.progress is not None:
-        text.append(_progress(state.progress))
+        text.append(_progress(state.progress, is_over=state.outcome is not None))
     text.append(f"\n throttle {byte_rate_text(state.throttle_bytes_per_s)} per broker")
     text.append(f"   {_planned_and_real(state)}" if state.expected_s or state.took_s else "")
     by = f"by {state.who}" if state.who else ""
@@ -218,14 +219,14 @@ def _planned_and_real(state: OperationState) -> str:
     return f"{planned}   took {duration_text(state.took_s * 1000)}"
 
 
-def _progress(progress: MoveProgress) -> str:
+def _progress(progress: MoveProgress, *, is_over: bool) -> str:
     done, total = bytes_text(progress.bytes_done), bytes_text(progress.bytes_total)
     lines = [
         f" {done} of {total}   {byte_rate_text(progress.rate_bytes_per_s)}   "
         f"{progress.partitions_done} of {progress.partitions_total} partitions   "
         f"wave {progress.wave} of {progress.waves}"
     ]
-    if progress.eta_s_low is not None and progress.eta_s_high is not None:
+    if not is_over and progress.eta_s_low is not None and progress.eta_s_high is not None:
         low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
         lines.append(f" ≈ {duration_text(low)} to {duration_text(high)} left")
     if progress.in_flight:

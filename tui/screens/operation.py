@@ -18,7 +18,7 @@ from control.operations.forms import Confirmation, FieldKind, OperationForm
 from control.operations.intent import intent
 from control.operations.performing import Done, destroyed, perform
 from tui.screens.confirm import ConfirmScreen
-from tui.widgets.form import FormPanel
+from tui.widgets.form import OFFERED, FormPanel
 
 if TYPE_CHECKING:
     from tui.app import PartiscopeApp
@@ -52,15 +52,18 @@ class OperationScreen(ModalScreen[str]):
             yield Static("Enter goes on · Esc changes nothing", id="operation-outcome")
 
     def on_mount(self) -> None:
-        """Topics to choose from, and whether it may be done here at all."""
+        """Topics and groups to choose from, and whether it may be done here at all."""
         snapshot = self.partiscope.snapshot
         panel = self.query_one(FormPanel)
         panel.show_denied(snapshot.denied_words(self._form.name))
-        own = {name for name in snapshot.cluster.topics if not name.startswith("__")}
+        names = {
+            FieldKind.TOPIC: {it for it in snapshot.cluster.topics if not it.startswith("__")},
+            FieldKind.GROUP: set(snapshot.group_table["group_id"].to_pylist()),
+        }
         for field in self._form.fields:
-            if field.kind is FieldKind.TOPIC:
+            if field.kind in OFFERED:
                 given = self._given.get(field.name)
-                panel.offer(field.name, {*own, given} if given else own)
+                panel.offer(field.name, names[field.kind] | ({given} if given else set()))
 
     def on_form_panel_submitted(self, event: FormPanel.Submitted) -> None:
         """Show what it would change, or do it."""

@@ -1,6 +1,6 @@
 """The overview: findings, brokers, groups, throughput; is anything wrong, where, what now?"""
 
-from typing import Any, Final
+from typing import Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -8,15 +8,14 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from control.views.actions import action_of
-from control.views.errors import StoreUnreadableError
-from control.views.format import byte_rate_text
+from control.views.format import count_text
 from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath, parse_path
 from control.views.racks import RACK_COLUMNS, RackRow, rack_rows
 from control.views.rows import BrokerRow
-from control.views.series import Span, cluster_throughput
+from control.views.series import Series, Span, cluster_throughput, total_lag
 from control.views.snapshot import OperatorSnapshot, broker_page, group_page
-from tui.screens.base import ViewScreen
+from tui.screens.history import HistoryScreen, throughput_line
 from tui.tones import STYLES
 from tui.widgets.findings import FindingsList
 from tui.widgets.row_table import RowTable
@@ -24,13 +23,15 @@ from tui.widgets.sparkline import bar, sparkline
 
 BROKERS_MAX: Final = 100
 GROUPS_MAX: Final = 50
-HISTORY_MS: Final = 10 * 60_000
+LAGS_MAX: Final = 2
 RACKS_FROM_LINES: Final = 30
 """On a lower screen brokers and groups need the room."""
 
 
-class OverviewScreen(ViewScreen):
+class OverviewScreen(HistoryScreen):
     """The first screen."""
+
+    HISTORY_LINE = "#throughput"
 
     def compose_body(self) -> ComposeResult:
         """Blocks in the order of the page."""
@@ -46,10 +47,8 @@ class OverviewScreen(ViewScreen):
             yield Static(id="throughput")
 
     def on_mount(self) -> None:
-        """Start the history beside the snapshot."""
+        """The brokers have the keys."""
         self.query_one("#brokers", RowTable).focus()
-        self.set_interval(2.0, self._ask_history)
-        self._ask_history()
 
     def prepare(self, snapshot: OperatorSnapshot) -> None:
         """Brokers and groups."""
@@ -61,7 +60,7 @@ class OverviewScreen(ViewScreen):
         brokers = broker_page(snapshot, TableQuery(limit=BROKERS_MAX))
         groups = group_page(snapshot, TableQuery(sort="-lag", limit=GROUPS_MAX))
         self.query_one(FindingsList).show(snapshot)
-        self._title("brokers", brokers.total)
+        self.put("#brokers-title", _totals(snapshot, brokers.total, self.line_width))
         self.query_one("#brokers", RowTable).show(brokers)
         self.put("#bytes", self._bytes(list(brokers.rows)))
         self._racks(rack_rows(brokers.rows) if brokers.total <= BROKERS_MAX else ())
@@ -115,27 +114,33 @@ class OverviewScreen(ViewScreen):
             line.append("  ")
         return line
 
-    def _ask_history(self) -> None:
-        self.run_worker(self._read_history, thread=True, exclusive=True, group="history")
+    def read_history(self, cluster: str, span: Span) -> Text:
+        """Throughput, and the lag of the groups with the most of it."""
+        history, width = self.services.history, self.line_width
+        moved = cluster_throughput(history, cluster, span)
+        lines = [throughput_line(moved, self.stretch_title, width)]
+        rows = group_page(self.partiscope.snapshot, TableQuery(sort="-lag", limit=LAGS_MAX)).rows
+        names = [row.key for row in rows if row.lag.value]
+        found = [total_lag(history, cluster, name, span) for name in names]
+        lines += [_lag_line(item, width) for item in found]
+        return Text("\n").join(lines)
 
-    def _read_history(self) -> None:
-        """In a worker thread: the last ten minutes; the line is made here, shown in the loop."""
-        snapshot = self.partiscope.snapshot
-        span = Span.last(HISTORY_MS, now_ms=self.charts_until_ms)
-        try:
-            series = cluster_throughput(self.services.history, snapshot.cluster.cluster, span)
-        except StoreUnreadableError:
-            return  # the feed says so as a finding
-        self.app.call_from_thread(self._show_throughput, series)
 
-    def _show_throughput(self, series: Any) -> None:
-        if not self.is_mounted:
-            return
-        room = max(10, (self.size.width - 62) // 2)
-        line = Text.assemble(("THROUGHPUT", "bold"), "  ")
-        for item in series[:2]:
-            line.append(f"{item.name} ", style="dim")
-            line.append(sparkline(item.peaks, room), style="cyan")
-            line.append(f" {byte_rate_text(item.last)}  ")
-        line.append("last 10 min", style="dim")
-        self.put("#throughput", line)
+def _totals(snapshot: OperatorSnapshot, brokers: int, width: int) -> Text:
+    """How many brokers, and what they hold together."""
+    head = snapshot.headline
+    facts = (("topics", head.topics), ("partitions", head.partitions),
+             ("replicas", head.replicas), ("bytes", head.size_bytes))  # fmt: skip
+    line = Text.assemble(("BROKERS", "bold"), f" {brokers}")
+    for name, cell in facts:
+        fact = Text(f"   {name} ", style="dim").append(cell.text, style="")
+        if line.cell_len + fact.cell_len <= width:
+            line.append_text(fact)
+    return line
+
+
+def _lag_line(lag: Series, width: int) -> Text:
+    """One group's."""
+    head, now = f"LAG {lag.name:<16.16} ", f" {count_text(lag.last)} records"
+    room = max(8, width - len(head) - len(now))
+    return Text.assemble((head[:4], "bold"), head[4:], (sparkline(lag.peaks, room), "yellow"), now)

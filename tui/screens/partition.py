@@ -1,20 +1,20 @@
 """One partition: facts, replicas, the groups that read it, history, segments."""
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static, TabbedContent, TabPane
 
 from control.model.ids import TopicPartition
 from control.views import columns
-from control.views.errors import StoreUnreadableError
 from control.views.format import byte_rate_text, bytes_text, count_text, record_rate_text
 from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.rows import PartitionRow, Row, SegmentRow
-from control.views.series import Series, Span, group_lag, partition_series
+from control.views.series import Series, Span, group_lag, named, partition_series
 from control.views.snapshot import (
     OperatorSnapshot,
     groups_of_partition,
@@ -22,13 +22,13 @@ from control.views.snapshot import (
     replica_rows,
     segment_rows,
 )
-from tui.screens.base import ViewScreen
+from tui.screens.history import HistoryScreen
 from tui.tones import facts_text
 from tui.widgets.row_table import RowTable
 from tui.widgets.sparkline import bar, sparkline
 
-HISTORY_MS: Final = 30 * 60_000
-HISTORY_EVERY_S: Final = 3.0
+NO_GROUPS: Final = "no group has committed an offset here"
+TABS: Final = ("replicas", "groups", "history", "segments")
 _UNIT_TEXTS: Final = {
     "bytes/s": byte_rate_text,
     "records/s": record_rate_text,
@@ -36,8 +36,13 @@ _UNIT_TEXTS: Final = {
 }
 
 
-class PartitionScreen(ViewScreen):
-    """Tiles above tabs."""
+class PartitionScreen(HistoryScreen):
+    """Tiles above tabs; a digit or ← → chooses one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(str(number), f"tab({name!r})", name, show=True)
+        for number, name in enumerate(TABS, 1)
+    ]
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
@@ -50,6 +55,7 @@ class PartitionScreen(ViewScreen):
             with TabPane("replicas", id="replicas-tab"):
                 yield RowTable(id="replicas", opens=False)
             with TabPane("groups", id="groups-tab"):
+                yield Static(NO_GROUPS, id="no-groups", classes="hint")
                 yield RowTable(id="partition-groups", opens=False)
             with TabPane("history", id="history-tab"), VerticalScroll():
                 yield Static("reading the history …", id="history")
@@ -59,9 +65,11 @@ class PartitionScreen(ViewScreen):
     def on_mount(self) -> None:
         """The tab that the path names is open."""
         if self.path.view == "segments":
-            self.query_one(TabbedContent).active = "segments-tab"
-        self.set_interval(HISTORY_EVERY_S, self._ask_history)
-        self._ask_history()
+            self.action_tab("segments")
+
+    def action_tab(self, name: str) -> None:
+        """Open one of the tabs."""
+        self.query_one(TabbedContent).active = f"{name}-tab"
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Everything but the history, which is read beside."""
@@ -76,6 +84,8 @@ class PartitionScreen(ViewScreen):
         self.query_one("#partition-groups", RowTable).show(
             _page(groups, columns.GROUP_OF_PARTITION_COLUMNS)
         )
+        self.query_one("#no-groups").display = not groups
+        self.query_one("#partition-groups").display = bool(groups)
         width = max(10, self.size.width - 50)
         segments = segment_rows(snapshot, self._partition)
         self.put("#segments", _segments(segments, width))
@@ -83,33 +93,15 @@ class PartitionScreen(ViewScreen):
     def _groups(self, snapshot: OperatorSnapshot) -> tuple[Row, ...]:
         return groups_of_partition(snapshot, self._partition)
 
-    def _ask_history(self) -> None:
-        self.run_worker(self._read_history, thread=True, exclusive=True, group="history")
-
-    def _read_history(self) -> None:
-        """In a worker thread."""
+    def read_history(self, cluster: str, span: Span) -> Text:
+        """Throughput, size, replicas in sync, and the lag of each group."""
         snapshot, history = self.partiscope.snapshot, self.services.history
-        cluster = snapshot.cluster.cluster
-        span = Span.last(HISTORY_MS, now_ms=self.charts_until_ms)
-        try:
-            series = list(partition_series(history, cluster, self._partition, span))
-            for group in {
-                str(row.group.value) for row in groups_of_partition(snapshot, self._partition)
-            }:
-                (lag,) = group_lag(history, cluster, group, span, only=self._partition) or (None,)
-                if lag is not None:
-                    series.append(Series(
-                        name=f"lag {group}", unit=lag.unit, at_ms=lag.at_ms, values=lag.values
-                    ))  # fmt: skip
-        except StoreUnreadableError as error:
-            self.app.call_from_thread(self._show_history, Text(str(error)))
-            return
-        text = _history(series, max(20, self.app.size.width - 40))
-        self.app.call_from_thread(self._show_history, text)
-
-    def _show_history(self, text: Text) -> None:
-        if self.is_mounted:
-            self.put("#history", text)
+        found = list(partition_series(history, cluster, self._partition, span))
+        groups = {str(row.group.value) for row in groups_of_partition(snapshot, self._partition)}
+        for group in sorted(groups):
+            lags = group_lag(history, cluster, group, span, only=self._partition)
+            found += [named(lag, f"lag {group}") for lag in lags]
+        return _history(found, max(20, self.line_width - 38), self.stretch_title)
 
 
 def _page(rows: tuple[Any, ...], shown: tuple[columns.Column, ...]) -> Page[Any]:
@@ -121,6 +113,7 @@ def _tiles(name: TopicPartition, row: PartitionRow, width: int) -> Text:
         ("status", row.status),
         ("leader", row.leader),
         ("ISR", row.isr),
+        *([("ISR short for", row.isr_short)] if row.isr_short.value else []),
         ("bytes", row.size_bytes),
         ("records", row.records),
         ("in/s", row.in_bytes),
@@ -147,7 +140,7 @@ def _segments(rows: tuple[SegmentRow, ...], width: int) -> Text:
     return Text("\n").join([head, *lines])
 
 
-def _history(series: list[Series], width: int) -> Text:
+def _history(series: list[Series], width: int, stretch: str) -> Text:
     lines = []
     for item in series:
         to_text = _UNIT_TEXTS.get(item.unit, count_text)
@@ -158,5 +151,5 @@ def _history(series: list[Series], width: int) -> Text:
                 f"  {to_text(item.last)}",
             )
         )
-    lines.append(Text("the last 30 minutes, newest on the right", style="dim"))
+    lines.append(Text(f"{stretch}, newest on the right", style="dim"))
     return Text("\n").join(lines)

@@ -17,18 +17,18 @@ from control.operations.errors import OperationError
 from control.operations.planning import BrokerPreview, Preview
 from control.operations.preflight import Verdict
 from control.planner.explain import Reasons
-from control.planner.ghost import KeptPlan
+from control.planner.ghost import plan_name
 from control.planner.goals import GoalError
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import PartitionChange
 from control.views.format import byte_rate_text, bytes_text, duration_text, ids_text
+from control.views.ghost import map_path
 from control.views.paths import ViewPath
 from control.views.plans import CHANGES_MAX
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
 from tui.screens.confirm import ConfirmScreen
-from tui.screens.plan_map import PlanMapScreen
 from tui.widgets.form import FormPanel
 from tui.widgets.trade_off import TradeOff
 
@@ -160,8 +160,8 @@ class PlanScreen(ViewScreen):
         if self._plan is None:
             self._say("▲ plan first: Enter in the form", "yellow")
             return
-        kept = KeptPlan(plan=self._plan, chosen=self._chosen, values=self._values)
-        self.app.push_screen(PlanMapScreen(kept))
+        name = plan_name(self._plan.alternatives[self._chosen].proposal)
+        self.partiscope.action_open(str(map_path(name)))
 
     def _offer(self, first: int) -> None:
         """The alternatives, one of them chosen, and what each costs and reaches."""

@@ -7,14 +7,20 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Static
 
-from control.planner.ghost import KeptPlan, plan_name
+from control.planner.ghost import KeptPlan
+from control.planner.optimizer import Alternative
 from control.views.format import bytes_text, plural_text
 from control.views.ghost import GROWS, MEASURES, GhostCell, ghost_map, map_path, to_text
+from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 
 _NAME_WIDTH: Final = 20
 _VALUE_WIDTH: Final = 21
+NOT_KEPT: Final = (
+    "PLAN ON THE MAP  this plan is not kept here: page and terminal each keep the last few of "
+    "their own. g n plans anew"
+)
 
 
 class PlanMapScreen(ViewScreen):
@@ -25,11 +31,12 @@ class PlanMapScreen(ViewScreen):
         Binding("m", "measure", "measure", show=True),
     ]
 
-    def __init__(self, kept: KeptPlan) -> None:
-        super().__init__(map_path(plan_name(kept.alternative.proposal)))
-        self._kept = kept
-        self._measure = next(iter(MEASURES))
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__(path)
+        wanted = path.query.get("measure", "")
+        self._measure = wanted if wanted in MEASURES else next(iter(MEASURES))
         self._is_planned = True
+        self._kept: KeptPlan | None = None
 
     def compose_body(self) -> ComposeResult:
         """What is shown, then the grid."""
@@ -37,9 +44,14 @@ class PlanMapScreen(ViewScreen):
         yield DataTable(id="plan-map", cursor_type="cell", fixed_columns=1)
 
     def on_mount(self) -> None:
-        """The grid has the keys."""
-        self._draw()
-        self.query_one(DataTable).focus()
+        """The grid has the keys; the plan is one that was made here."""
+        self._kept = self.partiscope.operator.plans.find(self.path.query["plan"])
+        self.query_one(DataTable).display = self._kept is not None
+        if self._kept is None:
+            self.put("#plan-map-title", Text(NOT_KEPT, style="yellow"))
+        else:
+            self._draw(self._kept)
+            self.query_one(DataTable).focus()
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """A plan is of the moment at which it was made."""
@@ -47,16 +59,21 @@ class PlanMapScreen(ViewScreen):
     def action_turn(self) -> None:
         """Now, or planned."""
         self._is_planned = not self._is_planned
-        self._draw()
+        self._draw_again()
 
     def action_measure(self) -> None:
         """Bytes, replicas, leaders."""
         names = list(MEASURES)
         self._measure = names[(names.index(self._measure) + 1) % len(names)]
-        self._draw()
+        self.path = map_path(self.path.query["plan"], self._measure)
+        self._draw_again()
 
-    def _draw(self) -> None:
-        found = ghost_map(self._kept, self._measure)
+    def _draw_again(self) -> None:
+        if self._kept is not None:
+            self._draw(self._kept)
+
+    def _draw(self, kept: KeptPlan) -> None:
+        found = ghost_map(kept, self._measure)
         table: DataTable[Text] = self.query_one("#plan-map", DataTable)
         at = table.cursor_coordinate
         table.clear(columns=True)
@@ -67,15 +84,17 @@ class PlanMapScreen(ViewScreen):
             cells = [self._text(row[column]) for row in found.cells]
             table.add_row(Text(topic, no_wrap=True, overflow="ellipsis"), *cells)
         table.move_cursor(row=at.row, column=max(at.column, 1), animate=False)
-        self.put("#plan-map-title", self._title(found.topics_left_out))
+        self.put("#plan-map-title", self._title(kept.alternative, found.topics_left_out))
 
-    def _title(self, left_out: int) -> Text:
-        proposal = self._kept.alternative.proposal
+    def _title(self, chosen: Alternative, left_out: int) -> Text:
+        proposal = chosen.proposal
         title = Text.assemble(("PLAN ON THE MAP", "bold"), "  ")
         for word, is_shown in (("now", not self._is_planned), ("planned", self._is_planned)):
             title.append(f" {word} ", style="reverse" if is_shown else "dim")
         title.append(f"  {MEASURES[self._measure]}", style="bold")
-        title.append(f"  {self._kept.alternative.name}, {bytes_text(proposal.moved_bytes)} travel")
+        title.append(f"  {chosen.name}, {bytes_text(proposal.moved_bytes)} travel")
+        if not proposal.changes:
+            title.append("; it changes nothing: the cluster is so already", style="dim")
         if left_out:
             title.append(f"; {plural_text(left_out, 'topic')} left out", style="dim")
         return title

@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Static
+from textual.containers import Horizontal
+from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
 from control.lab.keys import KeySpecError
+from control.lab.lines import LinesError, lines_of, records_of
 from control.lab.partitioners import partitions_for_key
-from control.lab.session import ProduceProgress, ProduceSession
+from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.lab.templates import TemplateError
 from control.operations import registry
 from control.operations.errors import OperationError
@@ -25,6 +28,7 @@ from tui.widgets.sparkline import bar
 
 TOPICS_EVERY_S: Final = 5.0
 BAR_WIDTH: Final = 30
+FILE_HINT: Final = "or the lines of a file here: KEY<tab>VALUE or VALUE"
 
 
 class ProduceScreen(ViewScreen):
@@ -43,7 +47,11 @@ class ProduceScreen(ViewScreen):
         """Where it would land above, the form, what happens below."""
         yield Static("PRODUCE", classes="title")
         yield Static(id="where")
-        yield FormPanel(registry.PRODUCE, {"topic": self.topic_here, "value": "message {n}"})
+        given = {"value": "message {n}", **self.path.query, "topic": self.topic_here}
+        yield FormPanel(registry.PRODUCE, given)
+        with Horizontal(classes="field", id="file-line"):
+            yield Label("File")
+            yield Input(id="file", compact=True, placeholder=FILE_HINT)
         yield Static(id="outcome")
 
     def on_mount(self) -> None:
@@ -71,6 +79,15 @@ class ProduceScreen(ViewScreen):
         self.query_one(FormPanel).offer("topic", self._leaders)
         self._show_where()
 
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in the file's field."""
+        event.stop()
+        self.query_one(FormPanel).action_submit()
+
+    def on_input_changed(self) -> None:
+        """Another file."""
+        self._show_where()
+
     def on_form_panel_edited(self) -> None:
         """Where would it land now?"""
         self._show_where()
@@ -81,11 +98,17 @@ class ProduceScreen(ViewScreen):
             self._say("▲ still sending; Esc stops it", "yellow")
             return
         try:
-            self._session = self.partiscope.operator.produce(event.values)
-        except (OperationError, KeySpecError, TemplateError) as error:
+            session = self.partiscope.operator.produce(event.values)
+            records = _records_of_file(self._file)
+        except (OperationError, KeySpecError, TemplateError, LinesError, OSError) as error:
             self._say(f"✖ {error}", "bold red")
             return
+        self._session = session.with_records(records) if records else session
         self.run_worker(self._send(self._session), exclusive=True, group="produce")
+
+    @property
+    def _file(self) -> str:
+        return self.query_one("#file", Input).value.strip()
 
     async def action_stop(self) -> None:
         """Stop at once; with nothing running, go back."""
@@ -117,6 +140,8 @@ class ProduceScreen(ViewScreen):
             return "choose a topic; its partitions and leaders are shown here"
         if values["partition"]:
             return f"→ {topic}-{values['partition']}, whatever the key"
+        if self._file:
+            return f"the lines of {self._file}: each key goes to its partition"
         if not key:
             return "no key: the producer spreads such records"
         places = partitions_for_key(key.encode(), len(leaders))
@@ -145,6 +170,11 @@ class ProduceScreen(ViewScreen):
 
     def _say(self, line: str, style: str) -> None:
         self.put("#outcome", Text(line, style=style))
+
+
+def _records_of_file(name: str) -> tuple[KeyAndValue, ...]:
+    """In the place of key, value and count; none where no file is named."""
+    return records_of(lines_of(Path(name).expanduser().read_bytes(), name)) if name else ()
 
 
 def _histogram(progress: ProduceProgress) -> str:

@@ -1,17 +1,14 @@
 """Views that are one table: brokers, topics, partitions, groups, findings."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
 
-from control.views.collector import load_cell
 from control.views.export import ExportError, export
 from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath
@@ -24,7 +21,6 @@ from control.views.snapshot import (
 )
 from tui.screens.base import ViewScreen
 from tui.screens.sort import ColumnsScreen, SortScreen
-from tui.tones import facts_text
 from tui.widgets.row_table import RowTable
 
 ROWS_MAX: Final = 500
@@ -61,6 +57,11 @@ class TableScreen(ViewScreen):
     def topic_here(self) -> str:
         """Of the path, or of the row under the cursor."""
         return self.path.params.get("topic", "") or _pointed(self, "topic")
+
+    @property
+    def partition_here(self) -> str:
+        """Of the row under the cursor, in a table of partitions."""
+        return _pointed(self, "partition")
 
     @property
     def group_here(self) -> str:
@@ -197,52 +198,3 @@ def _title(path: ViewPath, page: Page[Any], query: TableQuery) -> str:
     name = query.sort.lstrip("-")
     order = f"  by {titles.get(name, name)}{' ↓' if query.sort[:1] == '-' else ' ↑'}"
     return f"[b]{place}[/b]  {shown or filtered}{order if query.sort else ''}"
-
-
-class TopicScreen(TableScreen):
-    """The partitions of one topic."""
-
-    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
-        """Only this topic's."""
-        return partition_page(snapshot, query, topic=self.path.params["topic"])
-
-
-class BrokerScreen(TableScreen):
-    """What one broker carries, what the collector asks of it, and its partitions."""
-
-    def compose_body(self) -> ComposeResult:
-        """The broker's own figures, the line of the collector where there is one, the table."""
-        yield Static(id="tiles")
-        asked = Static(id="asked", classes="hint")
-        asked.display = False
-        yield asked
-        yield from super().compose_body()
-
-    def show(self, snapshot: OperatorSnapshot) -> None:
-        """Also what it carries and how much is asked."""
-        super().show(snapshot)
-        broker = self.path.params["broker"]
-        self.put("#tiles", _broker_line(snapshot, broker, self.app.size.width - 2))
-        asked = load_cell(snapshot.watch, int(broker))
-        self.query_one("#asked").display = asked is not None
-        self.put("#asked", "" if asked is None else f"collector: {asked.text}")
-
-    @property
-    def plan_here(self) -> ViewPath:
-        """What empties it."""
-        return ViewPath(view="plan", query={"remove_brokers": self.path.params["broker"]})
-
-    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
-        """Only this broker's."""
-        here = f"broker:{self.path.params['broker']} {query.filter}".strip()
-        return partition_page(snapshot, replace(query, filter=here))
-
-
-def _broker_line(snapshot: OperatorSnapshot, broker: str, width: int) -> Text:
-    """A broker's row of the list, in words."""
-    page = broker_page(snapshot, TableQuery(filter=f"broker={broker}", limit=1))
-    head = Text(f"broker {broker}", style="bold")
-    if not page.rows:
-        return head.append("  is not registered (Esc goes back)", style="yellow")
-    facts = [(column.title, page.rows[0].cell(column.id)) for column in page.columns[1:]]
-    return facts_text(head, facts, width)

@@ -1,4 +1,4 @@
-"""``@``: which time?"""
+"""``@``: which time, and how much of it in charts?"""
 
 from typing import ClassVar, Final
 
@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from control.views.times import TimeError, parse_moment
+from control.views.times import RANGE_DEFAULT, RANGES, TimeError, parse_moment
 
 AGES: Final = {
     "1m": "1 minute ago",
@@ -21,16 +21,19 @@ AGES: Final = {
     "7d": "7 days ago",
 }
 NOW: Final = "0s"
+_RANGE: Final = "range "
 
 
-class TimeScreen(ModalScreen[int | None]):
-    """A choice of ages; what is typed is a time of one's own. None: as it was."""
+class TimeScreen(ModalScreen[int | str | None]):
+    """A choice of ages, answered in ms since the epoch, and of ranges for charts, answered as a
+    path has them; what is typed is a time of one's own. None: as it was."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "as it was")]
 
-    def __init__(self, *, now_ms: int, is_past: bool) -> None:
+    def __init__(self, *, now_ms: int, is_past: bool, range_: str) -> None:
         super().__init__()
         self._now_ms = now_ms
+        self._range = range_ or RANGE_DEFAULT
         self._choices = {NOW: "back to now", **AGES} if is_past else AGES
 
     def compose(self) -> ComposeResult:
@@ -38,7 +41,10 @@ class TimeScreen(ModalScreen[int | None]):
         with Vertical(id="confirm"):
             yield Static("Tables, findings and charts as of")
             yield OptionList(
-                *(Option(words, id=age) for age, words in self._choices.items()), id="ages"
+                *(Option(words, id=age) for age, words in self._choices.items()),
+                None,
+                *(Option(self._range_line(name), id=f"{_RANGE}{name}") for name in RANGES),
+                id="ages",
             )
             yield Input(
                 id="time",
@@ -59,12 +65,19 @@ class TimeScreen(ModalScreen[int | None]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """One of the ages."""
         event.stop()
-        self._choose(event.option.id or NOW)
+        name = event.option.id or NOW
+        if name.startswith(_RANGE):
+            self.dismiss(name.removeprefix(_RANGE))
+        else:
+            self._choose(name)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """A time of one's own; an empty one is now."""
         event.stop()
         self._choose(event.value.strip() or NOW)
+
+    def _range_line(self, name: str) -> str:
+        return f"charts: the last {RANGES[name]}{'  ✔' if name == self._range else ''}"
 
     def _choose(self, words: str) -> None:
         try:

@@ -13,20 +13,21 @@ SCREENS: Final = {
     "overview": "overview:OverviewScreen",
     "findings": "findings:FindingsScreen",
     "clusters": "all_clusters:AllClustersScreen",
-    "brokers": "tables:TableScreen",
-    "broker": "tables:BrokerScreen",
+    "brokers": "brokers:BrokersScreen",
+    "broker": "detail:BrokerScreen",
     "topics": "tables:TableScreen",
-    "topic": "tables:TopicScreen",
+    "topic": "detail:TopicScreen",
     "partitions": "tables:TableScreen",
     "partition": "partition:PartitionScreen",
     "segments": "partition:PartitionScreen",
     "groups": "tables:TableScreen",
-    "group": "group:GroupScreen",
+    "group": "detail:GroupScreen",
     "plan": "plan:PlanScreen",
     "moves": "moves:MovesScreen",
     "move": "moves:MoveScreen",
     "map": "map:MapScreen",
     "map by partitions": "cells:CellsScreen",
+    "map of a plan": "plan_map:PlanMapScreen",
     "what-if": "what_if:WhatIfScreen",
     "journal": "journal:JournalScreen",
     "job": "job:JobScreen",
@@ -39,8 +40,8 @@ SCREENS: Final = {
 
 def build_screen(path: ViewPath) -> ViewScreen:
     """The screen of a view; the overview for one that the terminal does not have."""
-    by = path.query.get("by", "")
-    view = f"{path.view} by {by}" if f"{path.view} by {by}" in SCREENS else path.view
+    by = "of a plan" if path.query.get("plan") else f"by {path.query.get('by', '')}"
+    view = f"{path.view} {by}" if f"{path.view} {by}" in SCREENS else path.view
     module, _, name = SCREENS.get(view, SCREENS["overview"]).partition(":")
     screen: ViewScreen = getattr(import_module(f"tui.screens.{module}"), name)(path)
     return screen

@@ -1,7 +1,7 @@
 """A form of the registry of operations as fields in the terminal."""
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,6 +11,9 @@ from textual.message import Message
 from textual.widgets import Checkbox, Input, Label, Select, Static
 
 from control.operations.registry import FieldKind, FormField, OperationForm
+
+OFFERED: Final = frozenset({FieldKind.TOPIC, FieldKind.GROUP})
+"""Their names are chosen from what the cluster has."""
 
 
 class Tick(Checkbox):
@@ -25,7 +28,7 @@ class Tick(Checkbox):
 class FormPanel(VerticalScroll, can_focus=False):
     """One line a field, with its help or what is wrong with it; Enter in a field submits."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "submit", "send", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "submit", "go on", show=True)]
 
     class Edited(Message):
         """A field was changed."""
@@ -42,6 +45,7 @@ class FormPanel(VerticalScroll, can_focus=False):
         self.form = form
         self._given = form.defaults(given)
         self._denied = ""
+        self._offered: dict[str, list[str]] = {}
 
     def compose(self) -> ComposeResult:
         """What lacks to do it at all, then the fields in the form's order."""
@@ -68,12 +72,12 @@ class FormPanel(VerticalScroll, can_focus=False):
         self.query_one(f"#field-{first}").focus()
 
     def offer(self, name: str, options: Iterable[str]) -> None:
-        """The choices of a topic field, as the cluster has them; what is chosen stays."""
+        """The choices of a topic or group, as the cluster has them; what is chosen stays."""
         chooser = self.query_one(f"#field-{name}", Select)
         texts = sorted(options)
         kept = chooser.value if isinstance(chooser.value, str) else self._given[name]
-        if texts != getattr(self, "_offered", None):
-            self._offered = texts
+        if texts != self._offered.get(name):
+            self._offered[name] = texts
             chooser.set_options([(text, text) for text in texts])
             if kept in texts:
                 chooser.value = kept
@@ -113,7 +117,7 @@ class FormPanel(VerticalScroll, can_focus=False):
 
     def _widget(self, field: FormField) -> Input | Select[str] | Checkbox:
         name, value = f"field-{field.name}", self._given[field.name]
-        if field.kind is FieldKind.TOPIC:
+        if field.kind in OFFERED:
             return Select[str]([], id=name, prompt="choose", compact=True)
         if field.choices:
             options = [(choice, choice) for choice in field.choices]

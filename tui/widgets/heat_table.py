@@ -43,7 +43,7 @@ class HeatTable(DataTable[Text]):
         """A newer map; cursor and scroll stay while topics and brokers are the same."""
         if (list(heat.topics), list(heat.brokers)) != (self._topics, self._brokers):
             self._rebuild(heat)
-        low, high = _ends(heat)
+        low, high = ends_of(heat)
         for column, values in enumerate(heat.values, 1):
             for row, value in enumerate(values):
                 place, text = Coordinate(row, column), _cell(value, low, high, to_text)
@@ -73,7 +73,8 @@ class HeatTable(DataTable[Text]):
         self.move_cursor(row=at.row, column=max(at.column, 1), animate=False)
 
 
-def _ends(heat: HeatMap) -> tuple[float, float]:
+def ends_of(heat: HeatMap) -> tuple[float, float]:
+    """The least and the most of all cells that have any."""
     known = [value for row in heat.values for value in row if not isnan(value) and value > 0]
     return (min(known), max(known)) if known else (1.0, 1.0)
 

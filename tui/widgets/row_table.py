@@ -67,6 +67,11 @@ class RowTable(DataTable[Text]):
         return "" if cell is None else str(cell.value)
 
     @property
+    def page(self) -> Page[Any] | None:
+        """What is shown, columns without room too."""
+        return self._page
+
+    @property
     def shown(self) -> tuple[str, ...]:
         """Ids of the columns on screen, in order."""
         return self._shown

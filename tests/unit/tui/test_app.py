@@ -117,7 +117,7 @@ async def test_a_refresh_keeps_the_cursor_on_its_row(services: Services, tmp_pat
         sizes = SyntheticSizes(topics=7, partitions=8, groups=5)
         builder = StoreBuilder(tmp_path)
         builder.write_synthetic(sizes, history_s=10, at_ms=NOW_MS)
-        assert services.feed.refresh()
+        services.feed.refresh()  # unless its own thread was faster
         await settle(pilot, lambda: table.row_count == 56, "the new topic's rows")
         after = table.pointed
         assert after is not None
@@ -132,7 +132,7 @@ async def test_space_holds_the_figures_still(services: Services, tmp_path: Path)
         StoreBuilder(tmp_path).write_synthetic(
             SyntheticSizes(topics=7, partitions=8, groups=5), history_s=10, at_ms=NOW_MS
         )
-        assert services.feed.refresh()
+        services.feed.refresh()  # unless its own thread was faster
         await pilot.pause(0.2)
         table = app.screen.query_one(RowTable)
         assert table.row_count == 48
@@ -244,6 +244,48 @@ async def test_a_link_to_the_past_opens_it_and_what_is_not_kept_is_said(services
         await settle(pilot, lambda: len(app._notifications) > 0, "that nothing is kept")
         assert app.at_ms == NOW_MS - 60_000, "shown is what was before"
         assert "you are looking at" in _bar(app)
+
+
+async def test_charts_show_the_range_of_the_path_until_another_is_chosen(
+    services: Services,
+) -> None:
+    app = PartiscopeApp(services, path="topics/topic-1?range=6h")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("#history-line")), "the topic")
+        line = app.screen.query_one("#history-line")
+        await settle(pilot, lambda: "last 6 hours" in str(line.render()), "the line of throughput")
+        assert isinstance(app.screen, ViewScreen)
+        assert app.link_of(app.screen.path) == "topics/topic-1?range=6h"
+        await pilot.press("@", *["down"] * 6, "enter")  # behind six ages
+        await settle(pilot, lambda: "last 10 minutes" in str(line.render()), "the first range")
+        assert app.at_ms is None
+        assert app.link_of(app.screen.path) == "topics/topic-1"
+
+
+async def test_what_a_key_acts_on_is_the_partition_under_the_cursor_or_the_topic(
+    services: Services,
+) -> None:
+    app = PartiscopeApp(services, path="partitions?q=topic:topic-3")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query(RowTable)), "the partitions")
+        await pilot.press("down", "P")
+        await settle(pilot, lambda: _place(app) == "produce/topic-3?partition=1", "its partition")
+        field = app.screen.query_one("#field-partition", Input)
+        assert field.value == "1"
+        app.action_open("topics/topic-3")
+        await settle(pilot, lambda: bool(app.screen.query(RowTable)), "the topic")
+        await pilot.press("down", "P")
+        await settle(pilot, lambda: _place(app) == "produce/topic-3", "the topic")
+
+
+async def test_a_plan_that_was_made_elsewhere_has_no_map_here(services: Services) -> None:
+    app = PartiscopeApp(services, path="map?plan=0a1b2c3d")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("#plan-map-title")), "the map of a plan")
+        title = app.screen.query_one("#plan-map-title")
+        await settle(pilot, lambda: "is not kept here" in str(title.render()), "why")
+        await pilot.press("n", "m")
+        assert _place(app).startswith("map?plan=0a1b2c3d")
 
 
 async def test_an_export_holds_what_the_filter_leaves(

@@ -1,0 +1,149 @@
+"""One topic, one broker, one group: its own figures, how they went, its partitions as a table."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from control.views.collector import load_cell
+from control.views.format import count_text
+from control.views.pages import Page, TableQuery
+from control.views.paths import ViewPath
+from control.views.series import Span, broker_throughput, topic_throughput, total_lag
+from control.views.snapshot import (
+    OperatorSnapshot,
+    broker_page,
+    group_page,
+    group_partition_page,
+    partition_page,
+    topic_page,
+)
+from tui.screens.history import HistoryScreen, throughput_line
+from tui.screens.tables import TableScreen
+from tui.tones import facts_text
+from tui.widgets.sparkline import sparkline
+
+PageOf = Callable[[OperatorSnapshot, TableQuery], Page[Any]]
+
+
+class DetailScreen(HistoryScreen, TableScreen):
+    """A row of a list in full, above what belongs to it."""
+
+    HISTORY_LINE = "#history-line"
+    LIST: ClassVar[PageOf]
+    """The list that it is a row of; the path's parameter has the name of its first column."""
+    TITLE_WORD: ClassVar[str] = ""
+    UNKNOWN: ClassVar[str]
+    """What to say when the list does not have it."""
+
+    @property
+    def name_here(self) -> str:
+        """Of what is shown."""
+        return self.path.params[self.path.view]
+
+    def compose_body(self) -> ComposeResult:
+        """Figures, history, table."""
+        yield Static(id="tiles")
+        yield Static(id="history-line")
+        yield from super().compose_body()
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """Also its own row of the list."""
+        super().show(snapshot)
+        own = TableQuery(filter=f'{self.path.view}="{self.name_here}"', limit=1)
+        found = type(self).LIST(snapshot, own)
+        head = Text(f"{self.TITLE_WORD}{self.name_here}", style="bold")
+        if not found.rows:
+            self.put("#tiles", head.append(f"  {self.UNKNOWN} (Esc goes back)", style="yellow"))
+            return
+        facts = [(column.title, found.rows[0].cell(column.id)) for column in found.columns[1:]]
+        self.put("#tiles", facts_text(head, facts, self.app.size.width - 2))
+
+
+class TopicScreen(DetailScreen):
+    """The partitions of one topic."""
+
+    LIST = topic_page
+    UNKNOWN = "is not known: it may be new, or deleted"
+
+    @property
+    def partition_here(self) -> str:
+        """The view is about the topic, wherever the cursor stands."""
+        return ""
+
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+        """Only this topic's."""
+        return partition_page(snapshot, query, topic=self.name_here)
+
+    def read_history(self, cluster: str, span: Span) -> Text:
+        """What producers and consumers move."""
+        found = topic_throughput(self.services.history, cluster, self.name_here, span)
+        return throughput_line(found, self.stretch_title, self.line_width)
+
+
+class BrokerScreen(DetailScreen):
+    """What one broker carries, what the collector asks of it, and its partitions."""
+
+    LIST = broker_page
+    TITLE_WORD = "broker "
+    UNKNOWN = "is not registered"
+
+    def compose_body(self) -> ComposeResult:
+        """Also the line of the collector, where there is one."""
+        asked = Static(id="asked", classes="hint")
+        asked.display = False
+        yield asked
+        yield from super().compose_body()
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """Also how much is asked."""
+        super().show(snapshot)
+        asked = load_cell(snapshot.watch, int(self.name_here))
+        self.query_one("#asked").display = asked is not None
+        self.put("#asked", "" if asked is None else f"collector: {asked.text}")
+
+    @property
+    def plan_here(self) -> ViewPath:
+        """What empties it."""
+        return ViewPath(view="plan", query={"remove_brokers": self.name_here})
+
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+        """Only this broker's."""
+        here = f"broker:{self.name_here} {query.filter}".strip()
+        return partition_page(snapshot, replace(query, filter=here))
+
+    def read_history(self, cluster: str, span: Span) -> Text:
+        """What moves through the partitions that it leads."""
+        broker = int(self.name_here)
+        found = broker_throughput(self.services.history, cluster, broker, span)
+        return throughput_line(found, self.stretch_title, self.line_width)
+
+
+class GroupScreen(DetailScreen):
+    """What one group reads, the largest lag first."""
+
+    LIST = group_page
+    UNKNOWN = "is not known: it may be new, or its offsets have expired"
+
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__(path)
+        self._sort = self._sort or "-lag"
+
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+        """Only this group's."""
+        return group_partition_page(snapshot, query, group=self.name_here)
+
+    def read_history(self, cluster: str, span: Span) -> Text:
+        """Its lag as a whole."""
+        lag = total_lag(self.services.history, cluster, self.name_here, span)
+        words = f"  {count_text(lag.last)} records  {self.stretch_title}"
+        room = max(20, self.line_width - len("LAG  ") - len(words))
+        return Text.assemble(
+            ("LAG  ", "bold"),
+            (sparkline(lag.peaks, room), "yellow"),
+            words.removesuffix(self.stretch_title),
+            (self.stretch_title, "dim"),
+        )

@@ -1,0 +1,72 @@
+"""Charts beside a view: read from the store in a thread, drawn as lines of text."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.text import Text
+
+from control.views.errors import StoreUnreadableError
+from control.views.format import byte_rate_text
+from control.views.series import Series, Span
+from tui.screens.base import ViewScreen
+from tui.widgets.sparkline import sparkline
+
+HISTORY_EVERY_S: Final = 3.0
+
+
+class HistoryScreen(ViewScreen):
+    """``read_history`` runs in a worker thread, ``show_history`` in the loop."""
+
+    HISTORY_LINE = "#history"
+
+    def on_mount(self) -> None:
+        """Now and then again."""
+        self.set_interval(HISTORY_EVERY_S, self._ask_history)
+        self._ask_history()
+
+    def read_history(self, cluster: str, span: Span) -> Text:
+        """What is drawn, of the stretch that charts show.
+
+        Raises:
+            StoreUnreadableError: the feed says so as a finding; what stands there stays.
+        """
+        raise AssertionError(f"{type(self).__name__} has no history")
+
+    @property
+    def line_width(self) -> int:
+        """Columns of the screen without its margins."""
+        return max(40, self.app.size.width - 2)
+
+    @property
+    def stretch_title(self) -> str:
+        """``last 10 minutes``."""
+        return self.partiscope.stretch.title
+
+    def _ask_history(self) -> None:
+        self.run_worker(self._read_history, thread=True, exclusive=True, group="history")
+
+    def _read_history(self) -> None:
+        cluster = self.partiscope.snapshot.cluster.cluster
+        try:
+            drawn = self.read_history(cluster, self.charts_span)
+        except StoreUnreadableError:
+            return
+        self.app.call_from_thread(self._show_history, drawn)
+
+    def _show_history(self, drawn: Text) -> None:
+        if self.is_mounted:
+            self.put(self.HISTORY_LINE, drawn)
+
+
+def throughput_line(series: Sequence[Series], stretch: str, width: int) -> Text:
+    """``THROUGHPUT  in ▂▃▅ 1.2 MiB/s  out ▃▃▃ 4.0 MiB/s  last 10 minutes``, as wide as there is
+    room; ``series`` are bytes in and out first."""
+    both = [(item, byte_rate_text(item.last)) for item in series[:2]]
+    words = sum(len(f"{item.name}  {now}  ") for item, now in both)
+    room = max(8, (width - len("THROUGHPUT  ") - words - len(stretch)) // 2)
+    line = Text("THROUGHPUT  ", style="bold")
+    for item, now in both:
+        line.append(f"{item.name} ", style="dim")
+        line.append(sparkline(item.peaks, room), style="cyan")
+        line.append(f" {now}  ", style="")
+    return line.append(stretch, style="dim")
