@@ -43,6 +43,17 @@ class Bounds:
         loose = np.minimum(self.bytes_loosest, held.max(initial=0.0))
         return replace(self, bytes_max=np.maximum(self.bytes_max, loose))
 
+    def no_worse(self, placement: Placement) -> "Bounds":
+        """Bounds that also allow what the fullest and the emptiest have already."""
+        target = placement.is_target
+        count, held = placement.count[target], placement.bytes[target]
+        return replace(
+            self,
+            count_min=np.minimum(self.count_min, count.min(initial=count.max(initial=0))),
+            count_max=np.maximum(self.count_max, count.max(initial=0)),
+            bytes_max=np.maximum(self.bytes_max, held.max(initial=0)),
+        )
+
     def is_settled(self, placement: Placement) -> bool:
         """Whether every balanced broker is within."""
         inside = (

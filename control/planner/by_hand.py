@@ -16,7 +16,7 @@ from typing import Final
 
 from control.model.ids import TopicPartition
 from control.planner.goals import GoalError, PlanRequest, Tolerance
-from control.planner.leaders import even_leaders
+from control.planner.leaders import even_leaders, leader_bounds
 from control.planner.nearest import Nearest
 from control.planner.placement import Placement
 from control.planner.proposal import Proposal, proposal_of
@@ -167,5 +167,5 @@ def _with_even_leaders(
     kept = tuple(str(p.key) for p in placed.partitions if p.key not in targets)
     scope = PlanRequest(keep_partitions=kept, remove_brokers=request.remove_brokers)
     placement = Placement(placed, scope)
-    even_leaders(placement, _LEADERS_EVEN)
+    even_leaders(placement, leader_bounds(placement, _LEADERS_EVEN))
     return placement.targets()

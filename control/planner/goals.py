@@ -36,7 +36,8 @@ class GoalError(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
     """Allowed distance from the mean as a fraction; None leaves that figure alone. `traffic` is
-    bytes per second in and out, where known; `spreads_topics`: each topic is evened for itself."""
+    bytes per second in and out, where known; `spreads_topics`: each topic is evened for itself;
+    `puts_traffic_first`: where not all can be had, numbers and bytes stay as even as they are."""
 
     name: str
     replicas: float | None
@@ -44,6 +45,7 @@ class Tolerance:
     bytes: float | None
     traffic: float | None = None
     spreads_topics: bool = False
+    puts_traffic_first: bool = False
 
 
 def whole_bounds(mean: Floats, tolerance: float) -> tuple[Floats, Floats]:
@@ -67,9 +69,21 @@ _SPREAD: Final = Tolerance(
 _SPREAD_ONLY: Final = Tolerance(
     name="topics only", replicas=None, leaders=0.0, bytes=None, spreads_topics=True
 )
-_CALM: Final = Tolerance(name="traffic", replicas=0.09, leaders=0.09, bytes=0.09, traffic=0.03)
+_CALM: Final = Tolerance(
+    name="traffic",
+    replicas=0.09,
+    leaders=0.09,
+    bytes=0.09,
+    traffic=0.03,
+    puts_traffic_first=True,
+)
 _CALM_LEADERS: Final = Tolerance(
-    name="leaders", replicas=None, leaders=0.09, bytes=None, traffic=0.03
+    name="leaders",
+    replicas=None,
+    leaders=0.09,
+    bytes=None,
+    traffic=0.03,
+    puts_traffic_first=True,
 )
 
 _ALTERNATIVES: Final[dict[Goal, tuple[Tolerance, ...]]] = {

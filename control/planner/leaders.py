@@ -18,15 +18,26 @@ from control.planner.placement import Placement
 _NOBODY: Final = -1
 
 
-def even_leaders(placement: Placement, tolerance: Tolerance) -> None:
-    """Bring leaders per balanced broker into mean ± tolerance, as far as replicas allow.
+def leader_bounds(
+    placement: Placement, tolerance: Tolerance, *, is_no_worse: bool = False
+) -> tuple[int, int]:
+    """(fewest, most) leaders of a balanced broker: mean ± tolerance; `is_no_worse`: or as few and
+    as many as one has now."""
+    leaders = placement.leaders[placement.is_target]
+    if not len(leaders):
+        return 0, 0
+    low, high = whole_bounds(leaders.mean(keepdims=True), tolerance.leaders or 0.0)
+    if is_no_worse:
+        return min(int(low[0]), int(leaders.min())), max(int(high[0]), int(leaders.max()))
+    return int(low[0]), int(high[0])
+
+
+def even_leaders(placement: Placement, bounds: tuple[int, int]) -> None:
+    """Bring leaders per balanced broker into these bounds, as far as replicas allow.
 
     A removed or excluded broker keeps what it leads.
     """
-    if tolerance.leaders is None or not placement.is_target.any():
-        return
-    mean = placement.leaders[placement.is_target].mean(keepdims=True)
-    low, high = (int(bound[0]) for bound in whole_bounds(mean, tolerance.leaders))
+    low, high = bounds
     hands = _Hands(placement)
     for broker in _ordered(placement, most_first=True):
         while placement.leaders[broker] > high:

@@ -20,7 +20,7 @@ from control.planner.figures import (
     traffic_among,
 )
 from control.planner.goals import Goal, PlanRequest, Tolerance
-from control.planner.leaders import even_leaders
+from control.planner.leaders import even_leaders, leader_bounds
 from control.planner.limits import proofs, unknown_sizes
 from control.planner.lower_bound import added_bytes, lower_bound_bytes
 from control.planner.placement import Placement, movable_partitions
@@ -31,7 +31,7 @@ from control.planner.topic_counts import TopicCounts
 from control.planner.topic_leaders import even_topic_leaders
 from control.planner.topic_spread import counts_for, spread_topics
 from control.planner.topology import Topology
-from control.planner.traffic import even_arriving, even_leaving
+from control.planner.traffic import even_arriving, even_leaving, overload
 from control.planner.verify import Violation, verify_proposal
 
 
@@ -92,6 +92,8 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
 
 _CLEAR: Final = 1.01
 """A plan so near to the quick bound needs no better one."""
+_CALMER: Final = 0.1
+"""Of the mean: so much overload less is worth leaving numbers as they are."""
 _KEEPS_DATA: Final = frozenset({Goal.LEADERS, Goal.RACKS, Goal.RELIEVE})
 
 
@@ -197,6 +199,23 @@ class _Judge:
 
 
 def _propose(original: Placement, request: PlanRequest, tolerance: Tolerance) -> Proposal:
+    placed = _placed(original, request, tolerance)
+    if tolerance.puts_traffic_first and tolerance.traffic is not None:
+        calmer = _placed(original, request, tolerance, is_traffic_first=True)
+        gained = overload(placed, tolerance.traffic) - overload(calmer, tolerance.traffic)
+        placed = calmer if gained > _CALMER else placed
+    return proposal_of(tolerance.name, placed.topology, placed.targets())
+
+
+def _placed(
+    original: Placement,
+    request: PlanRequest,
+    tolerance: Tolerance,
+    *,
+    is_traffic_first: bool = False,
+) -> Placement:
+    """What must hold, then numbers, bytes and traffic; or traffic first, with numbers and bytes
+    only as even as they are now: what is in scope may not suffice for both."""
     placement = original.copied()
     keeps_leaders = tolerance.leaders is None
     mender = Mender(placement, keeps_leaders=keeps_leaders)
@@ -205,16 +224,36 @@ def _propose(original: Placement, request: PlanRequest, tolerance: Tolerance) ->
         mender = Mender(placement, keeps_leaders=keeps_leaders)
     mender.evacuate()
     mender.spread_over_racks()
+    if is_traffic_first:
+        _calm(placement, tolerance)
+        return placement
     if request.goal is Goal.RELIEVE and tolerance.bytes is None:
         relieved = [placement.topology.broker_ids.index(id_) for id_ in request.relieve_brokers]
         even_out(placement, relief_bounds(placement, relieved))
     else:
         _even(placement, tolerance)
-    even_leaders(placement, tolerance)
-    if tolerance.spreads_topics:
-        even_topic_leaders(placement)
-    even_leaving(placement, tolerance)
-    return proposal_of(tolerance.name, placement.topology, placement.targets())
+    if placement.is_target.any():
+        leaders = leader_bounds(placement, tolerance)
+        if tolerance.leaders is not None:
+            even_leaders(placement, leaders)
+        if tolerance.spreads_topics:
+            even_topic_leaders(placement)
+        if tolerance.traffic is not None and placement.columns.has_traffic:
+            even_leaving(placement, tolerance.traffic, leaders)
+    return placement
+
+
+def _calm(placement: Placement, tolerance: Tolerance) -> None:
+    """Traffic alone; numbers and bytes within their bounds, or as uneven as they are."""
+    if not placement.is_target.any():
+        return
+    share = tolerance.traffic or 0.0
+    leaders = leader_bounds(placement, tolerance, is_no_worse=True)
+    if _is_about_data(tolerance):
+        bounds = bounds_of(placement, tolerance).no_worse(placement)
+        even_arriving(placement, bounds, share)
+        even_leaders(placement, leaders)
+    even_leaving(placement, share, leaders)
 
 
 def _even(placement: Placement, tolerance: Tolerance) -> None:
@@ -222,10 +261,14 @@ def _even(placement: Placement, tolerance: Tolerance) -> None:
     if tolerance.spreads_topics:
         spread_topics(placement, fills_bytes=tolerance.bytes is not None)
     bounds = bounds_of(placement, tolerance)
-    is_asked = tolerance.replicas is not None or tolerance.bytes is not None
+    is_asked = _is_about_data(tolerance)
     if is_asked or not all(placement.has_room(b, 0) for b in range(placement.brokers)):
         even_out(placement, bounds)
         bounds = bounds.beside(placement)
         economize(placement, bounds)
     if is_asked and tolerance.traffic is not None and placement.columns.has_traffic:
         even_arriving(placement, bounds, tolerance.traffic)
+
+
+def _is_about_data(tolerance: Tolerance) -> bool:
+    return tolerance.replicas is not None or tolerance.bytes is not None

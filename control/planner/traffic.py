@@ -15,7 +15,6 @@ import numpy as np
 
 from control.planner.bounds import Bounds
 from control.planner.columns import Floats, Numbers
-from control.planner.goals import Tolerance, whole_bounds
 from control.planner.placement import Placement, columns_now
 
 _TARGETS_TRIED: Final = 6
@@ -36,16 +35,25 @@ def even_arriving(placement: Placement, bounds: Bounds, share: float) -> None:
                 break
 
 
-def even_leaving(placement: Placement, tolerance: Tolerance) -> None:
-    """Bring what leaders send under mean x (1 + tolerance.traffic) by handing leadership over."""
-    has_traffic = placement.columns.has_traffic and placement.is_target.any()
-    if tolerance.traffic is None or not has_traffic:
-        return
-    evener = _Leaving(placement, tolerance)
+def even_leaving(placement: Placement, share: float, leaders: tuple[int, int]) -> None:
+    """Bring what leaders send under mean x (1 + share) by handing leadership over, within these
+    bounds of leaders."""
+    evener = _Leaving(placement, share, leaders)
     for source in evener.heaviest_first():
         for _ in range(_STEPS_PER_BROKER_MAX):
             if not evener.is_over(source) or not evener.relieve(source):
                 break
+
+
+def overload(placement: Placement, share: float) -> float:
+    """How far the busiest are above mean x (1 + share), in and out, in parts of the mean."""
+    columns = columns_now(placement)
+    over = 0.0
+    for load in (columns.traffic_in(), columns.traffic_out()):
+        balanced = load[placement.is_target]
+        if balanced.any():
+            over += max(0.0, float(balanced.max() / balanced.mean()) - 1 - share)
+    return over
 
 
 class _Loads:
@@ -151,13 +159,11 @@ class _Arriving(_Loads):
 
 
 class _Leaving(_Loads):
-    def __init__(self, placement: Placement, tolerance: Tolerance) -> None:
+    def __init__(self, placement: Placement, share: float, leaders: tuple[int, int]) -> None:
         columns = columns_now(placement)
-        super().__init__(placement, columns.traffic_out(), tolerance.traffic or 0.0)
+        super().__init__(placement, columns.traffic_out(), share)
         self._rate: list[int] = columns.leader_out().tolist()
-        mean = placement.leaders[placement.is_target].mean(keepdims=True)
-        low, high = whole_bounds(mean, tolerance.leaders or 0.0)
-        self._low, self._high = int(low[0]), int(high[0])
+        self._low, self._high = leaders
         self._led: dict[int, list[int]] = {int(b): [] for b in self.targets}
         for partition in np.flatnonzero(placement.is_movable).tolist():
             leader = placement.replicas[partition][0]

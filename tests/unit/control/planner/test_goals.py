@@ -94,6 +94,34 @@ def test_busy_replicas_are_exchanged_for_quiet_ones() -> None:
     assert 0 < (first.lower_bound_bytes or 0) <= first.proposal.moved_bytes == 200
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_traffic_comes_first_where_numbers_are_uneven_beyond_the_scope(seed: int) -> None:
+    """Brokers 101 and 102 hold most of what may not move, 105 most of the traffic that may."""
+    before = seeded(seed, brokers=6, racks=0, partitions=240, factor=2, has_traffic=True)
+    busy = ("t0", "t1", "t2")
+    placed = []
+    for number, p in enumerate(before.partitions):
+        if p.topic in busy:
+            homes, rate = ((105, 106), (106, 105), (105, 103))[number % 3], 20 * p.in_bytes_per_s
+        elif number % 2:
+            homes, rate = (101, 102), 10
+        else:
+            homes, rate = (p.replicas[0], p.replicas[1]), p.in_bytes_per_s
+        placed.append(replace(p, replicas=homes, in_bytes_per_s=rate, out_bytes_per_s=0))
+    made = plan(
+        replace(before, partitions=tuple(placed)), PlanRequest(goal=Goal.TRAFFIC, topics=busy)
+    )
+    now, first = made.balance_before, made.alternatives[0].balance
+    assert now.bytes_in is not None
+    assert first.bytes_in is not None
+    assert first.bytes_in.max < 0.75 * now.bytes_in.max
+    assert first.replicas.max <= now.replicas.max
+    assert first.replicas.min >= now.replicas.min
+    assert first.leaders.max <= now.leaders.max
+    assert first.bytes.max <= now.bytes.max
+    assert made.alternatives[0].violations == ()
+
+
 def test_traffic_that_nobody_knows_is_refused() -> None:
     with pytest.raises(GoalError, match="no rate is known"):
         plan(cluster(THREE, [(1,)]), PlanRequest(goal=Goal.TRAFFIC))
