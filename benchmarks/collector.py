@@ -1,7 +1,7 @@
 """The collector on real Kafka: how soon it shows a large cluster, and what it costs the brokers.
 
     python -m benchmarks.collector [--partitions 10000] [--replication-factor 3] [--groups 1000]
-                                   [--seconds 60] [--without-store] [--skip-tools]
+                                   [--seconds 60] [--without-store] [--up] [--skip-tools]
 
 Three nodes of Kafka with that many partitions and groups of ten committed offsets each, and one
 broker of ours as the bus. Timed: from the start of the collector until the names of all topics
@@ -40,6 +40,7 @@ from control.model.ids import TopicPartition
 from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.store import wall_clock_ms
 from tests.support.cluster import LocalCluster
+from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, ready_admin, run_tool
 from tests.support.metrics_job import MetricsJob
 
@@ -158,6 +159,7 @@ class Versions:
         return [later - earlier for earlier, later in pairwise(at_s)]
 
     def _wait_for_next(self) -> None:
+        """The next version, or the first."""
         known = self._reader.version()
         while self._reader.version() == known:
             time.sleep(0.02)
@@ -243,6 +245,22 @@ async def measure(
     }
 
 
+def time_up(watched: KafkaCluster, folder: Path, partitions: int, groups: int) -> dict[str, float]:
+    """Seconds from the start of a new installation that watches it until every partition and
+    group has its first figures, and until the first batch."""
+    flags = ("--bootstrap", watched.bootstrap)
+    with Installation(folder, flags=flags) as up:
+        at_s = Versions(up.store).wait_whole(partitions, groups)
+        first_s = at_s - up.started_s
+        told("up: first figures, s", round(first_s, 2))
+        reader = AggregatesReader(up.store)
+        while not reader.now_table("health").num_rows:
+            time.sleep(0.05)
+        batch_s = time.monotonic() - up.started_s
+        told("up: first batch, s", round(batch_s, 2))
+    return {"first_figures": round(first_s, 2), "first_batch": round(batch_s, 2)}
+
+
 def time_tools(cluster: KafkaCluster) -> dict[str, float]:
     """Seconds that Kafka's own tools take for the same figures."""
     flags = ("--bootstrap-server", cluster.bootstrap, "--describe")
@@ -272,6 +290,7 @@ def main() -> None:
     parser.add_argument("--without-store", action="store_true", help="without the metrics job")
     parser.add_argument("--groups", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--up", action="store_true", help="and the whole product, started anew")
     parser.add_argument("--skip-tools", action="store_true", help="without Kafka's own tools")
     asked = parser.parse_args()
     with (
@@ -292,6 +311,8 @@ def main() -> None:
             figures = asyncio.run(measure(watched, bus, asked, store))
         finally:
             job.close()
+        if asked.up:
+            figures["up_s"] = time_up(watched, Path(folder) / "up", asked.partitions, asked.groups)
         if not asked.skip_tools:
             figures["tools_s"] = time_tools(watched)
     for name, value in figures.items():

@@ -63,6 +63,11 @@ class Manifest:
     state_rows: int = 0
     """Replicas and commits that are remembered."""
 
+    @property
+    def is_provisional(self) -> bool:
+        """Shown before the first batch (``spark_metrics.first_sight``), and no batch's."""
+        return not self.query_id
+
     def paths(self) -> set[str]:
         """Every file that this version names."""
         merged = {file.path for files in self.history.values() for file in files}

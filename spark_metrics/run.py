@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_metrics.errors import MetricsError
 from spark_metrics.feed import build_feed
+from spark_metrics.first_sight import show_first_sight
 from spark_metrics.jars import connector_jars
 from spark_metrics.java import find_java
 from spark_metrics.job import JobSettings, build_job
@@ -87,6 +88,10 @@ class Run:
             source.bootstrap, source.topic, is_stopped=self._stopped.is_set, say=say
         )
         try:
+            if is_there:
+                show_first_sight(
+                    writer, source, is_over=lambda: starting.done() or self._stopped.is_set()
+                )
             if is_there and (session := self._started(starting)) is not None:
                 self._keep_running(session, writer)
         finally:
@@ -168,6 +173,8 @@ def end_jvm() -> None:
     process = getattr(gateway, "proc", None)
     if process is None:
         return
+    # py4j tells the root logger of calls that are cut off with the JVM.
+    logging.disable()
     # That server would print a stack because its peer is gone.
     server: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if server is not None:

@@ -120,8 +120,14 @@ class StoreSink:
         pa.default_memory_pool().release_unused()
         self._on_batch(report)
 
+    @property
+    def _batch_before(self) -> Manifest | None:
+        """What the batch before left; what was shown before the first one is not gone on with."""
+        found = self._writer.manifest
+        return None if found is None or found.is_provisional else found
+
     def _commit(self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int) -> BatchReport:
-        manifest = self._writer.manifest
+        manifest = self._batch_before
         phases = Phases()
         with phases.of("fetch"):
             rows = batch.selectExpr(*_RECORDS).toArrow().to_pylist()
@@ -191,7 +197,7 @@ class StoreSink:
         return done
 
     def _begin(self, before: Memory) -> _Pass:
-        manifest = self._writer.manifest
+        manifest = self._batch_before
         known = manifest.now.get("groups") if manifest else None
         groups = self._writer.files.read_whole(known[0]) if known else None
         self._alive = {} if groups is None else _alive(groups)
@@ -253,7 +259,7 @@ class StoreSink:
     def _health(self, report: BatchReport, done: _Pass) -> pa.Table:
         now_ms = wall_clock_ms()
         newest_ms = done.memory.newest_round_ms
-        manifest = self._writer.manifest
+        manifest = self._batch_before
         span_ms = now_ms - manifest.written_ms if manifest else None
         row = {
             "batch_id": report.batch_id,

@@ -16,6 +16,8 @@ from broker.metrics_schema import (
 )
 from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.feed import FileFeed, FrameFeed
+from spark_metrics.first_sight import first_sight
+from spark_metrics.heads import KafkaRecord, read_head
 from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, envelope, group, replica
 
 pytestmark = [
@@ -389,6 +391,24 @@ def test_a_replayed_batch_changes_nothing(story: Story) -> None:
     restarted(story.frame(values), story.batch_id)
     assert AggregatesReader(str(story.store)).version() == version
     assert story.now() == before
+
+
+def test_the_first_batch_knows_nothing_of_the_first_sight(story: Story) -> None:
+    story.round(101, 0, replica(0, 100), replica(0, 7, topic="early"), group(0, group_id="early"))
+    at_first = [
+        read_head(KafkaRecord(partition=0, offset=n, timestamp_ms=T0_MS, value=value or b""))
+        for n, value in enumerate(story.records)
+    ]
+    story.writer.commit(first_sight(at_first))
+    assert {row["topic"] for row in story.now()["partitions"]} == {"t", "early"}
+    story.records = []
+    story.round(101, 1_000, replica(1_000, 200))
+    now = story.batch()
+    assert (now["health"][0]["batch_id"], now["health"][0]["lost_records_total"]) == (0, 0)
+    assert only(now["partitions"])["in_records_per_s"] is None, "one reading is no rate"
+    assert now["groups"] == []
+    story.round(101, 2_000, replica(2_000, 300))
+    assert only(story.batch()["partitions"])["in_records_per_s"] == 100
 
 
 def test_a_restarted_job_goes_on_from_the_store(story: Story) -> None:
