@@ -5,7 +5,6 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
@@ -20,46 +19,15 @@ from dashboard import export, live, router, shell
 from dashboard.choosing import Choosing, ClusterDash
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk
+from dashboard.document import ASSETS, NOT_SCRIPTS, index_page
 from dashboard.guard import Guard
 from dashboard.kept_files import KeptFiles
 from dashboard.one_answer import OneAnswer
 from dashboard.pages.lists import PAGES
 from dashboard.settings import DashboardSettings
 
-ASSETS: Final = Path(__file__).parent / "assets"
 WORKERS: Final = 6
 """Threads that run callbacks; the page's event loop itself never computes."""
-INDEX: Final = """<!DOCTYPE html>
-<html lang="en">
-<head>
-{%metas%}
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{%title%}</title>
-<script>
-// Before anything is painted, so that a dark page does not flash white.
-(function () {
-  var chosen = null;
-  try { chosen = JSON.parse(window.localStorage.getItem("scheme-choice")); } catch (error) {}
-  var dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.scheme = chosen || (dark ? "dark" : "light");
-  // Views with charts need plotly; asked for now, it comes while the rest is read.
-  if (/^\\/(overview|map|topics\\/|brokers\\/|groups\\/|plan|moves\\/|produce)?/.exec(
-      window.location.pathname)[0].length > 0) {
-    var link = document.createElement("link");
-    link.rel = "preload"; link.as = "script";
-    var name = document.documentElement.dataset.cluster;
-    var base = name ? "/@" + encodeURIComponent(name) : "";
-    link.href = base + "/_dash-component-suites/plotly/package_data/plotly.min.js";
-    document.head.appendChild(link);
-  }
-})();
-</script>
-{%favicon%}
-{%css%}
-</head>
-<body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
-</html>"""
 
 
 def create_app(screen: Screen) -> Dash:
@@ -72,16 +40,17 @@ def create_app(screen: Screen) -> Dash:
         clusters=screen.settings.clusters,
         server=server,
         assets_folder=str(ASSETS),
+        assets_ignore=NOT_SCRIPTS,
         title="partiscope",
         update_title="",
-        index_string=INDEX,
+        index_string=index_page(),
         suppress_callback_exceptions=True,
         websocket_inactivity_timeout=0,
         websocket_max_workers=WORKERS,
         serve_locally=True,
         compress=True,
     )
-    app.layout = lambda: shell.layout(screen)
+    app.layout = lambda: shell.layout(screen, _opened(app, screen))
     shell.register(app, screen)
     router.register(app, screen)
     live.register(app, screen)
@@ -89,6 +58,16 @@ def create_app(screen: Screen) -> Dash:
     # would be served without our scripts and styles.
     app._setup_server()  # type: ignore[no-untyped-call]
     return app
+
+
+def _opened(app: Dash, screen: Screen) -> shell.Opened:
+    """What the page that asks for its layout shows, as its browser says."""
+    try:
+        request = app.backend.request_adapter()
+    except RuntimeError:  # asked for by the process itself, to validate it
+        return router.opened(screen, "", "light")
+    scheme = "dark" if request.cookies.get("scheme") == "dark" else "light"
+    return router.opened(screen, request.headers.get("referer", ""), scheme)
 
 
 def screen_of(settings: DashboardSettings) -> Screen:

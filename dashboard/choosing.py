@@ -12,9 +12,8 @@ from html import escape
 from typing import Any, Final
 from urllib.parse import parse_qs, quote
 
-from dash import Dash
-
 from control.model.fleet import WatchedCluster
+from dashboard.document import LeanDash
 from dashboard.guard import App, Receive, Scope, Send
 
 QUERY: Final = "cluster"
@@ -52,7 +51,7 @@ def name_and_path(scope: Scope) -> tuple[str, str]:
     return query.get(QUERY, [""])[0], path
 
 
-class ClusterDash(Dash):
+class ClusterDash(LeanDash):
     """Tells every page which cluster it is about, by the name in ``chosen_cluster``."""
 
     def __init__(self, *args: Any, clusters: Collection[WatchedCluster], **kwargs: Any) -> None:

@@ -62,6 +62,8 @@ def register(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.PALETTE_LIST, "children"),
         Input(ids.PALETTE_QUERY, "value"),
+        # Opening it empties the field, which asks.
+        prevent_initial_call=True,
         websocket=True,
     )
     def find(query: str | None) -> list[Any]:

@@ -1,9 +1,11 @@
 """From a view path to a view."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from dash import Dash, Input, Output
+from dash import Dash, Input, Output, State
 
 from control.views.paths import ViewPath
 from dashboard import ids, shell
@@ -26,11 +28,12 @@ from dashboard.pages import (
     what_if,
 )
 from dashboard.pages import map as map_page
+from dashboard.shown import USUAL_LOOK, Look, Time
 
-Layout = Callable[[Screen, ViewPath], Any]
+Layout = Callable[[Screen, ViewPath, Look], Any]
 
-VIEWS: Final[dict[str, Layout]] = {
-    "overview": overview.layout,
+
+_LATER: Final[dict[str, Callable[[Screen, ViewPath], Any]]] = {
     "findings": overview.findings_layout,
     "topics": lists.topics_layout,
     "topic": lists.topic_layout,
@@ -42,7 +45,6 @@ VIEWS: Final[dict[str, Layout]] = {
     "broker": broker.layout,
     "groups": lists.groups_layout,
     "group": group.layout,
-    "map": map_page.layout,
     "plan": plan.layout,
     "moves": moves.layout,
     "move": moves.move_layout,
@@ -53,7 +55,18 @@ VIEWS: Final[dict[str, Layout]] = {
     "job": job.layout,
     "what-if": what_if.layout,
 }
+"""Views whose figures come with the first news."""
 
+
+def _without_figures(layout: Callable[[Screen, ViewPath], Any]) -> Layout:
+    return lambda screen, path, _: layout(screen, path)
+
+
+VIEWS: Final[dict[str, Layout]] = {
+    "overview": overview.layout,
+    "map": map_page.layout,
+    **{name: _without_figures(layout) for name, layout in _LATER.items()},
+}
 
 PAGES: Final = (
     overview, lists, partition, broker, group, map_page, plan, plan_map, moves, produce, browse,
@@ -70,20 +83,37 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.CONTENT, "children"),
         Input(ids.LOCATION, "pathname"),
         Input(ids.LOCATION, "search"),
+        State(ids.TIME, "data"),
+        State(ids.SCHEME, "data"),
+        # The first view comes with the page.
+        prevent_initial_call=True,
         websocket=True,
     )
-    def show(pathname: str | None, search: str | None) -> Any:
-        return view(screen, pathname, search)
+    def show(
+        pathname: str | None, search: str | None, time: Time | None, scheme: str | None
+    ) -> Any:
+        return view(screen, pathname, search, Look(time or {}, scheme or "light"))
 
 
-def view(screen: Screen, pathname: str | None, search: str | None) -> Any:
-    """The view's layout, or what to do when there is no such view."""
+def opened(screen: Screen, address: str, scheme: str) -> shell.Opened:
+    """The view that a page is opened with, by the whole ``address`` that its browser says it is
+    at (the Referer); none where it says nothing."""
+    found = urlsplit(address)
+    search = f"?{found.query}" if found.query else ""
+    shown = view(screen, found.path, search, Look({}, scheme)) if found.path else None
+    return shell.Opened(pathname=found.path, search=search, scheme=scheme, view=shown)
+
+
+def view(screen: Screen, pathname: str | None, search: str | None, look: Look = USUAL_LOOK) -> Any:
+    """The view's layout, or what to do when there is no such view; ``look`` has the time that
+    the page looks at where the address says nothing of it."""
     path = shell.view_of(pathname, search)
     if isinstance(path, str):
         return _nowhere(path)
     if path.view == "map" and path.query.get("plan"):
         return plan_map.layout(screen, path)
-    return VIEWS[path.view](screen, path)
+    asked = {name: path.query[name] for name in ("at", "range") if name in path.query}
+    return VIEWS[path.view](screen, path, replace(look, time=asked or look.time))
 
 
 def _nowhere(reason: str) -> list[Any]:

@@ -1,6 +1,7 @@
 """The frame around every view: top bar, navigation, theme, pause, help, and where views go."""
 
 import json
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -15,8 +16,10 @@ from control.views.rows import Cell
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids, operate, palette, rights, times
 from dashboard.choosing import QUERY
+from dashboard.components.markup import still
 from dashboard.components.parts import aria, attributes, badge, modal, toned
 from dashboard.context import Screen
+from dashboard.live import news
 from dashboard.theme import MANTINE_THEME
 
 NAV_LINKS: Final = (
@@ -29,23 +32,36 @@ NAV_LINKS: Final = (
 )
 
 
-def layout(screen: Screen) -> Any:
-    """The whole page; the view itself comes with the first callback."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What a browser opens, as it has the address; ``view`` is what stands there."""
+
+    pathname: str
+    search: str
+    scheme: str
+    view: Any
+
+
+def layout(screen: Screen, opened: Opened) -> Any:
+    """The whole page with what is opened in it, as of the newest snapshot; where the browser does
+    not say what that is, it comes with the first callback."""
+    snapshot = screen.snapshot
+    place = {"pathname": opened.pathname, "search": opened.search} if opened.pathname else {}
     frame = html.Div(
         [
-            dcc.Location(id=ids.LOCATION, refresh="callback-nav"),
+            dcc.Location(id=ids.LOCATION, refresh="callback-nav", **place),
             dcc.Store(id=ids.PUSHED),
-            dcc.Store(id=ids.TICK),
+            dcc.Store(id=ids.TICK, data=news(snapshot)),
             dcc.Store(id=ids.DENIED, data=rights.every_word(screen)),
             dcc.Store(id=ids.MOVES_PUSHED),
             dcc.Store(id=ids.PAUSED, data=False),
             dcc.Store(id=ids.SCHEME_CHOICE, storage_type="local"),
-            dcc.Store(id=ids.SCHEME),
+            dcc.Store(id=ids.SCHEME, data=opened.scheme),
             *_band(screen),
             _top_bar(screen),
             _nav(screen),
             times.past_bar(),
-            html.Main(id=ids.CONTENT),
+            html.Main(opened.view, id=ids.CONTENT),
             _help(),
             _keymap(),
             operate.dialog(),
@@ -74,6 +90,7 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.HEALTH, "children"),
         Output(ids.JOB, "children"),
         Input(ids.TICK, "data"),
+        prevent_initial_call=True,
         websocket=True,
     )
     def fill_top_bar(_: object) -> tuple[Any, ...]:
@@ -88,7 +105,12 @@ def _register_in_browser(app: Dash) -> None:
         (
             "tick",
             [Output(ids.TICK, "data")],
-            [Input(ids.PUSHED, "data"), Input(ids.PAUSED, "data"), Input(ids.TIME, "data")],
+            [
+                Input(ids.PUSHED, "data"),
+                Input(ids.PAUSED, "data"),
+                Input(ids.TIME, "data"),
+                State(ids.TICK, "data"),
+            ],
         ),
         (
             "togglePause",
@@ -103,7 +125,7 @@ def _register_in_browser(app: Dash) -> None:
         (
             "applyScheme",
             [Output(ids.PROVIDER, "forceColorScheme"), Output(ids.SCHEME, "data")],
-            [Input(ids.SCHEME_CHOICE, "data")],
+            [Input(ids.SCHEME_CHOICE, "data"), State(ids.SCHEME, "data")],
         ),
         (
             "toggleHelp",
@@ -123,7 +145,7 @@ def _register_in_browser(app: Dash) -> None:
             *outputs,
             *inputs,
             prevent_initial_call=function
-            in {"togglePause", "switchScheme", "toggleHelp", "togglePalette"},
+            in {"togglePause", "switchScheme", "toggleHelp", "togglePalette", "refreshGrids"},
         )  # fmt: skip
 
 
@@ -155,19 +177,22 @@ def _top_bar(screen: Screen) -> html.Header:
         if screen.watched.is_read_only
         else []
     )
+    cluster, brokers, controller, into, out, health, job = top_bar_texts(
+        screen.snapshot, screen.now_ms()
+    )
     return html.Header(
         [
             dcc.Link("partiscope", href="/overview", className="brand"),
             *_clusters(screen),
-            badge(ids.HEAD_CLUSTER),
-            badge(ids.HEAD_BROKERS),
-            badge(ids.HEAD_CONTROLLER),
-            badge(ids.HEALTH),
+            badge(ids.HEAD_CLUSTER, cluster),
+            badge(ids.HEAD_BROKERS, brokers),
+            badge(ids.HEAD_CONTROLLER, controller),
+            badge(ids.HEALTH, health),
             *read_only,
             html.Span(className="stretch"),
-            badge(ids.HEAD_IN),
-            badge(ids.HEAD_OUT),
-            dcc.Link(badge(ids.JOB), href="/job", title="The metrics job (g h)"),
+            badge(ids.HEAD_IN, into),
+            badge(ids.HEAD_OUT, out),
+            dcc.Link(badge(ids.JOB, job), href="/job", title="The metrics job (g h)"),
             html.Span("…", id=ids.AGE, className="age", title="Since the newest figure was read"),
             html.Span(_icons(), className="icons"),
         ],
@@ -261,4 +286,4 @@ def _help() -> Any:
         for where, key, does in lines
     ]
     table = html.Table([html.Thead(head), html.Tbody(body)], className="rows wraps")
-    return modal(ids.HELP, "Keys", table, size="lg")
+    return modal(ids.HELP, "Keys", still(table), size="lg")

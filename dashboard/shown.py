@@ -5,6 +5,7 @@ page just opened (which come with the connection), and computes for all browsers
 """
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from dash.exceptions import PreventUpdate
@@ -21,6 +22,20 @@ PAST_MAX: Final = 2
 
 Time = dict[str, str]
 """The page's time as its link has it: ``at`` and ``range``, each may lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a page that asks for a view looks at it."""
+
+    time: Time = field(default_factory=dict)
+    """The time that the page looks at."""
+    scheme: str = "light"
+
+
+USUAL_LOOK: Final = Look()
+AT_ONCE: Final = {"version": None}
+"""The tick of what comes with a view, rather than with news."""
 
 _SHARED: Final = Shared()
 _PAST: Final = Shared(PAST_MAX)

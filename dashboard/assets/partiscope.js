@@ -266,6 +266,15 @@
     }
   });
 
+  // Links that lead to a plan say what lacks for it, before anything follows them.
+  window.addEventListener("click", function (event) {
+    const plans = event.target.closest && event.target.closest('main a[href^="/plan"]');
+    if (!plans || !denied.reassign) return;
+    event.preventDefault();
+    event.stopPropagation();
+    toast(denied.reassign, WHY_MS);
+  }, true);
+
   function closeDialogs() {
     for (const id of ["operation-dialog", "palette", "help", "time-dialog"]) {
       window.dash_clientside.set_props(id, { opened: false });
@@ -304,6 +313,8 @@
   function paint(scheme) {
     document.documentElement.dataset.scheme = scheme;
     document.documentElement.dataset.agThemeMode = scheme;
+    // Charts that come with the page are drawn in these colours.
+    document.cookie = `scheme=${scheme}; path=/; SameSite=Lax`;
   }
 
   paint(document.documentElement.dataset.scheme || systemScheme());
@@ -314,6 +325,27 @@
       window.dash_ag_grid.getApiAsync(grid.id).then((api) => {
         if (api && !api.isDestroyed()) action(api);
       });
+    }
+  }
+
+  // Rows are asked for block by block, and a refresh puts all blocks at the end of the line: where
+  // answers take longer than news, the rows of a jump would wait for ever. So a refresh waits until
+  // nothing is asked for. What is never answered (the server was started anew) is asked again.
+  const LOOK_AGAIN_MS = 40;
+  const ANSWERED_MS_MAX = 10000;
+  const waiting = new WeakSet();
+
+  function refreshGrid(api, since) {
+    if (api.isDestroyed() || (waiting.has(api) && !since)) return;
+    waiting.delete(api);
+    const blocks = Object.values(api.getCacheBlockState() || {});
+    const isIdle = blocks.every((block) => ["loaded", "failed"].includes(block.pageStatus));
+    const began = since || Date.now();
+    if (isIdle) api.refreshInfiniteCache();
+    else if (Date.now() - began > ANSWERED_MS_MAX) api.purgeInfiniteCache();
+    else {
+      waiting.add(api);
+      window.setTimeout(() => refreshGrid(api, began), LOOK_AGAIN_MS);
     }
   }
 
@@ -449,6 +481,11 @@
 
   let shownPast = "";
 
+  function isSame(one, other) {
+    const names = Object.keys({ ...one, ...other });
+    return names.every((name) => (one[name] || "") === (other[name] || ""));
+  }
+
   // "2h" (ago) becomes the moment that it is now, so that it does not move on.
   function moment(words) {
     const ago = /^-?(\d+) ?([smhd])$/.exec(words);
@@ -461,13 +498,14 @@
   const none = () => window.dash_clientside.no_update;
 
   window.dash_clientside.partiscope = {
-    // A page that looks at the past is told so once, and then stands still.
-    tick: (pushed, isPaused, time) => {
+    // A page that looks at the past is told so once, and then stands still; one that came with
+    // what is pushed first shows it already.
+    tick: (pushed, isPaused, time, shown) => {
       const past = (time && time.at) || "";
       const isNew = past !== shownPast;
       shownPast = past;
       if (past) return isNew ? { past } : none();
-      return (isPaused && !isNew) || !pushed ? none() : pushed;
+      return (isPaused && !isNew) || !pushed || isSame(pushed, shown || {}) ? none() : pushed;
     },
     togglePause: (clicks) => {
       const isPaused = clicks % 2 === 1;
@@ -475,17 +513,16 @@
       return [isPaused, isPaused ? "▶" : "❚❚"];
     },
     switchScheme: (clicks, scheme) => ((scheme || systemScheme()) === "dark" ? "light" : "dark"),
-    applyScheme: (scheme) => {
+    applyScheme: (scheme, before) => {
       const wanted = scheme || systemScheme();
       paint(wanted);
-      return [wanted, wanted];
+      return [wanted, wanted === before ? none() : wanted];
     },
     toggleHelp: (clicks, isOpen) => !isOpen,
-    refreshGrids: (tick) => {
-      if (tick) withGrids((api) => api.refreshInfiniteCache());
-    },
+    refreshGrids: () => withGrids((api) => refreshGrid(api)),
     greyOpeners: (now, openers) => {
       denied = now || {};
+      document.documentElement.dataset.moves = denied.reassign ? "denied" : "allowed";
       const whys = openers.map((it) => denied[it.form] || "");
       return [whys.map(Boolean), whys];
     },
@@ -515,7 +552,7 @@
       }
       document.documentElement.dataset.past = time.at ? "yes" : "no";
       keepInUrl({ at: time.at, range: time.range === "10m" ? "" : time.range });
-      return time;
+      return isSame(time, before || {}) ? none() : time;
     },
     closeTime: () => window.dash_clientside.callback_context.triggered_id === "time-button",
     lossChosen: (loss) => {
@@ -608,6 +645,11 @@
   functions.rememberRow = (params) => {
     const rows = params.api.getSelectedRows();
     selectedPath = rows.length ? rows[0].path : "";
+  };
+  // The colour of a cell's tone; empty takes away that of the row which stood there before.
+  functions.toneStyle = (params) => {
+    const tone = params.data && params.data[params.colDef.field + "__tone"];
+    return { color: tone ? `var(--${tone})` : "" };
   };
   functions.openRow = (params) => params.data && navigate(params.data.path);
   functions.openRowOnEnter = (params) => {

@@ -15,7 +15,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 from control.views.columns import Column, ColumnError, chosen
 from control.views.export import FORMATS
 from control.views.pages import Page, TableQuery, TableSpec
-from control.views.rows import Row, Tone
+from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import attributes
@@ -25,7 +25,6 @@ from dashboard.theme import DARK, LIGHT
 
 BLOCK_ROWS: Final = 100
 NAME_WIDTH: Final = 150
-_TONE_TEST: Final = "params.data && params.data[params.colDef.field + '__tone'] == '{tone}'"
 PageOf = Callable[[OperatorSnapshot, TableQuery, str | None], Page[Any]]
 
 
@@ -43,7 +42,8 @@ _WIDE: Final = {"status": 128, "isr": 116, "size_bytes": 88, "replicas": 112, "t
                 "partition": 80, "records": 88, "high_watermark": 134, "start": 84,
                 "in_bytes": 92, "out_bytes": 92,
                 "in_records": 92, "segments": 90, "lag_time": 92, "clears": 108, "committed": 92,
-                "loses": 104, "consumed": 88, "stuck": 96, "member": 136}  # fmt: skip
+                "loses": 104, "consumed": 88, "stuck": 96, "member": 136, "velocity": 100,
+                "members": 88, "partitions": 92}  # fmt: skip
 _GROUP_STATUS: Final = 92
 """Words of groups are short."""
 _NARROWEST: Final = 76
@@ -220,11 +220,8 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
             "resizable": True,
             "suppressMovable": True,
             "sortingOrder": ["asc", "desc", None],
-            "cellClassRules": {
-                f"tone-{tone}": _TONE_TEST.format(tone=tone)
-                for tone in Tone
-                if tone
-            },
+            # One function: the grid interprets what it is given as text, for every cell anew.
+            "cellStyle": {"function": "toneStyle(params)"},
         },
         getRowId="params.data.key",
         eventListeners={
@@ -242,13 +239,15 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
             "theme": {"function": GRID_THEME},
             "cacheBlockSize": BLOCK_ROWS,
             # A refresh loads every block that is kept, one after another, and a jump waits for it:
-            # two blocks cover any window, the third is the way on.
-            "maxBlocksInCache": 3,
+            # two blocks cover any window.
+            "maxBlocksInCache": 2,
             # One request at a time: the grid's request is a single property, and a second one
             # would overwrite the first before it is answered.
             "maxConcurrentDatasourceRequests": 1,
             "infiniteInitialRowCount": 1,
             "blockLoadDebounceMillis": 20,
+            # Rows that are drawn beyond the window: a jump draws them as well.
+            "rowBuffer": 4,
             "rowSelection": {
                 "mode": "singleRow",
                 "checkboxes": False,

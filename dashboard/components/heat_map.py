@@ -8,7 +8,8 @@ from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.context import Screen
 from dashboard.figures import heat
-from dashboard.shown import Time, answer
+from dashboard.figures.base import Figure
+from dashboard.shown import AT_ONCE, Look, Time, answer
 
 
 def register_heat_map(app: Dash, screen: Screen, figure: str, measure: str) -> None:
@@ -22,12 +23,18 @@ def register_heat_map(app: Dash, screen: Screen, figure: str, measure: str) -> N
         Input(measure, "value"),
         Input(ids.SCHEME, "data"),
         Input(ids.TIME, "data"),
+        # The first one comes with the view.
+        prevent_initial_call=True,
         websocket=True,
     )
     def draw(tick: Any, chosen: str, scheme: str | None, time: Time | None) -> Any:
-        colors = scheme or "light"
+        return heat_map(screen, chosen, Look(time or {}, scheme or "light"), tick)
 
-        def build(snapshot: OperatorSnapshot) -> Any:
-            return heat.heat_figure(snapshot.heat_map(chosen), colors)
 
-        return answer(screen, tick, time, ("heat", chosen, colors), build)
+def heat_map(screen: Screen, measure: str, look: Look, tick: Any = AT_ONCE) -> Figure:
+    """Its figure."""
+
+    def build(snapshot: OperatorSnapshot) -> Figure:
+        return heat.heat_figure(snapshot.heat_map(measure), look.scheme)
+
+    return answer(screen, tick, look.time, ("heat", measure, look.scheme), build)

@@ -10,7 +10,7 @@ from dash import dcc, html
 from control.views.actions import action_of
 from control.views.rows import SHAPES, Cell, FindingRow, Tone
 from dashboard import ids
-from dashboard.figures.base import HEIGHT
+from dashboard.figures.base import HEIGHT, Figure
 
 GRAPH_CONFIG: Final[Any] = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
 
@@ -43,11 +43,14 @@ def card(title: str, *children: Any, extra: Any = None, class_name: str = "") ->
     return html.Section([head, *children], className=f"card {class_name}".strip())
 
 
-def graph(component_id: str, height: int = HEIGHT, *, grows: bool = False) -> dcc.Graph:
-    """A chart as wide as its card; one that ``grows`` also takes what height is left there."""
+def graph(
+    component_id: str, height: int = HEIGHT, *, grows: bool = False, figure: Figure | None = None
+) -> dcc.Graph:
+    """A chart as wide as its card; one that ``grows`` also takes what height is left there.
+    Without a ``figure`` it is blank until its callback answers."""
     return dcc.Graph(
         id=component_id,
-        figure=BLANK,
+        figure=figure or BLANK,
         config=GRAPH_CONFIG,
         style={"height": f"{height}px"},
         className="graph grows" if grows else "graph",
@@ -71,9 +74,9 @@ def toned(cell: Cell) -> html.Span:
     return html.Span(words, className=f"tone-{cell.tone}" if cell.tone else None)
 
 
-def badge(component_id: str) -> html.Span:
-    """A place in the top bar that callbacks fill."""
-    return html.Span(id=component_id, className="badge")
+def badge(component_id: str, content: Any) -> html.Span:
+    """A place in the top bar that callbacks keep up to date."""
+    return html.Span(content, id=component_id, className="badge")
 
 
 def finding_line(row: FindingRow) -> html.Div:

@@ -10,18 +10,18 @@ from control.views.partition_map import MEASURES, PartitionMap, partition_map, t
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
-from dashboard.components.heat_map import register_heat_map
+from dashboard.components.heat_map import heat_map, register_heat_map
 from dashboard.components.parts import attributes, card, crumbs, graph, measure_switch
 from dashboard.context import Screen
 from dashboard.figures import heat
 from dashboard.figures.base import empty_figure
 from dashboard.figures.cells import cells_figure
-from dashboard.shown import Time, answer, shown
+from dashboard.shown import Look, Time, answer, shown
 
 BY_PARTITIONS = "partitions"
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
     """One chart, one switch, and the way to the other map."""
     wanted = path.query.get("measure", "")
     if path.query.get("by") == BY_PARTITIONS:
@@ -31,7 +31,11 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     return [
         crumbs([("Map", "map")]),
         _ways("topics"),
-        card("Broker × topic, on a log scale", graph(ids.MAP_FIGURE, 420), extra=switch),
+        card(
+            "Broker × topic, on a log scale",
+            graph(ids.MAP_FIGURE, 420, figure=heat_map(screen, measure, look)),
+            extra=switch,
+        ),
     ]
 
 

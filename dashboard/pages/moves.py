@@ -82,8 +82,7 @@ def register(app: Dash, screen: Screen) -> None:
     )
     def fill_move(_: object, operation_id: str) -> tuple[Any, ...]:
         state = screen.desk.moves.get(operation_id)
-        is_denied = rights.is_denied(screen, REASSIGN.name)
-        may = [can(state, act) and not (is_denied and act in _CHANGES) for act in ids.MOVE_ACTIONS]
+        may = [can(state, act) and not _is_denied(screen, act) for act in ids.MOVE_ACTIONS]
         return move_block(screen, state), *(not each for each in may)
 
     @app.callback(
@@ -101,6 +100,13 @@ def register(app: Dash, screen: Screen) -> None:
             return good(await screen.desk.control(action, str(values[-1])))
         except DeskError as error:
             return problem(error)
+
+
+def _is_denied(screen: Screen, action: str) -> bool:
+    """Whether a right lacks; who may not move may still hold what moves."""
+    if action in _CHANGES:
+        return rights.is_denied(screen, REASSIGN.name)
+    return screen.snapshot.is_read_only
 
 
 def can(state: OperationState | None, action: str) -> bool:

@@ -13,7 +13,7 @@ from control.views.racks import RACK_COLUMNS, rack_rows
 from control.views.rows import BrokerRow
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
-from dashboard.components.heat_map import register_heat_map
+from dashboard.components.heat_map import heat_map, register_heat_map
 from dashboard.components.parts import (
     calm_line,
     card,
@@ -27,8 +27,9 @@ from dashboard.components.parts import (
 from dashboard.components.tables import rows_table
 from dashboard.context import Screen
 from dashboard.figures import brokers, heat, lines
+from dashboard.figures.base import Figure
 from dashboard.figures.drawing import all_drawn
-from dashboard.shown import Time, answer, chart
+from dashboard.shown import AT_ONCE, Look, Time, answer, chart
 
 FINDINGS_MAX: Final = 5
 GROUPS_MAX: Final = 8
@@ -41,26 +42,27 @@ _GROUP_COLUMNS: Final = tuple(
 )
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
-    """The same blocks in the same order as in the terminal."""
+def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
+    """The same blocks in the same order as in the terminal; all but history stands at once."""
+    found, figures, broker_table, rack_table, group_table = _as_text(screen, look.time)
     return [
-        html.Div(id=ids.FINDINGS, className="findings"),
-        html.Div(id=ids.TILES, className="tiles"),
+        html.Div(found, id=ids.FINDINGS, className="findings"),
+        html.Div(figures, id=ids.TILES, className="tiles"),
         html.Div(
             [
                 card(
                     "Brokers",
-                    graph(ids.BROKER_BARS),
-                    html.Div(id=ids.BROKER_TABLE),
+                    graph(ids.BROKER_BARS, figure=_bars(screen, "size_bytes", look)),
+                    html.Div(broker_table, id=ids.BROKER_TABLE),
                     extra=measure_switch(ids.BROKER_MEASURE, brokers.MEASURES, "size_bytes"),
                 ),
                 card(
                     "Map: broker × topic",
-                    graph(ids.HEAT_MAP, grows=True),
+                    graph(ids.HEAT_MAP, grows=True, figure=heat_map(screen, "size_bytes", look)),
                     extra=measure_switch(ids.HEAT_MEASURE, heat.MEASURES, "size_bytes"),
                 ),
-                card("Racks", html.Div(id=ids.RACK_TABLE)),
-                card("Groups, worst first", html.Div(id=ids.GROUP_TABLE)),
+                card("Racks", html.Div(rack_table, id=ids.RACK_TABLE)),
+                card("Groups, worst first", html.Div(group_table, id=ids.GROUP_TABLE)),
                 card("Lag, in records", graph(ids.LAG_CHART, 220, grows=True)),
                 card("Throughput", graph(ids.THROUGHPUT_CHART, 220, grows=True)),
             ],
@@ -99,12 +101,18 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.GROUP_TABLE, "children"),
         Input(ids.TICK, "data"),
         Input(ids.TIME, "data"),
+        # The view comes with it.
+        prevent_initial_call=True,
         websocket=True,
     )
     def fill(tick: Any, time: Time | None) -> tuple[Any, ...]:
-        return answer(screen, tick, time, "overview", blocks)
+        return _as_text(screen, time, tick)
 
     _register_charts(app, screen)
+
+
+def _as_text(screen: Screen, time: Time | None, tick: Any = AT_ONCE) -> tuple[Any, ...]:
+    return answer(screen, tick, time, "overview", blocks)
 
 
 def _register_charts(app: Dash, screen: Screen) -> None:
@@ -114,15 +122,11 @@ def _register_charts(app: Dash, screen: Screen) -> None:
         Input(ids.BROKER_MEASURE, "value"),
         Input(ids.SCHEME, "data"),
         Input(ids.TIME, "data"),
+        prevent_initial_call=True,
         websocket=True,
     )
     def draw_brokers(tick: Any, measure: str, scheme: str | None, time: Time | None) -> Any:
-        shown = scheme or "light"
-
-        def build(snapshot: OperatorSnapshot) -> Any:
-            return brokers.broker_bars(broker_rows(snapshot), measure, shown)
-
-        return answer(screen, tick, time, ("bars", measure, shown), build)
+        return _bars(screen, measure, Look(time or {}, scheme or "light"), tick)
 
     register_heat_map(app, screen, ids.HEAT_MAP, ids.HEAT_MEASURE)
 
@@ -142,6 +146,13 @@ def _register_charts(app: Dash, screen: Screen) -> None:
             return all_drawn(lambda: history_figures(screen, snapshot, shown, span), 2, shown)
 
         return chart(screen, tick, time, ("history", shown), build)
+
+
+def _bars(screen: Screen, measure: str, look: Look, tick: Any = AT_ONCE) -> Figure:
+    def build(snapshot: OperatorSnapshot) -> Figure:
+        return brokers.broker_bars(broker_rows(snapshot), measure, look.scheme)
+
+    return answer(screen, tick, look.time, ("bars", measure, look.scheme), build)
 
 
 def blocks(snapshot: OperatorSnapshot) -> tuple[Any, ...]:

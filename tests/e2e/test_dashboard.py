@@ -209,6 +209,24 @@ def test_a_refresh_keeps_selection_and_scroll(page: Page, server: PageServer, st
     store.write()
 
 
+def test_news_faster_than_answers_leave_no_row_blank(page: Page, server: PageServer) -> None:
+    go(page, server, "partitions")
+    expect(page.locator("#count-partitions")).to_have_text("160 rows")
+    slow = {"offline": False, "latency": 600, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+    page.evaluate("""() => {
+        let version = 1e6;
+        window.setInterval(() => window.dash_clientside.set_props(
+            "tick", { data: { version: version++, built_ms: 0 } }), 200);
+    }""")
+    page.wait_for_timeout(1_000)
+
+    page.locator(".ag-body-viewport").evaluate("body => body.scrollTop = 34 * 150")
+
+    last = page.locator('.ag-center-cols-container .ag-row[row-id="topic-3-39"]')
+    expect(last).to_contain_text("✔ ok", timeout=20_000)
+
+
 def test_from_the_table_into_a_partition_and_back_by_keys(page: Page, server: PageServer) -> None:
     go(page, server, "topics/topic-1")
     page.locator('.ag-center-cols-container .ag-row[row-id="topic-1-2"]').dblclick()

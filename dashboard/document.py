@@ -1,0 +1,78 @@
+"""The page's document: what a browser reads before Dash begins, and what it need not read.
+
+A first visit is bound by the browser's one thread, which compiles and runs every script. Dash asks
+for more of them than this page uses.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from dash import Dash
+
+ASSETS: Final = Path(__file__).parent / "assets"
+PLOTLY: Final = "vendor/plotly-cartesian.min.js"
+"""Plotly's own bundle of the traces that our figures use: a third of the whole. As published in
+npm's ``plotly.js-cartesian-dist-min``, in the version of the ``plotly`` package."""
+NOT_SCRIPTS: Final = r"^plotly-"
+"""Assets that the document does not read at once (a regular expression, as Dash takes it)."""
+_UNUSED: Final = ("/deps/polyfill@", "/dash_table/bundle")
+"""Scripts of Dash for browsers before 2020, and for a table that no view has."""
+
+_TEMPLATE: Final = """<!DOCTYPE html>
+<html lang="en">
+<head>
+{%metas%}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{%title%}</title>
+<script>
+// Before anything is painted, so that a dark page does not flash white.
+(function () {
+  var chosen = null;
+  try { chosen = JSON.parse(window.localStorage.getItem("scheme-choice")); } catch (error) {}
+  var dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
+  var scheme = document.documentElement.dataset.scheme = chosen || (dark ? "dark" : "light");
+  document.cookie = "scheme=" + scheme + "; path=/; SameSite=Lax";
+  var name = document.documentElement.dataset.cluster;
+  function soon(kind, address) {
+    var link = document.createElement("link");
+    link.rel = "preload"; link.as = kind; link.href = address;
+    if (kind === "fetch") link.crossOrigin = "anonymous";
+    document.head.appendChild(link);
+  }
+  // What Dash asks for once its scripts have run; asked for now, it comes while they are read.
+  var base = name ? "/@" + encodeURIComponent(name) : "";
+  soon("fetch", base + "/_dash-layout");
+  soon("fetch", base + "/_dash-dependencies");
+  // Charts ask Dash for their library, and Dash asks this place.
+  var plotly = "PLOTLY_ADDRESS";
+  Object.defineProperty(window, "_dashPlotlyJSURL", { get: () => plotly, set: () => {} });
+  if (/^\\/(overview|map|topics\\/|brokers|groups\\/|plan|moves\\/|produce|job)?/.exec(
+      window.location.pathname)[0].length > 0) soon("script", plotly);
+})();
+</script>
+{%favicon%}
+{%css%}
+</head>
+<body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
+</html>"""
+
+
+def index_page() -> str:
+    """The document as Dash fills it in."""
+    return _TEMPLATE.replace("PLOTLY_ADDRESS", plotly_address())
+
+
+def plotly_address() -> str:
+    """Where charts find their library; another file has another address."""
+    return f"/assets/{PLOTLY}?m={(ASSETS / PLOTLY).stat().st_mtime}"
+
+
+class LeanDash(Dash):
+    """Has the browser read only what the page uses."""
+
+    def _generate_scripts_html(self) -> str:
+        lines: str = super()._generate_scripts_html()
+        return "\n".join(
+            line for line in lines.split("\n") if not any(word in line for word in _UNUSED)
+        )
