@@ -5,7 +5,7 @@ this broker. Broker: altered for this broker; altered for all brokers; the prope
 default.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -17,6 +17,9 @@ from broker.controller.known_configs import (
     broker_configs,
     topic_configs,
 )
+
+Names = Collection[str] | None
+"""Configs that are asked for; None: all."""
 
 
 class ConfigSource(IntEnum):
@@ -99,37 +102,45 @@ def effective_broker_config(image: MetadataImage, broker_config: NodeConfig) -> 
 
 
 def describe_topic(
-    image: MetadataImage, broker_config: NodeConfig, topic: str
+    image: MetadataImage, broker_config: NodeConfig, topic: str, names: Names = None
 ) -> list[ConfigEntry]:
-    """All configs of a topic by name."""
-    return describe_topic_configs(image, broker_config, image.config(topic_resource(topic)))
+    """All configs of a topic by name, or some."""
+    own = image.config(topic_resource(topic))
+    return describe_topic_configs(image, broker_config, own, names)
 
 
 def describe_topic_configs(
-    image: MetadataImage, broker_config: NodeConfig, own: Mapping[str, str | None]
+    image: MetadataImage,
+    broker_config: NodeConfig,
+    own: Mapping[str, str | None],
+    names: Names = None,
 ) -> list[ConfigEntry]:
-    """All configs of a topic that sets `own`, by name."""
+    """All configs of a topic that sets `own`, by name, or some."""
     return [
         _entry(known, _topic_synonyms(image, broker_config, known, own.get(name)))
         for name, known in sorted(topic_configs().items())
+        if names is None or name in names
     ]
 
 
-def describe_broker(image: MetadataImage, broker_config: NodeConfig) -> list[ConfigEntry]:
-    """All configs of this broker by name."""
+def describe_broker(
+    image: MetadataImage, broker_config: NodeConfig, names: Names = None
+) -> list[ConfigEntry]:
+    """All configs of this broker by name, or some."""
     return [
         _entry(known, _broker_synonyms(image, broker_config, known))
-        for _, known in sorted(broker_configs().items())
+        for name, known in sorted(broker_configs().items())
+        if names is None or name in names
     ]
 
 
-def describe_default_broker(image: MetadataImage) -> list[ConfigEntry]:
-    """What was altered for all brokers."""
+def describe_default_broker(image: MetadataImage, names: Names = None) -> list[ConfigEntry]:
+    """What was altered for all brokers, or some of it."""
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return [
         _entry(broker_configs()[name], (ConfigSynonym(name=name, value=value, source=source),))
         for name, value in sorted(image.config(broker_resource(None)).items())
-        if name in broker_configs()
+        if name in broker_configs() and (names is None or name in names)
     ]
 
 

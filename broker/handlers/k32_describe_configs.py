@@ -46,35 +46,32 @@ def handle_describe_configs(request: Request, node: NodeServices) -> Any:
 def _describe(resource: Any, message: Any, version: int, node: NodeServices) -> dict[str, Any]:
     named = {"resource_type": resource.resource_type, "resource_name": resource.resource_name}
     try:
-        entries = _entries(int(resource.resource_type), resource.resource_name, node)
+        entries = _entries(resource, node)
     except ControllerError as error:
         refused = {"error_code": error_code(error), "error_message": error.reason}
         return {**named, **refused, "configs": []}
-    wanted = resource.configuration_keys
-    configs = [
-        _fields(entry, message, version)
-        for entry in entries
-        if wanted is None or entry.name in wanted
-    ]
+    configs = [_fields(entry, message, version) for entry in entries]
     return {**named, "error_code": ErrorCode.none, "error_message": None, "configs": configs}
 
 
-def _entries(resource_type: int, name: str, node: NodeServices) -> Sequence[ConfigEntry]:
-    image = node.metadata.image
+def _entries(resource: Any, node: NodeServices) -> Sequence[ConfigEntry]:
+    """All configs of a resource, or those that are asked for."""
+    resource_type, name = int(resource.resource_type), resource.resource_name
+    image, wanted = node.metadata.image, resource.configuration_keys
     if resource_type == ResourceType.TOPIC:
         check_topic_name(name)
         if name not in image.topics:
             raise UnknownTopicError("This server does not host this topic-partition.")
-        return describe_topic(image, node.config, name)
+        return describe_topic(image, node.config, name, wanted)
     if resource_type == ResourceType.BROKER:
         if not name:
-            return describe_default_broker(image)
+            return describe_default_broker(image, wanted)
         if name != str(node.config.node_id):
             raise InvalidConfigRequestError(
                 f"Unexpected broker id, expected {node.config.node_id} or empty string, but "
                 f"received {name}"
             )
-        return describe_broker(image, node.config)
+        return describe_broker(image, node.config, wanted)
     if resource_type in (
         ResourceType.BROKER_LOGGER,
         ResourceType.CLIENT_METRICS,

@@ -5,7 +5,7 @@ past, and acting on it would delete the data of its successor.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 
 from broker.clock import Clock
@@ -28,6 +28,7 @@ from broker.replication.ports import (
     ImageView,
     MetadataPort,
     PartitionView,
+    TopicView,
 )
 from broker.replication.throttle import ByteBucket, is_throttled, throttled_rate
 
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
+ALL_BROKERS: Final = ""
+_NO_TOPIC: Final = ""
 
 
 class MetadataFollower:
@@ -63,6 +66,8 @@ class MetadataFollower:
         self._configs = configs
         self._leader_throttle, self._follower_throttle = throttles
         self._checkpointed = logs.high_watermark_checkpoint()
+        self._topic_defaults: Mapping[str, str] = {}
+        """Configs of a topic that sets nothing itself."""
         self._is_started = False
         metadata.subscribe(self._metadata_changed)
 
@@ -72,6 +77,7 @@ class MetadataFollower:
         image: ImageView = self._metadata.image
         self._fetchers.brokers_changed(image.brokers)
         self._apply_rates()
+        self._topic_defaults = self._configs.topic(_NO_TOPIC)
         for topic in image.topics.values():
             for partition in topic.partitions.values():
                 self._apply_guarded(image, partition)
@@ -136,7 +142,7 @@ class MetadataFollower:
         )
         partition = Partition(opened, state)
         self._host.add(partition)
-        self._apply_topic_config(partition)
+        self._apply_topic_config(partition, configs)
         self._host.apply(partition, self._eligible(image))
         return partition
 
@@ -180,22 +186,33 @@ class MetadataFollower:
             self._host.apply(partition, event)
 
     def _apply_configs(self, image: ImageView, changed: DeltaView) -> None:
-        if any(resource.type == BROKER_RESOURCE for resource in changed.configs_changed):
-            self._apply_rates()
-            self._apply_topic_configs(self._host.partitions())
-            return
+        """A broker's config may stand behind those of all topics; a throttle's rate does not, and
+        must not hold up what this node serves by looking at every replica."""
         topics = {r.name for r in changed.configs_changed if r.type == TOPIC_RESOURCE}
-        self._apply_topic_configs(p for p in self._host.partitions() if p.topic in topics)
+        brokers = {r.name for r in changed.configs_changed if r.type == BROKER_RESOURCE}
+        if brokers & {str(self._node_id), ALL_BROKERS}:
+            self._apply_rates()
+            defaults = self._configs.topic(_NO_TOPIC)
+            if defaults != self._topic_defaults:
+                self._topic_defaults = defaults
+                topics = {partition.topic for partition in self._host.partitions()}
+        for topic in topics:
+            self._apply_topic_configs(image.topics.get(topic))
 
-    def _apply_topic_configs(self, partitions: Iterable[Partition]) -> None:
-        for partition in list(partitions):
+    def _apply_topic_configs(self, topic: TopicView | None) -> None:
+        if topic is None:
+            return
+        configs = self._configs.topic(topic.name)
+        for number in topic.partitions:
+            partition = self._host.by_name.get((topic.name, number))
+            if partition is None:
+                continue
             try:
-                self._apply_topic_config(partition)
+                self._apply_topic_config(partition, configs)
             except LogError as error:
-                log.error("%s: its config has no effect: %s", partition.topic, error)
+                log.error("%s: its config has no effect: %s", topic.name, error)
 
-    def _apply_topic_config(self, partition: Partition) -> None:
-        configs = self._configs.topic(partition.topic)
+    def _apply_topic_config(self, partition: Partition, configs: Mapping[str, str]) -> None:
         partition.log.update_config(LogConfig.from_properties(configs))
         leaders = configs.get("leader.replication.throttled.replicas", "")
         followers = configs.get("follower.replication.throttled.replicas", "")

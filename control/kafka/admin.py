@@ -127,8 +127,11 @@ class KafkaTopics:
         await retry_passing(create)
         await self._wait_until_led(topic, count)
 
-    async def describe_configs(self, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
-        """Every config with its value and source, by name; a broker is asked about itself.
+    async def describe_configs(
+        self, resource: ConfigResource, names: Iterable[str] | None = None
+    ) -> tuple[ConfigEntry, ...]:
+        """Every config (or those of the names that there are) with its value and source, by name;
+        a broker is asked about itself, and to list them all costs it milliseconds.
 
         :raises RefusedError: the topic or broker is unknown.
         """
@@ -137,7 +140,7 @@ class KafkaTopics:
                 {
                     "resource_type": int(resource.scope),
                     "resource_name": resource.name,
-                    "configuration_keys": None,
+                    "configuration_keys": None if names is None else tuple(names),
                 },
             ),
         }

@@ -223,8 +223,10 @@ class TopicsPort(Protocol):
     async def create_partitions(self, topic: str, count: int) -> None:
         """Raise the number of partitions to `count`."""
 
-    async def describe_configs(self, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
-        """Every config with its value and source."""
+    async def describe_configs(
+        self, resource: ConfigResource, names: Iterable[str] | None = None
+    ) -> tuple[ConfigEntry, ...]:
+        """Every config with its value and source, or those of the names that there are."""
 
     async def alter_configs(
         self, resource: ConfigResource, changes: Mapping[str, str | None]

@@ -152,7 +152,7 @@ def _usable(log_dirs: Iterable[LogDir]) -> dict[int, int]:
 
 async def _min_isr(admin: AdminPort, topic: str) -> int:
     resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
-    for entry in await admin.describe_configs(resource):
-        if entry.name == MIN_ISR and entry.value is not None:
+    for entry in await admin.describe_configs(resource, (MIN_ISR,)):
+        if entry.value is not None:
             return int(entry.value)
     return 1

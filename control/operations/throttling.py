@@ -104,8 +104,8 @@ class Throttling:
 
     async def _configs(self, scope: ConfigScope, name: str, wanted: tuple[str, ...]) -> Configs:
         resource = ConfigResource(scope=scope, name=name)
-        entries = await self._admin.describe_configs(resource)
-        return {e.name: e.value for e in entries if e.name in wanted and not e.is_default}
+        entries = await self._admin.describe_configs(resource, wanted)
+        return {e.name: e.value for e in entries if not e.is_default}
 
 
 def _resources(

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from broker.clock import SystemClock
 from broker.controller.image import broker_resource, topic_resource
 from broker.log.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
@@ -13,7 +15,7 @@ from broker.replication.errors import (
     UnknownPartitionError,
 )
 from tests.support.settle import until
-from tests.unit.broker.replication.rig import Rig, records, values
+from tests.unit.broker.replication.rig import Configs, Rig, records, values
 
 
 def agree(rig: Rig, *expected: str) -> bool:
@@ -248,6 +250,28 @@ async def test_an_idempotent_retry_is_answered_with_the_first_offsets(rig: Rig) 
     moved = await rig.nodes[2].replicas.append_and_wait("t", 0, batch)
     assert (moved.error, moved.base_offset) == (None, first.base_offset)
     assert agree(rig, "a", "b")
+
+
+async def test_a_throttles_rate_is_taken_without_a_look_at_every_topic(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look takes a tenth of a millisecond; thousands of them would hold up producers."""
+    rig.create(1, 2, partitions=50)
+    asked: list[str] = []
+    inherited: dict[str, str] = {}
+
+    def topic(_: Configs, name: str) -> dict[str, str]:
+        asked.append(name)
+        return inherited
+
+    monkeypatch.setattr(Configs, "topic", topic)
+    rig.configure(broker_resource(1), leader_replication_throttled_rate="1000")
+    assert asked == [""]  # what topics inherit, which is as before
+    inherited = {"min.insync.replicas": "2"}
+    rig.configure(broker_resource(1), min_insync_replicas="2")
+    assert asked == ["", "", "t"]
+    assert rig.nodes[1].partition().state.min_insync_replicas == 2
+    assert rig.nodes[2].partition().state.min_insync_replicas == 1
 
 
 async def test_a_throttle_slows_a_move_and_lifting_it_ends_it(rig: Rig) -> None:
