@@ -1,11 +1,12 @@
 """Reassignments of differing size, load and throttle: what was foreseen, and what came.
 
-    python -m benchmarks.moves [--on ours|kafka] [--moves 21] [--json FILE]
+    python -m benchmarks.moves [--on ours|kafka] [--moves 21] [--least-s 0] [--json FILE]
 
 Three brokers, one topic after the other moved by the executor while a paced producer (acks=all)
-writes to it. For each move: the interval that pre-flight foresaw and the time that it took; the
-share of its progress reports whose interval of time left held the truth; the rate that copies
-reached against the throttle; the producer's p99 in the seconds before and during the move.
+writes to it; with `--least-s 30` moves take as long as operators' do. For each move: the interval
+that pre-flight foresaw and the time that it took; the share of its progress reports whose interval
+of time left held the truth; the rate that copies reached against the throttle; the producer's p99
+in the seconds before and during the move.
 """
 
 import argparse
@@ -103,14 +104,16 @@ THROTTLES: Final = (2, 4, 8)
 LOADS: Final = (50, 200)
 
 
-def cases(count: int) -> list[Case]:
-    """So many different ones, always the same; each takes between some two and eight seconds."""
+def cases(count: int, least_s: int = 0) -> list[Case]:
+    """So many different ones, always the same; each takes between some two and eight seconds, or
+    with more to copy at least as long as is wanted."""
     found = []
     for number in range(count):
         mib, partitions = SHAPES[number % len(SHAPES)]
         throttle = THROTTLES[(number + number // len(SHAPES)) % len(THROTTLES)]
         while mib / throttle > TAKES_S_MAX:
             throttle *= 2
+        mib = max(mib, least_s * throttle)
         load = LOADS[(number // 2) % len(LOADS)]
         found.append(
             Case(
@@ -286,12 +289,12 @@ def summary(found: Sequence[Moved]) -> dict[str, float | int]:
     return {name: round(value, 2) for name, value in figures.items()}
 
 
-async def run_all(site: Site, count: int) -> list[Moved]:
+async def run_all(site: Site, chosen: Sequence[Case]) -> list[Moved]:
     """One after the other, each told when it is done."""
     found = []
-    for number, case in enumerate(cases(count), 1):
+    for number, case in enumerate(chosen, 1):
         found.append(await run_case(site, case))
-        print(f"{number}/{count}: {case} took {found[-1].took_s:.1f} s", flush=True)
+        print(f"{number}/{len(chosen)}: {case} took {found[-1].took_s:.1f} s", flush=True)
     return found
 
 
@@ -300,10 +303,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--on", choices=("ours", "kafka"), default="ours")
     parser.add_argument("--moves", type=int, default=21)
+    parser.add_argument("--least-s", type=int, default=0, help="seconds that each takes at least")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, site_of(chosen.on, Path(folder)) as site:
-        found = asyncio.run(run_all(site, chosen.moves))
+        found = asyncio.run(run_all(site, cases(chosen.moves, chosen.least_s)))
     show(found)
     if chosen.json is not None:
         rows = [{k: v for k, v in asdict(m).items() if not k.endswith("ing_s")} for m in found]
