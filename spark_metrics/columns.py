@@ -31,7 +31,7 @@ class Body:
     round_ms: int
     is_columns: bool
     """Version 2; version 1 is an object per row."""
-    text: bytes
+    text: bytes | memoryview
     """One line of JSON."""
 
 
@@ -198,7 +198,7 @@ def _read_slowly(kind: str, bodies: Sequence[Body], places: Sequence[int]) -> Ro
 def _rows_of(kind: str, body: Body) -> list[Mapping[str, Any]]:
     """The rows of one body as mappings; none when it cannot be read."""
     try:
-        document = json.loads(body.text)
+        document = json.loads(bytes(body.text))
         if body.is_columns:
             return list(from_columns(kind, document[f"{kind}_columns"], body.round_ms))
         return [row if isinstance(row, dict) else {} for row in document[kind]]

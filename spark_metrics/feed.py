@@ -32,8 +32,11 @@ from spark_metrics.status import newest_commits
 from spark_metrics.tables import COMMITS
 from spark_metrics.transform import newest_partitions
 
-BUCKET_ROWS_MAX: Final = (4_000, 400_000)
-"""Up to so many replicas and commits: one bucket; up to the second: two; beyond: four."""
+BUCKET_ROWS_MAX: Final = (4_000, 400_000, 800_000)
+"""Up to so many replicas and commits: one bucket; then two, four and eight.
+
+A bucket's rows are in memory several times while it is under way, those of others once.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +101,7 @@ class Feed(Protocol):
 
 def buckets_for(rows: int, so_far: int) -> int:
     """Into how many buckets this many rows are cut; never into fewer than so far."""
-    wanted = 1 if rows <= BUCKET_ROWS_MAX[0] else 2 if rows <= BUCKET_ROWS_MAX[1] else 4
-    return max(wanted, so_far)
+    return max(1 << sum(rows > most for most in BUCKET_ROWS_MAX), so_far)
 
 
 class FileFeed:

@@ -47,8 +47,8 @@ class Head:
     groups: tuple[RegisteredGroup, ...] = ()
     rows: Mapping[str, int] | None = None
     """How many rows of which kind the body has."""
-    body: bytes = b""
-    """One line of JSON: the rows, of version 1 the whole record."""
+    body: bytes | memoryview = b""
+    """One line of JSON: the rows, of version 1 the whole record. No copy of the record."""
     is_columns: bool = True
     """Whether the body is columns: version 2."""
 
@@ -57,9 +57,11 @@ def read_head(record: KafkaRecord) -> Head:
     """The head of one record, whatever it is."""
     try:
         record.value.decode()
-        first, _, body = record.value.partition(b"\n")
-        document = json.loads(first)
-        if document["v"] == 1 or b"\n" in body:
+        end = record.value.find(b"\n")
+        has_body = end >= 0
+        document = json.loads(record.value[:end] if has_body else record.value)
+        body = memoryview(record.value)[end + 1 :] if has_body else b""
+        if document["v"] == 1 or (has_body and record.value.find(b"\n", end + 1) >= 0):
             document, body = json.loads(record.value), record.value
         if not _is_sample(document, record.timestamp_ms):
             return Head(record=record, is_bad=True)
@@ -79,7 +81,7 @@ def _is_sample(document: Mapping[str, Any], kafka_ms: int) -> bool:
     )
 
 
-def _head(record: KafkaRecord, document: Mapping[str, Any], body: bytes) -> Head:
+def _head(record: KafkaRecord, document: Mapping[str, Any], body: bytes | memoryview) -> Head:
     brokers, bad_brokers = _readable(document, "brokers", _broker)
     groups, bad_groups = _readable(document, "groups", _group)
     part = RoundPart(

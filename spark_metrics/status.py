@@ -154,54 +154,6 @@ FROM placed
 """Which reading is paired (1: the newest, 2 and 3: those that waited), and which ones wait on."""
 
 
-def _rolled(name: str, window_ms: int, *fields: str) -> str:
-    """SQL of both anchors after this reading, and of the base that figures are taken from.
-
-    A group that went back begins anew. An anchor is its reading's time and such fields.
-    """
-    begins = f"lag IS NOT NULL AND ({name}_a_ms IS NULL OR is_back)"
-    rolls = f"is_fresh AND read_ms - {name}_b_ms >= {window_ms // 2}"
-    rest = f"read_ms - {name}_a_ms <= {window_ms} OR read_ms <= {name}_b_ms"
-    now = {"ms": "read_ms", "offset": "committed_offset", "lag": "lag"}
-    return ", ".join(
-        f"""CASE WHEN {begins} THEN {now[it]} WHEN {rolls} THEN {name}_b_{it}
-      ELSE {name}_a_{it} END AS {name}_a_{it},
-    IF({begins} OR {rolls}, {now[it]}, {name}_b_{it}) AS {name}_b_{it},
-    CASE WHEN {name}_a_ms IS NULL OR is_back THEN NULL WHEN {rest} THEN {name}_a_{it}
-      ELSE {name}_b_{it} END AS {name}_{it}"""
-        for it in ("ms", *fields)
-    )
-
-
-_ANCHORS: Final = _each("speed_a_@, speed_b_@", "ms", "offset", "lag")
-_TRENDS: Final = _each("trend_a_@, trend_b_@", "ms", "lag")
-_MOVED: Final = f"""
-WITH lagging AS (
-  SELECT *, IF(is_fresh, greatest(end_offset - committed_offset, 0L), old_lag) AS lag
-  FROM {{paired}}),
-judged AS (
-  SELECT *, is_fresh AND coalesce(committed_offset < old_offset AND old_lag IS NOT NULL, false)
-      AS is_back,
-    is_fresh AND coalesce(committed_offset > old_offset AND old_lag IS NOT NULL, false) AS is_on
-  FROM lagging)
-SELECT * EXCEPT ({_ANCHORS}, {_TRENDS}, still_since_ms, moved_ms, pace_ms, rewind_from, rewind_ms,
-    first_ms, old_offset, old_lag, is_back, is_on),
-  IF(lag IS NULL, NULL, coalesce(first_ms, read_ms)) AS first_ms,
-  {_rolled("speed", SPEED_WINDOW_MS, "offset", "lag")},
-  {_rolled("trend", TREND_WINDOW_MS, "lag")},
-  IF(lag > 0, IF(old_lag > 0 AND old_offset = committed_offset, still_since_ms, read_ms), NULL)
-    AS still_since_ms,
-  IF(is_on, read_ms, moved_ms) AS moved_ms,
-  IF(is_on AND still_since_ms IS NOT NULL,
-    greatest(read_ms - coalesce(moved_ms, still_since_ms), CAST(pace_ms * 0.9D AS BIGINT)),
-    pace_ms) AS pace_ms,
-  IF(is_back, greatest(rewind_from, old_offset),
-    IF(committed_offset >= rewind_from, NULL, rewind_from)) AS rewind_from,
-  IF(is_back, read_ms, rewind_ms) AS rewind_ms
-FROM judged
-"""  # noqa: S608
-
-
 def _found(newest: int = 0, oldest: int = POINTS_MAX) -> str:
     """SQL: the newest of these points that is at or before the commit, by halving.
 
@@ -237,18 +189,72 @@ _IN_LOG: Final = _between(
     ("get(log_points, log_place + 3)", "get(log_points, log_place + 2)"),
     ("get(log_points, log_place + 1)", "get(log_points, log_place)"),
 )
-_PATIENCE: Final = f"greatest({{least}}, {PACES} * coalesce(pace_ms, 0L))"
-_SPEEDS: Final = f"""
-WITH sought AS (
-  SELECT *, IF(lag > 0, {_found()}, NULL) AS found FROM {{moved}}),
+_AGED: Final = f"""
+WITH lagging AS (
+  SELECT *, IF(is_fresh, greatest(end_offset - committed_offset, 0L), old_lag) AS lag
+  FROM {{paired}}),
+sought AS (
+  SELECT *, IF(lag > 0, {_found()}, NULL) AS found FROM lagging),
 placed AS (
   SELECT *, IF(found < size(point_offsets), found, NULL) AS place FROM sought),
 found AS (
   SELECT *, IF(lag > 0 AND place IS NULL, {_LOG_PLACE}, NULL) AS log_place FROM placed)
-SELECT * EXCEPT (speed_ms, speed_offset, speed_lag, trend_ms, trend_lag, point_times,
-    point_offsets, log_points, found, place, log_place),
+SELECT * EXCEPT (point_times, point_offsets, log_points, found, place, log_place),
   CASE WHEN lag = 0 THEN end_read_ms WHEN place > 0 THEN {_IN_POINTS}
-    WHEN log_place IS NOT NULL THEN {_IN_LOG} END AS at_ms,
+    WHEN log_place IS NOT NULL THEN {_IN_LOG} END AS at_ms
+FROM found
+"""  # noqa: S608
+"""When the log ended where the commit stands."""
+
+
+def _rolled(name: str, window_ms: int, *fields: str) -> str:
+    """SQL of both anchors after this reading, and of the base that figures are taken from.
+
+    A group that went back begins anew. An anchor is its reading's time and such fields.
+    """
+    begins = f"lag IS NOT NULL AND ({name}_a_ms IS NULL OR is_back)"
+    rolls = f"is_fresh AND read_ms - {name}_b_ms >= {window_ms // 2}"
+    rest = f"read_ms - {name}_a_ms <= {window_ms} OR read_ms <= {name}_b_ms"
+    now = {"ms": "read_ms", "offset": "committed_offset", "lag": "lag"}
+    return ", ".join(
+        f"""CASE WHEN {begins} THEN {now[it]} WHEN {rolls} THEN {name}_b_{it}
+      ELSE {name}_a_{it} END AS {name}_a_{it},
+    IF({begins} OR {rolls}, {now[it]}, {name}_b_{it}) AS {name}_b_{it},
+    CASE WHEN {name}_a_ms IS NULL OR is_back THEN NULL WHEN {rest} THEN {name}_a_{it}
+      ELSE {name}_b_{it} END AS {name}_{it}"""
+        for it in ("ms", *fields)
+    )
+
+
+_ANCHORS: Final = _each("speed_a_@, speed_b_@", "ms", "offset", "lag")
+_TRENDS: Final = _each("trend_a_@, trend_b_@", "ms", "lag")
+_MOVED: Final = f"""
+WITH judged AS (
+  SELECT *, is_fresh AND coalesce(committed_offset < old_offset AND old_lag IS NOT NULL, false)
+      AS is_back,
+    is_fresh AND coalesce(committed_offset > old_offset AND old_lag IS NOT NULL, false) AS is_on
+  FROM {{aged}})
+SELECT * EXCEPT ({_ANCHORS}, {_TRENDS}, still_since_ms, moved_ms, pace_ms, rewind_from, rewind_ms,
+    first_ms, old_offset, old_lag, is_back, is_on),
+  IF(lag IS NULL, NULL, coalesce(first_ms, read_ms)) AS first_ms,
+  {_rolled("speed", SPEED_WINDOW_MS, "offset", "lag")},
+  {_rolled("trend", TREND_WINDOW_MS, "lag")},
+  IF(lag > 0, IF(old_lag > 0 AND old_offset = committed_offset, still_since_ms, read_ms), NULL)
+    AS still_since_ms,
+  IF(is_on, read_ms, moved_ms) AS moved_ms,
+  IF(is_on AND still_since_ms IS NOT NULL,
+    greatest(read_ms - coalesce(moved_ms, still_since_ms), CAST(pace_ms * 0.9D AS BIGINT)),
+    pace_ms) AS pace_ms,
+  IF(is_back, greatest(rewind_from, old_offset),
+    IF(committed_offset >= rewind_from, NULL, rewind_from)) AS rewind_from,
+  IF(is_back, read_ms, rewind_ms) AS rewind_ms
+FROM judged
+"""  # noqa: S608
+
+
+_PATIENCE: Final = f"greatest({{least}}, {PACES} * coalesce(pace_ms, 0L))"
+_SPEEDS: Final = f"""
+SELECT * EXCEPT (speed_ms, speed_offset, speed_lag, trend_ms, trend_lag),
   IF(lag IS NULL OR log_start_offset IS NULL, NULL,
     greatest(0L, least(log_start_offset, end_offset) - committed_offset))
     AS lost_records,
@@ -262,7 +268,7 @@ SELECT * EXCEPT (speed_ms, speed_offset, speed_lag, trend_ms, trend_lag, point_t
   {_PATIENCE.format(least=PATIENCE_MS)} AS patience_ms,
   {_PATIENCE.format(least=OWNED_PATIENCE_MS)} AS owned_patience_ms,
   {_PATIENCE.format(least=ALIVE_PATIENCE_MS)} AS alive_patience_ms
-FROM found
+FROM {{moved}}
 """  # noqa: S608
 
 _STATUS: Final = f"""CASE WHEN lag IS NULL THEN NULL WHEN lag = 0 THEN 'OK'
@@ -304,19 +310,21 @@ def newest_commits(
     are among them (``coordinators.told_still``).
     """
     session = rows.sparkSession
-    joined = _cut(session.sql(_JOINED, rows=rows, state=state), is_single=is_single)
-    brought = session.sql(_BROUGHT, joined=joined)
+    joined = session.sql(_JOINED, rows=rows, state=state)
+    brought = _cut(session.sql(_BROUGHT, joined=joined), is_single=is_single)
     logs = session.sql(_LOGS, partitions=partitions)
-    paired = _cut(session.sql(_PAIRED, brought=brought, logs=logs), is_single=is_single)
-    moved = _cut(session.sql(_MOVED, paired=paired), is_single=is_single)
+    paired = session.sql(_PAIRED, brought=brought, logs=logs)
+    aged = _cut(session.sql(_AGED, paired=paired), is_single=is_single)
+    moved = session.sql(_MOVED, aged=aged)
     speeds = session.sql(_SPEEDS, moved=moved)
     return session.sql(_TOLD, speeds=speeds)
 
 
 def _cut(frame: DataFrame, *, is_single: bool) -> DataFrame:
-    """The same rows, written as code of its own up to here.
+    """The same rows, made by code of its own up to here.
 
     The outcome of a full outer join of single partitions is one, which Spark does not know
-    otherwise. And one method for all would be so large that Java takes minutes to compile it.
+    otherwise. Each cut copies every row; one method for all would be so large that Java takes
+    minutes to compile it.
     """
     return frame.coalesce(1) if is_single else frame
