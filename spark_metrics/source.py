@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 from broker.metrics_schema import METRICS_TOPIC
 from spark_metrics.store import wall_clock_ms
 
-RECORDS_PER_BATCH_MAX: Final = 8_000
-"""Three rounds of the largest clusters; of a small one, an hour. A batch that takes longer than an
-interval must be followed by one that takes in all that came meanwhile, or samples pile up."""
+RECORDS_PER_BATCH_MAX: Final = 6_000
+"""Two rounds of a million commits; of a small cluster, many minutes. A batch that took longer than
+an interval must be followed by one that takes in all that came meanwhile, or samples pile up: at
+the pace that sources keep (``JOB_ROWS_PER_S``) these are the records of 50 s."""
 FETCH_WAIT_MS: Final = 10
 """How long a broker holds a fetch at the end of the log. Spark's reader asks for the log's bounds
 after each fetch, on the connection on which its client has already sent the next one: with Kafka's
