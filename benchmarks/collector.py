@@ -216,6 +216,7 @@ async def measure(
             await asyncio.sleep(seconds)
         spent_s = time.monotonic() - begun_s
         busy = percent_of_a_core(before, list(map(spent, pids)), spent_s)
+        told("watched, % of a core", busy)
         own = time.process_time() - own_before
         report = collector.report()
         running.cancel()

@@ -34,12 +34,13 @@ class Beside:
         self._overview = overview
         self._image = image
         self._traffic = traffic
-        self._configs, self._movements, self._rights, self._aging = Due(), Due(), Due(), Due()
+        self._configs, self._new_configs, self._movements = Due(), Due(), Due()
+        self._rights, self._aging = Due(), Due()
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
         """Whatever was begun, but for what members began."""
-        dues = (self._configs, self._movements, self._rights, self._aging)
+        dues = (self._configs, self._new_configs, self._movements, self._rights, self._aging)
         return [due.task for due in dues if due.task is not None]
 
     def start(self, ready: Sequence[Member], ages: LogAges) -> None:
@@ -49,10 +50,10 @@ class Beside:
             len(image.partitions), MOVEMENTS_ROWS_PER_S, most=MOVEMENTS_INTERVAL_MS_MAX
         )
         self._movements.maybe_start(movements_ms, quiet(overview.read_movements))
-        if overview.has_new_topics():
-            self._configs.at_ms = 0
         configs_ms = interval_ms(len(image.topics), CONFIGS_TOPICS_PER_S, least=CONFIGS_INTERVAL_MS)
         self._configs.maybe_start(configs_ms, quiet(overview.read_configs))
+        if overview.has_new_topics() and not self._configs.is_under_way:
+            self._new_configs.maybe_start(0, quiet(overview.read_new_configs))
         self._rights.maybe_start(RIGHTS_INTERVAL_MS, quiet(overview.read_rights))
         self._aging.maybe_start(ages.interval_ms(ready), quiet(partial(ages.read, ready)))
         for member in ready:

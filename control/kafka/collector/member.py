@@ -21,6 +21,11 @@ class Due:
         self.at_ms = 0
         self.task: asyncio.Task[None] | None = None
 
+    @property
+    def is_under_way(self) -> bool:
+        """It was begun and is not done."""
+        return self.task is not None and not self.task.done()
+
     def maybe_start(self, interval_ms: int, action: Action) -> None:
         """Start it when it is due and not under way. A defect of ours ends the collector."""
         if self.task is not None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -38,6 +38,8 @@ class ClusterOverview:
         self._slow: dict[int, float] = {}
         """Seconds that brokers took to answer, fading."""
         self._configured: set[str] = set()
+        self._unreadable: set[str] = set()
+        """Topics whose configs we may not read."""
         self._topic_bits = NO_BITS
         self.denied_operations: Mapping[str, Lacking] = {}
 
@@ -65,7 +67,20 @@ class ClusterOverview:
 
     async def read_configs(self) -> None:
         """Those of every topic that make figures, where we may ask."""
-        names = sorted(self._image.topics)
+        await self._read_configs(self._image.topics)
+
+    async def read_new_configs(self) -> None:
+        """Those of topics that appeared since, and of those that we might not ask before: what
+        shows a topic often lets its configs be read as well."""
+        new = set(self._image.topics) - self._configured
+        await self._read_configs(new | self._unreadable)
+
+    def has_new_topics(self) -> bool:
+        """Whether topics appeared whose configs were not read yet."""
+        return not self._configured.issuperset(self._image.topics)
+
+    async def _read_configs(self, topics: Iterable[str]) -> None:
+        names = sorted(topics)
         denied: list[str] = []
         for start in range(0, len(names), TOPICS_PER_REQUEST):
             fields = {"resources": _config_resources(names[start : start + TOPICS_PER_REQUEST])}
@@ -76,12 +91,10 @@ class ClusterOverview:
                 elif result.error_code is ErrorCode.topic_authorization_failed:
                     denied.append(result.resource_name)
                     self._image.configs.pop(result.resource_name, None)
-        self._configured = set(names)
-        self._gaps.judge(Gap.TOPIC_CONFIGS, denied, "topics")
-
-    def has_new_topics(self) -> bool:
-        """Whether topics appeared whose configs were not read yet."""
-        return not self._configured.issuperset(self._image.topics)
+        there = set(self._image.topics)
+        self._configured = (self._configured | set(names)) & there
+        self._unreadable = (self._unreadable - set(names) | set(denied)) & there
+        self._gaps.judge(Gap.TOPIC_CONFIGS, self._unreadable, "topics")
 
     async def read_rights(self) -> None:
         """What operations lack, by the bits of authorized operations: the cluster's are asked for,
