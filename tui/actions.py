@@ -12,11 +12,12 @@ from textual.screen import Screen
 
 from control.views.keymap import PLACES
 from control.views.paths import PathError, ViewPath, parse_path
+from control.views.snapshot import OperatorSnapshot
 from tui.messages import PathChosen
 from tui.operate import OperationKeys
 from tui.screens.base import ViewScreen
-from tui.screens.goto import GotoScreen
 from tui.screens.views import build_screen
+from tui.widgets.key_line import GotoLine
 from tui.widgets.row_table import RowTable
 
 PALETTE_NAMES_MAX: Final = 500
@@ -42,7 +43,10 @@ class Navigation(OperationKeys):
         Binding("colon,ctrl+p", "command_palette", "palette", show=False),
         Binding("question_mark", "help", "help", show=True),
         Binding("q", "quit", "quit", show=True),
-    ]
+        *(Binding(place.key, f"go_to({place.path!r})", show=False, priority=True)
+          for place in PLACES),
+        Binding("escape", "stay", show=False, priority=True),
+    ]  # fmt: skip
 
     def link_of(self, path: ViewPath) -> str:
         """The path as it finds this view from elsewhere."""
@@ -62,10 +66,6 @@ class Navigation(OperationKeys):
         if isinstance(self.screen, ViewScreen) and str(self.screen.path) == str(place):
             return
         self.push_screen(build_screen(place))
-
-    def action_goto(self) -> None:
-        """``g``, then the first letter of a view."""
-        self.push_screen(GotoScreen(), self._go_to)
 
     def action_operate(self, view: str) -> None:
         """The form of an operation, prefilled with the topic and partition that are here."""
@@ -103,21 +103,12 @@ class Navigation(OperationKeys):
         yield SystemCommand("Another cluster", "switch to it (c)", clusters)
         pause = partial(self.call_later, self.run_action, "pause")
         yield SystemCommand("Pause, resume", "hold the figures still (Space)", pause)
-        for kind, names in self._names():
+        for kind, names in _names(self.snapshot):
             for name in names[:PALETTE_NAMES_MAX]:
                 path = str(ViewPath(view=kind, params={kind: name}))
                 open_it = partial(self.action_open, path)
                 yield SystemCommand(f"{kind.capitalize()} {name}", path, open_it)
         yield from super().get_system_commands(screen)
-
-    def _names(self) -> tuple[tuple[str, Sequence[str]], ...]:
-        """What a view can be about, by kind."""
-        snapshot = self.snapshot
-        return (
-            ("broker", [str(broker) for broker in snapshot.cluster.broker_ids]),
-            ("group", sorted(snapshot.group_table["group_id"].to_pylist())),
-            ("topic", snapshot.cluster.topics),
-        )
 
     def _reassign(self) -> None:
         if not self.is_denied("plan"):
@@ -153,11 +144,21 @@ class Navigation(OperationKeys):
 
         self.push_screen(HelpScreen())
 
-    def _go_to(self, path: str | None) -> None:
+    def action_goto(self) -> None:
+        """``g``, then the letter of a place."""
+        self.screen.query_one(GotoLine).enter()
+
+    def action_stay(self) -> None:
+        """None of them."""
+        self.screen.query_one(GotoLine).leave()
+
+    def action_go_to(self, path: str) -> None:
+        """That one. The overview is the ground floor, everything else comes on top."""
+        self.action_stay()
         if path == "overview":
             while len(self.screen_stack) > 2:
                 self.pop_screen()
-        elif path is not None:
+        else:
             self.action_open(path)
 
 
@@ -166,3 +167,12 @@ def _messages_path(view: str, screen: Screen[Any]) -> ViewPath:
     assert isinstance(screen, ViewScreen)
     params, query = {"topic": screen.topic_here}, {"partition": screen.partition_here}
     return ViewPath(view=view, params=params, query=query)
+
+
+def _names(snapshot: OperatorSnapshot) -> tuple[tuple[str, Sequence[str]], ...]:
+    """What a view can be about, by kind."""
+    return (
+        ("broker", [str(broker) for broker in snapshot.cluster.broker_ids]),
+        ("group", sorted(snapshot.group_table["group_id"].to_pylist())),
+        ("topic", snapshot.cluster.topics),
+    )

@@ -45,7 +45,9 @@ class GreyedKeys(App[None]):
         raise AssertionError("PartiscopeApp has it")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """None greys a key."""
+        """None greys a key; the letters of places are keys only while one is to be chosen."""
+        if action in {"go_to", "stay"}:
+            return isinstance(self.screen, ViewScreen) and self.screen.is_going
         form = _FORMS.get(str(parameters[0])) if action == "operate" else None
         return None if form in self.snapshot.denied_operations else True
 

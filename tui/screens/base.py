@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.visual import VisualType
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from control.views.paths import ViewPath
 from control.views.series import Span
 from control.views.snapshot import OperatorSnapshot
 from tui.services import Services
+from tui.widgets.key_line import GotoLine, KeyLine
 from tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
@@ -80,14 +81,25 @@ class ViewScreen(Screen[Any]):
         return ViewPath(view="what-if", query={"broker": broker})
 
     def compose(self) -> ComposeResult:
-        """Top bar, body, footer."""
+        """Top bar, body, keys."""
         yield TopBar()
         yield from self.compose_body()
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
+        yield GotoLine()
 
     def compose_body(self) -> ComposeResult:
         """What the view itself shows."""
         raise AssertionError(f"{type(self).__name__} has no body")
+
+    @property
+    def is_going(self) -> bool:
+        """After ``g``: the next key is the letter of a place."""
+        return any(line.display for line in self.query(GotoLine))
+
+    def on_key(self) -> None:
+        """A key that leads nowhere: what it does here comes after."""
+        if self.is_going:
+            self.query_one(GotoLine).leave()
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Show a snapshot in the body."""

@@ -16,6 +16,9 @@ from tui.messages import PathChosen
 from tui.tones import cell_text
 
 SCROLLBAR_WIDTH: Final = 1
+LINES_KEPT: Final = 120
+CELLS_OF_LINE: Final = 12
+"""As painted; more than a large screen shows."""
 _SHAPED: Final = frozenset({"status", "severity", "state"})
 
 
@@ -47,6 +50,7 @@ class RowTable(DataTable[Text]):
 
     def __init__(self, *, id: str, opens: bool = True) -> None:  # noqa: A002 (Textual's name)
         super().__init__(id=id, cursor_type="row", zebra_stripes=False, cell_padding=1)
+        self._keep_little()
         self._opens = opens
         self._rows: list[Row] = []
         self._shown: tuple[str, ...] = ()
@@ -54,6 +58,13 @@ class RowTable(DataTable[Text]):
         self._is_chosen = False
         self._widths: dict[str, int] = {}
         """The widest that each column has been: columns must not come and go with figures."""
+
+    def _keep_little(self) -> None:
+        """What was painted before the last change of any cell is never asked for again, but
+        Textual keeps ten thousand cells of it: tens of megabytes."""
+        self._line_cache.maxsize = self._row_render_cache.maxsize = LINES_KEPT
+        self._row_renderable_cache.maxsize = LINES_KEPT
+        self._cell_render_cache.maxsize = LINES_KEPT * CELLS_OF_LINE
 
     @property
     def pointed(self) -> Row | None:

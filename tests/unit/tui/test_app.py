@@ -15,6 +15,7 @@ from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
 from tui.services import Services
 from tui.widgets.findings import FindingsList
+from tui.widgets.key_line import GotoLine, KeyLine
 from tui.widgets.row_table import RowTable
 from tui.widgets.top_bar import TopBar
 
@@ -63,6 +64,32 @@ async def test_g_and_a_letter_go_to_a_view_and_escape_comes_back(
         await pilot.press("escape")  # the ground floor: nothing below it
         await pilot.pause()
         assert _place(app) == "overview"
+
+
+async def test_after_g_a_key_that_is_no_place_does_what_it_does_elsewhere(
+    services: Services,
+) -> None:
+    app = PartiscopeApp(services, path="partitions")
+    async with app.run_test() as pilot:
+        await settle(pilot, lambda: bool(app.screen.query(GotoLine)), "the partitions")
+        line = app.screen.query_one(GotoLine)
+        await pilot.press("g")
+        assert line.display
+        await pilot.press("slash")
+        assert not line.display
+        await pilot.press("g", "t")
+        assert app.screen.query_one("#filter", Input).value == "gt"
+        assert _place(app) == "partitions?q=gt"
+
+
+async def test_a_click_on_a_key_of_the_last_line_presses_it(services: Services) -> None:
+    app = PartiscopeApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        keys = app.screen.query_one(KeyLine)
+        await settle(pilot, lambda: "g go" in str(keys.render()), "the keys")
+        at = str(keys.render()).index("g go")
+        await pilot.click(keys, offset=(at, 0))
+        await settle(pilot, lambda: app.screen.query_one(GotoLine).display, "the places")
 
 
 async def test_enter_goes_one_level_deeper_and_keeps_the_place(services: Services) -> None:
