@@ -52,7 +52,7 @@ def _snapshot(
     if aggregates is None:
         raise CommandError(
             f"there are no figures in {store} yet. Start `partiscope up` (the first ones take "
-            "about 20 s), or name another store with --store.",
+            "some seconds), or name another store with --store.",
             Exit.UNREACHABLE,
         )
     return build_snapshot(
