@@ -30,10 +30,13 @@ RIGHTS_INTERVAL_MS: Final = 5_000
 class Beside:
     """Begins, after each turn, what is due."""
 
-    def __init__(self, overview: ClusterOverview, image: ClusterImage, traffic: Traffic) -> None:
+    def __init__(
+        self, overview: ClusterOverview, image: ClusterImage, traffic: Traffic, ages: LogAges
+    ) -> None:
         self._overview = overview
         self._image = image
         self._traffic = traffic
+        self._ages = ages
         self._configs, self._new_configs, self._movements = Due(), Due(), Due()
         self._rights, self._aging = Due(), Due()
 
@@ -43,9 +46,9 @@ class Beside:
         dues = (self._configs, self._new_configs, self._movements, self._rights, self._aging)
         return [due.task for due in dues if due.task is not None]
 
-    def start(self, ready: Sequence[Member], ages: LogAges) -> None:
+    def start(self, ready: Sequence[Member]) -> None:
         """What is due, of the cluster and of brokers that answer."""
-        image, overview = self._image, self._overview
+        image, overview, ages = self._image, self._overview, self._ages
         movements_ms = interval_ms(
             len(image.partitions), MOVEMENTS_ROWS_PER_S, most=MOVEMENTS_INTERVAL_MS_MAX
         )

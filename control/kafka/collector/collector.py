@@ -91,7 +91,7 @@ class Collector:
         self._ages = LogAges(self.image, broker_times_per_s=settings.broker_times_per_s)
         self._members: dict[int, Member] = {}
         self._metadata_at_ms = 0
-        self._beside = Beside(self._overview, self.image, self._traffic)
+        self._beside = Beside(self._overview, self.image, self._traffic, self._ages)
         self._reports = Due()
         self._failure: str | None = None
         self._failures = 0
@@ -140,7 +140,7 @@ class Collector:
         for member in ready:
             member.ends.maybe_start(0, self._guarded(member, partial(self._round, member)))
         await wait_together([member.ends for member in ready], self.interval_ms / 1000)
-        self._beside.start(ready, self._ages)
+        self._beside.start(ready)
 
     def report(self) -> WatchReport:
         """How it goes."""
