@@ -19,11 +19,10 @@ from typing import Final
 
 from control.planner.bounds import Bounds
 from control.planner.placement import Placement
-from control.planner.reach import Reach
+from control.planner.reach import LOSS_MAX, Reach
 
 _PASSES_MAX: Final = 4
 _TRIED: Final = 64
-_LOSS_MAX: Final = 1e-9
 
 
 def economize(placement: Placement, bounds: Bounds) -> None:
@@ -75,7 +74,7 @@ class _Economy(Reach):
 
     def _back(self, partition: int, broker: int, home: int) -> bool:
         size = self.placement.size[partition]
-        if self.gain(broker, home, size, 1) < -_LOSS_MAX:
+        if self.gain(broker, home, size, 1) < -LOSS_MAX:
             return False
         if not self.placement.may_move(partition, broker, home):
             return False
@@ -99,9 +98,9 @@ class _Economy(Reach):
     def _trade(self, partition: int, broker: int, home: int, others: Iterator[int]) -> bool:
         """It goes home, and the first of the others that may goes to `broker`."""
         placement, size = self.placement, self.placement.size
+        may_shift, own = self.may_shift(broker, home), size[partition]
         for other in others:
-            shift = size[partition] - size[other]
-            if other == partition or self.gain(broker, home, shift, 0) < -_LOSS_MAX:
+            if other == partition or not may_shift(own - size[other]):
                 continue
             if not placement.may_move(other, home, broker, for_=partition):
                 continue

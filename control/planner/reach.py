@@ -1,7 +1,7 @@
 """What a step of evening looks at: brokers near to one, replicas near to a size, what it gains."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from control.planner.columns import Numbers
 from control.planner.placement import Placement
 
 GAIN_MIN: Final = 1e-6
+LOSS_MAX: Final = 1e-9
 _TARGETS_TRIED: Final = 8
 _REPLICAS_TRIED: Final = 48
 _OF_EACH_RACK: Final = 6
@@ -93,6 +94,21 @@ class Reach:
     def gain(self, source: int, target: int, size: int, number: int) -> float:
         """Penalty saved when `size` bytes in `number` replicas go from source to target."""
         return self._saved(source, -number, -size) + self._saved(target, number, size)
+
+    def may_shift(self, source: int, target: int) -> Callable[[int], bool]:
+        """Whether `gain` of so many bytes in no replica (an exchange) is no loss: for trying many
+        at once, as long as nothing moves."""
+        placement = self.placement
+        (_, _, source_max, unit), (_, _, target_max, _) = self._limits[source], self._limits[target]
+        from_source = float(placement.bytes[source]) - source_max
+        from_target = float(placement.bytes[target]) - target_max
+        most = max(from_source, 0.0) + max(from_target, 0.0) + LOSS_MAX * unit
+
+        def may(size: int) -> bool:
+            left, came = from_source - size, from_target + size
+            return (left if left > 0 else 0.0) + (came if came > 0 else 0.0) <= most
+
+        return may
 
     def _saved(self, broker: int, number: int, size: int) -> float:
         """Penalty saved when a broker has so much more. Plain numbers: this is the inner loop."""
