@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from dashboard.kept_files import KeptFiles
 from dashboard.one_answer import OneAnswer
 from dashboard.pages.lists import PAGES
 from dashboard.settings import DashboardSettings
+from dashboard.warm import warm
 
 WORKERS: Final = 6
 """Threads that run callbacks; the page's event loop itself never computes."""
@@ -111,8 +112,9 @@ def serve(
     screen = screen_of(settings)
     app = create_app(screen)
     hosts = settings.hosts(port)
+    page = guarded(app, screen, lambda: hosts)
     config = uvicorn.Config(
-        guarded(app, screen, lambda: hosts),
+        page,
         log_level="warning",
         ws="websockets-sansio",
         timeout_graceful_shutdown=2,
@@ -122,25 +124,33 @@ def serve(
     for place in places:
         place.feed.start()
 
+    async def begin() -> None:
+        await warm(page, min(hosts))
+
     async def close() -> None:
         await asyncio.gather(*(place.desk.close() for place in places))
 
     try:
         if on_ready is not None:
             on_ready(f"http://{settings.host}:{port}")
-        _PageServer(config, at_end=close).run(sockets=[listener])
+        _PageServer(config, at_start=begin, at_end=close).run(sockets=[listener])
     finally:
         for place in places:
             place.feed.stop()
         listener.close()
 
 
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
 class _PageServer(uvicorn.Server):
     """Ends with status 0 on SIGTERM and Ctrl-C: both are how the page is meant to end."""
 
-    def __init__(self, config: uvicorn.Config, at_end: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, config: uvicorn.Config, *, at_start: Work, at_end: Work) -> None:
         super().__init__(config)
+        self._at_start = at_start
         self._at_end = at_end
+        self._starting: asyncio.Future[Any] | None = None
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -150,8 +160,15 @@ class _PageServer(uvicorn.Server):
             loop.add_signal_handler(number, self.handle_exit, number, None)
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Also begin what is done beside the first visitors."""
+        await super().startup(sockets)
+        self._starting = asyncio.gather(self._at_start(), return_exceptions=True)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Also end what follows the moves."""
+        if self._starting is not None:
+            self._starting.cancel()
         await self._at_end()
         await super().shutdown(sockets)
 

@@ -44,11 +44,15 @@ _TEMPLATE: Final = """<!DOCTYPE html>
   var base = name ? "/@" + encodeURIComponent(name) : "";
   soon("fetch", base + "/_dash-layout");
   soon("fetch", base + "/_dash-dependencies");
-  // Charts ask Dash for their library, and Dash asks this place.
+  // Charts ask Dash for their library, and Dash asks this place. It is run after the first text
+  // stands.
   var plotly = "PLOTLY_ADDRESS";
   Object.defineProperty(window, "_dashPlotlyJSURL", { get: () => plotly, set: () => {} });
   if (/^\\/(overview|map|topics\\/|brokers|groups\\/|plan|moves\\/|produce|job)?/.exec(
-      window.location.pathname)[0].length > 0) soon("script", plotly);
+      window.location.pathname)[0].length > 0) {
+    soon("script", plotly);
+    soon("script", base + "/_dash-component-suites/dash/dcc/async-graph.js");
+  }
 })();
 </script>
 {%favicon%}

@@ -18,6 +18,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 FOLDERS: Final = ("/_dash-component-suites/", "/assets/")
 KEPT_BYTES_MAX: Final = 32 * 2**20
 _GZIP: Final = b"gzip"
+_FINGERPRINT: Final = b"m="
+"""In the address of our own files: another file has another address."""
+_FOR_EVER: Final = (b"cache-control", b"public, max-age=31536000, immutable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class KeptFiles:
                 pieces.append(message.get("body", b""))
 
         await self._app(scope, receive, collect)
+        if start.get("status") == 200 and _FINGERPRINT in scope["query_string"]:
+            start["headers"] = [*start["headers"], _FOR_EVER]
         return _Answer(start, b"".join(pieces))
 
     def _keep(self, address: str, answer: _Answer) -> None:

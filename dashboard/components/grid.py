@@ -160,7 +160,7 @@ def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
         id=ids.grid_filter(kind),
         value=query.get("q", ""),
         type="search",
-        debounce=0.06,
+        debounce=0.03,
         className="filter-input",
         placeholder="filter, e.g. lag>10000 broker:102 status:under-replicated   ( / )",
         autoComplete="off",
@@ -245,7 +245,7 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
             # would overwrite the first before it is answered.
             "maxConcurrentDatasourceRequests": 1,
             "infiniteInitialRowCount": 1,
-            "blockLoadDebounceMillis": 20,
+            "blockLoadDebounceMillis": 10,
             # Rows that are drawn beyond the window: a jump draws them as well.
             "rowBuffer": 4,
             "rowSelection": {

@@ -18,6 +18,8 @@ MEASURES: Final = {
     "in_bytes": "traffic",
 }
 _SKEW_SHOWN_PERCENT: Final = 20.0
+_ALL_LABELLED_MAX: Final = 12
+"""More bars have no room for words over each."""
 
 
 def broker_bars(rows: Sequence[BrokerRow], measure: str, scheme: str) -> Figure:
@@ -141,14 +143,15 @@ def _mean_and_band(mean: float, colors: Palette) -> list[dict[str, Any]]:
 def _skews(
     names: Sequence[str], values: Sequence[float], mean: float, colors: Palette
 ) -> dict[str, Any]:
-    """How far each bar is from the mean, written over it."""
+    """How far each bar is from the mean, written over it; of many only those beyond the band."""
     skews = [(value - mean) / mean * 100 if mean else 0.0 for value in values]
+    least = BAND * 100 if len(values) > _ALL_LABELLED_MAX else 0.0
     return {
         "type": "scatter",
         "mode": "text",
         "x": list(names),
         "y": list(values),
-        "text": [text.signed_percent_text(skew) for skew in skews],
+        "text": [text.signed_percent_text(it) if abs(it) >= least else "" for it in skews],
         "textposition": "top center",
         "textfont": {"color": colors.muted, "size": 12},
         "hoverinfo": "skip",

@@ -64,3 +64,32 @@ async def test_what_may_change_is_asked_for_again(
     for _ in range(2):
         assert (await get(app, path, **headers))[0] == status
     assert len(inner.asked) == 2
+
+
+async def test_a_browser_keeps_what_has_a_fingerprint() -> None:
+    app = KeptFiles(Inner())
+    assert (b"cache-control", b"public, max-age=31536000, immutable") in await headers_of(
+        app, b"m=1"
+    )
+    assert not await headers_of(app, b"")
+
+
+async def headers_of(app: KeptFiles, query: bytes) -> list[tuple[bytes, bytes]]:
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request"}
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/assets/a.js",
+        "query_string": query,
+        "headers": [(b"accept-encoding", b"gzip")],
+    }
+    await app(scope, receive, send)
+    found: list[tuple[bytes, bytes]] = sent[0]["headers"]
+    return found
