@@ -284,5 +284,7 @@ def _cut_at_last_minute(rows: pa.Table | None) -> list[pa.Table]:
         return []
     begin_ms = pc.max(rows["at_ms"]).as_py() // SPANS_MS[MINUTE] * SPANS_MS[MINUTE]
     is_new = pc.greater_equal(rows["at_ms"], begin_ms)
+    if pc.all(is_new).as_py():
+        return [rows]
     parts = [rows.filter(pc.invert(is_new)), rows.filter(is_new)]
     return [part for part in parts if part.num_rows]

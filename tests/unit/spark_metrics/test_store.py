@@ -120,7 +120,7 @@ def test_a_spoilt_manifest_begins_a_fresh_store_and_says_why(tmp_path: Path, spo
 
 def test_a_store_deleted_under_the_job_begins_afresh(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    writer = StoreWriter(str(store))
+    writer = StoreWriter(str(store), executor=AtOnce())
     writer.commit(batch(0))
     for path in sorted(store.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
