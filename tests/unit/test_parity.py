@@ -21,7 +21,7 @@ from dashboard.operate import body
 from dashboard.shown import Look
 from tests.support.settle import settle
 from tests.unit.dashboard.screens import screen_on
-from tests.unit.tui.conftest import services
+from tests.unit.tui.conftest import services, written_store
 from tui.app import PartiscopeApp
 from tui.operate import VIEWS_OF_FORMS
 from tui.screens.overview import OverviewScreen
@@ -30,7 +30,7 @@ from tui.services import Services
 from tui.widgets.form import FormPanel
 from tui.widgets.row_table import RowTable
 
-__all__ = ["services"]
+__all__ = ["services", "written_store"]
 
 NAMES: Final = {"broker": "101", "topic": "topic-0", "partition": "0", "group": "group-0",
                 "move": "mv-1"}  # fmt: skip

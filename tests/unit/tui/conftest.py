@@ -1,5 +1,6 @@
 """The terminal on a synthetic store whose clock stands still."""
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,19 @@ from tui.services import Services
 NOW_MS = 1_795_000_000_000
 
 
-@pytest.fixture
-def services(tmp_path: Path) -> Iterator[Services]:
-    """Six topics of eight partitions, five groups, three brokers; nobody to act on."""
+@pytest.fixture(scope="session")
+def written_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six topics of eight partitions, five groups, three brokers: written once, to be copied."""
+    store = tmp_path_factory.mktemp("written")
     sizes = SyntheticSizes(topics=6, partitions=8, groups=5)
-    StoreBuilder(tmp_path).write_synthetic(sizes, history_s=300, at_ms=NOW_MS)
+    StoreBuilder(store).write_synthetic(sizes, history_s=300, at_ms=NOW_MS)
+    return store
+
+
+@pytest.fixture
+def services(written_store: Path, tmp_path: Path) -> Iterator[Services]:
+    """That store, to be written on; nobody to act on."""
+    shutil.copytree(written_store, tmp_path, dirs_exist_ok=True)
     reader = AggregatesReader(str(tmp_path))
     feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS)
     yield Services(

@@ -1,6 +1,7 @@
 """Keys and places: what an operator types, and where it leads."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,10 @@ def _place(app: PartiscopeApp) -> str:
     return str(app.screen.path)
 
 
+def _is_at(app: PartiscopeApp, place: str) -> bool:
+    return _place(app) == place
+
+
 def _bar(app: PartiscopeApp) -> str:
     return "".join(str(bar.render()) for bar in app.screen.query(TopBar))
 
@@ -46,21 +51,14 @@ async def test_the_overview_shows_findings_brokers_and_groups(services: Services
         )
 
 
-@pytest.mark.parametrize(
-    ("letter", "place"),
-    [("t", "topics"), ("b", "brokers"), ("g", "groups"), ("p", "partitions"), ("f", "findings")],
-)
-async def test_g_and_a_letter_go_to_a_view_and_escape_comes_back(
-    services: Services, letter: str, place: str
-) -> None:
+async def test_g_and_a_letter_go_to_a_view_and_escape_comes_back(services: Services) -> None:
     app = PartiscopeApp(services)
     async with app.run_test() as pilot:
-        await pilot.press("g", letter)
-        await pilot.pause()
-        assert _place(app) == place
-        await pilot.press("escape")
-        await pilot.pause()
-        assert _place(app) == "overview"
+        for letter, place in ("t", "topics"), ("b", "brokers"), ("g", "groups"), ("f", "findings"):
+            await pilot.press("g", letter)
+            await settle(pilot, partial(_is_at, app, place), place)
+            await pilot.press("escape")
+            await settle(pilot, partial(_is_at, app, "overview"), "the overview")
         await pilot.press("escape")  # the ground floor: nothing below it
         await pilot.pause()
         assert _place(app) == "overview"
