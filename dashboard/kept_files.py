@@ -5,7 +5,9 @@ take most of a second of the process that also draws. What is kept are whole ans
 very address that was asked for: the files of a running page do not change.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,11 +15,16 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 FOLDERS: Final = ("/_dash-component-suites/", "/assets/")
 KEPT_BYTES_MAX: Final = 32 * 2**20
 _GZIP: Final = b"gzip"
+LEVEL: Final = 6
+"""Within one in 200 bytes of the smallest, in two thirds of the time."""
+_ENCODING: Final = (b"accept-encoding",)
+_VARY: Final = (b"vary", b"Accept-Encoding")
 _FINGERPRINT: Final = b"m="
 """In the address of our own files: another file has another address."""
 _FOR_EVER: Final = (b"cache-control", b"public, max-age=31536000, immutable")
@@ -57,16 +64,28 @@ class KeptFiles:
             else:
                 pieces.append(message.get("body", b""))
 
-        await self._app(scope, receive, collect)
-        if start.get("status") == 200 and _FINGERPRINT in scope["query_string"]:
-            start["headers"] = [*start["headers"], _FOR_EVER]
-        return _Answer(start, b"".join(pieces))
+        await self._app(
+            {**scope, "headers": _without(scope["headers"], _ENCODING)}, receive, collect
+        )
+        body = b"".join(pieces)
+        if start.get("status") != 200:
+            return _Answer(start, body)
+        body = await asyncio.to_thread(gzip.compress, body, LEVEL)
+        named = _without(start["headers"], (b"content-length",))
+        named += [(b"content-encoding", _GZIP), (b"content-length", str(len(body)).encode()), _VARY]
+        if _FINGERPRINT in scope["query_string"]:
+            named.append(_FOR_EVER)
+        return _Answer({**start, "headers": named}, body)
 
     def _keep(self, address: str, answer: _Answer) -> None:
         is_new = address not in self._kept and answer.start.get("status") == 200
         if is_new and self._kept_bytes + len(answer.body) <= KEPT_BYTES_MAX:
             self._kept[address] = answer
             self._kept_bytes += len(answer.body)
+
+
+def _without(headers: Headers, names: Collection[bytes]) -> Headers:
+    return [(name, value) for name, value in headers if name.lower() not in names]
 
 
 def _is_kept(scope: Scope) -> bool:
