@@ -5,6 +5,7 @@ broker as far within its bounds as it was:
 
 * back: it was not needed in the end, and goes home;
 * instead: it goes home, and a smaller one of its home, which has not moved, goes in its place;
+* elsewhere: where its home could keep more, it goes home, and a smaller one goes to any broker;
 * onwards: it goes home, and one that has come to its home from elsewhere goes on to where it was:
   that one travels once whatever its end, so this one need not travel at all.
 
@@ -17,12 +18,17 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+import numpy as np
+
 from control.planner.bounds import Bounds
 from control.planner.placement import Placement
 from control.planner.reach import LOSS_MAX, Reach
 
 _PASSES_MAX: Final = 4
 _TRIED: Final = 64
+_ELSEWHERE_TRIED: Final = 8
+_WORTH: Final = 0.05
+"""Of a replica's bytes: so much must be spared at least before other places are looked for."""
 
 
 def economize(placement: Placement, bounds: Bounds) -> None:
@@ -68,6 +74,7 @@ class _Economy(Reach):
                 self._back(partition, broker, home)
                 or self._onwards(partition, broker, home)
                 or self._instead(partition, broker, home)
+                or self._elsewhere(partition, broker, home)
             ):
                 return True
         return False
@@ -87,13 +94,38 @@ class _Economy(Reach):
 
     def _instead(self, partition: int, broker: int, home: int) -> bool:
         """A smaller one of its home goes to `broker`: the smallest for which its home has room."""
+        room = float(self.bounds.bytes_max[home] - self.placement.bytes[home])
+        return self._trade(partition, broker, home, self._smaller(partition, home, room))
+
+    def _elsewhere(self, partition: int, broker: int, home: int) -> bool:
+        """Where its home gave more than it had to: a smaller one of its home goes to any broker."""
+        placement, bounds, size = self.placement, self.bounds, self.placement.size
+        own, room = size[partition], float(bounds.bytes_max[home] - placement.bytes[home])
+        is_missed = placement.count[broker] <= bounds.count_min[broker]
+        if is_missed or not _WORTH * own < room < np.inf:
+            return False
+        has_place = (placement.count < bounds.count_max)[self.targets]
+        free = (bounds.bytes_max - placement.bytes)[self.targets]
+        places = self.targets[np.argsort(-np.where(has_place, free, -np.inf), kind="stable")]
+        for other in islice(self._smaller(partition, home, room), _ELSEWHERE_TRIED):
+            for target in self.nearby(places, home):
+                if target == broker or self.gain(home, target, size[other], 1) < 0:
+                    continue
+                if not placement.may_move(other, home, target):
+                    continue
+                if placement.may_move(partition, broker, home, for_=other):
+                    self._move(partition, broker, home)
+                    self._move(other, home, target)
+                    return True
+        return False
+
+    def _smaller(self, partition: int, home: int, room: float) -> Iterator[int]:
+        """Of its home, those that have not moved: from the smallest for which there is room."""
         placement, size = self.placement, self.placement.size[partition]
-        room = float(self.bounds.bytes_max[home] - placement.bytes[home])
         ranks = placement.by_size[home]
         at = bisect_left(ranks, size - max(0.0, room), key=self.size_of)
         smaller = (placement.partition_at[rank] for rank in ranks[at : at + _TRIED])
-        stayed = (p for p in smaller if placement.size[p] < size and home in self._homes[p])
-        return self._trade(partition, broker, home, stayed)
+        return (p for p in smaller if placement.size[p] < size and home in self._homes[p])
 
     def _trade(self, partition: int, broker: int, home: int, others: Iterator[int]) -> bool:
         """It goes home, and the first of the others that may goes to `broker`."""

@@ -20,6 +20,8 @@ from control.planner.reach import GAIN_MIN, Reach
 
 _FOLLOWERS_WITHIN: Final = 8
 """How far from the ideal size a follower is preferred to a leader."""
+_WORTH: Final = 0.1
+"""How much larger, in mean replicas, a follower may be that moves in the place of a leader."""
 _PASSES_MAX: Final = 4
 
 
@@ -119,12 +121,14 @@ class _Evener(Reach):
 
     def _move_one_of(self, source: int, target: int, partitions: Iterator[int]) -> bool:
         """Move the first that lowers the penalty: rather a follower, if it is near the first."""
-        placement = self.placement
+        placement, size = self.placement, self.placement.size
         leader = None
         for tried, partition in enumerate(partitions):
             if not placement.may_move(partition, source, target):
                 continue
-            if self.gain(source, target, placement.size[partition], 1) <= GAIN_MIN:
+            if self.gain(source, target, size[partition], 1) <= GAIN_MIN:
+                continue
+            if leader is not None and size[partition] > size[leader] + _WORTH * self.bounds.unit:
                 continue
             if placement.replicas[partition][0] != source:
                 placement.move(partition, source, target)
