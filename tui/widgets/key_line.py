@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
+from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
@@ -26,7 +26,7 @@ class KeyLine(Static):
 
     def __init__(self) -> None:
         super().__init__(id="keys")
-        self._shown = ""
+        self._told: tuple[tuple[str, str, bool], ...] = ()
 
     def on_mount(self) -> None:
         """Keys follow the focus."""
@@ -35,22 +35,20 @@ class KeyLine(Static):
     def _show(self, screen: Screen[object]) -> None:
         if screen is not self.screen:
             return
-        pieces = list(self._pieces(screen))
-        markup = "".join(piece.markup for piece in pieces)
-        if markup != self._shown:
-            self._shown = markup
-            self.update(Content("").join(pieces))
+        by_action = {
+            binding.action: (binding.key, binding.description, is_lit)
+            for _, binding, is_lit, _ in reversed(screen.active_bindings.values())
+            if binding.show
+        }
+        told = (*reversed(by_action.values()),)
+        if told != self._told:
+            self._told = told
+            self.update(Content("").join(self._piece(*each) for each in told))
 
-    def _pieces(self, screen: Screen[object]) -> Iterator[Content]:
-        told: set[str] = set()
-        for _, binding, is_lit, _ in screen.active_bindings.values():
-            if binding.show and binding.action not in told:
-                told.add(binding.action)
-                yield Content.from_markup(
-                    _KEY.replace("{key}", binding.key) if is_lit else _GREYED,
-                    shown=self.app.get_key_display(binding),
-                    words=binding.description,
-                )
+    def _piece(self, key: str, words: str, is_lit: bool) -> Content:
+        markup = _KEY.replace("{key}", key) if is_lit else _GREYED
+        shown = self.app.get_key_display(Binding(key, ""))
+        return Content.from_markup(markup, shown=shown, words=words)
 
 
 class GotoLine(Static):
