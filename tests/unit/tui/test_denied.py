@@ -85,3 +85,17 @@ async def test_keys_of_a_move_are_greyed_too(services: Services) -> None:
         ]
         assert isinstance(app.screen, MoveScreen), "nothing was asked"
     feed.stop()
+
+
+async def test_who_only_looks_does_not_pause_a_move(read_only: Services) -> None:
+    reader = cast(AggregatesReader, read_only.history)
+    feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS, is_read_only=True)
+    app = PartiscopeApp(replace(read_only, feed=feed), path="moves/mv-1")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
+        await settle(pilot, lambda: "space" in app.active_bindings, "its keys")
+        assert not app.active_bindings["space"].enabled
+        await pilot.press("space")
+        await settle(pilot, lambda: bool(app._notifications), "the reason")
+        assert "read" in next(iter(app._notifications)).message
+    feed.stop()
