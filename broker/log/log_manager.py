@@ -7,7 +7,6 @@ Source: kafka.log.LogManager (Kafka 4.x).
 
 import logging
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -39,6 +38,8 @@ from broker.log.names import (
     partition_directory_name,
 )
 from broker.log.partition_log import PartitionLog, settle_topic_id
+from broker.log.removal import Remover
+from broker.log.retired import RetiredFiles
 
 _logger: Final = logging.getLogger(__name__)
 RETENTION_CHECK_MS: Final = 300_000
@@ -74,7 +75,8 @@ class LogManager:
         self._defaults = defaults
         self._files = FilePool(raise_open_files_limit())
         self._logs: dict[TopicPartition, PartitionLog] = {}
-        self._deleted: list[tuple[int, str]] = []
+        self._deleted = RetiredFiles()
+        self._remover = Remover()
         self.cleaner = Cleaner()
         self.disk = DiskHealth(data.path, clock)
         self._flusher = Flusher()
@@ -158,7 +160,7 @@ class LogManager:
             self._checkpoints.high_watermarks,
         ):
             offsets.pop(key, None)
-        self._deleted.append((self._clock.wall_ms() + log.config.file_delete_delay_ms, path))
+        self._deleted.add(self._clock.wall_ms() + log.config.file_delete_delay_ms, (path,))
         return True
 
     def high_watermark_checkpoint(self) -> dict[TopicPartition, int]:
@@ -197,13 +199,14 @@ class LogManager:
         if high_watermarks is not None:
             self._checkpoints.high_watermarks.update(high_watermarks)
         self._flusher.collect()
-        self._remove_deleted(now_ms)
+        self._remover.collect()
+        self._remover.start(self._deleted.take_due(now_ms))
         is_retention_due = self._clock.monotonic_ms() >= self._retention_due_ms
         if is_retention_due:
             self._retention_due_ms = self._clock.monotonic_ms() + self.retention_check_ms
         for key, log in self._logs.items():
             try:
-                log.retired.remove_due(now_ms)
+                self._remover.start(log.retired.take_due(now_ms))
                 if is_retention_due and log.topic != METADATA_TOPIC:
                     self._retain(key, log, now_ms)
                 self._flusher.maybe_start(log)
@@ -231,6 +234,7 @@ class LogManager:
         """Close every log and release the directory; an unclean one leaves all as it is."""
         self.cleaner.stop()
         self._flusher.stop()
+        self._remover.stop()
         try:
             if clean and _close_all(self.all_logs()):
                 self.write_checkpoints({})
@@ -248,7 +252,7 @@ class LogManager:
             if not os.path.isdir(path):
                 continue
             if name.endswith(DELETE_DIRECTORY_SUFFIX):
-                self._deleted.append((0, path))
+                self._deleted.add(0, (path,))
                 continue
             key = parse_partition_directory(name)
             if key is None:
@@ -290,12 +294,6 @@ class LogManager:
         deleted = log.delete_old_segments(high_watermark=high_watermark, now_ms=now_ms)
         if deleted.segments:
             _logger.info("%s-%d: %d segments deleted by %s", log.topic, log.partition, *deleted)
-
-    def _remove_deleted(self, now_ms: int) -> None:
-        due = [path for deadline_ms, path in self._deleted if deadline_ms <= now_ms]
-        self._deleted = [entry for entry in self._deleted if entry[0] > now_ms]
-        for path in due:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _close_all(logs: Sequence[PartitionLog]) -> bool:

@@ -1,7 +1,9 @@
 """One data directory: identity, lock, restart, deletion, upkeep."""
 
+import errno
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +16,7 @@ from broker.log import log_manager
 from broker.log.errors import LogDirError, LogDirInUseError, LogDirMismatchError, StorageError
 from broker.log.log_manager import LogManager
 from broker.log.names import decode_uuid
+from tests.support.settle import wait_until
 from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, batch, read_all
 
 TOPIC_ID = UUID(int=77)
@@ -173,7 +176,7 @@ def test_a_deleted_log_waits_for_its_files_to_go(tmp_path: Path) -> None:
     manager.maintain(NOW_MS + 59_999)
     assert waiting.exists()
     manager.maintain(NOW_MS + 60_000)
-    assert not waiting.exists()
+    wait_until(lambda: not waiting.exists(), "the files have gone")
     assert len(pending.read()) == pending.size_bytes
     # The same name may be created again at once, with another id.
     assert manager.create_log("orders", 0, uuid4()).log_end_offset == 0
@@ -182,8 +185,36 @@ def test_a_deleted_log_waits_for_its_files_to_go(tmp_path: Path) -> None:
     again = _open(tmp_path)
     assert again.all_logs() == []
     again.maintain(NOW_MS)
-    assert not list(tmp_path.glob("*-delete"))
+    wait_until(lambda: not list(tmp_path.glob("*-delete")), "the files have gone")
     again.shutdown()
+
+
+def test_what_the_disk_refuses_to_remove_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a thread of its own: the loop goes on, and nothing is forgotten."""
+    threads: list[str] = []
+
+    def refuse(path: str) -> None:
+        threads.append(threading.current_thread().name)
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    manager = _open(tmp_path)
+    append(manager.create_log("orders", 0, TOPIC_ID), batch())
+    manager.delete_log("orders", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refuse)
+        manager.maintain(NOW_MS + 60_000)
+        wait_until(lambda: bool(threads), "the disk has refused")
+    assert not {name for name in threads if not name.startswith("remove")}
+    assert list(tmp_path.glob("*-delete"))
+
+    def is_gone() -> bool:
+        manager.maintain(NOW_MS + 60_000)
+        return not list(tmp_path.glob("*-delete"))
+
+    wait_until(is_gone, "the files have gone")
+    manager.shutdown()
 
 
 def test_another_topics_log_of_the_same_name_is_refused(tmp_path: Path) -> None:

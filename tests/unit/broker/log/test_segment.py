@@ -124,7 +124,10 @@ def test_a_full_disk_does_not_keep_retention_from_freeing_it(
         assert log.delete_old_segments(high_watermark=6, now_ms=0).segments == 4
     assert log.log_start_offset == 4
     assert log.epochs == ((2, 4),)
-    assert log.retired.remove_due(NOW_MS + log.config.file_delete_delay_ms) == 12
+    retired = log.retired.take_due(NOW_MS + log.config.file_delete_delay_ms)
+    assert len(retired) == 12
+    for path in retired:
+        Path(path).unlink(missing_ok=True)
     again = open_log(tmp_path, log_start_offset=4)
     assert again.epochs == ((2, 4),)
     assert read_all(again) == read_all(log)
