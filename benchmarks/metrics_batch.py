@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.broker_path import cpu_seconds, resident_mb
 from benchmarks.metrics_samples import Rounds
@@ -64,57 +64,79 @@ class Fetched:
         return self._rows
 
 
-def measure(chosen: argparse.Namespace) -> None:
-    """Run the batches and print a line for each, at last their medians."""
+class Job:
+    """The job's sink over a store of its own, given a round after the other."""
+
+    def __init__(self, session: SparkSession, rounds: Rounds, folder: str) -> None:
+        self._rounds = rounds
+        self._feed = FileFeed(session, within=folder)
+        self._reports: list[BatchReport] = []
+        self._sink = StoreSink(
+            StoreWriter(f"{folder}/store"),
+            lambda: self._feed,
+            query_id=lambda: "bench",
+            on_batch=self._reports.append,
+        )
+        self._records = 0
+        self.jvm = int(
+            session._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+        )
+
+    def batch(self, at_ms: int) -> dict[str, Any]:
+        """Commit a round that began then; what that took."""
+        values = [value for _, value in self._rounds.next(at_ms)]
+        frame = cast(DataFrame, Fetched(values, self._records))
+        self._records += len(values)
+        began_s, before = time.monotonic(), self._cpu_s()
+        self._sink(frame, len(self._reports))
+        jvm_s, python_s = (now - then for now, then in zip(self._cpu_s(), before, strict=True))
+        return {
+            "wall_s": round(time.monotonic() - began_s, 2),
+            "jvm_cpu_s": round(jvm_s, 2),
+            "python_cpu_s": round(python_s, 2),
+            **self._reports[-1].phases_ms,
+            "jvm_mb": round(resident_mb(self.jvm)),
+            "python_mb": round(resident_mb(os.getpid())),
+        }
+
+    def _cpu_s(self) -> tuple[float, float]:
+        return cpu_seconds(self.jvm), cpu_seconds(os.getpid())
+
+
+def measure(chosen: argparse.Namespace, folder: str) -> None:
+    """Run the batches and print a line for each, at last the medians."""
     session = build_session(
         SessionSettings(driver_memory=DRIVER_MEMORY, is_large=True, master=chosen.master)
     )
-    jvm = int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
     rounds = Rounds(
         partitions=chosen.partitions, groups=chosen.groups, interval_ms=chosen.interval_ms
     )
-    reports: list[BatchReport] = []
-    with tempfile.TemporaryDirectory(prefix="bench-batch-") as folder:
-        writer = StoreWriter(f"{folder}/store")
-        feed = FileFeed(session)
-        sink = StoreSink(writer, lambda: feed, query_id=lambda: "bench", on_batch=reports.append)
-        told: list[dict[str, Any]] = []
-        first = 0
-        begin_ms = time.time_ns() // 1_000_000 - chosen.batches * chosen.interval_ms
-        upkeep = None
-        for number in range(chosen.batches):
-            at_ms = begin_ms + number * chosen.interval_ms
-            values = [value for _, value in rounds.next(at_ms)]
-            batch = cast(DataFrame, Fetched(values, first))
-            first += len(values)
-            if chosen.profile and number == chosen.batches // 2:
-                _watch(jvm, "JFR.start", "settings=profile")
-            if upkeep is not None and upkeep.take():
-                upkeep = None
-            if chosen.merge and number == chosen.batches // 2:
+    job = Job(session, rounds, folder)
+    begin_ms = time.time_ns() // 1_000_000 - chosen.batches * chosen.interval_ms
+    told: list[dict[str, Any]] = []
+    upkeep = None
+    for number in range(chosen.batches):
+        if number == chosen.batches // 2:
+            if chosen.profile:
+                _watch(job.jvm, "JFR.start", "settings=profile")
+            if chosen.merge:
                 upkeep = begin_merge(f"{folder}/beside")
-            began_s, before = time.monotonic(), (cpu_seconds(jvm), cpu_seconds(os.getpid()))
-            sink(batch, number)
-            told.append(
-                {
-                    "wall_s": round(time.monotonic() - began_s, 2),
-                    "jvm_cpu_s": round(cpu_seconds(jvm) - before[0], 2),
-                    "python_cpu_s": round(cpu_seconds(os.getpid()) - before[1], 2),
-                    **reports[-1].phases_ms,
-                    "is_merging": upkeep is not None,
-                    "jvm_mb": round(resident_mb(jvm)),
-                    "python_mb": round(resident_mb(os.getpid())),
-                }
-            )
-            print(json.dumps(told[-1]), flush=True)
-        for is_merging in {it["is_merging"] for it in told[WARM:]}:
-            some = [it for it in told[WARM:] if it["is_merging"] == is_merging]
-            medians = {name: statistics.median(it[name] for it in some) for name in some[0]}
-            print(json.dumps({"medians of": len(some), **medians}))
-        if chosen.profile:
-            _watch(jvm, "JFR.dump", f"filename={chosen.profile.absolute()}", "name=1")
-        feed.remove()
-        end_jvm()
+        elif upkeep is not None and upkeep.take():
+            upkeep = None
+        took = job.batch(begin_ms + number * chosen.interval_ms)
+        told.append({**took, "is_merging": upkeep is not None})
+        print(json.dumps(told[-1]), flush=True)
+    if chosen.profile:
+        _watch(job.jvm, "JFR.dump", f"filename={chosen.profile.absolute()}", "name=1")
+    print_medians(told[WARM:])
+
+
+def print_medians(told: list[dict[str, Any]]) -> None:
+    """Of the batches beside a merge, and of those without."""
+    for is_merging in sorted({it["is_merging"] for it in told}):
+        some = [it for it in told if it["is_merging"] == is_merging]
+        medians = {name: statistics.median(it[name] for it in some) for name in some[0]}
+        print(json.dumps({"medians of": len(some), **medians}))
 
 
 def begin_merge(folder: str) -> Upkeep:
@@ -166,7 +188,11 @@ def main() -> None:
     parser.add_argument("--merge", action="store_true")
     chosen = parser.parse_args()
     print(f"load before the run: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores")
-    measure(chosen)
+    with tempfile.TemporaryDirectory(prefix="bench-batch-") as folder:
+        try:
+            measure(chosen, folder)
+        finally:
+            end_jvm()
 
 
 if __name__ == "__main__":
