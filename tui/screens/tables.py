@@ -52,6 +52,7 @@ class TableScreen(ViewScreen):
         self._chosen = path.query.get("cols", "")
         self._columns: list[tuple[str, str]] = []
         self._numbers: set[str] = set()
+        self._prepared: tuple[OperatorSnapshot, TableQuery, Page[Any]] | None = None
 
     @property
     def topic_here(self) -> str:
@@ -87,14 +88,17 @@ class TableScreen(ViewScreen):
         return PAGES[self.path.view](snapshot, query)
 
     def prepare(self, snapshot: OperatorSnapshot) -> None:
-        """The table behind the rows."""
+        """The rows."""
         super().prepare(snapshot)
-        self.page(snapshot, TableQuery(limit=0))
+        query = self._query(limit=ROWS_MAX)
+        self._prepared = (snapshot, query, self.page(snapshot, query))
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Rows by the present filter and order."""
         query = self._query(limit=ROWS_MAX)
-        page = self.page(snapshot, query)
+        prepared, self._prepared = self._prepared, None
+        is_prepared = prepared is not None and prepared[0] is snapshot and prepared[1] == query
+        page = prepared[2] if prepared and is_prepared else self.page(snapshot, query)
         all_columns = page.columns if page.spec is None else page.spec.columns
         self._columns = [(column.id, column.title) for column in all_columns]
         self._numbers = {column.id for column in all_columns if column.is_number}

@@ -168,7 +168,7 @@ class RowTable(DataTable[Text]):
                 self.scroll_to(y=top, animate=False, immediate=True)
 
     def _write(self, place: Coordinate, text: Text, *, is_wider: bool) -> None:
-        """One cell, and only that one is painted: `update_cell_at` paints the whole table."""
+        """One cell, without painting: `update_cell_at` would paint the whole table."""
         if is_wider:
             self.update_cell_at(place, text, update_width=True)
             return
@@ -177,7 +177,6 @@ class RowTable(DataTable[Text]):
             self.update_cell_at(place, text)
         finally:
             self._paints_nothing = False
-        self.refresh_coordinate(place)
 
     def refresh(
         self,
@@ -186,19 +185,27 @@ class RowTable(DataTable[Text]):
         layout: bool = False,
         recompose: bool = False,
     ) -> Self:
-        """As Textual's, but for the cells that `_write` paints itself."""
+        """As Textual's, but for the cells that `_write` writes."""
         if self._paints_nothing and not regions:
             return self
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _update(self, columns: list[Column], rows: list[Row]) -> None:
+        """Write the cells that changed, then paint those in sight: while cells change, Textual
+        finds the place of one by going through all rows."""
+        changed = []
         for index, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
             for place, column in enumerate(columns):
                 if old.cell(column.id) != new.cell(column.id):
                     text = _text(column, new)
                     is_wider = text.cell_len > self.ordered_columns[place].content_width
                     self._write(Coordinate(index, place), text, is_wider=is_wider)
+                    changed.append(Coordinate(index, place))
         self._rows = rows
+        first = int(self.scroll_y)
+        for cell in changed:
+            if first <= cell.row <= first + self.size.height:
+                self.refresh_coordinate(cell)
 
 
 def _texts(columns: list[Column], row: Row) -> list[Text]:
