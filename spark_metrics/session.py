@@ -61,13 +61,14 @@ def build_session(settings: SessionSettings) -> SparkSession:
     jars = [str(jar) for jar in connector_jars()]
     archive = archive_file()
     mapped = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
-    compiler = () if settings.is_large else SMALL_OPTIONS
+    # A heap that is whole from the beginning: growing it takes a full collection each time.
+    sized = (f"-Xms{settings.driver_memory}",) if settings.is_large else SMALL_OPTIONS
     is_local = settings.master.startswith("local")
     options = {
         "spark.master": settings.master,
         "spark.app.name": "partiscope metrics",
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": " ".join((*JAVA_OPTIONS, *compiler, *mapped)),
+        "spark.driver.extraJavaOptions": " ".join((*JAVA_OPTIONS, *sized, *mapped)),
         # In one JVM the class path does; elsewhere the executors fetch the jars.
         **({"spark.driver.extraClassPath": os.pathsep.join(jars)} if is_local else {}),
         **({} if is_local else {"spark.jars": ",".join(jars)}),
@@ -102,6 +103,8 @@ def build_session(settings: SessionSettings) -> SparkSession:
         # What a file is taken for when joins are planned: nothing, for it claims to be large.
         "spark.sql.sources.fileCompressionFactor": "1e-12",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+        # Answers go to the driver as they are, not by way of the block manager and a socket.
+        "spark.task.maxDirectResultSize": "100m",
         # Hash maps of that many keys, instead of falling back to sorting after 128.
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
         "spark.sql.ui.retainedExecutions": "5",
