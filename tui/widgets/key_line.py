@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _HOLDS: Final = "\u00a0"
 """A space at which no line ends."""
-_KEY: Final = "[@click=app.simulate_key('{key}')][bold $footer-key-foreground]$shown[/] $words[/] "
-_GREYED: Final = "[$text-disabled]$shown $words[/] "
+_KEY: Final = "[@click=app.simulate_key('{key}')][bold $footer-key-foreground]$shown[/] $words[/]"
+_GREYED: Final = "[$text-disabled]$shown $words[/]"
 
 
 class KeyLine(Static):
@@ -43,7 +43,7 @@ class KeyLine(Static):
         told = (*reversed(by_action.values()),)
         if told != self._told:
             self._told = told
-            self.update(Content("").join(self._piece(*each) for each in told))
+            self.update(Content(" ").join(self._piece(*each) for each in told))
 
     def _piece(self, key: str, words: str, is_lit: bool) -> Content:
         markup = _KEY.replace("{key}", key) if is_lit else _GREYED
