@@ -36,7 +36,7 @@ from spark_metrics.sink import BatchReport, StoreSink
 from spark_metrics.store import StoreWriter
 from spark_metrics.upkeep import Task, Upkeep
 
-DRIVER_MEMORY: Final = "1400m"
+DRIVER_MEMORY: Final = "1300m"
 WARM: Final = 4
 """So many batches do not count."""
 MERGED_FILES: Final = 16
