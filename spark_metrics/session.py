@@ -59,16 +59,12 @@ def build_session(settings: SessionSettings) -> SparkSession:
     """
     os.environ["JAVA_HOME"] = str(find_java().home)
     jars = [str(jar) for jar in connector_jars()]
-    archive = archive_file()
-    mapped = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
-    # A heap that is whole from the beginning: growing it takes a full collection each time.
-    sized = (f"-Xms{settings.driver_memory}",) if settings.is_large else SMALL_OPTIONS
     is_local = settings.master.startswith("local")
     options = {
         "spark.master": settings.master,
         "spark.app.name": "partiscope metrics",
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": " ".join((*JAVA_OPTIONS, *sized, *mapped)),
+        "spark.driver.extraJavaOptions": " ".join(_java_options(settings)),
         # In one JVM the class path does; elsewhere the executors fetch the jars.
         **({"spark.driver.extraClassPath": os.pathsep.join(jars)} if is_local else {}),
         **({} if is_local else {"spark.jars": ",".join(jars)}),
@@ -118,6 +114,14 @@ def build_session(settings: SessionSettings) -> SparkSession:
     for name, value in options.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _java_options(settings: SessionSettings) -> tuple[str, ...]:
+    archive = archive_file()
+    mapped = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
+    # A heap that is whole from the beginning: growing it takes a full collection each time.
+    sized = (f"-Xms{settings.driver_memory}",) if settings.is_large else SMALL_OPTIONS
+    return (*JAVA_OPTIONS, *sized, *mapped)
 
 
 def compiled_session(session: SparkSession) -> SparkSession:
