@@ -27,7 +27,7 @@ from tests.support.browser import chromium
 from tests.support.page_server import PageServer
 
 SIZES: Final = (10_000, 39_000, 100_000, 400_000)
-ACTS: Final = 20
+ACTS: Final = 40
 VISITS: Final = 3
 BROWSERS: Final = 10
 REFRESHES_SEEN: Final = 3

@@ -632,7 +632,8 @@
   const ROWS_MIN = 3;
   functions.fitHeight = (params) => {
     const box = document.querySelector(".grid[id]");
-    if (!box) return;
+    // While a filter or a sort is answered the table stays as tall as it is.
+    if (!box || !params.api.isLastRowIndexKnown()) return;
     const rows = Math.max(params.api.getDisplayedRowCount(), ROWS_MIN);
     const wanted = HEAD_PX + rows * ROW_PX + 14;
     box.style.maxHeight = wanted + "px";

@@ -264,7 +264,8 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
 
 
 def _min_width(column: Column, spec: TableSpec[Any]) -> int:
-    if column.id == "status" and spec.name_column == "group_id":
+    is_of_groups = any(other.id == "velocity" for other in spec.columns)
+    if column.id == "status" and is_of_groups:
         return _GROUP_STATUS
     is_name = column is spec.columns[0] and not column.is_number
     return NAME_WIDTH if is_name else _WIDE.get(column.id, _NARROWEST)

@@ -298,6 +298,21 @@ def test_r_on_a_skewed_cluster_opens_the_plan_that_mends_it(page: Page, store: S
     store.write()
 
 
+def test_who_may_not_move_is_told_so_on_the_way_to_a_plan(page: Page, store: Store) -> None:
+    store.write(of_all={"leader": 101})
+    step = page.locator('#findings a.finding-step[href^="/plan"]').first
+    expect(step).to_be_visible()
+    page.evaluate("""window.dash_clientside.set_props(
+        "denied", { data: { reassign: "needs ALTER on the cluster" } })""")
+    expect(page.locator("html")).to_have_attribute("data-moves", "denied")
+
+    step.click()
+
+    expect(page.locator("#note")).to_have_text("needs ALTER on the cluster")
+    assert page.url.endswith("/overview")
+    store.write()
+
+
 def test_keys_act_on_what_is_here_or_under_the_pointer(page: Page, server: PageServer) -> None:
     go(page, server, "brokers/102")
     expect(page.locator("#broker-tiles")).to_contain_text("alive")
