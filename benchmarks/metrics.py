@@ -149,7 +149,7 @@ def measure(size: Size, cores: int) -> dict[str, Any]:
             base_dir=Path(folder) / "job",
             flags=(
                 *("--topic", TOPIC, "--master", f"local[{cores}]"),
-                *("--driver-memory", "1300m", "--large", "--say-batches"),
+                "--say-batches",
             ),
             timeout_s=max(1.0, until_s - time.monotonic()),
         )

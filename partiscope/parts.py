@@ -35,6 +35,8 @@ def metrics_part(settings: Settings, bus: str) -> Part:
         "--master": settings.metrics.master,
         "--trigger-ms": str(settings.metrics.trigger_ms),
     }
+    if settings.metrics.driver_memory is not None:
+        flags["--driver-memory"] = settings.metrics.driver_memory
     return Part(
         name="metrics",
         command=(*PYTHON, "spark_metrics", *(word for flag in flags.items() for word in flag)),

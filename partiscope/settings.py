@@ -59,7 +59,8 @@ class MetricsSettings(Section):
     checkpoint: str | None = None
     """Folder or URL; default: ``checkpoint`` in the data directory."""
     trigger_ms: int = Field(default=1_000, ge=100)
-    driver_memory: str = "768m"
+    driver_memory: str | None = Field(default=None, pattern=r"^\d+[mg]$")
+    """Heap of Spark's JVM, such as ``2g``; by the cluster's size where it is not set."""
 
 
 class DashboardSettings(Section):

@@ -4,7 +4,8 @@ MetricsError            carries what happened, why, and what to do next
 ├── StoreUnreadableError    the store exists but cannot be read
 ├── StoreTakenError         another metrics job writes the same store
 ├── JarsError               Spark's Kafka connector cannot be had
-└── TopicError              the metrics topic cannot be reached
+├── TopicError              the metrics topic cannot be reached
+└── OutgrownError           the process is to be started again, larger (``spark_metrics.size``)
 
 (JavaMissingError stands alone in ``spark_metrics.java``, which set-up uses without the rest.)
 """

@@ -27,6 +27,7 @@ from spark_metrics.heads import Head
 from spark_metrics.memory import KnownBroker
 from spark_metrics.parse import Parsed, cut_rows, parse_rows
 from spark_metrics.session import compiled_session
+from spark_metrics.size import OutgrownError
 from spark_metrics.slot import STATES, Slot, known_frame
 from spark_metrics.status import newest_commits
 from spark_metrics.tables import COMMITS
@@ -107,9 +108,15 @@ def buckets_for(rows: int, so_far: int) -> int:
 class FileFeed:
     """Plans made once, over files."""
 
-    def __init__(self, session: SparkSession, within: str | None = None) -> None:
-        """``within``: the folder for its files; None: the system's for temporary ones."""
+    def __init__(
+        self, session: SparkSession, within: str | None = None, *, rows_max: int | None = None
+    ) -> None:
+        """``within``: the folder for its files; None: the system's for temporary ones.
+
+        ``rows_max``: so many replicas and commits are taken in (``size.OutgrownError``).
+        """
         self._session = session
+        self._rows_max = rows_max
         self._folder = Path(tempfile.mkdtemp(prefix="partiscope-feed-", dir=within))
         self.small = Slot(session, self._folder / "small")
         self.large: list[Slot] = []
@@ -119,8 +126,10 @@ class FileFeed:
 
     def run(self, wave: Wave) -> list[Answer]:
         fresh = wave.replicas.rows.num_rows + wave.commits.rows.num_rows
-        so_far = max(1, len(wave.state.partitions))
-        count = buckets_for(max(wave.state.rows, fresh), so_far)
+        rows = max(wave.state.rows, fresh)
+        if self._rows_max is not None and rows > self._rows_max:
+            raise OutgrownError(rows)
+        count = buckets_for(rows, so_far=max(1, len(wave.state.partitions)))
         shares = _shares(wave, count)
         if count == 1:
             return [_run(self.small, wave, shares[0])]
@@ -248,7 +257,10 @@ class FrameFeed:
         return reader.parquet(*(files.hadoop_url(path) for path in paths))
 
 
-def build_feed(session: SparkSession, within: str | None = None) -> FileFeed | FrameFeed:
-    """The feed that fits where the session's executors are; ``within``: as of ``FileFeed``."""
-    master = session.sparkContext.master or ""
-    return FileFeed(session, within) if master.startswith("local") else FrameFeed(session)
+def build_feed(
+    session: SparkSession, within: str | None = None, *, rows_max: int | None = None
+) -> FileFeed | FrameFeed:
+    """The feed that fits where the session's executors are; the rest as of ``FileFeed``."""
+    if not (session.sparkContext.master or "").startswith("local"):
+        return FrameFeed(session)
+    return FileFeed(session, within, rows_max=rows_max)

@@ -94,6 +94,7 @@ def first_sight(heads: Sequence[Head]) -> Commit:
             "health": HEALTH.empty_table(),
         },
         history={},
+        state_rows=replicas.num_rows + commits.num_rows,
     )
 
 

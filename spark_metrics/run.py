@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from subprocess import TimeoutExpired
 from typing import Any, Final, TypeVar
 
@@ -27,6 +28,7 @@ from spark_metrics.java import find_java
 from spark_metrics.job import JobSettings, build_job
 from spark_metrics.session import SessionSettings, build_session
 from spark_metrics.sink import BatchReport
+from spark_metrics.size import OutgrownError, rows_max, session_for
 from spark_metrics.store import StoreWriter
 from spark_metrics.topic import wait_for_topic
 
@@ -50,6 +52,10 @@ class RunSettings:
     retention_ms: int
     says_batches: bool = False
     """Whether each batch is told on stderr, with where its time went."""
+    driver_memory: str | None = None
+    """Heap of the JVM; None: by the cluster's size."""
+    rows_expected: int = 0
+    """Replicas and commits, where more is known than the store tells."""
 
 
 class Run:
@@ -73,6 +79,7 @@ class Run:
         Raises:
             JavaMissingError, JarsError: set-up is not complete.
             StoreTakenError: another job writes this store.
+            OutgrownError: the process is to be started again, for a larger cluster.
         """
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         find_java()
@@ -80,8 +87,7 @@ class Run:
         writer = StoreWriter(
             self._settings.job.store, retention_ms=self._settings.retention_ms, on_notice=say
         )
-        folders = {"spark.local.dir": self._folder, **self._settings.session.further}
-        wanted = replace(self._settings.session, further=folders)
+        wanted = self._session_for(writer)
         starting = _in_background(lambda: build_session(wanted))
         source = self._settings.job.source
         is_there = wait_for_topic(
@@ -92,11 +98,22 @@ class Run:
                 show_first_sight(
                     writer, source, is_over=lambda: starting.done() or self._stopped.is_set()
                 )
+            most = rows_max(wanted)
+            if most is not None and (rows := _rows_of(writer)) > most:
+                raise OutgrownError(rows)
             if is_there and (session := self._started(starting)) is not None:
-                self._keep_running(session, writer)
+                self._keep_running(session, writer, most)
         finally:
             end_jvm()
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _session_for(self, writer: StoreWriter) -> SessionSettings:
+        folders = {"spark.local.dir": self._folder, **self._settings.session.further}
+        return session_for(
+            replace(self._settings.session, further=folders),
+            rows=max(self._settings.rows_expected, _rows_of(writer)),
+            memory=self._settings.driver_memory,
+        )
 
     def _started(self, starting: Future[SparkSession]) -> SparkSession | None:
         """The session; None when the run is stopped before there is one."""
@@ -105,8 +122,8 @@ class Run:
                 return starting.result()
         return None
 
-    def _keep_running(self, session: SparkSession, writer: StoreWriter) -> None:
-        feed = _in_background(lambda: build_feed(session, self._folder))
+    def _keep_running(self, session: SparkSession, writer: StoreWriter, most: int | None) -> None:
+        feed = _in_background(lambda: build_feed(session, self._folder, rows_max=most))
         while not self._stopped.is_set():
             query = build_job(
                 session,
@@ -115,7 +132,7 @@ class Run:
                 feed=feed.result,
                 on_batch=self._on_batch,
                 on_notice=say,
-                on_fatal=self._on_fatal,
+                on_fatal=partial(self._on_fatal, session),
             ).start()
             self._watch(session, query)
             if self._fatal is not None:
@@ -132,6 +149,8 @@ class Run:
                 if query.awaitTermination(POLL_S):  # type: ignore[arg-type]  # takes floats
                     break
         except PySparkException as error:
+            if self._fatal is not None:
+                return
             self._failures += 1
             say(f"the query failed: {_gist(error)}")
             return
@@ -157,8 +176,14 @@ class Run:
         if report.lost_records:
             say(f"{report.lost_records} records were gone from the topic before they were read")
 
-    def _on_fatal(self, error: MetricsError) -> None:
+    def _on_fatal(self, session: SparkSession, error: MetricsError) -> None:
+        """It is told by whoever called ``run``; the query's stack says no more."""
         self._fatal = error
+        session.sparkContext.setLogLevel("OFF")
+
+
+def _rows_of(writer: StoreWriter) -> int:
+    return 0 if writer.manifest is None else writer.manifest.state_rows
 
 
 def say(text: str) -> None:

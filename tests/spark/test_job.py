@@ -15,6 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 from broker.metrics_schema import encode_round
 from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.layout import MANIFEST, decode_manifest
+from spark_metrics.size import SMALL_ROWS_MAX
 from tests.spark.story import T0_MS, envelope, replica
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob, is_running
@@ -175,3 +176,30 @@ def test_without_its_jars_it_says_what_to_do(job: MetricsJob) -> None:
     assert job.process.wait(60) == 1
     assert "make setup" in job.words()
     assert json.dumps(job.out()) == '""'
+
+
+def test_a_cluster_that_outgrows_the_job_starts_it_again(
+    cluster: LocalCluster, job: MetricsJob
+) -> None:
+    """Its samples are older than what a first sight looks for: the first batch finds it out."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic("many", 1, 3)])["many"].result(30)
+    count, at_ms = SMALL_ROWS_MAX + 500, time.time_ns() // 1_000_000 - 3_600_000 - T0_MS
+    rows = [replica(at_ms, 7, partition=number) for number in range(count)]
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
+    for value in encode_round(envelope(101, at_ms), rows):
+        producer.produce("many", value)
+    assert producer.flush(30) == 0
+    job.flags = ("--topic", "many")
+    job.start()
+    assert job.process is not None
+    pid = job.process.pid
+    job.wait_ready()
+    now = AggregatesReader(job.store).now()
+    assert now is not None
+    assert now.tables["partitions"].num_rows == count
+    assert "was started for a smaller cluster" in job.words()
+    assert f"--rows-expected\0{count}" in Path(f"/proc/{pid}/cmdline").read_text()
+    assert any("-Xms1300m" in Path(f"/proc/{pid}/cmdline").read_text() for pid in job.jvms())
+    assert job.end(signal.SIGTERM) == 0
+    assert "Traceback" not in job.words(), job.words()
