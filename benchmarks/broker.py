@@ -26,11 +26,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from benchmarks import processes
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KafkaCluster
 
 MB: Final = 1e6
-TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 BATCH_RECORDS: Final = 1_000
 FLUSH_S: Final = 120
 TIDY: Final = {"log.retention.check.interval.ms": "3000", "log.segment.delete.delay.ms": "1000"}
@@ -155,20 +155,15 @@ def cpu_seconds(peer: Peer) -> tuple[float, float]:
     """User and system time of all its processes so far."""
     user = system = 0.0
     for process in peer.processes.values():
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        user += int(fields[11]) / TICKS_PER_S
-        system += int(fields[12]) / TICKS_PER_S
+        spent = processes.cpu_by_mode(processes.stat_of(process.pid))
+        user, system = user + spent[0], system + spent[1]
     return user, system
 
 
 def resident_mb(peer: Peer) -> float:
     """Resident memory of an average node."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    pages = [
-        int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
-        for process in peer.processes.values()
-    ]
-    return page * statistics.mean(pages) / MB
+    held = [processes.resident_mb(process.pid) for process in peer.processes.values()]
+    return statistics.mean(held)
 
 
 def measure(peer: Peer, figures: Figures, seconds: float, record_bytes: int) -> None:

@@ -13,28 +13,14 @@ import os
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from benchmarks.processes import MB, cpu_seconds, resident_mb
 from tests.support.cluster import LocalCluster
-
-TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
-MB: Final = 1e6
-
-
-def cpu_seconds(process_id: int) -> float:
-    """User and system time of a process so far."""
-    fields = Path(f"/proc/{process_id}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
-def resident_mb(process_id: int) -> float:
-    """Resident memory of a process."""
-    pages = int(Path(f"/proc/{process_id}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / MB
 
 
 class Meter:

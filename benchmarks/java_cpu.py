@@ -4,13 +4,13 @@ Kafka's threads say what they are for. Those of the compiler tell how far a figu
 that still warms up, those of the collector whether its heap is too small for what it holds.
 """
 
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+from benchmarks.processes import cpu_by_mode, cpu_seconds
+
 KINDS: Final = {
     "C1 Comp": "compiler",
     "C2 Comp": "compiler",
@@ -35,12 +35,12 @@ def spent(pid: int) -> Spent:
     found: defaultdict[str, float] = defaultdict(float)
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
-            name, seconds = _read(task / "stat")
+            name, seconds = _name(task / "stat"), sum(cpu_by_mode(task / "stat"))
         except OSError:  # it has ended meanwhile
             continue
         kind = next((kind for start, kind in KINDS.items() if name.startswith(start)), OTHER)
         found[kind] += seconds
-    return {**found, ALL: _read(Path(f"/proc/{pid}/stat"))[1]}
+    return {**found, ALL: cpu_seconds(pid)}
 
 
 def percent_of_a_core(
@@ -53,9 +53,6 @@ def percent_of_a_core(
     ]
 
 
-def _read(stat: Path) -> tuple[str, float]:
-    """Name and seconds."""
+def _name(stat: Path) -> str:
     text = stat.read_text()
-    fields = text.rsplit(")", 1)[1].split()
-    ticks = int(fields[11]) + int(fields[12])
-    return text[text.index("(") + 1 : text.rindex(")")], ticks / TICKS_PER_S
+    return text[text.index("(") + 1 : text.rindex(")")]

@@ -27,8 +27,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.broker_path import cpu_seconds, resident_mb
 from benchmarks.metrics_samples import CLUSTER, READERS, TOPIC, Generator
+from benchmarks.processes import cpu_seconds, resident_mb
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob

@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.broker_path import cpu_seconds, resident_mb
-from benchmarks.metrics_samples import Rounds
+from benchmarks.metrics_samples import BROKERS, READERS, Rounds
+from benchmarks.processes import cpu_seconds, resident_mb
 from spark_metrics.feed import FileFeed
 from spark_metrics.files import Order, StoreFiles, conform
 from spark_metrics.java import find_java
@@ -33,10 +33,10 @@ from spark_metrics.points import MINUTE, SHAPES
 from spark_metrics.run import end_jvm
 from spark_metrics.session import SessionSettings, build_session
 from spark_metrics.sink import BatchReport, StoreSink
+from spark_metrics.size import session_for
 from spark_metrics.store import StoreWriter
 from spark_metrics.upkeep import Task, Upkeep
 
-DRIVER_MEMORY: Final = "1300m"
 WARM: Final = 4
 """So many batches do not count."""
 MERGED_FILES: Final = 16
@@ -105,9 +105,9 @@ class Job:
 
 def measure(chosen: argparse.Namespace, folder: str) -> None:
     """Run the batches and print a line for each, at last the medians."""
-    session = build_session(
-        SessionSettings(driver_memory=DRIVER_MEMORY, is_large=True, master=chosen.master)
-    )
+    rows = chosen.partitions * (len(BROKERS) + (READERS if chosen.groups else 0))
+    settings = SessionSettings(master=chosen.master)
+    session = build_session(session_for(settings, rows=rows, memory=None))
     rounds = Rounds(
         partitions=chosen.partitions, groups=chosen.groups, interval_ms=chosen.interval_ms
     )

@@ -21,6 +21,7 @@ from typing import Final
 
 from playwright.sync_api import Browser
 
+from benchmarks.processes import cpu_seconds, resident_mib
 from benchmarks.screen_page import PageProbe, painted
 from benchmarks.screen_store import PARTITIONS, LivingStore
 from tests.support.browser import chromium
@@ -91,7 +92,7 @@ def measure(replicas: int, jumps: int) -> Figures:
                 note(f"{name}: median {middle:.0f} ms, p95 {p95(found[name])}")
             probe.close()
             ten = _cpu_of_ten(browser, server.url, pid, store)
-            resident = resident_mib(pid)
+            resident = round(resident_mib(pid))
     return Figures(
         replicas=store.replicas,
         overview=round(overview),
@@ -117,9 +118,9 @@ def _overview(browser: Browser, url: str, pid: int, store: LivingStore) -> tuple
     probe = PageProbe(browser, url)
     probe.open("overview", OVERVIEW)
     probe.page.wait_for_timeout(store.interval_s * 1000)
-    before, count = cpu_s(pid), len(store.commits)
+    before, count = cpu_seconds(pid), len(store.commits)
     seen = probe.refreshes(REFRESHES_SEEN * store.interval_s + 1)
-    used, commits = cpu_s(pid) - before, store.commits[count:]
+    used, commits = cpu_seconds(pid) - before, store.commits[count:]
     probe.close()
     waits = [min((at - commit for at in seen if at >= commit), default=60) for commit in commits]
     return round(statistics.median(waits) * 1000), round(used / max(len(commits), 1), 3)
@@ -130,9 +131,9 @@ def _cpu_of_ten(browser: Browser, url: str, pid: int, store: LivingStore) -> flo
     for probe in probes:
         probe.open("overview", OVERVIEW)
     probes[0].page.wait_for_timeout(store.interval_s * 1000)
-    before, count = cpu_s(pid), len(store.commits)
+    before, count = cpu_seconds(pid), len(store.commits)
     probes[0].page.wait_for_timeout((REFRESHES_SEEN * store.interval_s + 1) * 1000)
-    used, commits = cpu_s(pid) - before, len(store.commits) - count
+    used, commits = cpu_seconds(pid) - before, len(store.commits) - count
     for probe in probes:
         probe.close()
     return round(used / max(commits, 1), 3)
@@ -142,19 +143,6 @@ def p95(values: Sequence[float]) -> int:
     """The 95th percentile, the larger neighbour where it falls between two."""
     ranked = sorted(values)
     return round(ranked[min(len(ranked) - 1, int(len(ranked) * 0.95))])
-
-
-def cpu_s(pid: int) -> float:
-    """CPU seconds that the process has used, in user and in system."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_mib(pid: int) -> int:
-    """Memory of the process."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) // 1024
 
 
 def note(words: str) -> None:

@@ -16,7 +16,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ import numpy as np
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.cimpl import NewTopic, TopicPartition
 
+from benchmarks.processes import cpu_seconds, resident_mib
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import QUICK_START, KafkaCluster, ready_admin
 
@@ -35,7 +36,6 @@ SAMPLE_S: Final = 30.0
 SETTLE_S: Final = 20.0
 BEAT_S: Final = 1.0
 RECORDS_PER_BEAT: Final = 20
-TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 PARTS: Final = {
     "-m spark_metrics": "metrics, Python",
     "spark.driver": "metrics, JVM",
@@ -114,21 +114,6 @@ def part_of(command: str) -> str:
     return next((part for words, part in PARTS.items() if words in command), command[:60])
 
 
-def resident_mib(pid: int) -> float:
-    """Memory that is in RAM."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
-
-
-def cpu_seconds(pids: Sequence[int]) -> float:
-    """What these processes, which all still run, have taken together."""
-    spent = 0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        spent += int(fields[11]) + int(fields[12])
-    return spent / TICKS_PER_S
-
-
 def lasting(up: Installation) -> dict[int, str]:
     """The children of `up` that are still there after a while, and what each is."""
     early = up.children()
@@ -202,9 +187,9 @@ def main() -> None:
     ):
         up.wait_ready()
         processes = lasting(up)
-        before_s, begun_s = cpu_seconds(list(processes)), time.monotonic()
+        before_s, begun_s = sum(map(cpu_seconds, processes)), time.monotonic()
         found = watch(processes, traffic, asked.minutes, asked.csv)
-        cpu = (cpu_seconds(list(processes)) - before_s) / (time.monotonic() - begun_s)
+        cpu = (sum(map(cpu_seconds, processes)) - before_s) / (time.monotonic() - begun_s)
         rows = summary(processes, found, asked.warm_minutes * 60)
         restarts = [line for line in up.lines if "again" in line]
     print(f"load {os.getloadavg()[0]:.2f}; all of it took {100 * cpu:.0f} % of a core")

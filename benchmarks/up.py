@@ -24,11 +24,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, Page
 
+from benchmarks.processes import cpu_seconds
 from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
 
 TOPIC: Final = "stopwatch"
-TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 SHOWN: Final = "text => document.body.innerText.includes(text)"
 
 
@@ -74,14 +74,9 @@ def idle_percent(up: Installation, seconds: float) -> float:
     """Percent of one core that everything but the Spark job takes."""
     pids = [pid for pid, command in up.children().items() if "park" not in command.split("-P")[-1]]
     pids = [pid for pid in pids if "java" not in up.children().get(pid, "")]
-    before = sum(map(_cpu_seconds, pids))
+    before = sum(map(cpu_seconds, pids))
     time.sleep(seconds)
-    return 100 * (sum(map(_cpu_seconds, pids)) - before) / seconds
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+    return 100 * (sum(map(cpu_seconds, pids)) - before) / seconds
 
 
 def run(records: int, idle_seconds: float) -> dict[str, Any]:
