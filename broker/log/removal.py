@@ -19,6 +19,7 @@ class Remover:
 
     def __init__(self) -> None:
         self._running: dict[str, Future[None]] = {}
+        self._refused: set[str] = set()
         self._thread: ThreadPoolExecutor | None = None
         self._is_stopped = Event()
 
@@ -30,13 +31,13 @@ class Remover:
             self._running[path] = self._thread.submit(self._remove, path)
 
     def collect(self) -> None:
-        """Forget what is gone; what the disk refused is logged and tried again."""
-        refused = []
-        for path in [path for path, future in self._running.items() if future.done()]:
-            error = self._running.pop(path).exception()
-            if error is not None:
-                _logger.error("Removing %s failed: %s", path, error)
-                refused.append(path)
+        """Forget what is gone; what the disk refused is logged once and tried again each time."""
+        done = [path for path, future in self._running.items() if future.done()]
+        errors = {path: self._running.pop(path).exception() for path in done}
+        refused = {path: error for path, error in errors.items() if error is not None}
+        for path in refused.keys() - self._refused:
+            _logger.error("Removing %s failed, it is tried again: %s", path, refused[path])
+        self._refused = (self._refused - set(done)) | refused.keys()
         self.start(refused)
 
     def stop(self) -> None:
