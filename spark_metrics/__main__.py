@@ -88,9 +88,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         run.run()
     except OutgrownError as error:
-        say(str(error))
-        os.chdir(begun_in)
-        _start_again(error.rows)
+        # The JVM takes a moment to end: whoever ends this process meanwhile means it.
+        if not run.is_stopped:
+            say(str(error))
+            os.chdir(begun_in)
+            _start_again(error.rows)
     except (MetricsError, JavaMissingError, OSError) as error:
         say(str(error))
         return 1

@@ -70,6 +70,10 @@ class Run:
         self._fatal: MetricsError | None = None
         self._folder = tempfile.mkdtemp(prefix="partiscope-metrics-")
 
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped.is_set()
+
     def stop(self) -> None:
         self._stopped.set()
 
