@@ -48,8 +48,9 @@ _TEMPLATE: Final = """<!DOCTYPE html>
   // stands.
   var plotly = "PLOTLY_ADDRESS";
   Object.defineProperty(window, "_dashPlotlyJSURL", { get: () => plotly, set: () => {} });
-  if (/^\\/(overview|map|topics\\/|brokers|groups\\/|plan|moves\\/|produce|job)?/.exec(
-      window.location.pathname)[0].length > 0) {
+  var withCharts =
+    /^\\/((topics|brokers|groups|moves|produce)\\/.+|overview|map|brokers|plan|produce|job|what-if)?$/;
+  if (withCharts.test(window.location.pathname)) {
     soon("script", plotly);
     soon("script", base + "/_dash-component-suites/dash/dcc/async-graph.js");
   }
