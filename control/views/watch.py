@@ -7,6 +7,9 @@ partial because rights lack: both are said as findings, beside those of the figu
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
 from typing import Final
 
 from control.kafka.collector.report import REPORT_INTERVAL_MS, WatchReport
@@ -18,7 +21,8 @@ from control.model.status import Severity
 
 SILENT_MS: Final = 5 * REPORT_INTERVAL_MS
 """A report older than this: the collector does not run, or the bus does not take its word."""
-READ_INTERVAL_S: Final = REPORT_INTERVAL_MS / 1000
+FIRST_RETRY_S: Final = 0.5
+RETRY_S_MAX: Final = 10.0
 STOP_TIMEOUT_S: Final = 5.0
 FAILING_MS_MIN: Final = 3_000
 """A broker that failed for a shorter time is not worth a finding: leaders move, brokers restart."""
@@ -31,10 +35,13 @@ def watch_findings(report: WatchReport, *, now_ms: int) -> Iterator[Finding]:
             "collector-silent",
             Severity.WARNING,
             label="collector",
-            title="says nothing",
+            title="says nothing" if report.unheard is None else "is not heard",
             reason=f"the last word on {report.bootstrap} came some time ago; figures stay as "
-            "they were",
-            next_step="look at logs/collector.log, or start `partiscope collect`",
+            f"they were{f': {report.unheard}' if report.unheard else ''}",
+            next_step="look at logs/collector.log, or start `partiscope collect`"
+            if report.unheard is None
+            else "see that the bundled brokers run (`partiscope doctor`); it is read again by "
+            "itself",
             since_ms=report.at_ms,
         )
         return
@@ -114,40 +121,60 @@ def _finding(
 
 
 class ReportWatch:
-    """Reads the newest report of one cluster in a thread of its own; calling it answers it."""
+    """Follows the reports on a bus in a thread of its own; begins again, more and more slowly,
+    where the bus cannot be read."""
 
-    def __init__(self, bus: KafkaSettings | str, cluster: ClusterId) -> None:
+    def __init__(self, bus: KafkaSettings | str) -> None:
         self._bus = bus
-        self._cluster = cluster
-        self._report: WatchReport | None = None
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="report-watch", daemon=True)
+        self._reports: dict[str, WatchReport] = {}
+        self._trouble: str | None = None
+        self._loop = asyncio.new_event_loop()
+        self._following = self._loop.create_task(self._follow())
+        self._thread = threading.Thread(target=self._run, name="report-watch", daemon=True)
         self._thread.start()
 
-    def __call__(self) -> WatchReport | None:
-        """The newest report; None: none was read yet."""
-        return self._report
+    def newest(self, cluster: ClusterId) -> WatchReport | None:
+        """The newest report of a cluster; None: none was read yet."""
+        report = self._reports.get(cluster)
+        return report and replace(report, unheard=self._trouble)
 
     def stop(self) -> None:
-        """End the thread."""
-        self._stopping.set()
-        self._thread.join(STOP_TIMEOUT_S)
+        """End the thread and its connections."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._following.cancel)
+            self._thread.join(STOP_TIMEOUT_S)
 
-    def _watch(self) -> None:
-        while not self._stopping.is_set():
+    def _run(self) -> None:
+        with suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._following)
+        self._loop.close()
+
+    async def _follow(self) -> None:
+        # Loaded here: who watches nobody's cluster needs no Kafka client.
+        from control.kafka.collector.reports import follow_reports
+
+        pause_s = FIRST_RETRY_S
+        while True:
             try:
-                reports = asyncio.run(_reports(self._bus))
-            except KafkaPortError:
-                reports = {}
-            self._report = reports.get(self._cluster, self._report)
-            self._stopping.wait(READ_INTERVAL_S)
+                async for reports in follow_reports(self._bus):
+                    pause_s, self._trouble = FIRST_RETRY_S, None
+                    self._reports |= {report.cluster: report for report in reports}
+            except KafkaPortError as error:
+                self._trouble = str(error)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, RETRY_S_MAX)
+
+
+_watch_of: Final = cache(ReportWatch)
+"""One follower of a bus for all of a process's screens and clusters."""
 
 
 def report_watch(bus: str | None, cluster: ClusterId | None) -> Callable[[], WatchReport | None]:
-    """What a screen's feed asks: a watch of the cluster, or nobody where none is named."""
+    """What a screen's feed asks: the newest report of the cluster, or nobody where none is
+    named."""
     if bus is None or cluster is None:
         return lambda: None
-    return ReportWatch(bus, cluster)
+    return partial(_watch_of(bus).newest, cluster)
 
 
 def read_report(bus: KafkaSettings | str, cluster: ClusterId) -> WatchReport | None:

@@ -59,6 +59,8 @@ class WatchReport:
     """Commands that allow every operation."""
     failure: str | None = None
     """Why the cluster as a whole does not answer; null: it does."""
+    unheard: str | None = None
+    """Why nothing newer can be read. Said by who reads, never written."""
 
 
 def encode_report(report: WatchReport) -> bytes:
