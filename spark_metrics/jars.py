@@ -13,10 +13,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
-
-import pyspark
 
 from spark_metrics.errors import JarsError
 from spark_metrics.java import JavaMissingError, find_java
@@ -40,9 +40,17 @@ def cache_folder() -> Path:
     return Path(found) if found else Path.home() / ".cache" / "partiscope"
 
 
+def _spark_folder() -> Path:
+    """Where pyspark lies. To load it would take whoever only looks for jars a quarter second."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise JarsError("there is no pyspark", why="it is not installed", what_next="`make setup`")
+    return Path(found.origin).parent
+
+
 def scala_version() -> str:
     """Of pyspark's own jars, e.g. ``2.13``."""
-    jars = Path(pyspark.__file__).parent / "jars"
+    jars = _spark_folder() / "jars"
     for jar in jars.glob("scala-library-*.jar"):
         if found := re.match(r"scala-library-(\d+\.\d+)", jar.name):
             return found.group(1)
@@ -53,12 +61,12 @@ def scala_version() -> str:
 
 def coordinate() -> str:
     """The connector of exactly the installed Spark."""
-    return f"org.apache.spark:spark-sql-kafka-0-10_{scala_version()}:{pyspark.__version__}"
+    return f"org.apache.spark:spark-sql-kafka-0-10_{scala_version()}:{version('pyspark')}"
 
 
 def jars_folder() -> Path:
     """Where this Spark's connector is kept."""
-    return cache_folder() / "spark-jars" / f"{pyspark.__version__}_{scala_version()}"
+    return cache_folder() / "spark-jars" / f"{version('pyspark')}_{scala_version()}"
 
 
 def connector_jars() -> list[Path]:
