@@ -7,7 +7,7 @@ up: a planned move is ``moving``, never "wrong".
 Groups carry Burrow's words, as the metrics job judged them (docs/definitions.md). ``STALL``: it
 commits the same offset again and again while records wait; ``STOP``: it stopped committing;
 ``REWIND``: it went back; ``WARN``: it falls behind; ``OK``. Before them goes ``LOST``: records it
-would read next are deleted already.
+would read next are deleted already. Where there is no verdict, that is told instead: never ``OK``.
 """
 
 from collections.abc import Mapping
@@ -50,8 +50,16 @@ GROUP_SEVERITIES: Final[Mapping[str, Severity]] = {
     "STOP": Severity.WARNING,
     "REWIND": Severity.WARNING,
     "WARN": Severity.NOTICE,
+    "not-known": Severity.FINE,
     "OK": Severity.FINE,
+    "no-commit": Severity.FINE,
 }
+"""Worst first. A group is OK when each of its partitions is."""
+UNJUDGED: Final[Mapping[str, str]] = {
+    "not-known": "no end offset was read at or after its commit yet",
+    "no-commit": "it has committed nothing",
+}
+"""Words for the absence of a verdict, and why there is none."""
 
 VELOCITY_DEAD_BAND_RECORDS_PER_S: Final = 1.0
 """Lag that changes slower than this is steady."""
@@ -125,8 +133,8 @@ def commit_ranks(commits: pa.Table, log_start_offset: IntColumn) -> IntColumn:
 
     ``log_start_offset`` is -1 where unknown.
 
-    The job's word counts. Rows without one (a store written before it judged) are judged here by
-    what they tell of standing still and of velocity.
+    The job's word counts. Rows without one are judged here by what they tell of standing still
+    and of velocity; where they tell neither, and there is lag or none is known, nothing is.
     """
     lag = ints(commits["lag"], unknown=0)
     stuck_since = ints(commits["stuck_since_ms"], unknown=0)
@@ -137,9 +145,12 @@ def commit_ranks(commits: pa.Table, log_start_offset: IntColumn) -> IntColumn:
     lost = (ints(commits["committed_offset"]) < log_start_offset) & (lag > 0)
     grows = (velocity > VELOCITY_DEAD_BAND_RECORDS_PER_S) & (lag > 0)
     words = list(GROUP_SEVERITIES)
+    is_unknown = pc.is_null(commits["lag"]).to_numpy() | (
+        (lag > 0) & pc.is_null(commits["lag_records_per_s"]).to_numpy()
+    )
     judged = np.select(
-        [stuck & is_alive, stuck, grows],
-        [words.index(word) for word in ("STALL", "STOP", "WARN")],
+        [stuck & is_alive, stuck, grows, is_unknown],
+        [words.index(word) for word in ("STALL", "STOP", "WARN", "not-known")],
         default=words.index("OK"),
     )
     told = ints(pc.index_in(commits["status"], pa.array(words)))

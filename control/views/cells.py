@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from control.model.findings import Finding
 from control.model.health import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, SKEW_PERCENT_MAX
-from control.model.status import GROUP_SEVERITIES, OK, PARTITION_SEVERITIES
+from control.model.status import GROUP_SEVERITIES, OK, PARTITION_SEVERITIES, UNJUDGED
 from control.views import format as text
 from control.views.rows import (
     TONE_OF,
@@ -112,8 +112,9 @@ def status_cell(word: str) -> Cell:
 
 
 def group_status_cell(word: str) -> Cell:
-    """A group's status, sorted by how bad it is."""
-    return Cell(list(GROUP_SEVERITIES).index(word), word, TONE_OF[GROUP_SEVERITIES[word]])
+    """A group's status, sorted by how bad it is; that there is no verdict looks like none."""
+    tone = Tone.MUTED if word in UNJUDGED else TONE_OF[GROUP_SEVERITIES[word]]
+    return Cell(list(GROUP_SEVERITIES).index(word), word, tone)
 
 
 def isr_short_cell(short_ms: float | None, *, is_at_least: bool) -> Cell:

@@ -2,7 +2,8 @@
 
 Figures are exported as numbers in the unit of their column's values (bytes, records per second,
 milliseconds), unknown and endless ones as empty (CSV) or null (JSON); lists of brokers as ids with
-blanks between them, the preferred leader first.
+blanks between them, the preferred leader first. Where a group has no verdict its status is unknown,
+and a column more says why.
 
 Everything is done by column: 35,000 partitions take a fraction of a second.
 """
@@ -48,7 +49,9 @@ def exported(page: Page[Any]) -> pa.Table:
     assert found is not None
     assert spec is not None
     origin = {**spec.sorts, **spec.exports}
-    return pa.table({it.id: _plain(found[origin[it.id]]) for it in page.columns})
+    told = {it.id: origin[it.id] for it in page.columns}
+    told |= dict(note for name, note in spec.notes.items() if name in told)
+    return pa.table({name: _plain(found[source]) for name, source in told.items()})
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -77,6 +77,8 @@ class TableSpec(Generic[R]):
     exports: Mapping[str, str] = field(default_factory=dict)
     """Column of the table that a column of the screen is exported from, where it is not the one
     that it is sorted by."""
+    notes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What is exported beside a column of the screen: its name, and the column of the table."""
 
 
 def page_of(
@@ -278,7 +280,8 @@ GROUPS: Final = TableSpec(
         "state": "state",
     },
     build=cells.group_row,
-    exports={"status": "status"},
+    exports={"status": "verdict"},
+    notes={"status": ("status_unknown_because", "unjudged")},
 )
 GROUP_PARTITIONS: Final = TableSpec(
     columns=columns.GROUP_PARTITION_COLUMNS,
@@ -317,7 +320,8 @@ GROUP_PARTITIONS: Final = TableSpec(
         "member": "member_id",
     },
     build=cells.group_partition_row,
-    exports={"status": "status"},
+    exports={"status": "verdict"},
+    notes={"status": ("status_unknown_because", "unjudged")},
 )
 BROKERS: Final = TableSpec(
     columns=columns.BROKER_COLUMNS,

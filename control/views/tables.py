@@ -26,6 +26,7 @@ from control.model.status import (
     GROUP_SEVERITIES,
     INTERNAL_PREFIX,
     PARTITION_SEVERITIES,
+    UNJUDGED,
     words_of,
 )
 
@@ -93,9 +94,9 @@ def topic_table(partitions: pa.Table) -> pa.Table:
 def commit_table(evidence: Evidence) -> pa.Table:
     """One row per group and partition.
 
-    Adds to the store's columns: name, status, statuses, rank, lag_ms (the job's; where it
-    knows none, lag over the produce rate, at least as long as the group has stood still),
-    clears_ms, leader.
+    Adds to the store's columns: name, status, statuses, rank, verdict (the status, null where
+    there is none) and unjudged (why), lag_ms (the job's; where it knows none, lag over the
+    produce rate, at least as long as the group has stood still), clears_ms, leader.
     """
     commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
     wanted, present = partition_keys(commits, partitions)
@@ -112,6 +113,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         "status": words,
         "statuses": pc.binary_join_element_wise("", words, "", " "),
         "rank": pa.array(ranks, pa.int32()),
+        **_verdicts(words),
         "lag_ms": _nullable(np.where(np.isnan(told_ms), estimated_ms, told_ms)),
         "clears_ms": _nullable(_clears_ms(commits)),
         "stuck_ms": _nullable(stuck_ms),
@@ -149,18 +151,26 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     joined = known.join(grouped, "group_id", join_type="full outer").combine_chunks()
     words = list(GROUP_SEVERITIES)
     ranks = ints(joined["rank_min"], unknown=len(words) - 1)
-    statuses = [words[rank] for rank in ranks]
+    statuses = pa.array([words[rank] for rank in ranks], pa.string())
     # The slowest partition decides: one that never clears, else one of which it is not known.
     slowest = floats(joined["clears_ms_max"])
     is_open = ints(pc.cast(joined["is_unknown_any"], pa.int64()), unknown=0) > 0
     added = {
-        "status": pa.array(statuses, pa.string()),
-        "statuses": pa.array([f" {word} " for word in statuses], pa.string()),
+        "status": statuses,
+        "statuses": pc.binary_join_element_wise("", statuses, "", " "),
         "rank": pa.array(ranks),
+        **_verdicts(statuses),
         "clears_ms": _nullable(np.where(is_open & (slowest != NEVER_MS), np.nan, slowest)),
     }
     order = [("rank", "ascending"), ("lag_sum", "descending"), ("group_id", "ascending")]
     return _with(joined, added).sort_by(order)
+
+
+def _verdicts(words: pa.Array) -> dict[str, pa.Array]:
+    """The words that are verdicts, and why the others are none."""
+    place = pc.index_in(words, pa.array(list(UNJUDGED)))
+    why = pa.array(list(UNJUDGED.values()), pa.string()).take(place)
+    return {"verdict": pc.if_else(pc.is_null(place), words, None), "unjudged": why}
 
 
 def _clears_ms(commits: pa.Table) -> FloatColumn:

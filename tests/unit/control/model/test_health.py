@@ -184,6 +184,21 @@ def test_the_jobs_verdict_counts_but_for_lost_records() -> None:
     assert (lost.kind, rewound.kind) == ("group-LOST", "group-REWIND")
 
 
+def test_without_a_verdict_there_is_no_ok() -> None:
+    unpaired = {"lag": None, "end_offset": None, "lag_records_per_s": None}
+    commits = [
+        clusters.commit("g", "t", 0, **unpaired),
+        clusters.commit("g", "t", 1, lag_records_per_s=None),
+        clusters.commit("g", "t", 2, lag_records_per_s=None, lag=0),
+        clusters.commit("g", "t", 3, lag_records_per_s=None, status="OK"),
+    ]
+    starts = clusters.np_ints([-1] * len(commits))
+    ranks = commit_ranks(clusters.snapshot(commits=commits).commits, starts)
+    words = words_of(ranks, GROUP_SEVERITIES).to_pylist()
+    assert words == ["not-known", "not-known", "OK", "OK"]
+    assert find(commits=commits) == ()
+
+
 def test_a_group_between_two_commits_does_not_stand_still() -> None:
     commit = clusters.commit("g", "t", 0, stuck_since_ms=NOW_MS - 5_000, commit_ms=NOW_MS - 5_000)
 

@@ -14,6 +14,7 @@ from control.views.rows import PartitionRow
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 from control.views.store import open_store
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tests.unit.control.clusters import NOW_MS, commit, group, tables
 
 PARTITIONS = LIMIT_MAX + 5
 
@@ -77,11 +78,30 @@ def test_every_column_of_every_table_is_exported(snapshot: OperatorSnapshot) -> 
         views.group_partition_page(snapshot, group="group-0"),
     ):
         table = exported(page)
-        assert table.column_names == [column.id for column in page.columns]
+        assert table.column_names[: len(page.columns)] == [column.id for column in page.columns]
         first, row = table.slice(0, 1).to_pylist()[0], page.rows[0]
         for column in page.columns:
             if column.is_number and isinstance(first[column.id], int | float):
                 assert first[column.id] == pytest.approx(row.cell(column.id).value), column.id
+
+
+def test_a_group_without_a_verdict_says_why() -> None:
+    waiting = commit("waits", "t", 0, lag=None, end_offset=None, lag_records_per_s=None)
+    made = tables(
+        commits=[waiting, commit("fine", "t", 0, status="OK")],
+        groups=[group("fine"), group("never"), group("waits")],
+    )
+    snapshot = build_snapshot(made, version=1, now_ms=NOW_MS)
+    rows = {row["group"]: row for row in exported(views.group_page(snapshot)).to_pylist()}
+    assert {name: row["status"] for name, row in rows.items()} == {
+        **{"fine": "OK", "never": None, "waits": None}
+    }
+    why = {name: row["status_unknown_because"] for name, row in rows.items()}
+    assert why["fine"] is None
+    assert "committed nothing" in str(why["never"])
+    assert "end offset" in str(why["waits"])
+    (row,) = exported(views.group_partition_page(snapshot, group="waits")).to_pylist()
+    assert (row["status"], row["status_unknown_because"]) == (None, why["waits"])
 
 
 def test_lists_are_ids_and_endless_times_are_unknown(snapshot: OperatorSnapshot) -> None:

@@ -114,8 +114,9 @@ def test_groups_come_worst_first_and_lagging_ones_say_when_they_clear(
     rows = views.group_page(cluster).rows
 
     assert [(row.key, row.status.text) for row in rows] == [
-        ("billing", "WARN"), ("search", "OK"), ("idle", "OK")
+        ("billing", "WARN"), ("search", "OK"), ("idle", "no-commit")
     ]  # fmt: skip
+    assert rows[2].status.tone is Tone.MUTED
     assert [row.lag.text for row in rows] == ["12,904", "0", "–"]
     assert [row.clears.text for row in rows] == ["never", "now", "–"]
     assert rows[0].velocity.text == "+32 /s"
