@@ -21,6 +21,7 @@ from broker.handlers.partition_errors import (
 )
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
+from broker.handlers.topic_view import INTERNAL_TOPICS
 from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.leaders import LeaderHint
 from broker.protocol.hot.produce import (
@@ -36,7 +37,6 @@ from broker.replication.results import AppendResult
 
 API_KEY = 0
 ACKS_NONE = 0
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
 
 
 @handles(api_key=API_KEY, versions=(3, 13), listener=Listener.CLIENT, advertised_min=0)

@@ -2,7 +2,8 @@
 
 Behaviour: moves the log's start to the offset (-1: to the high watermark) and answers with the
 low watermark once every live replica has followed, at the latest after the request's timeout
-with REQUEST_TIMED_OUT. An offset beyond the high watermark is OFFSET_OUT_OF_RANGE.
+with REQUEST_TIMED_OUT. An offset beyond the high watermark is OFFSET_OUT_OF_RANGE; an internal
+topic is INVALID_TOPIC_EXCEPTION, one that is only compacted POLICY_VIOLATION.
 Notes: space is freed by the segment, at the next retention check.
 """
 
@@ -14,6 +15,7 @@ from kio.schema.errors import ErrorCode
 from broker.handlers.partition_errors import located_error, partition_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.handlers.topic_view import INTERNAL_TOPICS
 from broker.protocol import codec
 
 API_KEY = 21
@@ -44,9 +46,14 @@ async def handle_delete_records(request: Request, node: NodeServices) -> Any:
 
 async def _delete(node: NodeServices, topic: str, asked: Any, timeout_ms: int) -> dict[str, Any]:
     number = asked.partition_index
+    if topic in INTERNAL_TOPICS:
+        return _answer(number, ErrorCode.invalid_topic_exception)
     outcome = await node.replicas.delete_records(topic, number, asked.offset, timeout_ms=timeout_ms)
-    code, low_watermark = ErrorCode.none, outcome
     if isinstance(outcome, Exception):
         error = located_error(node.metadata.image, topic, number, outcome)
-        code, low_watermark = partition_error_code(error), -1
+        return _answer(number, partition_error_code(error))
+    return _answer(number, ErrorCode.none, outcome)
+
+
+def _answer(number: int, code: ErrorCode, low_watermark: int = -1) -> dict[str, Any]:
     return {"partition_index": number, "low_watermark": low_watermark, "error_code": code}

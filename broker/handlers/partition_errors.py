@@ -19,6 +19,7 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.NotEnoughReplicasAfterAppendError: ErrorCode.not_enough_replicas_after_append,
     errors.AppendTimedOutError: ErrorCode.request_timed_out,
     errors.InvalidRequiredAcksError: ErrorCode.invalid_required_acks,
+    errors.DeletionForbiddenError: ErrorCode.policy_violation,
     errors.FetchSessionIdNotFoundError: ErrorCode.fetch_session_id_not_found,
     errors.InvalidFetchSessionEpochError: ErrorCode.invalid_fetch_session_epoch,
     log_errors.CorruptBatchError: ErrorCode.corrupt_message,

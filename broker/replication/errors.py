@@ -10,6 +10,7 @@ ReplicationError
 ├── NotEnoughReplicasAfterAppendError   appended, then the ISR fell below min.insync.replicas
 ├── AppendTimedOutError             appended, but not acknowledged in time
 ├── InvalidRequiredAcksError        acks is none of -1, 0, 1
+├── DeletionForbiddenError          the topic is compacted and never deleted from
 ├── FetchSessionIdNotFoundError     the leader has dropped the session (or restarted)
 └── InvalidFetchSessionEpochError   a request of the session was lost
 """
@@ -53,6 +54,10 @@ class AppendTimedOutError(ReplicationError):
 
 class InvalidRequiredAcksError(ReplicationError):
     """acks must be -1, 0 or 1."""
+
+
+class DeletionForbiddenError(ReplicationError):
+    """cleanup.policy is compact alone: the newest record of each key stays."""
 
 
 class FetchSessionIdNotFoundError(ReplicationError):

@@ -5,6 +5,7 @@ import asyncio
 from broker.log.errors import LogError, OffsetOutOfRangeError
 from broker.replication.errors import (
     AppendTimedOutError,
+    DeletionForbiddenError,
     NotLeaderError,
     UnknownPartitionError,
 )
@@ -25,6 +26,8 @@ async def delete_records(
         return UnknownPartitionError()
     if not found.is_leader:
         return NotLeaderError()
+    if not found.log.config.is_deleting:
+        return DeletionForbiddenError()
     high_watermark = found.state.high_watermark
     wanted = high_watermark if offset == TO_HIGH_WATERMARK else offset
     if not 0 <= wanted <= high_watermark:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -251,6 +252,10 @@ async def test_delete_records(rig: Rig) -> None:
     assert await ask("t", 9) == (1, -1)
     assert await ask("nope", 1) == (3, -1)
     assert await ask("t", -1) == (0, 3)
+    assert await ask("__consumer_offsets", -1) == (17, -1)
+    log = rig.nodes[1].partition().log
+    log.update_config(replace(log.config, cleanup_policy=frozenset({"compact"})))
+    assert await ask("t", -1) == (44, -1)
 
 
 @pytest.mark.parametrize("version", range(1, 6))
