@@ -12,9 +12,9 @@ from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.operations.client import OperationsClient
 from control.operations.errors import OperationError, ReadOnlyError
+from control.operations.following import Moves
 from control.operations.operator import Operator
 from control.operations.performing import Done, perform
-from dashboard.follow import Moves
 
 SESSIONS_MAX: Final = 50
 

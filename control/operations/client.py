@@ -43,10 +43,13 @@ def whoami() -> str:
 class OperationsClient:
     """Submits to and watches one bus. Use as an async context manager."""
 
-    def __init__(self, bus: KafkaSettings | str, *, who: str | None = None) -> None:
+    def __init__(
+        self, bus: KafkaSettings | str, *, who: str | None = None, creates_topics: bool = True
+    ) -> None:
+        """``creates_topics``: those of the bus, where they lack; who only looks leaves it so."""
         self._bus = Bus(bus)
         self._who = who or whoami()
-        self._has_topics = False
+        self._has_topics = not creates_topics
 
     async def __aenter__(self) -> OperationsClient:
         return self

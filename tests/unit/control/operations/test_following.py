@@ -1,9 +1,9 @@
-"""Moves folded from events, for all browsers."""
+"""Moves folded from events, for all that look."""
 
+from control.operations import following
 from control.operations.events import Event, EventKind
+from control.operations.following import Moves
 from control.operations.state import Phase
-from dashboard import follow
-from dashboard.follow import Moves
 
 
 def accepted(operation_id: str, submitted_ms: int) -> Event:
@@ -42,10 +42,10 @@ def test_lines_of_the_journal_are_no_moves() -> None:
 
 def test_only_so_many_are_kept() -> None:
     moves = Moves(None)
-    for number in range(follow.MOVES_MAX + 3):
+    for number in range(following.MOVES_MAX + 3):
         moves.take(accepted(f"mv-{number}", number))
 
-    assert len(moves.newest_first) == follow.MOVES_MAX
+    assert len(moves.newest_first) == following.MOVES_MAX
     assert moves.get("mv-0") is None
 
 

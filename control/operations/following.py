@@ -1,7 +1,6 @@
-"""The moves as the page knows them: one task follows the bus for all browsers.
+"""Moves and the journal as screens know them: one task follows the bus for all that look.
 
-It starts when the first page is opened, and begins again, more and more slowly, when the bus
-cannot be reached.
+It begins again, more and more slowly, when the bus cannot be reached.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Moves:
-    """States of reassignments, folded from their events. Lives on the page's event loop."""
+    """States of reassignments, folded from their events. Lives on one event loop."""
 
     def __init__(
         self, open_client: Callable[[], OperationsClient] | None, not_of: Collection[str] = ()
