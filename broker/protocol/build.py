@@ -61,7 +61,7 @@ _COERCIONS: Mapping[str, Coerce] = {
 class EntityBuilder:
     """Builds entities of one kio type from mappings; one instance per type and path."""
 
-    __slots__ = ("_api", "_coercions", "_defaults", "_names", "_path", "entity_type")
+    __slots__ = ("_api", "_coercions", "_defaults", "_dropped", "_names", "_path", "entity_type")
 
     def __init__(self, entity_type: type[Any], api: tuple[int, EntityType], path: str) -> None:
         self.entity_type = entity_type
@@ -73,6 +73,8 @@ class EntityBuilder:
             self._coercions[field.name] = _coercion(field, api, path)
             self._defaults[field.name] = _default(field)
         self._names = self._coercions.keys()
+        self._dropped: set[str] = set()
+        """Names that other versions have."""
 
     def __call__(self, values: Any) -> Any:
         """The entity for a mapping; an entity or None passes through unchanged."""
@@ -83,14 +85,21 @@ class EntityBuilder:
             if name in self._names:
                 coerce = self._coercions[name]
                 arguments[name] = value if coerce is None else coerce(value)
-            elif name not in self._names_elsewhere():
+            elif not self._is_elsewhere(name):
                 where = f"{self.entity_type.__name__}.{name}"
                 raise TypeError(f"{where} exists in no version of this message")
         return self.entity_type(**arguments)
 
-    def _names_elsewhere(self) -> frozenset[str]:
-        """Loading the other versions takes a while, so only when one of their names is met."""
-        return _names_of_all_versions(*self._api).get(self._path, frozenset())
+    def _is_elsewhere(self, name: str) -> bool:
+        """Whether another version has that field: the newest is looked at first, since loading
+        one takes a while."""
+        if name not in self._dropped:
+            newest_first = sorted(schema_name_map[api_key_map[self._api[0]]], reverse=True)
+            is_known = (name in names_of(*self._api, v).get(self._path, ()) for v in newest_first)
+            if not any(is_known):
+                return False
+            self._dropped.add(name)
+        return True
 
 
 @cache
@@ -144,15 +153,19 @@ def _default(field: Field[Any]) -> Any:
 
 
 @cache
-def _names_of_all_versions(api_key: int, kind: EntityType) -> Mapping[str, frozenset[str]]:
-    """Path of a nested entity ("" is the message itself) -> its field names in any version."""
+def names_of(api_key: int, kind: EntityType, version: int) -> Mapping[str, frozenset[str]]:
+    """Path of a nested entity ("" is the message itself) -> its field names in a version."""
     from kio.index import load_entity_schema
 
-    name = api_key_map[api_key]
     found: dict[str, set[str]] = {}
-    for version in schema_name_map[name]:
-        _collect_names(load_entity_schema(name, version, kind), "", found)  # type: ignore[arg-type]
+    schema = load_entity_schema(api_key_map[api_key], version, kind)  # type: ignore[arg-type]
+    _collect_names(schema, "", found)
     return {path: frozenset(names) for path, names in found.items()}
+
+
+def newest_version(api_key: int) -> int:
+    """Of those that the schema has."""
+    return max(schema_name_map[api_key_map[api_key]])
 
 
 def _collect_names(entity_type: type[Any], path: str, found: dict[str, set[str]]) -> None:

@@ -4,6 +4,9 @@ Decoding is native and takes 1-2 µs; a message with an unknown tagged field is 
 the tolerant reader (KIP-482: skip what you do not know). Produce, Fetch and Metadata have
 hand-written codecs in broker.protocol.hot.
 
+The first message of an API and version costs 3 to 35 ms, since kio makes its classes when they are
+asked for: `prepare` has that done in a thread.
+
 Errors: MalformedRequestError, UnsupportedVersionError (see broker.protocol.errors).
 """
 
@@ -19,7 +22,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
-from broker.protocol.build import entity_builder
+from broker.protocol.build import entity_builder, names_of, newest_version
 from broker.protocol.errors import (
     MalformedRequestError,
     RequestHeader,
@@ -40,9 +43,13 @@ __all__ = (
     "decode_response",
     "encode_request",
     "encode_response",
+    "is_prepared",
+    "kind_of",
+    "prepare",
 )
 
 _REQUEST_PREFIX = struct.Struct(">hhih")
+_KIND = struct.Struct(">hh")
 _UNDECODABLE = (SerialError, ValueError, TypeError, LookupError, OverflowError, struct.error)
 
 
@@ -73,6 +80,35 @@ def response_type(api_key: int, api_version: int) -> type[Any]:
     :raises KioIndexError: unknown API or version.
     """
     return load_response_schema(api_key, api_version)
+
+
+_prepared: set[tuple[int, int]] = set()
+
+
+def kind_of(frame: memoryview | bytes) -> tuple[int, int]:
+    """(API key, version) that a request's frame begins with; of one that is cut short, none that
+    exist."""
+    kind: tuple[int, int] = _KIND.unpack_from(frame) if len(frame) >= _KIND.size else (-1, -1)
+    return kind
+
+
+def is_prepared(kind: tuple[int, int]) -> bool:
+    """Whether requests of this API key and version are served without delay."""
+    return kind in _prepared
+
+
+def prepare(api_key: int, api_version: int) -> None:
+    """Make what the first request of a kind and its response need. May run in any thread.
+
+    :raises KioIndexError: unknown API or version.
+    """
+    asked: Any = request_type(api_key, api_version)
+    answer: Any = response_type(api_key, api_version)
+    _native_reader(asked)
+    _writer(answer)
+    entity_builder(answer, (api_key, EntityType.response))
+    names_of(api_key, EntityType.response, newest_version(api_key))
+    _prepared.add((api_key, api_version))
 
 
 def is_flexible_header(api_key: int, api_version: int) -> bool:

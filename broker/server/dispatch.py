@@ -2,13 +2,14 @@
 
 Kafka handles one request of a connection at a time. Here plain and slot handlers (Produce and
 Fetch among them) run at once, pipelined; while a coroutine handler runs, later requests of the
-same connection wait, so that a client's commit is done before its leave is looked at.
+same connection wait, so that a client's commit is done before its leave is looked at. They also
+wait, and nobody else does, while a thread prepares for the first request of an API and version.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ class ListenerContext:
     frame_bytes_max: int = FRAME_BYTES_MAX
     connections: "set[Connection]" = field(default_factory=set)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    """Running coroutine handlers: they finish even when their client has gone."""
+    """Running coroutine handlers, above all: they finish even when their client has gone."""
 
 
 class Dispatcher:
@@ -88,7 +89,7 @@ class Dispatcher:
 
     @property
     def deferred_count(self) -> int:
-        """Requests that wait for a coroutine handler of this connection."""
+        """Requests that wait for their turn on this connection."""
         return len(self._deferred)
 
     def take(self, frame: memoryview) -> None:
@@ -98,10 +99,28 @@ class Dispatcher:
         if self._is_busy:
             self._deferred.append(bytes(frame))
             return
+        if self._must_prepare(frame):
+            self._deferred.appendleft(bytes(frame))
+            return
         try:
             self._dispatch(frame)
         except ProtocolError as error:
             self._refuse(str(error))
+
+    def _must_prepare(self, frame: memoryview) -> bool:
+        """Whether it is the first of its kind: a thread has begun what it needs."""
+        kind = codec.kind_of(frame)
+        if codec.is_prepared(kind):
+            return False
+        api = self._context.registry.find(kind[0])
+        if api is None or not api.serves(kind[1]):
+            return False
+        self._begin(self._prepare(*kind))
+        return True
+
+    async def _prepare(self, api_key: int, api_version: int) -> None:
+        await asyncio.to_thread(codec.prepare, api_key, api_version)
+        self._go_on()
 
     def _dispatch(self, frame: memoryview) -> None:
         header = codec.decode_header(frame)
@@ -120,10 +139,20 @@ class Dispatcher:
 
     def _start(self, api: Api, request: Request, slot: Slot) -> None:
         request.decode()
+        self._begin(self._run(api, request, slot))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Later requests wait until it calls `_go_on`."""
         self._is_busy = True
-        task = asyncio.get_running_loop().create_task(self._run(api, request, slot))
+        task = asyncio.get_running_loop().create_task(work)
         self._context.tasks.add(task)
         task.add_done_callback(self._context.tasks.discard)
+
+    def _go_on(self) -> None:
+        self._is_busy = False
+        while self._deferred and not self._is_busy:
+            self.take(memoryview(self._deferred.popleft()))
+        self._on_progress()
 
     def _call(self, api: Api, request: Request, slot: Slot) -> None:
         try:
@@ -143,10 +172,7 @@ class Dispatcher:
             self._refuse(str(error))
         except Exception:  # noqa: BLE001  # one bad request must not end the broker
             self._handler_failed(request, slot)
-        self._is_busy = False
-        while self._deferred and not self._is_busy:
-            self.take(memoryview(self._deferred.popleft()))
-        self._on_progress()
+        self._go_on()
 
     def _answer_unknown_api_versions(self, header: RequestHeader) -> None:
         message = build_api_versions(self._context.registry, 0, ErrorCode.unsupported_version)

@@ -12,7 +12,10 @@ from broker.config import BrokerConfig, ConfigError
 from broker.controller.errors import InconsistentClusterError
 from broker.controller.image import ImageDelta, MetadataImage
 from broker.log.errors import LogError
+from broker.protocol import codec
 from broker.quorum.vote_file import VoteFileError
+from broker.replication.isr_keeper import ALTER_PARTITION, ALTER_PARTITION_VERSION
+from broker.replication.producer_ids import ALLOCATE_PRODUCER_IDS, ALLOCATE_PRODUCER_IDS_VERSION
 from broker.server.assembly import NodeParts, assemble, open_logs
 from broker.server.listener import ListenError
 from broker.server.metrics_pace import Pace
@@ -25,6 +28,11 @@ OPERATOR_ERRORS = (
     VoteFileError,
     InconsistentClusterError,
 )
+OWN_REQUESTS = (
+    (ALTER_PARTITION, ALTER_PARTITION_VERSION),
+    (ALLOCATE_PRODUCER_IDS, ALLOCATE_PRODUCER_IDS_VERSION),
+)
+"""What a node asks of the controller while clients wait; the first time must not take longer."""
 MAINTAIN_S = 1.0
 GOODBYE_CHECK_S = 0.05
 LEADERLESS_MS_MAX = 700
@@ -55,6 +63,8 @@ class Node:
 
         :raises OPERATOR_ERRORS: something that the operator can mend.
         """
+        for kind in OWN_REQUESTS:
+            codec.prepare(*kind)
         logs = open_logs(self.config, self._clock)
         try:
             parts = self._parts = assemble(self.config, self._clock, logs)

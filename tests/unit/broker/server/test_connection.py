@@ -3,6 +3,7 @@
 import asyncio
 import os
 import struct
+import threading
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,36 @@ async def test_a_coroutine_handler_holds_later_requests_back() -> None:
         handlers.gate.set()
         assert await correlation_ids(reader, 3) == [1, 2, 3]
         assert handlers.asked == ["task 1", "plain 2", "plain 3"]
+
+
+async def test_the_first_request_of_a_kind_holds_up_only_its_own_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it needs is made in a thread; meanwhile others are answered, and its own order stays."""
+    handlers, may_go = Handlers(), threading.Event()
+
+    def prepare_slowly(api_key: int, api_version: int) -> None:
+        assert may_go.wait(30)
+        prepare(api_key, api_version)
+
+    prepare = codec.prepare
+    async with (
+        listening(handlers) as server,
+        connected(server) as (reader, writer),
+        connected(server) as (others_reader, others_writer),
+    ):
+        prepare(PLAIN, 0)
+        monkeypatch.setattr(codec, "_prepared", {(PLAIN, 0)})
+        monkeypatch.setattr(codec, "prepare", prepare_slowly)
+        writer.write(
+            request_frame(PLAIN, 0, 1) + request_frame(PLAIN, 1, 2) + request_frame(PLAIN, 0, 3)
+        )
+        assert await correlation_ids(reader, 1) == [1]
+        others_writer.write(request_frame(PLAIN, 0, 7))
+        assert await correlation_ids(others_reader, 1) == [7]
+        may_go.set()
+        assert await correlation_ids(reader, 2) == [2, 3]
+        assert handlers.asked == ["plain 1", "plain 7", "plain 2", "plain 3"]
 
 
 async def test_a_handler_outlives_its_client() -> None:
