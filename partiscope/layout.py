@@ -1,6 +1,8 @@
 """Where everything of one installation lies: data directory, ids, ports, properties files."""
 
+import fcntl
 import json
+import os
 import re
 import socket
 import uuid
@@ -12,6 +14,7 @@ from typing import Final, Self
 from partiscope.settings import ClusterSettings
 
 LAYOUT_FILE: Final = "cluster.json"
+LOCK_FILE: Final = ".lock"
 CONTROLLER_PORT_OFFSET: Final = 10_000
 PORT_MAX: Final = 65_535
 
@@ -82,10 +85,7 @@ class ClusterLayout:
             )
             layout._write_configs()
         except OSError as error:
-            raise LayoutError(
-                f"cannot use data directory {data}: {error.strerror}. "
-                "Choose a writable one with --data."
-            ) from error
+            raise _unusable(data, error) from error
         return layout
 
     def check_ports(self) -> None:
@@ -164,12 +164,41 @@ def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
     return identity
 
 
+def hold(data: Path) -> None:
+    """Take a data directory for this process, for as long as it runs.
+
+    Whoever else starts from it would rewrite the ports of brokers that run.
+
+    Raises:
+        LayoutError: another process has it, or it cannot be written.
+    """
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        lock = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise LayoutError(
+            f"data directory {data} is in use: `partiscope up` or `cluster` runs from it already "
+            f"(`fuser {data / LOCK_FILE}` names it). End that one, or choose another --data."
+        ) from error
+    except OSError as error:
+        raise _unusable(data, error) from error
+
+
+def _unusable(data: Path, error: OSError) -> LayoutError:
+    return LayoutError(
+        f"cannot use data directory {data}: {error.strerror}. Choose a writable one with --data."
+    )
+
+
 def check_port(host: str, port: int, *, flag: str) -> None:
     """Refuse to start on a port that somebody else holds.
 
     Raises:
         LayoutError: with how to find who holds it, and the flag that chooses another.
     """
+    if port > PORT_MAX:
+        raise LayoutError(f"there is no port {port}: the last one is {PORT_MAX}. Lower {flag}.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

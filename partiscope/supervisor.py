@@ -10,11 +10,13 @@ kernel ends the parts (Linux), so that none is left behind.
 import asyncio
 import ctypes
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from io import RawIOBase
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +25,8 @@ RESTART_BACKOFF_S_MAX: Final = 15.0
 STABLE_AFTER_S: Final = 30.0
 STOP_GRACE_S: Final = 3.5
 LOG_BYTES_MAX: Final = 20 * 1024 * 1024
+LOG_CHECK_S: Final = 30.0
+LAST_WORDS_BYTES_MAX: Final = 64 * 1024
 LINE_BYTES_MAX: Final = 64 * 1024
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -51,6 +55,7 @@ class Child:
         self.part = part
         self.ready_line = ""
         self.restarts = 0
+        self._refusal = ""
         self._say = say
         self._process: asyncio.subprocess.Process | None = None
         self._ready = asyncio.Event()
@@ -94,9 +99,11 @@ class Child:
         )
 
     def last_words(self) -> str:
-        """The last line of its log."""
+        """The last line of its log, or why it could not even be started."""
+        if self._refusal:
+            return self._refusal
         with suppress(OSError):
-            lines = self.part.log_file.read_text(errors="replace").strip().splitlines()
+            lines = _end_of(self.part.log_file).strip().splitlines()
             return lines[-1] if lines else "(it said nothing)"
         return "(no log)"
 
@@ -125,16 +132,13 @@ class Child:
         loop = asyncio.get_running_loop()
         while not self._is_stopping:
             started_s = loop.time()
-            code = await self._run_once()
+            how = await self._run_once()
             self._ended.set()
             if self._is_over():
                 return
             if loop.time() - started_s > STABLE_AFTER_S:
                 backoff_s = RESTART_BACKOFF_S_MIN
-            self._say(
-                f"{self.part.name} ended ({_describe(code)}): {self.last_words()} "
-                f"Starting it again in {backoff_s:.1f} s."
-            )
+            self._say(f"{how}. Starting it again in {backoff_s:.1f} s.")
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, RESTART_BACKOFF_S_MAX)
             self.restarts += 1
@@ -142,10 +146,22 @@ class Child:
     def _is_over(self) -> bool:
         return self._is_stopping or not self._ready.is_set()
 
-    async def _run_once(self) -> int:
-        self.part.log_file.parent.mkdir(parents=True, exist_ok=True)
-        _rotate(self.part.log_file)
-        with self.part.log_file.open("ab") as log:
+    async def _run_once(self) -> str:
+        """Run it to its end; how that came, for the operator."""
+        try:
+            code = await self._run_process()
+        except OSError as error:
+            self._refusal = str(error)
+            return f"{self.part.name} cannot be started: {error}"
+        words = self.last_words().rstrip(".")
+        said = "" if words == self.ready_line else f": {words}"
+        return f"{self.part.name} ended ({_describe(code)}){said}"
+
+    async def _run_process(self) -> int:
+        log_file = self.part.log_file
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        _rotate(log_file)
+        with log_file.open("ab", buffering=0) as log:
             self._process = await asyncio.create_subprocess_exec(
                 *self.part.command,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -156,16 +172,22 @@ class Child:
                 start_new_session=True,
                 limit=LINE_BYTES_MAX,
             )
+            self._refusal = ""
             if self._is_stopping:
                 self._signal(signal.SIGTERM)
-            await self._follow_output(log.write)
+            keeping_small = asyncio.create_task(_keep_small(log_file))
+            try:
+                await self._follow_output(log)
+            finally:
+                keeping_small.cancel()
         return await self._process.wait()
 
-    async def _follow_output(self, log: Callable[[bytes], int]) -> None:
+    async def _follow_output(self, log: RawIOBase) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
         while line := await _read_line(self._process.stdout):
-            log(line)
+            with suppress(OSError):  # a full disk must not end the watching
+                log.write(line)
             text = line.decode(errors="replace").strip()
             if text.startswith("ready"):
                 if self.restarts:
@@ -222,11 +244,34 @@ async def _read_line(stream: asyncio.StreamReader) -> bytes:
         return b"(a line too long to keep)\n"
 
 
+def _end_of(log_file: Path) -> str:
+    with log_file.open("rb") as log:
+        log.seek(max(0, log.seek(0, os.SEEK_END) - LAST_WORDS_BYTES_MAX))
+        return log.read(LAST_WORDS_BYTES_MAX).decode(errors="replace")
+
+
+async def _keep_small(log_file: Path) -> None:
+    """Bound the log of a part that runs for months."""
+    while True:
+        await asyncio.sleep(LOG_CHECK_S)
+        _rotate(log_file)
+
+
 def _rotate(log_file: Path) -> None:
-    """Keep one older log once the present one has grown too large."""
-    with suppress(FileNotFoundError):
-        if log_file.stat().st_size > LOG_BYTES_MAX:
-            log_file.replace(log_file.with_suffix(".log.1"))
+    """Begin anew, keeping one older log, once it has grown too large.
+
+    The part goes on writing to the same file, at its end. Where there is no room for the older
+    log, it goes.
+    """
+    older = log_file.with_suffix(".log.1")
+    with suppress(OSError):
+        if log_file.stat().st_size <= LOG_BYTES_MAX:
+            return
+        try:
+            shutil.copyfile(log_file, older)
+        except OSError:
+            older.unlink(missing_ok=True)
+        os.truncate(log_file, 0)
 
 
 def _describe(code: int) -> str:

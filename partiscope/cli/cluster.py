@@ -13,7 +13,7 @@ from partiscope.cli.options import (
     settings_with,
 )
 from partiscope.installation import Installation
-from partiscope.layout import ClusterLayout, LayoutError, parse_overrides
+from partiscope.layout import ClusterLayout, LayoutError, hold, parse_overrides
 from partiscope.running import run_until_signal, start_cluster
 
 
@@ -33,6 +33,7 @@ def cluster(
         first_id=first_id,
         overrides=_overrides(override) if override else None,
     )
+    hold(settings.data)
     layout = ClusterLayout.prepare(settings.data, chosen)
     layout.check_ports()
     Installation(bus=layout.bootstrap).save(settings.data)

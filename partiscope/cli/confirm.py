@@ -47,7 +47,7 @@ def require_typed(name: str, what: str, *, is_confirmed: bool) -> None:
     if is_confirmed:
         return
     if not sys.stdin.isatty():
-        raise CommandError(f"{what} needs --yes when nobody can be asked", Exit.REFUSED)
+        raise CommandError(f"{what}. Nobody can be asked here: add --yes to go on", Exit.REFUSED)
     sys.stderr.write(f"{what}. Type {name} to go on: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip() != name:

@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from control.kafka.connections import use_connections
 from partiscope.installation import connection_of, with_installation
-from partiscope.settings import ClusterSettings, Settings, load_settings
+from partiscope.settings import (
+    ClusterSettings,
+    Settings,
+    SettingsError,
+    load_settings,
+    plain_errors,
+)
 
 Bootstrap = Annotated[
     str | None,
@@ -82,9 +89,16 @@ def settings_with(
 
 
 def cluster_with(base: ClusterSettings, **flags: object) -> ClusterSettings:
-    """Cluster settings, overruled by the flags that were given."""
+    """Cluster settings, overruled by the flags that were given.
+
+    Raises:
+        SettingsError: a value out of bounds.
+    """
     given = {name: value for name, value in flags.items() if value is not None}
-    return ClusterSettings.model_validate({**base.model_dump(), **given})
+    try:
+        return ClusterSettings.model_validate({**base.model_dump(), **given})
+    except ValidationError as error:
+        raise SettingsError(f"bad settings of the cluster: {plain_errors(error)}") from error
 
 
 def known_bootstrap(settings: Settings) -> str:

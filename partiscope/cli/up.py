@@ -15,7 +15,7 @@ from partiscope.cli.options import (
     settings_with,
 )
 from partiscope.installation import prepare
-from partiscope.layout import ClusterLayout, check_port
+from partiscope.layout import ClusterLayout, check_port, hold
 from partiscope.running import run_until_signal, start_everything
 from spark_metrics.errors import MetricsError
 from spark_metrics.jars import connector_jars
@@ -44,6 +44,7 @@ def up(
     cluster = cluster_with(settings.cluster, brokers=brokers, port=port)
     settings = settings.model_copy(update={"dashboard": page, "cluster": cluster})
     _check_spark_can_run()
+    hold(settings.data)
     settings, installation = prepare(settings, wants_port=port is not None)
     layout = ClusterLayout.prepare(settings.data, settings.cluster)
     layout.check_ports()

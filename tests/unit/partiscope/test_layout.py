@@ -1,11 +1,13 @@
 """Where the bundled cluster lies: identity, ports, properties, and what is refused."""
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from partiscope.layout import ClusterLayout, LayoutError, parse_overrides
+from partiscope.layout import ClusterLayout, LayoutError, hold, parse_overrides
 from partiscope.settings import ClusterSettings
 
 
@@ -62,6 +64,24 @@ def test_a_taken_port_is_named_with_the_flag_that_helps(tmp_path: Path) -> None:
 def test_controller_ports_stay_in_range(tmp_path: Path) -> None:
     layout = ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=1, port=60_000))
     assert layout.nodes[0].controller_port == 50_000
+
+
+def test_ports_beyond_the_last_one_are_refused(tmp_path: Path) -> None:
+    layout = ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=3, port=65_534))
+    with pytest.raises(LayoutError, match=r"there is no port 65536.*--port"):
+        layout.check_ports()
+
+
+def test_a_directory_that_runs_is_not_started_from_again(tmp_path: Path) -> None:
+    """Its brokers' ports would be rewritten under them."""
+    hold(tmp_path)
+    other = f"import partiscope.layout as it; it.hold(it.Path({str(tmp_path)!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", other], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "is in use" in done.stderr
+    assert "choose another --data" in done.stderr
 
 
 def test_overrides_are_kafka_properties(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,53 @@ def test_no_part_outlives_a_killed_supervisor(tmp_path: Path) -> None:
         parent.kill()
         parent.wait()
     wait_until(lambda: not _is_alive(pid), "the part does not outlive its supervisor")
+
+
+async def test_a_part_comes_back_when_its_log_can_be_opened_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    part = _part(tmp_path / "logs", READY_THEN_SLEEP)
+    child = Child(part, said.append)
+    child.start()
+    await child.wait_ready()
+    first = child.pid
+    assert first is not None
+    part.log_file.parent.rename(tmp_path / "aside")
+    (tmp_path / "logs").write_text("in the way")
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: any("part cannot be started: " in line for line in said))
+    (tmp_path / "logs").unlink()
+    await until(lambda: any("is back" in line for line in said))
+    await child.stop()
+
+
+async def test_a_full_disk_does_not_end_the_watching(tmp_path: Path) -> None:
+    said: list[str] = []
+    ends_once = "import sys; print('ready', flush=True); sys.exit(7)"
+    child = Child(replace(_part(tmp_path, ends_once), log_file=Path("/dev/full")), said.append)
+    child.start()
+    await child.wait_ready()
+    await until(lambda: any("is back" in line for line in said))
+    assert "part ended (exit status 7)" in said[0]
+    await child.stop()
+
+
+async def test_the_log_of_a_part_stays_small_while_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("partiscope.supervisor.LOG_BYTES_MAX", 10_000)
+    monkeypatch.setattr("partiscope.supervisor.LOG_CHECK_S", 0.05)
+    chatty = (
+        "import sys, time; print('ready', flush=True)\n"
+        "while True: sys.stderr.write('x' * 99 + '\\n'); time.sleep(0.001)"
+    )
+    part = _part(tmp_path, chatty)
+    child = Child(part, lambda _: None)
+    child.start()
+    await child.wait_ready()
+    older = part.log_file.with_suffix(".log.1")
+    await until(older.exists)
+    first = older.stat().st_mtime_ns
+    await until(lambda: older.stat().st_mtime_ns > first)
+    assert older.read_text().startswith("x")
+    assert "\0" not in part.log_file.read_text()
+    await child.stop()
