@@ -7,6 +7,7 @@ from typing import Final
 
 from textual.screen import Screen
 
+from control.views.memory import settle
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.driver import SparingDriver
@@ -17,6 +18,7 @@ from tui.screens.views import build_screen
 from tui.services import Elsewhere, Services
 
 AGE_TICK_S: Final = 1.0
+SETTLE_AFTER_S: Final = 2.0
 
 
 class PartiscopeApp(PastApp):
@@ -37,6 +39,7 @@ class PartiscopeApp(PastApp):
         self.is_paused = False
         self._first = path
         self._frozen: OperatorSnapshot | None = None
+        self._shown: OperatorSnapshot | None = None
         self._denied: Mapping[str, str] = {}
 
     @property
@@ -45,12 +48,21 @@ class PartiscopeApp(PastApp):
         return self._past or self._frozen or self.services.feed.current
 
     def on_mount(self) -> None:
-        """Open the first view and start the clock of ages."""
+        """Open the first view and start the clock of ages.
+
+        Later: until this is done Textual shows nothing, but paints all the same.
+        """
+        self.call_later(self._begin)
+
+    def _begin(self) -> None:
         self.services.feed.start()
+        self._shown = self.snapshot
+        self._denied = self._shown.denied_operations
         self.push_screen(build_screen(ViewPath()))
         if self._first not in ("", "overview"):
             self.action_open(self._first)
         self.set_interval(AGE_TICK_S, self._tick)
+        self.set_timer(SETTLE_AFTER_S, settle)
 
     def on_resize(self) -> None:
         """Terminals move text about when their size changes."""
@@ -62,8 +74,8 @@ class PartiscopeApp(PastApp):
         self.refresh()
 
     def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
-        """Show it, unless paused or in the past."""
-        if not self.is_paused and self.at_ms is None:
+        """Show it, unless paused, in the past, or shown already by the first view."""
+        if not self.is_paused and self.at_ms is None and message.snapshot is not self._shown:
             self._refresh(message.snapshot)
 
     def action_pause(self) -> None:
@@ -94,6 +106,7 @@ class PartiscopeApp(PastApp):
         super()._take(snapshot)
 
     def _refresh(self, snapshot: OperatorSnapshot) -> None:
+        self._shown = snapshot
         if snapshot.denied_operations != self._denied:
             self._denied = snapshot.denied_operations
             self.refresh_bindings()

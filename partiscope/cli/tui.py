@@ -36,8 +36,10 @@ def tui(
             "For scripts there is `partiscope status --json`.",
             Exit.WRONG_USE,
         )
+    from control.views.memory import be_quick, be_small
+
+    be_quick()
     from control.views.feed import SnapshotFeed
-    from control.views.memory import be_small
     from control.views.watch import report_watch
     from spark_metrics.aggregates import AggregatesReader
     from tui.services import Elsewhere, Services

@@ -13,7 +13,9 @@ from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
+from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
+from tui.screens.overview import OverviewScreen
 from tui.services import Services
 from tui.widgets.findings import FindingsList
 from tui.widgets.key_line import GotoLine, KeyLine
@@ -49,6 +51,19 @@ async def test_the_overview_shows_findings_brokers_and_groups(services: Services
         assert app.screen.query_one(FindingsList).option_count == len(
             services.feed.current.finding_rows
         )
+
+
+async def test_the_first_view_shows_the_first_figures_once(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[int] = []
+    monkeypatch.setattr(OverviewScreen, "show", lambda _, snapshot: shown.append(snapshot.version))
+    app = PartiscopeApp(services)
+    async with app.run_test() as pilot:
+        await settle(pilot, lambda: bool(shown), "the overview")
+        app.post_message(SnapshotArrived(services.feed.current))
+        await pilot.pause()
+        assert shown == [services.feed.current.version]
 
 
 async def test_g_and_a_letter_go_to_a_view_and_escape_comes_back(services: Services) -> None:
