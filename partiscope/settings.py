@@ -75,7 +75,7 @@ class CollectSettings(Section):
 
     interval_ms: int = Field(default=1_000, ge=100)
     """Of small clusters; rounds of large ones are as far apart as the load's bound needs."""
-    broker_rows_per_s: int = Field(default=5_000, ge=100)
+    broker_rows_per_s: int = Field(default=3_000, ge=100)
     """Partitions, offsets and groups that one broker is asked about per second, at most."""
     broker_times_per_s: int = Field(default=50, ge=1)
     """Places in logs that one broker is asked the time of per second, at most: lag that is older

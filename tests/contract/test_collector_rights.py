@@ -165,8 +165,8 @@ async def test_rights_that_lack_are_named_and_noticed_when_they_come(secure: Sec
         await becomes(lambda: missing() >= {*blind, "DescribeConfigs"}, True)
         assert collector.report().is_partial, "nobody can tell what is hidden"
         assert {row.size_bytes for row in collected.replicas.values()} == {None}
-        both = f"{ALTER} and ALTER_CONFIGS on the cluster"
-        await becomes(lambda: collector.report().denied_operations.get("reassign"), both)
+        move = f"{ALTER} and ALTER_CONFIGS on the cluster and ALTER_CONFIGS on topics"
+        await becomes(lambda: collector.report().denied_operations.get("reassign"), move)
 
         (told,) = {r.acl for r in collector.report().missing_rights if r.resource == "cluster"}
         await asyncio.to_thread(_obey, secure, told)
@@ -183,7 +183,7 @@ async def test_rights_that_lack_are_named_and_noticed_when_they_come(secure: Sec
         await asyncio.to_thread(
             secure.grant,
             (ResourceType.TOPIC, "*", AclOperation.DESCRIBE),
-            (ResourceType.TOPIC, "*", AclOperation.DESCRIBE_CONFIGS),
+            (ResourceType.TOPIC, "*", AclOperation.ALTER_CONFIGS),
             (ResourceType.GROUP, "*", AclOperation.DESCRIBE),
             (ResourceType.BROKER, CLUSTER, AclOperation.ALTER),
             (ResourceType.BROKER, CLUSTER, AclOperation.ALTER_CONFIGS),

@@ -161,6 +161,7 @@ def test_who_may_only_describe_watches_until_more_is_granted(
         secure.grant(
             (ResourceType.TOPIC, "*", AclOperation.WRITE),
             (ResourceType.TOPIC, "*", AclOperation.DELETE),
+            (ResourceType.TOPIC, "*", AclOperation.ALTER_CONFIGS),
             (ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER),
             (ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER_CONFIGS),
         )

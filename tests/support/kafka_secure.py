@@ -29,6 +29,9 @@ from tests.support.settle import wait_until
 
 ADMIN: Final = "admin"
 VIEWER: Final = "viewer"
+OPERATORS: Final = tuple(f"operator{number}" for number in range(9))
+"""They log in by PLAIN only."""
+EVERYBODY: Final = "*"
 PASSWORD: Final = 'a "quoted" word'
 CLIENT: Final = "client"
 """Whoever has its certificate may do everything."""
@@ -123,14 +126,14 @@ class SecureKafka(KafkaCluster):
             }
         )
 
-    def grant(self, *rights: tuple[ResourceType, str, AclOperation]) -> None:
-        """Let the viewer do these things; ``*`` names every topic or group."""
+    def grant(self, *rights: tuple[ResourceType, str, AclOperation], user: str = VIEWER) -> None:
+        """Let the user do these things; ``*`` names every topic or group."""
         bindings = [
             AclBinding(
                 kind,
                 name,
                 ResourcePatternType.LITERAL,
-                f"User:{VIEWER}",
+                f"User:{user}",
                 "*",
                 operation,
                 AclPermissionType.ALLOW,
@@ -183,7 +186,8 @@ class SecureKafka(KafkaCluster):
         certificates = self.certificate_ports.setdefault(node_id, free_ports(1)[0])
         client = f"SASL_SSL://127.0.0.1:{self.ports[node_id]},SSL://127.0.0.1:{certificates}"
         word = PASSWORD.replace('"', r"\\\"")
-        plain = f'username="{ADMIN}" password="{word}" user_{ADMIN}="{word}" user_{VIEWER}="{word}"'
+        users = " ".join(f'user_{user}="{word}"' for user in (ADMIN, VIEWER, *OPERATORS))
+        plain = f'username="{ADMIN}" password="{word}" {users}'
         return {
             **super().properties(node_id),
             "listeners": f"{client},CONTROLLER://127.0.0.1:{self.controller_ports[node_id]}",

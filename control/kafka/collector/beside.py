@@ -71,6 +71,7 @@ class Beside:
             led, STARTS_ROWS_PER_S, least=STARTS_INTERVAL_MS, most=STARTS_INTERVAL_MS_MAX
         )
         member.starts.maybe_start(starts_ms, quiet(source.read_starts))
+        member.rights.maybe_start(RIGHTS_INTERVAL_MS, quiet(source.read_rights))
 
     async def _read_logs(self, member: Member) -> None:
         logs = await member.source.read_logs()

@@ -29,7 +29,14 @@ from control.kafka.collector.report import (
     MissingRight,
     WatchReport,
 )
-from control.kafka.collector.rights import Gap, Gaps, words_of
+from control.kafka.collector.rights import (
+    Gap,
+    Gaps,
+    Lacking,
+    common_bits,
+    missing_rights,
+    words_of,
+)
 from control.kafka.collector.rows import round_rows
 from control.kafka.collector.source import BrokerSource, wall_ms
 from control.kafka.collector.traffic import Traffic
@@ -55,7 +62,7 @@ class CollectorSettings:
     watched: KafkaSettings
     bus: KafkaSettings
     interval_ms: int = 1_000
-    broker_rows_per_s: int = 5_000
+    broker_rows_per_s: int = 3_000
     broker_times_per_s: int = 50
     """Places in logs that one broker is asked the time of, for lag older than the collector."""
 
@@ -144,7 +151,7 @@ class Collector:
 
     def report(self) -> WatchReport:
         """How it goes."""
-        denied = self._overview.denied_operations
+        denied = self._denied_operations()
         commands = self._grants.commands
         return WatchReport(
             cluster=self.image.cluster_id,
@@ -168,6 +175,13 @@ class Collector:
             grants={name: " && ".join(commands(rights)) for name, rights in denied.items()},
             grant_all=commands(*denied.values()),
             failure=self._failure,
+        )
+
+    def _denied_operations(self) -> dict[str, Lacking]:
+        groups = common_bits(member.source.groups.bits for member in self._members.values())
+        overview = self._overview
+        return missing_rights(
+            {"cluster": overview.cluster_bits, "topic": overview.topic_bits, "group": groups}
         )
 
     async def _refresh(self, now_ms: int) -> None:

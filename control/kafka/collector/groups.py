@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from broker.metrics_schema import CommitSample, GroupSample, Row
+from control.kafka.collector.rights import NO_BITS, common_bits
 from control.kafka.ports import GroupDescription, ListedGroup
 from control.model.ids import TopicPartition
 
@@ -39,6 +40,10 @@ class GroupState:
     described_ms: int = 0
     is_denied: bool = False
     """We may not describe it: its offsets and members cannot be read."""
+    bits: int = NO_BITS
+    """Of the operations that we may do with it."""
+    judged_ms: int = 0
+    """When they were asked for."""
 
     @property
     def idle_age_ms(self) -> int:
@@ -95,6 +100,25 @@ class GroupImages:
             and now_ms - group.described_ms >= DESCRIBE_AGE_MS
         ]
 
+    def due_rights(self, *, is_consumer: bool, most: int) -> list[str]:
+        """Groups without members, to be asked what we may do with them: who waits longest first.
+        Those with members are described anyway."""
+        some = [
+            group
+            for group in self.groups.values()
+            if (group.kind == "consumer") is is_consumer
+            and group.kind != SHARE
+            and group.state == STATE_EMPTY
+        ]
+        some.sort(key=lambda group: group.judged_ms)
+        return [group.group_id for group in some[:most]]
+
+    def take_rights(self, group_id: str, bits: int, now_ms: int) -> None:
+        """What we may do with it; NO_BITS where the broker does not tell."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            group.bits, group.judged_ms = bits, now_ms
+
     def take_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, int], now_ms: int
     ) -> None:
@@ -126,6 +150,11 @@ class GroupImages:
     def commits(self) -> int:
         """Groups and committed offsets that are known."""
         return sum(1 + len(group.offsets) for group in self.groups.values())
+
+    @property
+    def bits(self) -> int:
+        """What we may do with every group here, as far as it is known."""
+        return common_bits(group.bits for group in self.groups.values())
 
     def denied(self) -> list[str]:
         """Groups that we may not describe."""

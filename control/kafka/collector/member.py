@@ -45,6 +45,7 @@ class Member:
     def __init__(self, source: BrokerSource) -> None:
         self.source = source
         self.groups, self.ends, self.starts, self.logs = Due(), Due(), Due(), Due()
+        self.rights = Due()
         self.round_ms = 0
         self._failures = 0
         self._failing_since_ms: int | None = None
@@ -64,7 +65,7 @@ class Member:
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
         """Whatever was begun."""
-        dues = (self.groups, self.ends, self.starts, self.logs)
+        dues = (self.groups, self.ends, self.starts, self.logs, self.rights)
         return [due.task for due in dues if due.task is not None]
 
     def failed(self, error: Exception) -> None:

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
 from control.kafka.collector.image import BrokerInfo, ClusterImage, TopicConfigs
-from control.kafka.collector.rights import NO_BITS, Gap, Gaps, Lacking, common_bits, missing_rights
+from control.kafka.collector.rights import NO_BITS, Gap, Gaps, bits_of_topics
 from control.kafka.collector.source import wall_ms
 from control.kafka.errors import KafkaPortError, RefusedError, UnsupportedApiError
 from control.kafka.ports import ConfigScope
@@ -40,8 +40,9 @@ class ClusterOverview:
         self._configured: set[str] = set()
         self._unreadable: set[str] = set()
         """Topics whose configs we may not read."""
-        self._topic_bits = NO_BITS
-        self.denied_operations: Mapping[str, Lacking] = {}
+        self.topic_bits = NO_BITS
+        """Of operations that are allowed on every topic."""
+        self.cluster_bits = NO_BITS
 
     async def read_metadata(self) -> None:
         """All topics, what we may do with them, and every registered broker.
@@ -56,7 +57,7 @@ class ClusterOverview:
         message = await self._ask(apis.METADATA, fields)
         self._wire.set_addresses({b.node_id: (b.host, b.port) for b in message.brokers})
         self._image.take_metadata(message, wall_ms())
-        self._topic_bits = common_bits(message.topics)
+        self.topic_bits = bits_of_topics(message.topics)
         await self._read_registered()
         self._gaps.judge(Gap.TOPICS, self._image.hidden_topics(), "hidden topics")
 
@@ -97,16 +98,14 @@ class ClusterOverview:
         self._gaps.judge(Gap.TOPIC_CONFIGS, self._unreadable, "topics")
 
     async def read_rights(self) -> None:
-        """What operations lack, by the bits of authorized operations: the cluster's are asked for,
-        those of topics came with their metadata."""
+        """What we may do with the cluster; what with topics comes with their metadata."""
         try:
             cluster = await self._ask(
                 apis.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": True}
             )
-            bits = cluster.cluster_authorized_operations
+            self.cluster_bits = cluster.cluster_authorized_operations
         except UnsupportedApiError:
-            bits = NO_BITS
-        self.denied_operations = missing_rights(bits, self._topic_bits)
+            self.cluster_bits = NO_BITS
 
     async def _read_registered(self) -> None:
         try:

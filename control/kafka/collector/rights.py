@@ -153,7 +153,12 @@ class Gaps:
 
 
 OPERATION_RIGHTS: Final[Mapping[str, Lacking]] = {
-    "reassign": ((AclOperation.ALTER, "cluster"), (AclOperation.ALTER_CONFIGS, "cluster")),
+    "reassign": (
+        (AclOperation.ALTER, "cluster"),
+        # Throttles: rates are configs of brokers, who is throttled is one of topics.
+        (AclOperation.ALTER_CONFIGS, "cluster"),
+        (AclOperation.ALTER_CONFIGS, "topic"),
+    ),
     "elect": ((AclOperation.ALTER, "cluster"),),
     "create_topic": ((AclOperation.CREATE, "cluster"),),
     "add_partitions": ((AclOperation.ALTER, "topic"),),
@@ -161,17 +166,18 @@ OPERATION_RIGHTS: Final[Mapping[str, Lacking]] = {
     "delete_topic": ((AclOperation.DELETE, "topic"),),
     "produce": ((AclOperation.WRITE, "topic"),),
     "browse": ((AclOperation.READ, "topic"),),
-    "reset_offsets": ((AclOperation.READ, "topic"),),
+    "reset_offsets": ((AclOperation.READ, "topic"), (AclOperation.READ, "group")),
 }
-"""What each operation of the registry needs; topics are judged by those that allow least."""
+"""What each operation of the registry needs; topics and groups are judged by those that allow
+least."""
 
 
-def missing_rights(cluster_bits: int, topic_bits: int) -> dict[str, Lacking]:
+def missing_rights(bits: Mapping[str, int]) -> dict[str, Lacking]:
     """Per operation that is not allowed, the rights that it lacks.
 
-    ``topic_bits`` are those common to all topics; NO_BITS where brokers do not tell.
+    ``bits`` by kind of resource: the cluster's, those common to all topics and to all groups;
+    NO_BITS where brokers do not tell.
     """
-    bits = {"cluster": cluster_bits, "topic": topic_bits}
     missing: dict[str, Lacking] = {}
     for name, rights in OPERATION_RIGHTS.items():
         lacking = tuple(
@@ -184,21 +190,24 @@ def missing_rights(cluster_bits: int, topic_bits: int) -> dict[str, Lacking]:
     return missing
 
 
-def common_bits(topics: Iterable[Any]) -> int:
-    """What is allowed on each topic of a Metadata answer, internal ones aside; NO_BITS where
-    brokers do not tell."""
-    told = [
-        bits
+def bits_of_topics(topics: Iterable[Any]) -> int:
+    """What is allowed on each topic of a Metadata answer, internal ones aside."""
+    return common_bits(
+        getattr(topic, "topic_authorized_operations", NO_BITS)
         for topic in topics
         if topic.error_code is ErrorCode.none and not topic.name.startswith("__")
-        if (bits := getattr(topic, "topic_authorized_operations", NO_BITS)) != NO_BITS
-    ]
+    )
+
+
+def common_bits(each: Iterable[int]) -> int:
+    """What is allowed on each of them; NO_BITS where brokers do not tell."""
+    told = [bits for bits in each if bits != NO_BITS]
     return reduce(and_, told) if told else NO_BITS
 
 
 def words_of(lacking: Lacking) -> str:
     """Rights in words: ``ALTER on the cluster and WRITE on topics``."""
     return " and ".join(
-        f"{operation.name} on {'the cluster' if resource == 'cluster' else 'topics'}"
+        f"{operation.name} on {'the cluster' if resource == 'cluster' else f'{resource}s'}"
         for operation, resource in lacking
     )

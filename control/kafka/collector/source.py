@@ -11,7 +11,7 @@ from control.kafka.collector.groups import GroupImages
 from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
 from control.kafka.collector.load import LoadMeter
 from control.kafka.collector.log_times import LogTimes
-from control.kafka.collector.rights import Gap, Gaps
+from control.kafka.collector.rights import NO_BITS, Gap, Gaps
 from control.kafka.errors import UnsupportedApiError
 from control.kafka.groups import classic_description, consumer_description, listed_group
 from control.kafka.ports import OffsetSpec
@@ -62,6 +62,19 @@ class BrokerSource:
             await self._read_commits(some)
         self.commits_asked = self._commits_of(due)
 
+    async def read_rights(self) -> None:
+        """What we may do with groups without members: some of them, by turns."""
+        for api, field, is_consumer in (
+            (apis.DESCRIBE_GROUPS, "groups", False),
+            (apis.CONSUMER_GROUP_DESCRIBE, "group_ids", True),
+        ):
+            due = self.groups.due_rights(is_consumer=is_consumer, most=GROUPS_PER_REQUEST)
+            if due:
+                fields = {field: tuple(due), "include_authorized_operations": True}
+                answer = await self._send(api, fields, rows=len(due))
+                for group in answer.message.groups:
+                    self.groups.take_rights(group.group_id, _bits_of(group), wall_ms())
+
     async def read_ends(self) -> dict[TopicPartition, int]:
         """High watermarks of the partitions led here; the image takes them."""
         asked_ms = wall_ms()
@@ -109,9 +122,11 @@ class BrokerSource:
     async def _describe(self, api: Api, field: str, read: Any, *, is_consumer: bool) -> None:
         due = self.groups.due_descriptions(wall_ms(), is_consumer=is_consumer)
         for some in _chunks(due, GROUPS_PER_REQUEST):
-            answer = await self._send(api, {field: tuple(some)}, rows=len(some))
+            fields = {field: tuple(some), "include_authorized_operations": True}
+            answer = await self._send(api, fields, rows=len(some))
             now_ms = wall_ms()
             for group in answer.message.groups:
+                self.groups.take_rights(group.group_id, _bits_of(group), now_ms)
                 if group.error_code is ErrorCode.none:
                     self.groups.take_description(read(group), now_ms)
                 elif group.error_code in _DENIED:
@@ -175,6 +190,14 @@ class BrokerSource:
             ]
             self._prepared[at] = (self._image.version, requests)
         return requests
+
+
+def _bits_of(group: Any) -> int:
+    """What we may do with a described group; NO_BITS where the broker does not tell."""
+    if group.error_code in _DENIED:
+        return 0
+    bits: int = getattr(group, "authorized_operations", NO_BITS)
+    return bits if group.error_code is ErrorCode.none else NO_BITS
 
 
 def _found(answer: Answer) -> Iterator[tuple[TopicPartition, Any]]:

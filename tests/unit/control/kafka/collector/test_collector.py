@@ -18,7 +18,7 @@ from control.kafka.collector.rights import (
     AclOperation,
     Gap,
     Gaps,
-    common_bits,
+    bits_of_topics,
     missing_rights,
     words_of,
 )
@@ -200,12 +200,36 @@ def test_load_is_counted_and_bounds_the_distance_of_turns() -> None:
 
 def test_rights_of_operations_are_read_from_the_brokers_bits() -> None:
     everything = sum(1 << operation for operation in AclOperation)
-    assert missing_rights(everything, everything) == {}
-    assert missing_rights(NO_BITS, NO_BITS) == {}, "a broker that does not tell denies nothing"
+    kinds = ("cluster", "topic", "group")
+    assert missing_rights(dict.fromkeys(kinds, everything)) == {}
+    silent = dict.fromkeys(kinds, NO_BITS)
+    assert missing_rights(silent) == {}, "a broker that does not tell denies nothing"
     describe = 1 << AclOperation.DESCRIBE
-    denied = missing_rights(describe, describe | 1 << AclOperation.READ)
+    read = describe | 1 << AclOperation.READ
+    denied = missing_rights({"cluster": describe, "topic": read, "group": describe})
     assert words_of(denied["elect"]) == "ALTER on the cluster"
+    assert words_of(denied["reset_offsets"]) == "READ on groups"
     assert "browse" not in denied
+
+
+def test_groups_without_members_are_asked_by_turns_what_we_may_do() -> None:
+    groups = GroupImages()
+    states = {"a": "Empty", "b": "Stable", "c": "Empty"}
+    groups.take_listed(
+        (
+            ListedGroup(group_id=name, state=state, protocol_type="consumer", group_type="Classic")
+            for name, state in states.items()
+        ),
+        now_ms=1,
+    )
+    assert groups.due_rights(is_consumer=True, most=9) == []
+    assert groups.due_rights(is_consumer=False, most=1) == ["a"]
+    assert groups.bits == NO_BITS
+    read, write = 1 << AclOperation.READ, 1 << AclOperation.WRITE
+    groups.take_rights("a", read | write, now_ms=2)
+    groups.take_rights("b", read, now_ms=2)
+    assert groups.due_rights(is_consumer=False, most=1) == ["c"]
+    assert groups.bits == read, "what every group allows"
 
 
 def test_what_every_topic_allows_is_judged_and_internal_ones_do_not_count() -> None:
@@ -217,7 +241,7 @@ def test_what_every_topic_allows_is_judged_and_internal_ones_do_not_count() -> N
 
     def common(**bits: int) -> int:
         message = codec.build_response(3, 12, brokers=(), topics=topics(**bits))
-        return common_bits(message.topics)
+        return bits_of_topics(message.topics)
 
     read, write = 1 << AclOperation.READ, 1 << AclOperation.WRITE
     assert common(a=read | write, b=read, __consumer_offsets=0) == read

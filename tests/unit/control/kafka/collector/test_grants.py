@@ -24,7 +24,7 @@ def test_a_command_is_whole_and_grants_no_more_than_is_missing() -> None:
     rights = [OPERATION_RIGHTS[name] for name in ("reassign", "elect", "produce")]
     assert Grants.to(settings).commands(*rights) == (
         f"{start} --operation Alter --operation AlterConfigs --cluster",
-        f"{start} --operation Write --topic '*'",
+        f"{start} --operation AlterConfigs --operation Write --topic '*'",
     )
 
 
