@@ -43,6 +43,11 @@ _IDS: Final = 1 << 32
 """Above any broker's id."""
 
 
+def has_sight(writer: StoreWriter) -> bool:
+    """Whether the store shows something already, or is to be left to the job."""
+    return writer.manifest is not None or bool(writer.begun_afresh_because)
+
+
 def show_first_sight(
     writer: StoreWriter, source: SourceSettings, *, is_over: Callable[[], bool]
 ) -> bool:

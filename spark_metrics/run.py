@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_metrics.errors import MetricsError
 from spark_metrics.feed import build_feed
-from spark_metrics.first_sight import show_first_sight
+from spark_metrics.first_sight import has_sight, show_first_sight
 from spark_metrics.jars import connector_jars
 from spark_metrics.java import find_java
 from spark_metrics.job import JobSettings, build_job
@@ -33,6 +33,8 @@ from spark_metrics.store import StoreWriter
 from spark_metrics.topic import wait_for_topic
 
 POLL_S: Final = 0.1
+ALONE_S_MAX: Final = 6.0
+"""So long the first picture has the machine to itself, before a JVM starts that takes all of it."""
 RETRY_S: Final = (1.0, 2.0, 5.0, 10.0)
 """Pauses before a query that failed is started again, the last one for ever."""
 BATCH_S_MAX: Final = 1.2
@@ -56,6 +58,15 @@ class RunSettings:
     """Heap of the JVM; None: by the cluster's size."""
     rows_expected: int = 0
     """Replicas and commits, where more is known than the store tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """Spark, and what it was started for."""
+
+    session: SparkSession
+    rows_max: int | None
+    """Replicas and commits that it takes in; None: whatever comes."""
 
 
 class Run:
@@ -91,8 +102,10 @@ class Run:
         writer = StoreWriter(
             self._settings.job.store, retention_ms=self._settings.retention_ms, on_notice=say
         )
-        wanted = self._session_for(writer)
-        starting = _in_background(lambda: build_session(wanted))
+        is_seen = threading.Event()
+        if has_sight(writer):
+            is_seen.set()
+        starting = _in_background(lambda: self._start(writer, is_seen))
         source = self._settings.job.source
         is_there = wait_for_topic(
             source.bootstrap, source.topic, is_stopped=self._stopped.is_set, say=say
@@ -102,14 +115,18 @@ class Run:
                 show_first_sight(
                     writer, source, is_over=lambda: starting.done() or self._stopped.is_set()
                 )
-            most = rows_max(wanted)
-            if most is not None and (rows := _rows_of(writer)) > most:
-                raise OutgrownError(rows)
-            if is_there and (session := self._started(starting)) is not None:
-                self._keep_running(session, writer, most)
+                is_seen.set()
+            if is_there and (started := self._started(starting)) is not None:
+                self._keep_running(started, writer)
         finally:
             end_jvm()
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start(self, writer: StoreWriter, is_seen: threading.Event) -> Started:
+        """Once the first picture is there, which tells how large the cluster is."""
+        is_seen.wait(ALONE_S_MAX)
+        wanted = self._session_for(writer)
+        return Started(session=build_session(wanted), rows_max=rows_max(wanted))
 
     def _session_for(self, writer: StoreWriter) -> SessionSettings:
         folders = {"spark.local.dir": self._folder, **self._settings.session.further}
@@ -119,14 +136,17 @@ class Run:
             memory=self._settings.driver_memory,
         )
 
-    def _started(self, starting: Future[SparkSession]) -> SparkSession | None:
-        """The session; None when the run is stopped before there is one."""
+    def _started(self, starting: Future[Started]) -> Started | None:
+        """Spark; None when the run is stopped before there is one."""
         while not self._stopped.is_set():
             if wait([starting], POLL_S).done:
                 return starting.result()
         return None
 
-    def _keep_running(self, session: SparkSession, writer: StoreWriter, most: int | None) -> None:
+    def _keep_running(self, started: Started, writer: StoreWriter) -> None:
+        session, most = started.session, started.rows_max
+        if most is not None and (rows := _rows_of(writer)) > most:
+            raise OutgrownError(rows)
         feed = _in_background(lambda: build_feed(session, self._folder, rows_max=most))
         while not self._stopped.is_set():
             query = build_job(
