@@ -104,6 +104,19 @@ def test_a_group_without_a_verdict_says_why() -> None:
     assert (row["status"], row["status_unknown_because"]) == (None, why["waits"])
 
 
+def test_a_name_is_no_formula_of_a_spreadsheet() -> None:
+    name = '=HYPERLINK("http://a.example","b")'
+    found = tables(groups=[group(name)], commits=[commit(name, "t", 0)])
+    snapshot = build_snapshot(found, version=1, now_ms=NOW_MS)
+
+    def told(format: str) -> str:  # noqa: A002
+        return "".join(export(lambda q: views.group_page(snapshot, q), TableQuery(), format=format))
+
+    (row,) = csv.DictReader(io.StringIO(told("csv")))
+    assert row["group"] == f"'{name}"
+    assert json.loads(told("json"))[0]["group"] == name
+
+
 def test_lists_are_ids_and_endless_times_are_unknown(snapshot: OperatorSnapshot) -> None:
     query = TableQuery(filter="partition=0", columns="replicas,status")
     words = "".join(export(lambda q: page_of(snapshot, q), query, format="csv"))

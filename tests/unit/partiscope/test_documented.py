@@ -1,0 +1,55 @@
+"""What documents and help tell to type is what the command line takes."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from partiscope.cli.app import COMMANDS, build_app
+from tests.support.node_cluster import ROOT
+
+DOCUMENTS = ("README.md", "docs/tutorial.md", "docs/operating.md", "docs/screens.md")
+_TYPED = re.compile(r"^(?:\.venv/bin/)?partiscope ", re.MULTILINE)
+_INLINE = re.compile(r"`(partiscope [^`]+)`")
+_NOT_TYPED = re.compile(r"…|NAME\b|\.\.\.")
+
+
+def _commands() -> Iterator[str]:
+    """Lines of code blocks, with their continuations, and commands within sentences."""
+    for document in DOCUMENTS:
+        text = (ROOT / document).read_text()
+        blocks = text.split("```")
+        joined = "\n".join(blocks[1::2]).replace("\\\n", " ")
+        lines = [line.strip() for line in joined.splitlines()]
+        sentences = re.sub(r"\s+", " ", " ".join(blocks[0::2]))
+        for typed in (*filter(_TYPED.match, lines), *_INLINE.findall(sentences)):
+            command = typed.removeprefix(".venv/bin/")
+            if not _NOT_TYPED.search(command):
+                yield command
+
+
+FOUND = sorted({*_commands(), *(command.example for command in COMMANDS)})
+
+
+@pytest.fixture(scope="module")
+def program() -> Any:
+    return typer.main.get_command(build_app({command.name for command in COMMANDS}))
+
+
+def test_commands_are_found() -> None:
+    assert len(FOUND) > 40
+    assert any("topics add-partitions" in command for command in FOUND)
+
+
+@pytest.mark.parametrize("command", FOUND)
+def test_a_documented_command_is_taken(program: Any, command: str) -> None:
+    _, *words = shlex.split(command, comments=True)
+    chosen = program
+    while hasattr(chosen, "commands"):
+        name, *words = words
+        assert name in chosen.commands, f"no command {name!r}"
+        chosen = chosen.commands[name]
+    chosen.make_context(chosen.name, words)  # raises what the operator would be told
