@@ -55,6 +55,9 @@ class LivingStore:
         self._began_ms = _now_ms()
         rows = synthetic_rows(self.sizes, at_ms=self._began_ms)
         self._tables = {name: table_of(rows[name], it) for name, it in NOW_TABLES.items()}
+        brokers, interval_ms = self._tables["brokers"], int(self.interval_s * 1000)
+        told = pa.array(np.full(brokers.num_rows, interval_ms), pa.int64())
+        self._tables["brokers"] = _with(brokers, "interval_ms", told)
         del rows
         self._dice = np.random.default_rng(7)
         self._stop = threading.Event()
@@ -69,6 +72,12 @@ class LivingStore:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join(60)
+
+    def wait_for_next(self) -> None:
+        """Until one more version is written."""
+        count = len(self.commits)
+        while len(self.commits) == count:
+            time.sleep(0.01)
 
     def _live(self) -> None:
         while not self._stop.wait(self.interval_s):

@@ -1,6 +1,6 @@
 """The page at size: first paint, refresh, filter, sort, jump, memory, ten browsers at once.
 
-    python -m benchmarks.screens [--replicas 10000 39000 100000 400000] [--jumps 200]
+    python -m benchmarks.screens [--replicas 10000 39000 100000 400000] [--jumps 200] [--rounds 3]
 
 Serves `partiscope dashboard` over a synthetic store that gets a new version every 1 to 5 seconds,
 as from the metrics job, and drives it with a real Chromium. Acts are measured while it refreshes.
@@ -15,6 +15,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -32,9 +33,11 @@ ACTS: Final = 40
 VISITS: Final = 3
 BROWSERS: Final = 10
 REFRESHES_SEEN: Final = 3
-OVERVIEW: Final = "#heat-map .heatmaplayer image"
-"""The last of the overview's blocks to stand."""
-MAP: Final = "#map-figure .heatmaplayer image"
+ROUNDS: Final = 3
+"""So often CPU is measured with one page and with ten, in turn, of one server."""
+OVERVIEW: Final = "#heat-map .heat-plot img"
+"""Stands with findings, tiles, bars and tables; history's charts come after."""
+MAP: Final = "#map-figure .heat-plot img"
 TABLE: Final = "#grid-partitions .ag-center-cols-container .ag-row"
 
 
@@ -56,15 +59,15 @@ class Figures:
     select: int
     resident_mib: int
     cpu_s: float
-    """Of the page's process per refresh with one browser on the overview."""
+    """Of the page's process per refresh with one browser on the overview; median of the rounds."""
     cpu_ten_s: float
-    """The same with ten browsers."""
+    """The same with ten browsers, in turn with one."""
 
 
 COLUMNS: Final = tuple(Figures.__dataclass_fields__)
 
 
-def measure(replicas: int, jumps: int) -> Figures:
+def measure(replicas: int, jumps: int, rounds: int) -> Figures:
     """One store, one server, one to ten browsers."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "store"
@@ -74,8 +77,7 @@ def measure(replicas: int, jumps: int) -> Figures:
             pid = server.pid
             overview = _first_visit(browser, f"{server.url}/overview", OVERVIEW)
             shown = _first_visit(browser, f"{server.url}/map", MAP)
-            one = _overview(browser, server.url, pid, store)
-            note(f"one browser: {one}")
+            refresh = _refresh(browser, server.url, store)
             probe = PageProbe(browser, server.url)
             probe.open("partitions", TABLE)
             last = f"topic-{store.sizes.topics - 1}-{PARTITIONS - 1}"
@@ -91,18 +93,18 @@ def measure(replicas: int, jumps: int) -> Figures:
                 middle = statistics.median(found[name])
                 note(f"{name}: median {middle:.0f} ms, p95 {p95(found[name])}")
             probe.close()
-            ten = _cpu_of_ten(browser, server.url, pid, store)
+            alone, ten = _cpu_in_turn(browser, server.url, pid, store, rounds)
             resident = round(resident_mib(pid))
     return Figures(
         replicas=store.replicas,
         overview=round(overview),
         map=round(shown),
-        refresh=one[0],
+        refresh=refresh,
         **{name: p95(found[name]) for name in ("filter", "sort", "jump", "select")},
         jump_max=round(max(found["jump"])),
         resident_mib=resident,
-        cpu_s=one[1],
-        cpu_ten_s=ten,
+        cpu_s=_median(alone),
+        cpu_ten_s=_median(ten),
     )
 
 
@@ -113,30 +115,56 @@ def _first_visit(browser: Browser, url: str, selector: str) -> float:
     return statistics.median(found)
 
 
-def _overview(browser: Browser, url: str, pid: int, store: LivingStore) -> tuple[int, float]:
-    """How long a refresh takes to show, and what it costs the page's process."""
+def _refresh(browser: Browser, url: str, store: LivingStore) -> int:
+    """Milliseconds from a version's commit until the page shows it."""
     probe = PageProbe(browser, url)
     probe.open("overview", OVERVIEW)
     probe.page.wait_for_timeout(store.interval_s * 1000)
-    before, count = cpu_seconds(pid), len(store.commits)
+    count = len(store.commits)
     seen = probe.refreshes(REFRESHES_SEEN * store.interval_s + 1)
-    used, commits = cpu_seconds(pid) - before, store.commits[count:]
+    commits = store.commits[count:]
     probe.close()
     waits = [min((at - commit for at in seen if at >= commit), default=60) for commit in commits]
-    return round(statistics.median(waits) * 1000), round(used / max(len(commits), 1), 3)
+    return round(statistics.median(waits) * 1000)
 
 
-def _cpu_of_ten(browser: Browser, url: str, pid: int, store: LivingStore) -> float:
-    probes = [PageProbe(browser, url) for _ in range(BROWSERS)]
-    for probe in probes:
+def _cpu_in_turn(
+    browser: Browser, url: str, pid: int, store: LivingStore, rounds: int
+) -> tuple[list[float], list[float]]:
+    """CPU seconds of the page's process per refresh, by rounds: with one page, with ten."""
+    alone: list[float] = []
+    ten: list[float] = []
+    with ExitStack() as always:
+        _overviews(browser, url, 1, always)
+        for _ in range(rounds):
+            alone.append(_cpu_per_refresh(pid, store))
+            with ExitStack() as meanwhile:
+                _overviews(browser, url, BROWSERS - 1, meanwhile)
+                ten.append(_cpu_per_refresh(pid, store))
+    note(f"CPU s per refresh: one {alone}, ten {ten}")
+    return alone, ten
+
+
+def _overviews(browser: Browser, url: str, count: int, until: ExitStack) -> None:
+    for _ in range(count):
+        probe = PageProbe(browser, url)
+        until.callback(probe.close)
         probe.open("overview", OVERVIEW)
-    probes[0].page.wait_for_timeout(store.interval_s * 1000)
+
+
+def _cpu_per_refresh(pid: int, store: LivingStore) -> float:
+    """Between two points of time that lie as far after a version each."""
+    store.wait_for_next()
+    time.sleep(store.interval_s / 2)
     before, count = cpu_seconds(pid), len(store.commits)
-    probes[0].page.wait_for_timeout((REFRESHES_SEEN * store.interval_s + 1) * 1000)
-    used, commits = cpu_seconds(pid) - before, len(store.commits) - count
-    for probe in probes:
-        probe.close()
-    return round(used / max(commits, 1), 3)
+    while len(store.commits) < count + REFRESHES_SEEN:
+        store.wait_for_next()
+    time.sleep(store.interval_s / 2)
+    return round((cpu_seconds(pid) - before) / (len(store.commits) - count), 3)
+
+
+def _median(values: Sequence[float]) -> float:
+    return round(statistics.median(values), 3) if values else 0.0
 
 
 def p95(values: Sequence[float]) -> int:
@@ -155,12 +183,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--replicas", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--jumps", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of one page and ten; 0: none")
     given = parser.parse_args()
     print("".join(f"{name:>13}" for name in COLUMNS))
     found: list[dict[str, float]] = []
     try:
         for replicas in given.replicas:
-            found.append(asdict(measure(replicas, given.jumps)))
+            found.append(asdict(measure(replicas, given.jumps, given.rounds)))
             print("".join(f"{value:>13,}" for value in found[-1].values()), flush=True)
     finally:
         # What was measured is told even if the rest is cut off.

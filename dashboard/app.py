@@ -85,7 +85,9 @@ def screen_of(settings: DashboardSettings) -> Screen:
         )
         others = {str(each.bootstrap) for each in settings.clusters if each != watched}
         desk = Desk(watched, bus=settings.bus, others=others)
-        return Place(watched=watched, feed=feed, desk=desk)
+        place = Place(watched=watched, feed=feed, desk=desk)
+        feed.subscribe(place.ahead.follow)
+        return place
 
     places = {watched.name: place(watched) for watched in settings.clusters}
     return Screen(places=places, reader=reader, settings=settings)

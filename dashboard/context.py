@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from control.model.fleet import WatchedCluster
@@ -15,6 +15,7 @@ from control.views.times import TimeError, span_of
 from dashboard.choosing import chosen_cluster
 from dashboard.desk import Desk
 from dashboard.settings import DashboardSettings
+from dashboard.tables_ahead import TablesAhead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Place:
     watched: WatchedCluster
     feed: SnapshotFeed
     desk: Desk
+    ahead: TablesAhead = field(default_factory=TablesAhead)
 
 
 class StoreReader(HistoryReader, PastReader, Protocol):

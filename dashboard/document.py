@@ -4,6 +4,8 @@ A first visit is bound by the browser's one thread, which compiles and runs ever
 for more of them than this page uses.
 """
 
+import json
+import re
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +19,8 @@ NOT_SCRIPTS: Final = r"^plotly-"
 """Assets that the document does not read at once (a regular expression, as Dash takes it)."""
 _UNUSED: Final = ("/deps/polyfill@", "/dash_table/bundle")
 """Scripts of Dash for browsers before 2020, and for a table that no view has."""
+_TABLES: Final = re.compile(r'<script src="([^"]*/dash_ag_grid/[^"]*)"></script>')
+"""The largest script, and many views have no table."""
 
 _TEMPLATE: Final = """<!DOCTYPE html>
 <html lang="en">
@@ -48,12 +52,19 @@ _TEMPLATE: Final = """<!DOCTYPE html>
   // stands.
   var plotly = "PLOTLY_ADDRESS";
   Object.defineProperty(window, "_dashPlotlyJSURL", { get: () => plotly, set: () => {} });
+  var view = window.location.pathname;
   var withCharts =
-    /^\\/((topics|brokers|groups|moves|produce)\\/.+|overview|map|brokers|plan|produce|job|what-if)?$/;
-  if (withCharts.test(window.location.pathname)) {
+    /^\\/((topics|brokers|groups|moves|produce)\\/.+|overview|brokers|plan|produce|job|what-if)?$/;
+  if (withCharts.test(view)) {
     soon("script", plotly);
     soon("script", base + "/_dash-component-suites/dash/dcc/async-graph.js");
   }
+  // Tables' library is read by assets/grid_soon.js: at once, or when the first view stands.
+  window.partiscopeTables = function (address) {
+    var now = /^\\/(topics|partitions|brokers|groups)(\\/|$)/.test(view);
+    window.partiscopeTables = { address: address, now: now };
+    if (now) soon("script", address);
+  };
 })();
 </script>
 {%favicon%}
@@ -78,6 +89,12 @@ class LeanDash(Dash):
 
     def _generate_scripts_html(self) -> str:
         lines: str = super()._generate_scripts_html()
-        return "\n".join(
-            line for line in lines.split("\n") if not any(word in line for word in _UNUSED)
-        )
+        kept = [line for line in lines.split("\n") if not any(word in line for word in _UNUSED)]
+        scripts, _ = _TABLES.subn("", "\n".join(kept))
+        return f"{_told_tables(lines)}\n{scripts}"
+
+
+def _told_tables(scripts: str) -> str:
+    """Tells the page where the library of tables is."""
+    address = _TABLES.search(scripts)
+    return f"<script>partiscopeTables({json.dumps(address[1])})</script>" if address else ""

@@ -18,6 +18,7 @@ from dashboard.components.forms import good, problem, text_field
 from dashboard.components.parts import modal
 from dashboard.context import Screen
 from dashboard.desk import DeskError
+from dashboard.shown import Time
 
 
 def dialog() -> Any:
@@ -38,14 +39,15 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.OPERATION_DIALOG, "title"),
         Output(ids.OPERATION_BODY, "children"),
         Input(ids.OPERATION, "data"),
+        State(ids.TIME, "data"),
         prevent_initial_call=True,
         websocket=True,
     )
-    def show(asked: dict[str, Any] | None) -> tuple[Any, Any, Any]:
+    def show(asked: dict[str, Any] | None, time: Time | None) -> tuple[Any, Any, Any]:
         if not asked:
             return no_update, no_update, no_update
         form = form_named(asked["form"])
-        return True, form.title, body(screen, form, asked.get("given") or {})
+        return True, form.title, body(screen, form, asked.get("given") or {}, time)
 
     @app.callback(
         Output(ids.OPERATION_OUTCOME, "children"),
@@ -90,20 +92,23 @@ def register(app: Dash, screen: Screen) -> None:
             return problem(error)
 
 
-def body(screen: Screen, form: OperationForm, given: dict[str, str]) -> html.Div:
-    """The form as the dialog shows it first."""
+def body(
+    screen: Screen, form: OperationForm, given: dict[str, str], time: Time | None = None
+) -> html.Div:
+    """The form as the dialog shows it first to who looks at ``time``."""
+    denied = rights.words(screen, form.name, time)
     shown = fields.form_fields(form, fields.DIALOG, given=given, snapshot=screen.snapshot)
     is_direct = form.confirmation is Confirmation.NONE
     button = dmc.Button(
         form.submit_label if is_direct else "Preview",
         id=ids.OPERATION_SUBMIT,
         className="submit",
-        disabled=rights.is_denied(screen, form.name),
+        disabled=bool(denied),
     )
     return html.Div(
         [
             html.P(form.help, className="note"),
-            html.P(rights.words(screen, form.name), className="lacking"),
+            html.P(rights.line(denied), className="lacking"),
             shown,
             html.Div(button, className="actions"),
             html.Div(id=ids.OPERATION_OUTCOME, **{"aria-live": "polite"}),  # type: ignore[arg-type]

@@ -1,12 +1,12 @@
 """The palette: every view, operation and name, found by a few letters; one key away."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, html
+from dash import Dash, Input, Output, State, html
 
 from control.operations.registry import FORMS
 from control.views.keymap import PLACES
@@ -62,23 +62,25 @@ def register(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.PALETTE_LIST, "children"),
         Input(ids.PALETTE_QUERY, "value"),
+        State(ids.DENIED, "data"),
         # Opening it empties the field, which asks.
         prevent_initial_call=True,
         websocket=True,
     )
-    def find(query: str | None) -> list[Any]:
-        found = entries(screen.snapshot, query or "")
+    def find(query: str | None, denied: dict[str, str] | None) -> list[Any]:
+        found = entries(screen.snapshot, query or "", denied or {})
         return [entry_line(entry) for entry in found] or [
             html.P("nothing of that name", className="note")
         ]
 
 
-def entries(snapshot: OperatorSnapshot, query: str) -> tuple[Entry, ...]:
-    """What has every word of ``query`` in its title or help; titles that begin with it first."""
+def entries(snapshot: OperatorSnapshot, query: str, denied: Mapping[str, str]) -> tuple[Entry, ...]:
+    """What has every word of ``query`` in its title or help; titles that begin with it first.
+    Operations in ``denied`` have the reason as their help."""
     words = query.lower().split()
     found = [
         entry
-        for entry in islice(_all(snapshot), 500_000)
+        for entry in islice(_all(snapshot, denied), 500_000)
         if all(word in f"{entry.title} {entry.help}".lower() for word in words)
     ]
     start = query.lower().strip()
@@ -99,13 +101,13 @@ def entry_line(entry: Entry) -> html.Button:
     )
 
 
-def _all(snapshot: OperatorSnapshot) -> Iterator[Entry]:
+def _all(snapshot: OperatorSnapshot, denied: Mapping[str, str]) -> Iterator[Entry]:
     for place in PLACES:
         yield Entry(title=place.title, help=place.help, key=f"g {place.key}", path=place.path)
     for form in FORMS:
         path = _VIEWS_OF_FORMS.get(form.name, "")
         name = "" if path else form.name
-        words = snapshot.denied_words(form.name) or form.help
+        words = denied.get(form.name) or form.help
         yield Entry(title=form.title, help=words, key=form.key, path=path, form=name)
     for button, title, words in _DOES:
         yield Entry(title=title, help=words, button=button)

@@ -1,6 +1,7 @@
-"""Forms that the principal may not use on a watched cluster: greyed, with the right that lacks.
+"""Forms that may not be used: a right lacks on a watched cluster, nothing may be changed, or a past
+state is looked at. They are greyed, with the reason.
 
-Rights come and go while a page is open; the form follows by itself.
+Rights come and go while a page is open, and so does the past; the form follows by itself.
 """
 
 from typing import Any, Final
@@ -8,8 +9,11 @@ from typing import Any, Final
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, html, no_update
 
 from control.operations.registry import PRODUCE, REASSIGN
+from control.views.refusals import PAST, refusals
 from dashboard import ids
+from dashboard.components.parts import attributes
 from dashboard.context import Screen
+from dashboard.shown import Time, moment_of
 
 _BUTTONS: Final = ((ids.PLAN_BUTTON, REASSIGN.name), (ids.PRODUCE_SEND, PRODUCE.name))
 
@@ -21,22 +25,33 @@ def lacking_id(form: str) -> str:
 
 def lacking(screen: Screen, form: str) -> html.P:
     """What lacks to do what the form does; empty: nothing."""
-    return html.P(words(screen, form), id=lacking_id(form), className="lacking", role="status")
+    shown = line(words(screen, form))
+    return html.P(shown, id=lacking_id(form), className="lacking", role="status")
 
 
-def is_denied(screen: Screen, form: str) -> bool:
-    """Whether a right lacks."""
-    return form in screen.snapshot.denied_operations
+def line(told: str) -> list[Any]:
+    """The reason, and the way to now where that is what lacks."""
+    if told != PAST:
+        return [told] if told else []
+    back = html.Button("back to now", className="finding-step", **attributes({"data-now": "yes"}))
+    return [f"{told} ", back]
 
 
-def words(screen: Screen, form: str) -> str:
-    """The line of ``lacking``."""
-    return screen.snapshot.denied_words(form)
+def is_denied(screen: Screen, form: str, time: Time | None = None) -> bool:
+    """Whether the form may not be used."""
+    return form in every_word(screen, time)
 
 
-def every_word(screen: Screen) -> dict[str, str]:
-    """Of all forms that are denied, for the browser."""
-    return {form: words(screen, form) for form in screen.snapshot.denied_operations}
+def words(screen: Screen, form: str, time: Time | None = None) -> str:
+    """Why not; empty: it may."""
+    return every_word(screen, time).get(form, "")
+
+
+def every_word(screen: Screen, time: Time | None = None) -> dict[str, str]:
+    """Of all forms that may not be used by who looks at ``time``, for the browser."""
+    snapshot = screen.snapshot
+    is_past = moment_of(time, now_ms=screen.now_ms()) is not None
+    return dict(refusals(snapshot.watch, is_read_only=snapshot.is_read_only, is_past=is_past))
 
 
 def register(app: Dash, screen: Screen) -> None:
@@ -52,12 +67,13 @@ def _follow_openers(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.DENIED, "data"),
         Input(ids.TICK, "data"),
+        Input(ids.TIME, "data"),
         State(ids.DENIED, "data"),
         prevent_initial_call=True,
         websocket=True,
     )
-    def tell(_: object, told: dict[str, str] | None) -> Any:
-        now = every_word(screen)
+    def tell(_: object, time: Time | None, told: dict[str, str] | None) -> Any:
+        now = every_word(screen, time)
         return no_update if now == told else now
 
     in_browser: Any = app.clientside_callback
@@ -76,11 +92,15 @@ def _follow(app: Dash, screen: Screen, button: str, form: str) -> None:
         Output(button, "disabled", allow_duplicate=True),
         Output(lacking_id(form), "children"),
         Input(ids.TICK, "data"),
+        Input(ids.TIME, "data"),
         State(lacking_id(form), "children"),
-        prevent_initial_call=True,
+        # A view that is come to from the past knows nothing of it.
+        prevent_initial_call="initial_duplicate",
         websocket=True,
     )
-    def follow(_: object, shown: str | None) -> tuple[Any, Any]:
-        now = words(screen, form)
+    def follow(_: object, time: Time | None, shown: list[Any] | None) -> tuple[Any, Any]:
+        now = words(screen, form, time)
         # Only a change is written: while something is sent the button is disabled anyway.
-        return (no_update, no_update) if now == (shown or "") else (bool(now), now)
+        if now == (shown or [""])[0].strip():
+            return no_update, no_update
+        return bool(now), line(now)

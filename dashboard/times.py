@@ -98,7 +98,7 @@ def past_words(screen: Screen, time: Mapping[str, str]) -> str:
     when = f"{clock_text(at_ms, now_ms=now_ms)} ({age_text(now_ms - at_ms)})"
     if shown(screen, time).is_empty:
         return f"nothing is kept of {when}"
-    return f"you are looking at {when}; what you do acts on now"
+    return f"you are looking at {when}; nothing can be changed there"
 
 
 def time_words(time: Mapping[str, str], *, now_ms: int) -> str:

@@ -62,8 +62,8 @@ def type_key(page: Page) -> None:
 
 
 SHOTS: Final = (
-    Shot(name="overview", path="overview", ready="#broker-bars .barlayer"),
-    Shot(name="overview-dark", path="overview", ready="#broker-bars .barlayer", scheme="dark"),
+    Shot(name="overview", path="overview", ready="#heat-map .heat-plot img"),
+    Shot(name="overview-dark", path="overview", ready="#heat-map .heat-plot img", scheme="dark"),
     Shot(
         name="partition",
         path="topics/orders/partitions/7",
@@ -74,7 +74,7 @@ SHOTS: Final = (
     Shot(name="plan", path="plan?topics=clicks", ready="#plan-button", act=make_plan),
     Shot(name="what-if", path="what-if?broker=103", ready="#loss-answer tbody tr"),
     Shot(name="produce", path="produce/orders", ready="#produce-send", act=type_key),
-    Shot(name="phone", path="overview", ready="#broker-bars .barlayer", size=PHONE),
+    Shot(name="phone", path="overview", ready="#heat-map .heat-plot img", size=PHONE),
 )
 
 

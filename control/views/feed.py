@@ -25,7 +25,8 @@ from spark_metrics.aggregates import MetricsError
 INTERVAL_S: Final = 0.25
 SUBSCRIBERS_MAX: Final = 1_000
 REBUILD_AFTER_MS: Final = 5_000
-"""Even an unchanged store is judged anew this often: what it holds grows stale."""
+"""Even an unchanged store is judged anew this often: what it holds grows stale. Clusters that are
+sampled slowly twice their interval later, lest each version be judged just before the next."""
 STOP_TIMEOUT_S: Final = 5.0
 
 Listener = Callable[[OperatorSnapshot], None]
@@ -164,7 +165,8 @@ class SnapshotFeed:
         """The store's state when it is new, or when the old one must be judged again."""
         now_ms = self._now_ms()
         version = self._reader.version() or 0
-        is_due = now_ms - self._current.built_ms >= REBUILD_AFTER_MS
+        due_ms = max(REBUILD_AFTER_MS, 2 * self._current.interval_ms)
+        is_due = now_ms - self._current.built_ms >= due_ms
         if version == self._current.version and not (is_due and version):
             return None
         aggregates = self._reader.now()

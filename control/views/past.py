@@ -17,7 +17,7 @@ def snapshot_at(reader: PastReader, *, cluster: ClusterId, at_ms: int) -> Operat
 
     It is of that second within the last two hours, of that minute within seven days, then of
     that hour. Ages count from ``at_ms``. What history does not keep is n/a: sizes of segments,
-    members, what followers say of themselves.
+    members, what followers say of themselves. Nothing can be changed there.
 
     Raises:
         StoreUnreadableError: there is a store, but it cannot be read.
@@ -25,4 +25,6 @@ def snapshot_at(reader: PastReader, *, cluster: ClusterId, at_ms: int) -> Operat
     found = reader.as_of(cluster=cluster, at_ms=at_ms)
     if found is None:
         return None
-    return build_snapshot(found.tables, version=found.version, now_ms=at_ms, cluster=cluster)
+    return build_snapshot(
+        found.tables, version=found.version, now_ms=at_ms, cluster=cluster, is_past=True
+    )

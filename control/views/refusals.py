@@ -13,14 +13,20 @@ READ_ONLY: Final = (
     "✖ read-only here: nothing is changed (the setting read_only, or --read-only); "
     "start without it to change the cluster"
 )
+PAST: Final = "✖ this is a past state: go back to now to change the cluster"
 
 
-def refusals(watch: WatchReport | None, *, is_read_only: bool) -> Mapping[str, str]:
+def refusals(
+    watch: WatchReport | None, *, is_read_only: bool, is_past: bool = False
+) -> Mapping[str, str]:
     """Per operation of the registry that may not be done, why not and what would allow it."""
     lacking = (
         {} if watch is None else {name: _lacks(watch, name) for name in watch.denied_operations}
     )
-    return lacking | dict.fromkeys(CHANGES, READ_ONLY) if is_read_only else lacking
+    if is_read_only:
+        return lacking | dict.fromkeys(CHANGES, READ_ONLY)
+    # What lacks at all is told rather than what lacks there.
+    return dict.fromkeys(CHANGES, PAST) | lacking if is_past else lacking
 
 
 def _lacks(watch: WatchReport, name: str) -> str:

@@ -62,6 +62,8 @@ class OperatorSnapshot:
     """Partitions whose ISR is short, and since when (``control.model.isr_age``)."""
     is_read_only: bool = False
     """Nothing may be changed from here."""
+    is_past: bool = False
+    """It is of a moment that was asked for, not the newest."""
 
     @property
     def cluster(self) -> ClusterSnapshot:
@@ -70,7 +72,7 @@ class OperatorSnapshot:
     @cached_property
     def denied_operations(self) -> Mapping[str, str]:
         """Per operation of the registry that may not be done here, why not and what would help."""
-        return refusals(self.watch, is_read_only=self.is_read_only)
+        return refusals(self.watch, is_read_only=self.is_read_only, is_past=self.is_past)
 
     def denied_words(self, operation: str) -> str:
         """Why an operation of the registry may not be done; empty: it may."""
@@ -151,6 +153,7 @@ def build_snapshot(
     earlier_isr: pa.Table | None = None,
     watch: WatchReport | None = None,
     is_read_only: bool = False,
+    is_past: bool = False,
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
@@ -175,6 +178,7 @@ def build_snapshot(
             now_ms=now_ms,
         ),
         is_read_only=is_read_only,
+        is_past=is_past,
     )
 
 

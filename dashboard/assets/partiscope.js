@@ -252,9 +252,13 @@
       if (!choice.contains(event.target)) choice.open = false;
     }
     const target = event.target.closest(
-      "[data-form], [data-export], [data-go], [data-at], .closes, #copy-button");
+      "[data-form], [data-export], [data-go], [data-at], [data-now], .closes, #copy-button");
     if (!target) return;
     if (target.id === "copy-button") copyLink();
+    else if (target.dataset.now) {
+      closeDialogs();
+      click("past-now");
+    }
     else if (target.dataset.at) {
       window.dash_clientside.set_props("time-at", { value: target.dataset.at });
       window.setTimeout(() => click("time-apply"), 30);
@@ -320,7 +324,7 @@
   paint(document.documentElement.dataset.scheme || systemScheme());
 
   function withGrids(action) {
-    if (!window.dash_ag_grid) return;
+    if (!window.dash_ag_grid.getApiAsync) return;
     for (const grid of document.querySelectorAll(".grid[id]")) {
       window.dash_ag_grid.getApiAsync(grid.id).then((api) => {
         if (api && !api.isDestroyed()) action(api);
@@ -409,6 +413,53 @@
     }
   }).observe(document.documentElement, {
     childList: true, subtree: true, attributes: true, attributeFilter: ["data-markup"],
+  });
+
+  // Pictures of cells (dashboard/components/heat_box.py): which cell is at a place.
+  function cellAt(plot, event) {
+    const box = plot.getBoundingClientRect();
+    const topics = plot.dataset.topics.split("\t");
+    const brokers = plot.dataset.brokers.split("\t");
+    const along = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+    const column = along((event.clientX - box.left) / box.width, topics.length);
+    const row = along((event.clientY - box.top) / box.height, brokers.length);
+    const words = plot.dataset.words.split("\t")[row * topics.length + column];
+    return { topic: topics[column], broker: brokers[row], words };
+  }
+
+  // What is under the pointer, told beside it at once.
+  function tell(words, event) {
+    let tip = document.getElementById("tip");
+    if (!tip) {
+      tip = document.createElement("div");
+      tip.id = "tip";
+      tip.setAttribute("aria-hidden", "true");
+      document.body.appendChild(tip);
+    }
+    tip.hidden = !words;
+    if (!words) return;
+    tip.textContent = words;
+    const left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8);
+    tip.style.translate = `${Math.max(left, 8)}px ${event.clientY + 16}px`;
+  }
+
+  document.addEventListener("pointermove", (event) => {
+    const told = event.target.closest && event.target.closest("[data-words], [data-tip]");
+    if (!told) {
+      if (document.getElementById("tip")) tell("", event);
+      return;
+    }
+    if (told.dataset.tip) return tell(told.dataset.tip, event);
+    const cell = cellAt(told, event);
+    return tell(`${cell.topic} on ${cell.broker}: ${cell.words || "nothing"}`, event);
+  });
+
+  document.addEventListener("click", (event) => {
+    const plot = event.target.closest("[data-words]");
+    const tip = document.getElementById("tip");
+    if (tip) tip.hidden = true;
+    const topic = plot ? cellAt(plot, event).topic : "(";
+    if (!topic.startsWith("(")) navigate("topics/" + encodeURIComponent(topic));
   });
 
   document.addEventListener("click", function (event) {
@@ -560,13 +611,6 @@
       const [kind, value] = loss.split("=");
       keepInUrl({ broker: "", rack: "", [kind]: value });
       return none();
-    },
-    openBroker: (click) => {
-      if (click) navigate("brokers/" + encodeURIComponent(click.points[0].x));
-    },
-    openTopic: (click) => {
-      const topic = click && click.points[0].x;
-      if (topic && !topic.startsWith("(")) navigate("topics/" + encodeURIComponent(topic));
     },
     openPath: (path) => {
       if (path) navigate(path);

@@ -2,23 +2,20 @@
 
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output
+from dash import Dash, Input, Output, html
 
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components.heat_box import heat_box
 from dashboard.context import Screen
-from dashboard.figures import heat
-from dashboard.figures.base import Figure
 from dashboard.shown import AT_ONCE, Look, Time, answer
 
 
-def register_heat_map(app: Dash, screen: Screen, figure: str, measure: str) -> None:
-    """Draw ``figure`` by the switch ``measure``; a click opens the topic."""
-    in_browser: Any = app.clientside_callback
-    in_browser(ClientsideFunction("partiscope", "openTopic"), Input(figure, "clickData"))
+def register_heat_map(app: Dash, screen: Screen, box: str, measure: str) -> None:
+    """Fill ``box`` by the switch ``measure``."""
 
     @app.callback(
-        Output(figure, "figure"),
+        Output(box, "children"),
         Input(ids.TICK, "data"),
         Input(measure, "value"),
         Input(ids.SCHEME, "data"),
@@ -28,13 +25,16 @@ def register_heat_map(app: Dash, screen: Screen, figure: str, measure: str) -> N
         websocket=True,
     )
     def draw(tick: Any, chosen: str, scheme: str | None, time: Time | None) -> Any:
-        return heat_map(screen, chosen, Look(time or {}, scheme or "light"), tick)
+        return _drawn(screen, chosen, Look(time or {}, scheme or "light"), tick)
 
 
-def heat_map(screen: Screen, measure: str, look: Look, tick: Any = AT_ONCE) -> Figure:
-    """Its figure."""
+def heat_map(screen: Screen, box: str, measure: str, look: Look) -> html.Div:
+    """``box`` with the map in it."""
+    return html.Div(_drawn(screen, measure, look, AT_ONCE), id=box, className="heat-place")
 
-    def build(snapshot: OperatorSnapshot) -> Figure:
-        return heat.heat_figure(snapshot.heat_map(measure), look.scheme)
+
+def _drawn(screen: Screen, measure: str, look: Look, tick: Any) -> Any:
+    def build(snapshot: OperatorSnapshot) -> Any:
+        return heat_box(snapshot.heat_map(measure), look.scheme)
 
     return answer(screen, tick, look.time, ("heat", measure, look.scheme), build)

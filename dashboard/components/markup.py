@@ -17,7 +17,8 @@ from dashboard.components.parts import attributes
 MARKUP: Final = "data-markup"
 RELOADS: Final = "data-reloads"
 _NAMES: Final = {"className": "class", "colSpan": "colspan"}
-_PLAIN: Final = ("title", "href", "id", "role")
+_PLAIN: Final = ("title", "href", "id", "role", "src", "alt")
+_VOID: Final = {"img"}
 
 
 def still(component: Component, **props: Any) -> html.Div:
@@ -42,7 +43,8 @@ def markup(component: Any) -> str:
         raise TypeError(f"{type(component).__name__} is more than markup")
     tag = "a" if is_link else type(component).__name__.lower()
     props = component.to_plotly_json()["props"]
-    return f"<{tag}{_attributes(props)}>{markup(props.get('children'))}</{tag}>"
+    opening = f"<{tag}{_attributes(props)}>"
+    return opening if tag in _VOID else f"{opening}{markup(props.get('children'))}</{tag}>"
 
 
 def _attributes(props: Mapping[str, Any]) -> str:
@@ -50,6 +52,8 @@ def _attributes(props: Mapping[str, Any]) -> str:
     for name, value in props.items():
         if name in _NAMES or name in _PLAIN or name.startswith(("data-", "aria-")):
             known[_NAMES.get(name, name)] = value
+        elif name == "style":
+            known[name] = ";".join(f"{key}:{it}" for key, it in value.items())
         elif name == "refresh":
             known |= {RELOADS: "yes"} if value else {}
         elif name != "children":

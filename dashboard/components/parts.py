@@ -144,7 +144,10 @@ def calm_line(words: str) -> html.Div:
 def empty(title: str, *steps: str) -> html.Div:
     """Nothing to show, and what to do about it."""
     return html.Div(
-        [html.P(title, className="empty-title"), html.Ul([html.Li(step) for step in steps])],
+        [
+            html.P(title, className="empty-title"),
+            html.Ul([html.Li(step) for step in steps]) if steps else None,
+        ],
         className="empty",
         role="status",
     )

@@ -13,6 +13,8 @@ from dashboard.theme import Palette, palette
 Figure = dict[str, Any]
 
 HEIGHT: Final = 260
+BAND: Final = 0.10
+"""Within this share of the mean a broker counts as even."""
 
 
 def figure(data: Sequence[dict[str, Any]], scheme: str, *, keep: str, **layout: Any) -> Figure:

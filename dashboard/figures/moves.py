@@ -5,8 +5,7 @@ from typing import Final
 
 from control.views import format as text
 from control.views.plans import Offer
-from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks
-from dashboard.figures.brokers import BAND
+from dashboard.figures.base import BAND, Figure, empty_figure, figure, nice_ticks
 from dashboard.theme import palette
 
 HEADROOM: Final = 1.2

@@ -10,10 +10,10 @@ from control.views.partition_map import MEASURES, PartitionMap, partition_map, t
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components import heat_box
 from dashboard.components.heat_map import heat_map, register_heat_map
 from dashboard.components.parts import attributes, card, crumbs, graph, measure_switch
 from dashboard.context import Screen
-from dashboard.figures import heat
 from dashboard.figures.base import empty_figure
 from dashboard.figures.cells import cells_figure
 from dashboard.shown import Look, Time, answer, shown
@@ -26,15 +26,16 @@ def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
     wanted = path.query.get("measure", "")
     if path.query.get("by") == BY_PARTITIONS:
         return _cells_layout(wanted, path.query.get("q", ""))
-    measure = wanted if wanted in heat.MEASURES else "size_bytes"
-    switch = measure_switch(ids.MAP_MEASURE, heat.MEASURES, measure)
+    measure = wanted if wanted in heat_box.MEASURES else "size_bytes"
+    switch = measure_switch(ids.MAP_MEASURE, heat_box.MEASURES, measure)
     return [
         crumbs([("Map", "map")]),
         _ways("topics"),
         card(
             "Broker × topic, on a log scale",
-            graph(ids.MAP_FIGURE, 420, figure=heat_map(screen, measure, look)),
+            heat_map(screen, ids.MAP_FIGURE, measure, look),
             extra=switch,
+            class_name="tall",
         ),
     ]
 

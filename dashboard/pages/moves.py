@@ -23,6 +23,7 @@ from dashboard.components.parts import attributes, card, crumbs, empty, tile
 from dashboard.components.tables import rows_table
 from dashboard.context import Screen
 from dashboard.desk import DeskError
+from dashboard.shown import Time
 
 CHANGES_MAX: Final = 200
 _CHANGES: Final = frozenset({"cancel", "rollback"})
@@ -78,12 +79,13 @@ def register(app: Dash, screen: Screen) -> None:
         *(Output(ids.move_button(action), "disabled") for action in ids.MOVE_ACTIONS),
         Input(ids.MOVES_PUSHED, "data"),
         Input(ids.MOVE_ID, "data"),
+        Input(ids.TIME, "data"),
         websocket=True,
     )
-    def fill_move(_: object, operation_id: str) -> tuple[Any, ...]:
+    def fill_move(_: object, operation_id: str, time: Time | None) -> tuple[Any, ...]:
         state = screen.desk.moves.get(operation_id)
-        may = [can(state, act) and not _is_denied(screen, act) for act in ids.MOVE_ACTIONS]
-        return move_block(screen, state), *(not each for each in may)
+        may = [can(state, act) and not _is_denied(screen, act, time) for act in ids.MOVE_ACTIONS]
+        return move_block(screen, state, time), *(not each for each in may)
 
     @app.callback(
         Output(ids.MOVE_SAID, "children"),
@@ -102,10 +104,10 @@ def register(app: Dash, screen: Screen) -> None:
             return problem(error)
 
 
-def _is_denied(screen: Screen, action: str) -> bool:
+def _is_denied(screen: Screen, action: str, time: Time | None) -> bool:
     """Whether a right lacks; who may not move may still hold what moves."""
     if action in _CHANGES:
-        return rights.is_denied(screen, REASSIGN.name)
+        return rights.is_denied(screen, REASSIGN.name, time)
     return screen.snapshot.is_read_only
 
 
@@ -133,7 +135,7 @@ def moves_block(screen: Screen) -> Any:
     return rows_table([move_row(move, now_ms=now_ms) for move in moves], MOVE_COLUMNS)
 
 
-def move_block(screen: Screen, state: OperationState | None) -> Any:
+def move_block(screen: Screen, state: OperationState | None, time: Time | None = None) -> Any:
     """Progress, figures, what is said, and the diff."""
     if state is None:
         return empty("Waiting for the executor", "`partiscope executor` (part of `up`) runs moves")
@@ -159,7 +161,11 @@ def move_block(screen: Screen, state: OperationState | None) -> Any:
     return [
         progress_bar(done_percent(progress)),
         html.P(state.message or "submitted", className="note", role="status"),
-        html.P(rights.words(screen, REASSIGN.name), className="lacking", role="status"),
+        html.P(
+            rights.line(rights.words(screen, REASSIGN.name, time)),
+            className="lacking",
+            role="status",
+        ),
         html.Div(tiles, className="tiles"),
         *warnings,
         card("What changes", rows_table(changes, CHANGE_COLUMNS)),

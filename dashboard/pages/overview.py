@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from dash import ClientsideFunction, Dash, Input, Output, html
+from dash import Dash, Input, Output, html
 
 from control.views import series
 from control.views import snapshot as views
@@ -13,6 +13,7 @@ from control.views.racks import RACK_COLUMNS, rack_rows
 from control.views.rows import BrokerRow
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components import bars, heat_box
 from dashboard.components.heat_map import heat_map, register_heat_map
 from dashboard.components.parts import (
     calm_line,
@@ -26,8 +27,7 @@ from dashboard.components.parts import (
 )
 from dashboard.components.tables import rows_table
 from dashboard.context import Screen
-from dashboard.figures import brokers, heat, lines
-from dashboard.figures.base import Figure
+from dashboard.figures import lines
 from dashboard.figures.drawing import all_drawn
 from dashboard.shown import AT_ONCE, Look, Time, answer, chart
 
@@ -52,14 +52,14 @@ def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
             [
                 card(
                     "Brokers",
-                    graph(ids.BROKER_BARS, figure=_bars(screen, "size_bytes", look)),
+                    html.Div(_bars(screen, "size_bytes", look.time), id=ids.BROKER_BARS),
                     html.Div(broker_table, id=ids.BROKER_TABLE),
-                    extra=measure_switch(ids.BROKER_MEASURE, brokers.MEASURES, "size_bytes"),
+                    extra=measure_switch(ids.BROKER_MEASURE, bars.MEASURES, "size_bytes"),
                 ),
                 card(
                     "Map: broker × topic",
-                    graph(ids.HEAT_MAP, grows=True, figure=heat_map(screen, "size_bytes", look)),
-                    extra=measure_switch(ids.HEAT_MEASURE, heat.MEASURES, "size_bytes"),
+                    heat_map(screen, ids.HEAT_MAP, "size_bytes", look),
+                    extra=measure_switch(ids.HEAT_MEASURE, heat_box.MEASURES, "size_bytes"),
                 ),
                 card("Racks", html.Div(rack_table, id=ids.RACK_TABLE)),
                 card("Groups, worst first", html.Div(group_table, id=ids.GROUP_TABLE)),
@@ -80,9 +80,7 @@ def findings_layout(screen: Screen, path: ViewPath) -> list[Any]:
 
 
 def register(app: Dash, screen: Screen) -> None:
-    """Live blocks of the overview, and what a click on a chart opens."""
-    in_browser: Any = app.clientside_callback
-    in_browser(ClientsideFunction("partiscope", "openBroker"), Input(ids.BROKER_BARS, "clickData"))
+    """Live blocks of the overview."""
 
     @app.callback(
         Output(ids.ALL_FINDINGS, "children"),
@@ -117,16 +115,15 @@ def _as_text(screen: Screen, time: Time | None, tick: Any = AT_ONCE) -> tuple[An
 
 def _register_charts(app: Dash, screen: Screen) -> None:
     @app.callback(
-        Output(ids.BROKER_BARS, "figure"),
+        Output(ids.BROKER_BARS, "children"),
         Input(ids.TICK, "data"),
         Input(ids.BROKER_MEASURE, "value"),
-        Input(ids.SCHEME, "data"),
         Input(ids.TIME, "data"),
         prevent_initial_call=True,
         websocket=True,
     )
-    def draw_brokers(tick: Any, measure: str, scheme: str | None, time: Time | None) -> Any:
-        return _bars(screen, measure, Look(time or {}, scheme or "light"), tick)
+    def draw_brokers(tick: Any, measure: str, time: Time | None) -> Any:
+        return _bars(screen, measure, time, tick)
 
     register_heat_map(app, screen, ids.HEAT_MAP, ids.HEAT_MEASURE)
 
@@ -148,11 +145,11 @@ def _register_charts(app: Dash, screen: Screen) -> None:
         return chart(screen, tick, time, ("history", shown), build)
 
 
-def _bars(screen: Screen, measure: str, look: Look, tick: Any = AT_ONCE) -> Figure:
-    def build(snapshot: OperatorSnapshot) -> Figure:
-        return brokers.broker_bars(broker_rows(snapshot), measure, look.scheme)
+def _bars(screen: Screen, measure: str, time: Time | None, tick: Any = AT_ONCE) -> Any:
+    def build(snapshot: OperatorSnapshot) -> Any:
+        return bars.broker_bars(broker_rows(snapshot), measure)
 
-    return answer(screen, tick, look.time, ("bars", measure, look.scheme), build)
+    return answer(screen, tick, time, ("bars", measure), build)
 
 
 def blocks(snapshot: OperatorSnapshot) -> tuple[Any, ...]:

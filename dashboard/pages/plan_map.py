@@ -9,9 +9,9 @@ from control.views import format as text
 from control.views.ghost import MEASURES, ghost_map, map_path, plan_path
 from control.views.paths import ViewPath
 from dashboard import ids
-from dashboard.components.parts import BLANK, card, crumbs, empty, graph
+from dashboard.components.heat_box import ghost_boxes
+from dashboard.components.parts import card, crumbs, empty
 from dashboard.context import Screen
-from dashboard.figures.ghost import now_figure, planned_figure
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -47,12 +47,16 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         dcc.Store(id=ids.PLAN_MAP_SHOWN, data={"plan": name, "measure": found.measure}),
         html.Div(
             [
-                card("Now", graph(ids.PLAN_MAP_NOW, 420)),
-                card("Planned: ▲ grows, ▼ shrinks", graph(ids.PLAN_MAP_PLANNED, 420)),
+                _place("Now", ids.PLAN_MAP_NOW),
+                _place("Planned: ▲ grows, ▼ shrinks", ids.PLAN_MAP_PLANNED),
             ],
             className="compare",
         ),
     ]
+
+
+def _place(title: str, place: str) -> html.Section:
+    return card(title, html.Div(id=place, className="heat-place"), class_name="tall")
 
 
 def find_plan(screen: Screen, name: str) -> KeptPlan | None:
@@ -66,8 +70,8 @@ def register(app: Dash, screen: Screen) -> None:
     """Draw both in the page's colours."""
 
     @app.callback(
-        Output(ids.PLAN_MAP_NOW, "figure"),
-        Output(ids.PLAN_MAP_PLANNED, "figure"),
+        Output(ids.PLAN_MAP_NOW, "children"),
+        Output(ids.PLAN_MAP_PLANNED, "children"),
         Input(ids.PLAN_MAP_SHOWN, "data"),
         Input(ids.SCHEME, "data"),
         websocket=True,
@@ -75,7 +79,5 @@ def register(app: Dash, screen: Screen) -> None:
     def draw(shown: dict[str, str], scheme: str | None) -> tuple[Any, Any]:
         kept = find_plan(screen, shown["plan"])
         if kept is None:
-            return BLANK, BLANK
-        found = ghost_map(kept, shown["measure"])
-        colors = scheme or "light"
-        return now_figure(found, colors), planned_figure(found, colors)
+            return None, None
+        return ghost_boxes(ghost_map(kept, shown["measure"]), scheme or "light")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Position, expect
 
 from tests.support.axe import serious_findings
 from tests.support.browser import chromium, dialog_of, open_page
@@ -28,11 +28,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(180)]
 expect.set_options(timeout=60_000)
 SIZES = SyntheticSizes(topics=4, partitions=40, groups=3)
 VIEWS = {
-    "overview": "#broker-bars .barlayer",
+    "overview": "#broker-bars .bar-part",
     "topics/topic-1": "#grid-partitions .ag-center-cols-container .ag-row",
     "topics/topic-1/partitions/1": "#detail-replicas tbody tr",
     "groups/group-1": "#grid-lags .ag-center-cols-container .ag-row",
-    "map": "#map-figure .heatmaplayer",
+    "map": "#map-figure .heat-plot img",
     "what-if?broker=102": "#loss-answer tbody tr",
     "plan": "#plan-button",
     "moves": "#moves-table .empty",
@@ -120,14 +120,28 @@ def test_figures_of_the_overview_are_those_of_the_store(page: Page) -> None:
     expect(page.locator("#broker-table tbody tr")).to_have_count(3)
     expect(page.locator("#findings")).to_contain_text("STOP on topic-2-")
     expect(page.locator("#group-table tbody tr").first).to_contain_text("200,000")
-    expect(page.locator("#broker-bars .barlayer .point path")).to_have_count(3)
-    expect(page.locator("#heat-map .heatmaplayer image")).to_have_count(1)
+    expect(page.locator("#broker-bars .bar-part")).to_have_count(3)
+    expect(page.locator("#heat-map .heat-plot img")).to_have_count(1)
 
 
 def test_switching_the_measure_redraws_the_bars(page: Page) -> None:
     page.locator("#broker-measure").get_by_text("replicas").click()
 
-    expect(page.locator("#broker-bars .barlayer .point path")).to_have_count(6)
+    expect(page.locator("#broker-bars .bar-part")).to_have_count(6)
+
+
+def test_the_map_tells_the_cell_under_the_pointer_and_a_click_opens_its_topic(page: Page) -> None:
+    plot = page.locator("#heat-map .heat-plot")
+    box = plot.bounding_box()
+    assert box
+    last = Position(x=box["width"] - 4, y=box["height"] - 4)
+
+    plot.hover(position=last)
+    expect(page.locator("#tip")).to_contain_text("topic-3 on 103: ")
+    plot.click(position=last)
+
+    expect(page.locator("h1")).to_have_text("topic-3")
+    expect(page.locator("#tip")).to_be_hidden()
 
 
 def test_a_new_version_shows_by_itself_without_reload(page: Page, store: Store) -> None:
@@ -153,7 +167,7 @@ def test_trouble_changes_badges_and_leaves_the_screen(page: Page, store: Store) 
     expect(page.locator("#age")).to_contain_text("✖ 5 m")
     expect(page.locator("#job")).to_contain_text("job late 5 m")
     expect(page.locator("#tiles")).to_contain_text("160")
-    expect(page.locator("#broker-bars .barlayer .point path")).to_have_count(3)
+    expect(page.locator("#broker-bars .bar-part")).to_have_count(3)
     assert page.locator("#tiles").evaluate("tiles => tiles.isTheSame")
     store.write()
     expect(page.locator("#age")).not_to_contain_text("✖")
@@ -456,8 +470,8 @@ def test_nothing_hinders_people_seriously(
 def test_one_switch_changes_page_grid_and_figures(page: Page) -> None:
     page.emulate_media(color_scheme="light")
     ground = "() => getComputedStyle(document.body).backgroundColor"
-    ink = "() => document.querySelector('#broker-bars .xtick text').style.fill"
-    page.wait_for_selector("#broker-bars .xtick text")
+    ink = "() => document.querySelector('#throughput-chart .xtick text').style.fill"
+    page.wait_for_selector("#throughput-chart .xtick text")
     before = (page.evaluate(ground), page.evaluate(ink))
 
     page.locator("#scheme-switch").click()

@@ -325,8 +325,7 @@ def test_a_replica_is_dragged_and_the_plan_looked_at_on_the_map(
     page.get_by_text("Show on the map").click()
     page.wait_for_url("**/map?plan=*")
     page.get_by_role("link", name="replicas", exact=True).click()
-    expect(page.locator("#plan-map-planned .legend")).to_contain_text("grows")
-    expect(page.locator("#plan-map-planned .scatterlayer .point").first).to_be_visible()
+    expect(page.locator("#plan-map-planned .heat-sign.grows").first).to_be_visible()
 
     page.locator("#plan-map-back").click()
     expect(row).to_have_attribute("data-replicas", f"{second},{other}")

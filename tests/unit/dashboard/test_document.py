@@ -80,28 +80,31 @@ def test_plotly_is_that_of_the_package() -> None:
 def test_the_document_reads_what_is_used(page: Page) -> None:
     text = page.get("/")
     scripts = re.findall(r'<script src="([^"]*)"', text)
-    assert not [name for name in scripts if re.search("polyfill|dash_table|plotly", name)]
+    assert not [name for name in scripts if re.search("polyfill|dash_table|plotly|ag_grid", name)]
     assert all(page.get(name) for name in scripts)
     charts = re.search(r'"(/assets/vendor/plotly[^"]*)"', text)
     assert charts
     assert "Plotly" in page.get(charts[1])
+    tables = re.search(r'partiscopeTables\("([^"]*)"\)', text)
+    assert tables
+    assert "window.dash_ag_grid" in page.get(tables[1])
 
 
 def test_the_page_comes_with_what_it_shows(page: Page) -> None:
     found = layout(page, referer=f"{HOST}/overview?at=")
     place = found[ids.LOCATION]
     assert (place["pathname"], place["search"]) == ("/overview", "?at=")
-    assert "topic-0" in json.dumps(found[ids.HEAT_MAP]["figure"])
+    assert "topic-0" in json.dumps(found[ids.HEAT_MAP]["children"])
     assert found[ids.TILES]["children"]
     assert "brokers" in json.dumps(found[ids.HEAD_BROKERS]["children"])
     assert found[ids.TICK]["data"]["version"] > 0
 
 
 def test_charts_come_in_the_colours_of_the_browser(page: Page) -> None:
-    drawn = json.dumps(layout(page, referer=f"{HOST}/map")[ids.MAP_FIGURE]["figure"])
+    drawn = json.dumps(layout(page, referer=f"{HOST}/map")[ids.MAP_FIGURE]["children"])
     dark = layout(page, referer=f"{HOST}/map", cookie="scheme=dark")
-    assert LIGHT.text in drawn
-    assert DARK.text in json.dumps(dark[ids.MAP_FIGURE]["figure"])
+    assert LIGHT.heat[0] in drawn
+    assert DARK.heat[0] in json.dumps(dark[ids.MAP_FIGURE]["children"])
     assert dark[ids.SCHEME]["data"] == "dark"
 
 

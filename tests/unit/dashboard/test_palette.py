@@ -16,7 +16,7 @@ def screen(tmp_path: Path) -> Screen:
 
 
 def test_nothing_typed_offers_the_views(screen: Screen) -> None:
-    found = entries(screen.snapshot, "")
+    found = entries(screen.snapshot, "", {})
 
     assert found[0].path == "overview"
     assert len(found) == ENTRIES_MAX
@@ -33,17 +33,17 @@ def test_nothing_typed_offers_the_views(screen: Screen) -> None:
     ],
 )
 def test_names_are_found(screen: Screen, typed: str, path: str) -> None:
-    assert entries(screen.snapshot, typed)[0].path == path
+    assert entries(screen.snapshot, typed, {})[0].path == path
 
 
 def test_every_operation_is_found_by_its_title_with_its_key(screen: Screen) -> None:
     for form in FORMS:
-        first = entries(screen.snapshot, form.title)[0]
+        first = entries(screen.snapshot, form.title, {})[0]
         assert (first.title, first.key) == (form.title, form.key)
         assert first.form == form.name or first.path in {"plan", "produce"}
 
 
 def test_every_entry_does_one_thing(screen: Screen) -> None:
     for typed in ("", "o", "topic", "pause"):
-        for entry in entries(screen.snapshot, typed):
+        for entry in entries(screen.snapshot, typed, {}):
             assert sum(map(bool, (entry.path, entry.form, entry.button))) == 1

@@ -9,6 +9,7 @@ from control.kafka.collector.report import WatchReport
 from control.operations.errors import NotConfirmedError
 from control.operations.registry import DELETE_TOPIC, ELECT, PRODUCE, REASSIGN
 from control.views.feed import SnapshotFeed
+from control.views.past import snapshot_at
 from control.views.store import open_store
 from dashboard import operate, palette, rights
 from dashboard.context import Screen
@@ -60,7 +61,7 @@ def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:
     assert "needs ALTER on the cluster" in words_of(rights.lacking(screen, REASSIGN.name))
     assert words_of(rights.lacking(screen, PRODUCE.name)) == ""
     assert rights.every_word(screen) == {REASSIGN.name: rights.words(screen, REASSIGN.name)}
-    (entry,) = palette.entries(screen.snapshot, REASSIGN.title)
+    (entry,) = palette.entries(screen.snapshot, REASSIGN.title, rights.every_word(screen))
     assert "needs ALTER on the cluster" in entry.help
 
 
@@ -72,3 +73,26 @@ def test_where_nothing_may_be_changed_forms_say_so(tmp_path: Path) -> None:
     assert rights.is_denied(screen, REASSIGN.name)
     assert "read-only here" in words_of(rights.lacking(screen, PRODUCE.name))
     assert DELETE_TOPIC.name in rights.every_word(screen)
+
+
+def test_at_a_past_moment_forms_are_greyed_and_lead_back_to_now(tmp_path: Path) -> None:
+    screen = screen_on(tmp_path)
+    past = {"at": "1m"}
+    assert rights.is_denied(screen, REASSIGN.name, past)
+    assert not rights.is_denied(screen, REASSIGN.name, {"range": "1h"})
+    told = operate.body(screen, DELETE_TOPIC, {}, past)
+    assert "this is a past state" in words_of(told)
+    assert "data-now" in str(told)
+    assert "browse" not in rights.every_word(screen, past), "it changes nothing"
+    feed = SnapshotFeed(open_store(str(tmp_path)), is_read_only=True)
+    feed.refresh()
+    fixed = replace(screen, places={"": replace(screen.place, feed=feed)})
+    assert "read-only here" in rights.words(fixed, REASSIGN.name, past), "now would not help"
+
+
+def test_a_past_snapshot_knows_that_nothing_can_be_changed(tmp_path: Path) -> None:
+    screen = screen_on(tmp_path)
+    at_ms = screen.now_ms() - 5_000
+    past = snapshot_at(screen.reader, cluster=screen.snapshot.cluster.cluster, at_ms=at_ms)
+    assert past is not None
+    assert past.denied_operations.keys() == rights.every_word(screen, {"at": "1m"}).keys()

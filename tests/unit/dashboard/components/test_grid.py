@@ -8,6 +8,7 @@ from control.views import pages
 from control.views import snapshot as views
 from control.views.pages import TableQuery
 from dashboard.components.grid import (
+    BLOCK_ROWS,
     count_words,
     grid_block,
     grid_row,
@@ -23,7 +24,7 @@ def test_a_request_becomes_a_query() -> None:
     assert table_query(request, "topic:a") == TableQuery(
         filter="topic:a", sort="-lag", offset=200, limit=100
     )
-    assert table_query({}, "") == TableQuery(limit=100)
+    assert table_query({}, "") == TableQuery(limit=BLOCK_ROWS)
 
 
 def test_rows_have_identity_texts_and_tones(tmp_path: Path) -> None:

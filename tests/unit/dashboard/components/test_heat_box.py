@@ -1,0 +1,143 @@
+"""The map of brokers and topics: a pixel a cell, on a log scale, and what is told of each."""
+
+import base64
+import re
+import struct
+import zlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from control.planner.ghost import KeptPlan
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import plan
+from control.views.ghost import ghost_map
+from control.views.overview import REST, HeatMap
+from dashboard.components.heat_box import (
+    COLUMN_NAMES_MAX,
+    MEASURES,
+    ends_of,
+    ghost_boxes,
+    heat_box,
+    shares,
+)
+from dashboard.components.markup import MARKUP
+from dashboard.components.raster import picture_of
+from dashboard.theme import LIGHT
+from tests.unit.control.clusters import MIB
+from tests.unit.control.planner.clusters import seeded
+from tests.unit.dashboard.screens import words_of
+
+NAN = float("nan")
+UNEVEN = HeatMap(
+    measure="size_bytes",
+    brokers=[101, 102],
+    topics=["a", "b<&>"],
+    values=[[MIB, 100 * MIB], [NAN, 10 * MIB]],
+)
+
+
+def drawn(box: Any) -> str:
+    return str(getattr(box, MARKUP))
+
+
+def told(box: Any) -> list[str]:
+    found = re.search(r'data-words="([^"]*)"', drawn(box))
+    assert found
+    return found[1].split("\t")
+
+
+def pixels(address: str) -> list[list[tuple[int, ...]]]:
+    """By row, read as any reader of PNG does."""
+    data = base64.b64decode(address.removeprefix("data:image/png;base64,"))
+    at, chunks = 8, {}
+    while at < len(data):
+        (size,) = struct.unpack_from(">I", data, at)
+        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
+        (crc,) = struct.unpack_from(">I", data, at + 8 + size)
+        assert crc == zlib.crc32(kind + body)
+        chunks[kind] = body
+        at += 12 + size
+    width, height = struct.unpack_from(">2I", chunks[b"IHDR"])
+    lines = zlib.decompress(chunks[b"IDAT"])
+    step = 1 + 4 * width
+    rows = [lines[place * step + 1 : (place + 1) * step] for place in range(height)]
+    return [[tuple(row[at : at + 4]) for at in range(0, 4 * width, 4)] for row in rows]
+
+
+def test_colours_are_on_a_log_scale_and_what_is_empty_is_clear() -> None:
+    ends = (float(MIB), float(100 * MIB))
+    assert ends_of(UNEVEN) == ends
+    found = shares(UNEVEN, ends)
+    assert found[0].tolist() == [0, 1]
+    assert np.isnan(found[1, 0])
+    assert found[1, 1] == pytest.approx(0.5)
+
+    (least, most), (nothing, _) = pixels(picture_of(found, LIGHT.heat))
+    assert least == (*bytes.fromhex(LIGHT.heat[0][1:]), 255)
+    assert most == (*bytes.fromhex(LIGHT.heat[-1][1:]), 255)
+    assert nothing[3] == 0
+
+
+def test_the_sum_of_other_topics_does_not_make_the_rest_pale() -> None:
+    heat = replace(UNEVEN, topics=["a", "b", REST], values=[[1, 9, 900], [NAN, 3, 700]])
+
+    assert ends_of(heat) == (1, 9)
+    assert shares(heat, (1, 9))[:, 2].tolist() == [1, 1]
+
+
+def test_each_cell_is_told_with_its_unit_and_names_stay_text() -> None:
+    box = heat_box(UNEVEN, "light")
+
+    assert told(box) == ["1.0 MiB", "100 MiB", "", "10.0 MiB"]
+    assert "b&lt;&amp;&gt;" in drawn(box)
+    assert "<&" not in drawn(box)
+    assert "bytes of 2 topics on 2 brokers: 1.0 MiB to 100 MiB a cell" in drawn(box)
+
+
+def test_one_value_everywhere_stands_in_the_middle_and_is_written_once() -> None:
+    one = HeatMap(measure="replicas", brokers=[1], topics=["t"], values=[[3.0]])
+
+    assert shares(one, (3.0, 3.0)).tolist() == [[0.5]]
+    assert drawn(heat_box(one, "dark")).count("<span>3</span>") == 1
+
+
+def test_of_many_topics_some_are_named_and_all_are_told() -> None:
+    topics = [f"topic-{place}" for place in range(60)]
+    box = heat_box(
+        HeatMap(measure="leaders", brokers=[1], topics=topics, values=[[1.0] * 60]), "light"
+    )
+
+    assert drawn(box).count("<b>topic-") == COLUMN_NAMES_MAX
+    assert "\t".join(topics) in drawn(box)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_nothing_to_show_is_said(measure: str) -> None:
+    nobody = HeatMap(measure=measure, brokers=[], topics=[], values=[])
+    nothing = HeatMap(measure=measure, brokers=[1], topics=["t"], values=[[NAN]])
+    assert "no partition" in words_of(heat_box(nobody, "light"))
+    assert words_of(heat_box(nothing, "light")) == f"no {MEASURES[measure]} anywhere"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_plan_on_the_map_has_one_scale_and_signs(scheme: str) -> None:
+    made = plan(seeded(5, joined=3), PlanRequest(alternatives=1))
+    found = ghost_map(KeptPlan(plan=made, chosen=0, values={}), "replicas")
+    now, planned = ghost_boxes(found, scheme)
+
+    scale = re.compile(r'"heat-ends">(.*?)</div>')
+    assert scale.findall(drawn(now)) == scale.findall(drawn(planned))
+    assert "heat-sign" not in drawn(now)
+    words, width = told(planned), len(found.now.topics)
+    grow = {place // width for place, it in enumerate(words) if it.startswith("grows: ")}
+    shrink = {place // width for place, it in enumerate(words) if it.startswith("shrinks: ")}
+    joined = {found.now.brokers.index(broker) for broker in (110, 111, 112)}
+    assert joined <= grow
+    assert not joined & shrink
+    assert all("(+" in it for it in words if it.startswith("grows: "))
+    assert all("(−" in it for it in words if it.startswith("shrinks: "))
+    signs = drawn(planned).count("heat-sign")
+    assert signs == sum(it.startswith(("grows: ", "shrinks: ")) for it in words)
