@@ -7,10 +7,11 @@ Three nodes of Kafka with that many partitions and groups of ten committed offse
 broker of ours as the bus. Timed: from the start of the collector until the names of all topics
 are there, until every broker's first round with offsets and groups is written, until the store
 has a figure of every partition and group (the metrics job runs already), then the distance of
-turns, and of versions of the store. The brokers' CPU is measured before the collector starts and,
-once they have compiled what it asks for, while it runs (by what their threads are for); the
-difference is its price. The same figures are read once by Kafka's own tools, for comparison (each
-in a JVM that is warm already). Filling the cluster takes most of the time.
+turns, and of versions of the store, and how old figures are when their version comes. The brokers'
+CPU is measured before the collector starts and, once they have compiled what it asks for, while it
+runs (by what their threads are for); the difference is its price. The same figures are read once
+by Kafka's own tools, for comparison (each in a JVM that is warm already). Filling the cluster takes
+most of the time.
 """
 
 import argparse
@@ -150,13 +151,21 @@ class Versions:
             self._wait_for_next()
         return time.monotonic()
 
-    def distances_s(self, seconds: float) -> list[float]:
-        """Between versions, for so long."""
-        begun_s, at_s = time.monotonic(), [time.monotonic()]
+    def follow(self, seconds: float) -> tuple[list[float], list[float]]:
+        """For so long: seconds between versions, and how old each one's figures were when it came
+        (since the round of the broker that was read longest ago)."""
+        begun_s, at_s, ages_s = time.monotonic(), [time.monotonic()], []
         while at_s[-1] < begun_s + seconds:
             self._wait_for_next()
             at_s.append(time.monotonic())
-        return [later - earlier for earlier, later in pairwise(at_s)]
+            ages_s.append(wall_clock_ms() / 1000 - self._oldest_round_ms() / 1000)
+        return [later - earlier for earlier, later in pairwise(at_s)], ages_s
+
+    def _oldest_round_ms(self) -> int:
+        rows = self._reader.now_table("brokers")
+        rounds = rows.filter(pc.not_equal(rows["cluster"], MADE_UP))["sampled_ms"]
+        found: int = pc.min(rounds).as_py()
+        return found
 
     def _wait_for_next(self) -> None:
         """The next version, or the first."""
@@ -209,9 +218,10 @@ async def measure(
         told("at first, % of a core", cold)
         before, own_before = list(map(spent, pids)), time.process_time()
         begun_s = time.monotonic()
-        stored = []
+        stored: list[float] = []
+        ages: list[float] = []
         if versions is not None:
-            stored = await asyncio.to_thread(versions.distances_s, seconds)
+            stored, ages = await asyncio.to_thread(versions.follow, seconds)
         else:
             await asyncio.sleep(seconds)
         spent_s = time.monotonic() - begun_s
@@ -234,6 +244,7 @@ async def measure(
         "refresh_s_median": round(statistics.median(distances), 2),
         "refresh_s_max": round(max(distances), 2),
         "refresh_in_store_s_median": round(statistics.median(stored), 2) if stored else None,
+        "age_in_store_s_median": round(statistics.median(ages), 2) if ages else None,
         "broker_cpu_percent_idle": idle,
         "broker_cpu_percent_watched": busy,
         "broker_cpu_percent_extra": [
