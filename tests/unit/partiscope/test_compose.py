@@ -37,6 +37,12 @@ def test_it_runs_the_same_parts_as_up(compose: dict[str, Any]) -> None:
     assert set(compose["services"]) == parts
 
 
+def test_every_service_comes_back_and_ends_when_told(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        assert service["restart"] == "unless-stopped", name
+        assert service["init"], f"{name}: a process 1 without an init may not hear SIGTERM"
+
+
 def test_every_command_and_flag_exists(compose: dict[str, Any]) -> None:
     app = build_app({command.name for command in COMMANDS})
     commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
