@@ -44,7 +44,7 @@ class ClusterSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(default=9092, ge=1, le=65_535)
     """The first broker listens here, the next ones on the ports after it."""
-    racks: str = "abc"
+    racks: str = Field(default="abc", min_length=1)
     """One letter per rack, given to the brokers in turn."""
     overrides: dict[str, str] = Field(default_factory=dict)
     """Kafka's own property names, for every broker."""
@@ -250,6 +250,11 @@ def load_settings() -> Settings:
     Raises:
         SettingsError: a value that cannot be used, or a file that cannot be read.
     """
+    named = os.environ.get("PARTISCOPE_CONFIG")
+    if named and not Path(named).exists():
+        raise SettingsError(
+            f"PARTISCOPE_CONFIG names {named}, which is not there: correct or unset it"
+        )
     try:
         return Settings()
     except ValidationError as error:

@@ -55,6 +55,36 @@ def test_an_unknown_setting_is_refused_by_name(
     assert "cluster.broker: Extra inputs are not permitted" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("setting", "flags", "words"),
+    [
+        ('racks = ""', [], "cluster.racks"),
+        ("", ["--brokers", "70"], "brokers"),
+        ("", ["--port", "65535"], "there is no port 65536"),
+    ],
+)
+def test_what_is_out_of_bounds_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    setting: str,
+    flags: list[str],
+    words: str,
+) -> None:
+    (tmp_path / "bad.toml").write_text(f"[cluster]\n{setting}\n")
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(tmp_path / "bad.toml"))
+    assert run(["cluster", "--data", str(tmp_path), *flags]) in (1, 2)
+    assert words in capsys.readouterr().err
+
+
+def test_a_settings_file_that_was_named_must_be_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PARTISCOPE_CONFIG", "/nowhere/partiscope.toml")
+    assert run(["status"]) == 2
+    assert "names /nowhere/partiscope.toml, which is not there" in capsys.readouterr().err
+
+
 def test_flags_overrule_environment_overrules_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
