@@ -27,13 +27,15 @@ _PASSES_MAX: Final = 4
 
 def even_out(placement: Placement, bounds: Bounds) -> None:
     """Give, take, exchange, until no step lowers the penalty."""
-    evener = _Evener(placement, bounds)
+    evener = Evener(placement, bounds)
     for _ in range(_PASSES_MAX):
         if bounds.is_settled(placement) or not evener.run_once():
             return
 
 
-class _Evener(Reach):
+class Evener(Reach):
+    """Makes the steps."""
+
     def __init__(self, placement: Placement, bounds: Bounds) -> None:
         super().__init__(placement, bounds)
         self._exchanger = Exchanger(placement, bounds)
@@ -42,6 +44,11 @@ class _Evener(Reach):
 
     def run_once(self) -> bool:
         """Every broker once in each role; whether anything was moved."""
+        moved = self.give_and_take()
+        return self.exchange() or moved
+
+    def give_and_take(self) -> bool:
+        """Those with too much give, then those with too few take; whether anything was moved."""
         moved = False
         for source in self._heaviest_first():
             while self._is_over(source) and self._give(source):
@@ -49,6 +56,11 @@ class _Evener(Reach):
         for target in self.targets[np.argsort(self.placement.count[self.targets])].tolist():
             while self._is_under(target) and self._take(target):
                 moved = True
+        return moved
+
+    def exchange(self) -> bool:
+        """Those with too many bytes exchange large for small; whether any was found."""
+        moved = False
         for source in self._heaviest_first():
             while self._is_heavy(source) and self._exchanger.relieve(source):
                 moved = True

@@ -27,6 +27,7 @@ from control.planner.placement import Placement, movable_partitions
 from control.planner.priced_bound import priced_bytes
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.repair import Mender
+from control.planner.rethink import rethink
 from control.planner.topic_counts import TopicCounts
 from control.planner.topic_leaders import even_topic_leaders
 from control.planner.topic_spread import counts_for, spread_topics
@@ -266,6 +267,7 @@ def _even(placement: Placement, tolerance: Tolerance) -> None:
         even_out(placement, bounds)
         bounds = bounds.beside(placement)
         economize(placement, bounds)
+        rethink(placement, bounds)
     if is_asked and tolerance.traffic is not None and placement.columns.has_traffic:
         even_arriving(placement, bounds, tolerance.traffic)
 

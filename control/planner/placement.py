@@ -29,6 +29,9 @@ from control.planner.roles import roles_of
 from control.planner.topic_counts import TopicCounts
 from control.planner.topology import Topology
 
+Step = tuple[int, int, int]
+"""(partition, source, target) of a move."""
+
 
 class Placement:
     """A mutable placement of all partitions of a topology under one request."""
@@ -56,6 +59,8 @@ class Placement:
         """Bytes that each may hold; None where nothing is known of any."""
         self.topics: TopicCounts | None = None
         """Kept within their bounds while it is there."""
+        self.journal: list[Step] | None = None
+        """Each move is noted while it is there."""
         self.count = columns.count()
         self.bytes = columns.held()
         self.leaders = columns.leaders()
@@ -134,6 +139,8 @@ class Placement:
         position = replicas.index(source)
         assert target not in replicas
         replicas[position] = target
+        if self.journal is not None:
+            self.journal.append((partition, source, target))
         self._list(partition, source, -1, is_leader=position == 0)
         self._list(partition, target, 1, is_leader=position == 0)
 

@@ -65,7 +65,8 @@ def test_the_recorded_case_is_balanced_with_few_moves() -> None:
     balanced = by_name["balanced"]
     assert planned.alternatives[0] is balanced
     assert balanced.balance.bytes.max <= 1.0351 * balanced.balance.bytes.mean
-    assert (balanced.balance.replicas.min, balanced.balance.replicas.max) == (437, 462)
+    assert balanced.balance.replicas.min >= 437
+    assert balanced.balance.replicas.max <= 462
     for alternative in planned.alternatives:
         bound = alternative.lower_bound_bytes
         assert bound is not None
