@@ -86,6 +86,7 @@ class PartiscopeApp(PastApp):
             self.is_paused = not self.is_paused
         self._frozen = self.services.feed.current if self.is_paused else None
         self._refresh(self.snapshot)
+        self.ask_history()
 
     def show_again(self) -> None:
         """Every view anew, charts included."""

@@ -20,9 +20,24 @@ class Stretch:
         span_of("", words, now_ms=0)
         self.words = "" if words == RANGE_DEFAULT else words
 
+    def zoom(self, step: int) -> bool:
+        """The next longer range (-1: shorter) of those that one chooses from; False: there is
+        none."""
+        names = list(RANGES)
+        length = self._ms(self.words or RANGE_DEFAULT)
+        there = [name for name in names[::step] if (self._ms(name) - length) * step > 0]
+        if there:
+            self.take(there[0])
+        return bool(there)
+
     def span(self, *, until_ms: int) -> Span:
         """What charts show when they end there."""
         return span_of("", self.words, now_ms=until_ms)
+
+    @staticmethod
+    def _ms(words: str) -> int:
+        span = span_of("", words, now_ms=0)
+        return span.until_ms - span.since_ms
 
     @property
     def title(self) -> str:

@@ -15,6 +15,7 @@ from control.views.snapshot import OperatorSnapshot
 from control.views.times import TimeError, parse_moment
 from tui.charts import Stretch
 from tui.clusters import ClusterApp
+from tui.screens.base import ViewScreen
 from tui.screens.time import TimeScreen
 
 
@@ -62,6 +63,19 @@ class PastApp(ClusterApp):
             path = replace(path, query={**path.query, "at": f"{moment:%Y-%m-%dT%H:%M:%SZ}"})
         return super().link_of(path)
 
+    def action_zoom(self, step: int) -> None:
+        """``+`` and ``-``: less or more of the past in charts."""
+        if self.stretch.zoom(step):
+            self._stretch_changed()
+        else:
+            self.notify(f"charts show the {self.stretch.title}: there is no other range beyond")
+
+    def action_shift(self, step: int) -> None:
+        """``[`` and ``]``: half a range back, or forward, up to now."""
+        now_ms = self.services.now_ms()
+        span = self.stretch.span(until_ms=self.at_ms or now_ms)
+        self._moment_chosen(span.until_ms + step * (span.until_ms - span.since_ms) // 2)
+
     def leave_past(self) -> None:
         """Back to now."""
         self.at_ms = self._past = None
@@ -73,7 +87,7 @@ class PastApp(ClusterApp):
         """A moment, or a range of the charts."""
         if isinstance(chosen, str):
             self.stretch.take(chosen)
-            self.show_again()
+            self._stretch_changed()
         elif chosen is not None:
             self._moment_chosen(chosen)
 
@@ -81,6 +95,7 @@ class PastApp(ClusterApp):
         if at_ms >= self.services.now_ms():
             self.leave_past()
             self.show_again()
+            self.ask_history()
         else:
             self._go_back_to(at_ms)
 
@@ -104,6 +119,16 @@ class PastApp(ClusterApp):
             return
         self.at_ms, self._past = at_ms, past
         self.show_again()
+        self.ask_history()
+
+    def _stretch_changed(self) -> None:
+        self.ask_history()
+        self.notify(f"charts show the {self.stretch.title}")
+
+    def ask_history(self) -> None:
+        """The charts of the view on top, of another stretch of time."""
+        if isinstance(self.screen, ViewScreen):
+            self.screen.ask_history()
 
     def show_again(self) -> None:
         """Hook: what is shown has changed as a whole."""

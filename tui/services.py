@@ -1,12 +1,13 @@
 """What the screens are given: everything that they know comes through here."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
+from control.views.journal import Line
 from control.views.past import PastReader
 from control.views.series import HistoryReader
 
@@ -14,6 +15,11 @@ from control.views.series import HistoryReader
 def wall_clock_ms() -> int:
     """Milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+def no_journal() -> Sequence[Line]:
+    """Nothing is known to have been done."""
+    return ()
 
 
 class StoreReader(HistoryReader, PastReader, Protocol):
@@ -28,6 +34,8 @@ class Services:
     history: StoreReader
     watched: WatchedCluster
     bus: str
+    journal: Callable[[], Sequence[Line]] = no_journal
+    """What was done to the cluster, as far as it is known by now; from any thread."""
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
 
     @property

@@ -54,6 +54,7 @@ KEYS: Final = (
     KeyHelp(where="a table", key="↑ ↓", does="move"),
     KeyHelp(where="a table", key="Enter", does="open the row"),
     KeyHelp(where="a table", key="e", does="export what the filter leaves, as CSV"),
+    KeyHelp(where="a table", key="J", does="the same as JSON"),
     KeyHelp(where="a topic", key="v", does="browse its messages"),
     KeyHelp(where="a move", key="x", does="cancel"),
     KeyHelp(where="a move", key="u", does="undo (roll back)"),

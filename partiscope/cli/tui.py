@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import ExitStack
 from functools import partial
 from threading import Thread
 from typing import Annotated, Final
@@ -42,6 +43,7 @@ def tui(
     from control.views.feed import SnapshotFeed
     from control.views.watch import report_watch
     from spark_metrics.aggregates import AggregatesReader
+    from tui.journal_watch import JournalWatch
     from tui.services import Elsewhere, Services
 
     be_small()
@@ -49,7 +51,8 @@ def tui(
     settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
     reader = AggregatesReader(store or settings.store)
     address = bus or settings.bundled_bootstrap
-    feeds: list[SnapshotFeed] = []
+    first, *more = every = fleet(settings)
+    parts = ExitStack()
 
     def services_of(watched: WatchedCluster) -> Services:
         report = report_watch(address, watched.cluster_id)
@@ -59,17 +62,16 @@ def tui(
             watch=report,
             is_read_only=watched.is_read_only,
         )
-        feeds.append(feed)
-        return Services(feed=feed, history=reader, watched=watched, bus=address)
+        elsewhere = {str(each.bootstrap) for each in every if each != watched}
+        journal = JournalWatch(address, elsewhere)
+        for part in (feed.stop, journal.stop):
+            parts.callback(part)
+        return Services(feed=feed, history=reader, watched=watched, bus=address, journal=journal)
 
-    first, *more = fleet(settings)
     others = [Elsewhere(watched=other, open=partial(services_of, other)) for other in more]
     services = services_of(first)
     Thread(target=services.feed.start, daemon=True).start()  # reads while the screens are loaded
-    try:
+    with parts:
         from tui.app import PartiscopeApp
 
         PartiscopeApp(services, path=path, others=others).run()
-    finally:
-        for feed in feeds:
-            feed.stop()

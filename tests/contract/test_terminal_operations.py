@@ -22,6 +22,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.settle import eventually, settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tui.app import PartiscopeApp
+from tui.journal_watch import JournalWatch
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.operation import OperationScreen
@@ -93,6 +94,8 @@ async def test_a_topic_is_made_grown_and_deleted_by_keys(
         await typist.confirm(word=topic)
         await typist.comes_to("topics")
         await eventually(lambda: _partitions(admin, topic), 0)
+        wanted = {f"create topic {topic}", f"delete topic {topic}"}
+        await settle(pilot, lambda: wanted <= {it.what for it in app.services.journal()}, "marks")
 
 
 @pytest.fixture
@@ -207,10 +210,13 @@ def _app_on(address: str, store: Path) -> Iterator[PartiscopeApp]:
     reader = AggregatesReader(str(store))
     feed = SnapshotFeed(reader)
     watched = WatchedCluster(bootstrap=address)
+    journal = JournalWatch(address)
+    services = Services(feed=feed, history=reader, watched=watched, bus=address, journal=journal)
     try:
-        yield PartiscopeApp(Services(feed=feed, history=reader, watched=watched, bus=address))
+        yield PartiscopeApp(services)
     finally:
         feed.stop()
+        journal.stop()
 
 
 async def _replicas(admin: KafkaAdmin, topic: str) -> dict[Key, tuple[int, ...]]:

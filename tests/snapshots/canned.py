@@ -99,7 +99,7 @@ _DONE: Final = replace(
     started_ms=NOW_MS - 89_990_000,
     finished_ms=NOW_MS - 89_700_000,
 )
-_LINES: Final = (
+LINES: Final = (
     JournalLine(
         at_ms=NOW_MS - 300_000,
         who="ada@ops",
@@ -142,7 +142,7 @@ class CannedOperator:
         return None
 
     async def _lines(self) -> tuple[JournalLine, ...]:
-        return _LINES
+        return LINES
 
     async def _topics(self) -> tuple[TopicMetadata, ...]:
         found: dict[str, list[PartitionMetadata]] = {}

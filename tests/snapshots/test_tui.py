@@ -16,7 +16,7 @@ from textual.widgets import Input, TextArea
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
-from tests.snapshots.canned import NOW_MS, CannedOperator, records
+from tests.snapshots.canned import LINES, NOW_MS, CannedOperator, records
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tui.app import PartiscopeApp
@@ -104,6 +104,7 @@ def app_of(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
             history=reader,
             watched=WatchedCluster(bootstrap="kafka:9092"),
             bus="",
+            journal=lambda: LINES,
             now_ms=lambda: NOW_MS,
         )
         app = PartiscopeApp(services, path=path)

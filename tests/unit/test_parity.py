@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from textual.binding import Binding
 from textual.widgets import Input
 
 from control.operations.performing import PERFORMED
 from control.operations.registry import FORMS, OperationForm
+from control.views.export import FORMATS
 from control.views.keymap import KEYS, PLACES
 from control.views.paths import VIEWS, ViewPath, parse_path, print_path
 from dashboard import router
@@ -25,6 +27,7 @@ from tests.unit.tui.conftest import services, written_store
 from tui.app import PartiscopeApp
 from tui.operate import VIEWS_OF_FORMS
 from tui.screens.overview import OverviewScreen
+from tui.screens.tables import TableScreen
 from tui.screens.views import SCREENS, build_screen
 from tui.services import Services
 from tui.widgets.form import FormPanel
@@ -91,6 +94,13 @@ async def test_both_faces_have_every_operation_with_every_field(
             assert panel.form is form
             assert list(panel.values()) == wanted
             app.pop_screen()
+
+
+def test_both_faces_export_every_format(page: Screen) -> None:
+    found = [getattr(item, "data-export", "") for item in _walk(_drawn(page, "topics"))]
+    assert {name for name in found if name} == set(FORMATS)
+    keys = [binding for binding in TableScreen.BINDINGS if isinstance(binding, Binding)]
+    assert {f"export('{name}')" for name in FORMATS} <= {binding.action for binding in keys}
 
 
 async def test_the_terminal_has_the_keys_of_the_help(services: Services) -> None:

@@ -10,7 +10,6 @@ from textual.visual import VisualType
 from textual.widgets import Static
 
 from control.views.paths import ViewPath
-from control.views.series import Span
 from control.views.snapshot import OperatorSnapshot
 from tui.services import Services
 from tui.widgets.key_line import GotoLine, KeyLine
@@ -45,12 +44,6 @@ class ViewScreen(Screen[Any]):
     def word_to_type(self) -> str | None:
         """What must be typed before something changes; None: nothing."""
         return self.services.watched.word_to_type() or None
-
-    @property
-    def charts_span(self) -> Span:
-        """What charts show: up to now, or to the time that was asked for."""
-        until_ms = self.partiscope.at_ms or self.services.now_ms()
-        return self.partiscope.stretch.span(until_ms=until_ms)
 
     @property
     def topic_here(self) -> str:
@@ -109,6 +102,9 @@ class ViewScreen(Screen[Any]):
         """In the feed's thread: have made what is slow and kept by the snapshot, so that no key
         waits for it."""
         _ = snapshot.headline, snapshot.finding_rows
+
+    def ask_history(self) -> None:
+        """Hook: charts show another stretch of time."""
 
     def on_mount(self) -> None:
         """Names first: whatever is known is shown before the first refresh."""

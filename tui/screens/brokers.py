@@ -8,12 +8,11 @@ from textual.widgets import Static
 
 from control.views.format import signed_percent_text
 from control.views.pages import TableQuery
-from control.views.series import Span
 from control.views.skew import broker_skew, most_skewed
 from control.views.snapshot import broker_page
 from tui.screens.history import HistoryScreen
 from tui.screens.tables import TableScreen
-from tui.widgets.sparkline import sparkline
+from tui.widgets.chart import Frame
 
 BROKERS_MAX: Final = 1_000
 LOW_SCREEN: Final = 30
@@ -29,22 +28,22 @@ class BrokersScreen(HistoryScreen, TableScreen):
         yield from super().compose_body()
         yield Static(id="history")
 
-    def read_history(self, cluster: str, span: Span) -> Text:
+    def read_history(self, cluster: str, frame: Frame) -> Text:
         """Bytes against the mean, a line each; bars tell how far, signs to which side."""
         rows = broker_page(self.partiscope.snapshot, TableQuery(limit=BROKERS_MAX)).rows
         brokers = most_skewed(rows)
         if self.app.size.height < LOW_SCREEN:
             brokers = brokers[:LINES_OF_LOW_SCREEN]
-        found = broker_skew(self.services.history, cluster, brokers, len(rows), span)
+        found = broker_skew(self.services.history, cluster, brokers, len(rows), frame.span)
         lines = [
-            Text.assemble(("BYTES AGAINST THE MEAN ", "bold"), (self.stretch_title, "dim")),
+            Text.assemble(("BYTES AGAINST THE MEAN ", "bold"), (frame.title, "dim")),
         ]
         for item in found:
             far = [None if value is None else abs(value) for value in item.values]
             lines.append(
                 Text.assemble(
                     (f"{item.name:>7} ", "dim"),
-                    (sparkline(far, max(20, self.line_width - 20)), "cyan"),
+                    frame.line(item, max(20, self.line_width - 20), "cyan", values=far),
                     f"  {signed_percent_text(item.last)}",
                 )
             )

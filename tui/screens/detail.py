@@ -12,7 +12,7 @@ from control.views.collector import load_cell
 from control.views.format import count_text
 from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath
-from control.views.series import Span, broker_throughput, topic_throughput, total_lag
+from control.views.series import broker_throughput, topic_throughput, total_lag
 from control.views.snapshot import (
     OperatorSnapshot,
     broker_page,
@@ -24,7 +24,7 @@ from control.views.snapshot import (
 from tui.screens.history import HistoryScreen, throughput_line
 from tui.screens.tables import TableScreen
 from tui.tones import facts_text
-from tui.widgets.sparkline import sparkline
+from tui.widgets.chart import Frame
 
 PageOf = Callable[[OperatorSnapshot, TableQuery], Page[Any]]
 
@@ -78,10 +78,10 @@ class TopicScreen(DetailScreen):
         """Only this topic's."""
         return partition_page(snapshot, query, topic=self.name_here)
 
-    def read_history(self, cluster: str, span: Span) -> Text:
+    def read_history(self, cluster: str, frame: Frame) -> Text:
         """What producers and consumers move."""
-        found = topic_throughput(self.services.history, cluster, self.name_here, span)
-        return throughput_line(found, self.stretch_title, self.line_width)
+        found = topic_throughput(self.services.history, cluster, self.name_here, frame.span)
+        return throughput_line(found, frame, self.line_width)
 
 
 class BrokerScreen(DetailScreen):
@@ -115,11 +115,11 @@ class BrokerScreen(DetailScreen):
         here = f"broker:{self.name_here} {query.filter}".strip()
         return partition_page(snapshot, replace(query, filter=here))
 
-    def read_history(self, cluster: str, span: Span) -> Text:
+    def read_history(self, cluster: str, frame: Frame) -> Text:
         """What moves through the partitions that it leads."""
         broker = int(self.name_here)
-        found = broker_throughput(self.services.history, cluster, broker, span)
-        return throughput_line(found, self.stretch_title, self.line_width)
+        found = broker_throughput(self.services.history, cluster, broker, frame.span)
+        return throughput_line(found, frame, self.line_width)
 
 
 class GroupScreen(DetailScreen):
@@ -136,14 +136,11 @@ class GroupScreen(DetailScreen):
         """Only this group's."""
         return group_partition_page(snapshot, query, group=self.name_here)
 
-    def read_history(self, cluster: str, span: Span) -> Text:
+    def read_history(self, cluster: str, frame: Frame) -> Text:
         """Its lag as a whole."""
-        lag = total_lag(self.services.history, cluster, self.name_here, span)
-        words = f"  {count_text(lag.last)} records  {self.stretch_title}"
-        room = max(20, self.line_width - len("LAG  ") - len(words))
+        lag = total_lag(self.services.history, cluster, self.name_here, frame.span)
+        words = f"  {count_text(lag.last)} records  "
+        room = max(20, self.line_width - len("LAG  ") - len(words) - len(frame.title))
         return Text.assemble(
-            ("LAG  ", "bold"),
-            (sparkline(lag.peaks, room), "yellow"),
-            words.removesuffix(self.stretch_title),
-            (self.stretch_title, "dim"),
+            ("LAG  ", "bold"), frame.line(lag, room, "yellow"), words, (frame.title, "dim")
         )

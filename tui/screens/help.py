@@ -19,6 +19,8 @@ OWN: Final = (
     ("the map", "b", "topic by broker, or partition by partition"),
     ("messages", "F", "follow them as they come"),
     ("what if", "1 … 9", "who dies"),
+    ("charts", "+ -", "less or more of the past"),
+    ("charts", "[ ]", "half of that earlier, later; Space: back to now"),
     ("anywhere", "ctrl+l", "paint the screen anew"),
 )
 """Keys that only a terminal has: where, which, what for."""

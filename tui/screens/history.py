@@ -7,9 +7,10 @@ from rich.text import Text
 
 from control.views.errors import StoreUnreadableError
 from control.views.format import byte_rate_text
-from control.views.series import Series, Span
+from control.views.journal import marks
+from control.views.series import Series
 from tui.screens.base import ViewScreen
-from tui.widgets.sparkline import sparkline
+from tui.widgets.chart import Frame
 
 HISTORY_EVERY_S: Final = 3.0
 
@@ -21,11 +22,11 @@ class HistoryScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Now and then again."""
-        self.set_interval(HISTORY_EVERY_S, self._ask_history)
-        self._ask_history()
+        self.set_interval(HISTORY_EVERY_S, self.ask_history)
+        self.ask_history()
 
-    def read_history(self, cluster: str, span: Span) -> Text:
-        """What is drawn, of the stretch that charts show.
+    def read_history(self, cluster: str, frame: Frame) -> Text:
+        """What is drawn, in the frame that the view's charts share.
 
         Raises:
             StoreUnreadableError: the feed says so as a finding; what stands there stays.
@@ -38,19 +39,26 @@ class HistoryScreen(ViewScreen):
         return max(40, self.app.size.width - 2)
 
     @property
-    def stretch_title(self) -> str:
-        """``last 10 minutes``."""
-        return self.partiscope.stretch.title
+    def frame(self) -> Frame:
+        """Up to now, or to the time that was asked for, with what was done meanwhile."""
+        stretch = self.partiscope.stretch
+        span = stretch.span(until_ms=self.partiscope.at_ms or self.services.now_ms())
+        done = marks(self.services.journal(), span)
+        return Frame(span=span, title=stretch.title, marks=done)
 
-    def _ask_history(self) -> None:
+    def ask_history(self) -> None:
+        """Read it now: it may be another stretch."""
         self.run_worker(self._read_history, thread=True, exclusive=True, group="history")
 
     def _read_history(self) -> None:
         cluster = self.partiscope.snapshot.cluster.cluster
+        frame = self.frame
         try:
-            drawn = self.read_history(cluster, self.charts_span)
+            drawn = self.read_history(cluster, frame)
         except StoreUnreadableError:
             return
+        legend = frame.legend(self.services.now_ms(), self.line_width)
+        drawn = Text("\n").join([drawn, *legend]) if drawn else drawn
         self.app.call_from_thread(self._show_history, drawn)
 
     def _show_history(self, drawn: Text) -> None:
@@ -58,15 +66,15 @@ class HistoryScreen(ViewScreen):
             self.put(self.HISTORY_LINE, drawn)
 
 
-def throughput_line(series: Sequence[Series], stretch: str, width: int) -> Text:
+def throughput_line(series: Sequence[Series], frame: Frame, width: int) -> Text:
     """``THROUGHPUT  in ▂▃▅ 1.2 MiB/s  out ▃▃▃ 4.0 MiB/s  last 10 minutes``, as wide as there is
     room; ``series`` are bytes in and out first."""
     both = [(item, byte_rate_text(item.last)) for item in series[:2]]
     words = sum(len(f"{item.name}  {now}  ") for item, now in both)
-    room = max(8, (width - len("THROUGHPUT  ") - words - len(stretch)) // 2)
+    room = max(8, (width - len("THROUGHPUT  ") - words - len(frame.title)) // 2)
     line = Text("THROUGHPUT  ", style="bold")
     for item, now in both:
         line.append(f"{item.name} ", style="dim")
-        line.append(sparkline(item.peaks, room), style="cyan")
+        line.append_text(frame.line(item, room, "cyan"))
         line.append(f" {now}  ", style="")
-    return line.append(stretch, style="dim")
+    return line.append(frame.title, style="dim")

@@ -10,11 +10,11 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from control.views.job import JobFigure, job_figures, series_text
-from control.views.series import Series, Span, job_series
+from control.views.series import Series, job_series
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.history import HistoryScreen
 from tui.tones import cell_text
-from tui.widgets.sparkline import sparkline
+from tui.widgets.chart import Frame
 
 _TITLE_WIDTH: Final = 13
 _VALUE_WIDTH: Final = 14
@@ -40,10 +40,10 @@ class JobScreen(HistoryScreen):
         lines += [_figure(it, self.line_width) for it in found]
         self.put("#job-figures", Text("\n").join(lines))
 
-    def read_history(self, cluster: str, span: Span) -> Text:
+    def read_history(self, cluster: str, frame: Frame) -> Text:
         """How its figures went; it carries all clusters."""
-        found = job_series(self.services.history, span)
-        return _history(found, max(20, self.line_width - 30), self.stretch_title)
+        found = job_series(self.services.history, frame.span)
+        return _history(found, max(20, self.line_width - 30), frame)
 
 
 def _figure(it: JobFigure, width: int) -> Text:
@@ -56,10 +56,10 @@ def _figure(it: JobFigure, width: int) -> Text:
     return Text.assemble((title, "dim"), value, (margin.join(why), "dim"))
 
 
-def _history(series: Sequence[Series], width: int, stretch: str) -> Text:
-    head = f"\n {stretch.upper()}, newest on the right, at their peaks"
+def _history(series: Sequence[Series], width: int, frame: Frame) -> Text:
+    head = f"\n {frame.title.upper()}, newest on the right, at their peaks"
     lines = [Text(head, style="bold")]
     for item in series:
-        drawn = (sparkline(item.peaks, width), "cyan")
+        drawn = frame.line(item, width, "cyan")
         lines.append(Text.assemble((f" {item.name:<12}", "dim"), drawn, f"  {series_text(item)}"))
     return Text("\n").join(lines)

@@ -13,13 +13,14 @@ from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath, parse_path
 from control.views.racks import RACK_COLUMNS, RackRow, rack_rows
 from control.views.rows import BrokerRow
-from control.views.series import Series, Span, cluster_throughput, total_lag
+from control.views.series import Series, cluster_throughput, total_lag
 from control.views.snapshot import OperatorSnapshot, broker_page, group_page
 from tui.screens.history import HistoryScreen, throughput_line
 from tui.tones import STYLES
+from tui.widgets.chart import Frame
 from tui.widgets.findings import FindingsList
 from tui.widgets.row_table import RowTable
-from tui.widgets.sparkline import bar, sparkline
+from tui.widgets.sparkline import bar
 
 BROKERS_MAX: Final = 100
 GROUPS_MAX: Final = 50
@@ -114,15 +115,15 @@ class OverviewScreen(HistoryScreen):
             line.append("  ")
         return line
 
-    def read_history(self, cluster: str, span: Span) -> Text:
+    def read_history(self, cluster: str, frame: Frame) -> Text:
         """Throughput, and the lag of the groups with the most of it."""
         history, width = self.services.history, self.line_width
-        moved = cluster_throughput(history, cluster, span)
-        lines = [throughput_line(moved, self.stretch_title, width)]
+        moved = cluster_throughput(history, cluster, frame.span)
+        lines = [throughput_line(moved, frame, width)]
         rows = group_page(self.partiscope.snapshot, TableQuery(sort="-lag", limit=LAGS_MAX)).rows
         names = [row.key for row in rows if row.lag.value]
-        found = [total_lag(history, cluster, name, span) for name in names]
-        lines += [_lag_line(item, width) for item in found]
+        found = [total_lag(history, cluster, name, frame.span) for name in names]
+        lines += [_lag_line(item, frame, width) for item in found]
         return Text("\n").join(lines)
 
 
@@ -139,8 +140,8 @@ def _totals(snapshot: OperatorSnapshot, brokers: int, width: int) -> Text:
     return line
 
 
-def _lag_line(lag: Series, width: int) -> Text:
+def _lag_line(lag: Series, frame: Frame, width: int) -> Text:
     """One group's."""
     head, now = f"LAG {lag.name:<16.16} ", f" {count_text(lag.last)} records"
     room = max(8, width - len(head) - len(now))
-    return Text.assemble((head[:4], "bold"), head[4:], (sparkline(lag.peaks, room), "yellow"), now)
+    return Text.assemble((head[:4], "bold"), head[4:], frame.line(lag, room, "yellow"), now)

@@ -14,7 +14,7 @@ from control.views.format import byte_rate_text, bytes_text, count_text, record_
 from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.rows import PartitionRow, Row, SegmentRow
-from control.views.series import Series, Span, group_lag, named, partition_series
+from control.views.series import Series, group_lag, named, partition_series
 from control.views.snapshot import (
     OperatorSnapshot,
     groups_of_partition,
@@ -24,8 +24,9 @@ from control.views.snapshot import (
 )
 from tui.screens.history import HistoryScreen
 from tui.tones import facts_text
+from tui.widgets.chart import Frame
 from tui.widgets.row_table import RowTable
-from tui.widgets.sparkline import bar, sparkline
+from tui.widgets.sparkline import bar
 
 NO_GROUPS: Final = "no group has committed an offset here"
 TABS: Final = ("replicas", "groups", "history", "segments")
@@ -93,15 +94,15 @@ class PartitionScreen(HistoryScreen):
     def _groups(self, snapshot: OperatorSnapshot) -> tuple[Row, ...]:
         return groups_of_partition(snapshot, self._partition)
 
-    def read_history(self, cluster: str, span: Span) -> Text:
+    def read_history(self, cluster: str, frame: Frame) -> Text:
         """Throughput, size, replicas in sync, and the lag of each group."""
         snapshot, history = self.partiscope.snapshot, self.services.history
-        found = list(partition_series(history, cluster, self._partition, span))
+        found = list(partition_series(history, cluster, self._partition, frame.span))
         groups = {str(row.group.value) for row in groups_of_partition(snapshot, self._partition)}
         for group in sorted(groups):
-            lags = group_lag(history, cluster, group, span, only=self._partition)
+            lags = group_lag(history, cluster, group, frame.span, only=self._partition)
             found += [named(lag, f"lag {group}") for lag in lags]
-        return _history(found, max(20, self.line_width - 38), self.stretch_title)
+        return _history(found, max(20, self.line_width - 38), frame)
 
 
 def _page(rows: tuple[Any, ...], shown: tuple[columns.Column, ...]) -> Page[Any]:
@@ -140,16 +141,16 @@ def _segments(rows: tuple[SegmentRow, ...], width: int) -> Text:
     return Text("\n").join([head, *lines])
 
 
-def _history(series: list[Series], width: int, stretch: str) -> Text:
+def _history(series: list[Series], width: int, frame: Frame) -> Text:
     lines = []
     for item in series:
         to_text = _UNIT_TEXTS.get(item.unit, count_text)
         lines.append(
             Text.assemble(
                 (f"{item.name:<18.18} ", "dim"),
-                (sparkline(item.peaks, width), "cyan"),
+                frame.line(item, width, "cyan"),
                 f"  {to_text(item.last)}",
             )
         )
-    lines.append(Text(f"{stretch}, newest on the right", style="dim"))
+    lines.append(Text(f"{frame.title}, newest on the right", style="dim"))
     return Text("\n").join(lines)

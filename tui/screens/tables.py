@@ -42,7 +42,8 @@ class TableScreen(ViewScreen):
         Binding("s", "sort", "sort", show=True),
         Binding("l", "columns", "columns", show=False),
         *(Binding(str(n % 10), f"sort_place({n})", show=False) for n in range(1, 11)),
-        Binding("e", "export", "export", show=False),
+        Binding("e", "export('csv')", "export", show=False),
+        Binding("J", "export('json')", "export JSON", show=False),
     ]
 
     def __init__(self, path: ViewPath) -> None:
@@ -145,14 +146,14 @@ class TableScreen(ViewScreen):
         chooser = ColumnsScreen(self._columns, shown)
         self.app.push_screen(chooser, lambda columns: self._chosen_now(columns=columns))
 
-    def action_export(self) -> None:
-        """All rows that the filter leaves, as CSV in the working directory."""
+    def action_export(self, format: str) -> None:  # noqa: A002 (as the page's path has it)
+        """All rows that the filter leaves, into the working directory."""
         snapshot = self.partiscope.snapshot
         query = self._query()
         place = str(ViewPath(view=self.path.view, params=self.path.params)).replace("/", "-")
-        target = Path(f"partiscope-{place}.csv")
+        target = Path(f"partiscope-{place}.{format}")
         try:
-            pieces = export(lambda wanted: self.page(snapshot, wanted), query, format="csv")
+            pieces = export(lambda wanted: self.page(snapshot, wanted), query, format=format)
             target.write_text("".join(pieces))
         except (ExportError, OSError) as error:
             self.notify(f"nothing was exported: {error}", severity="error")

@@ -1,5 +1,6 @@
 """Keys and places: what an operator types, and where it leads."""
 
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -335,8 +336,10 @@ async def test_an_export_holds_what_the_filter_leaves(
     app = PartiscopeApp(services, path="partitions?q=topic:topic-3")
     async with app.run_test() as pilot:
         await pilot.pause()
-        await pilot.press("e")
+        await pilot.press("e", "J")
         await pilot.pause()
+    records = json.loads((tmp_path / "partiscope-partitions.json").read_text())
+    assert [record["topic"] for record in records] == ["topic-3"] * 8
     lines = (tmp_path / "partiscope-partitions.csv").read_text().splitlines()
     assert len(lines) == 1 + 8
     assert all(line.startswith("topic-3,") for line in lines[1:])

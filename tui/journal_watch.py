@@ -1,0 +1,58 @@
+"""What was done to the cluster, for the marks on charts: followed in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Final
+
+from control.views.journal import Line
+
+START_AFTER_S: Final = 2.0
+"""A Kafka client comes with it: not before the first picture stands."""
+LOOK_EVERY_S: Final = 1.0
+
+
+class JournalWatch:
+    """Follows the bus from the first question on; answers what is known by now."""
+
+    def __init__(self, bus: str, not_of: Collection[str] = ()) -> None:
+        """``not_of``: addresses of other clusters on the same bus, of which nothing is told."""
+        self._bus = bus
+        self._not_of = not_of
+        self._lines: Sequence[Line] = ()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def __call__(self) -> Sequence[Line]:
+        """The newest first."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._watch, name="journal-watch", daemon=True
+                )
+                self._thread.start()
+        return self._lines
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        if not self._stopping.wait(START_AFTER_S):
+            asyncio.run(self._follow())
+
+    async def _follow(self) -> None:
+        """Loaded here: the first picture needs no Kafka client."""
+        from control.operations.client import OperationsClient
+        from control.operations.following import Moves
+
+        moves = Moves(partial(OperationsClient, self._bus, creates_topics=False), self._not_of)
+        moves.maybe_follow()
+        told = 0
+        while not self._stopping.is_set():
+            if moves.version != told:
+                told, self._lines = moves.version, moves.journal
+            await asyncio.sleep(LOOK_EVERY_S)
+        await moves.close()
