@@ -387,7 +387,8 @@
 
   function takeAttributes(node, wanted) {
     for (const { name } of Array.from(node.attributes)) {
-      if (!wanted.hasAttribute(name)) node.removeAttribute(name);
+      // What was opened stays open.
+      if (!wanted.hasAttribute(name) && name !== "open") node.removeAttribute(name);
     }
     for (const { name, value } of wanted.attributes) {
       if (node.getAttribute(name) !== value) node.setAttribute(name, value);
@@ -580,7 +581,10 @@
     markNav: (pathname) => {
       const view = (pathname || "/").split("/")[1] || "overview";
       for (const link of document.querySelectorAll(".nav-link")) {
-        link.setAttribute("aria-current", link.id === "nav-" + view ? "page" : "false");
+        const isHere = link.id === "nav-" + view;
+        link.setAttribute("aria-current", isHere ? "page" : "false");
+        // On a phone not all of them are in sight.
+        if (isHere) link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.clientWidth / 2;
       }
       document.title = view + " · partiscope";
       return view;
@@ -682,6 +686,15 @@
     const wanted = HEAD_PX + rows * ROW_PX + 14;
     box.style.maxHeight = wanted + "px";
     box.style.minHeight = Math.min(wanted, 320) + "px";
+  };
+  // Names are shown whole where there is room; of long ones the beginning.
+  const NAME_PX_MAX = 340;
+  functions.fitNames = (params) => {
+    const [name] = params.api.getAllDisplayedColumns().filter((it) => it.getPinned() === "left");
+    if (!name || window.innerWidth < 1000) return;
+    params.api.autoSizeColumns([name]);
+    if (name.getActualWidth() <= NAME_PX_MAX) return;
+    params.api.setColumnWidths([{ key: name, newWidth: NAME_PX_MAX }]);
   };
   functions.keepSort = (params) => {
     const sorted = params.api.getColumnState().find((column) => column.sort);

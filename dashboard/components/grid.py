@@ -27,6 +27,14 @@ BLOCK_ROWS: Final = 300
 """Asked for at once. A jump over the border of two blocks waits for two answers, one after the
 other: with 20 rows in sight one jump in fourteen."""
 NAME_WIDTH: Final = 150
+EXAMPLES: Final = {
+    "topics": "lag>10000 partitions>=12 status:under-replicated",
+    "partitions": "lag>10000 broker:102 status:under-replicated",
+    "brokers": "disk>80 rack:a",
+    "groups": "lag>10000 status:STOP loses<1d",
+    "lags": "lag>10000 broker:102 stands>5m",
+}
+"""A filter for each kind of table."""
 PageOf = Callable[[OperatorSnapshot, TableQuery, str | None], Page[Any]]
 
 
@@ -165,7 +173,7 @@ def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
         type="search",
         debounce=0.03,
         className="filter-input",
-        placeholder="filter, e.g. lag>10000 broker:102 status:under-replicated   ( / )",
+        placeholder=f"filter, e.g. {EXAMPLES[kind]}   ( / )",
         autoComplete="off",
         spellCheck="false",
     )
@@ -230,7 +238,7 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
         eventListeners={
             "gridReady": ["fitColumns(params)"],
             "gridSizeChanged": ["fitColumns(params)"],
-            "firstDataRendered": ["fitColumns(params)"],
+            "firstDataRendered": ["fitColumns(params)", "fitNames(params)"],
             "modelUpdated": ["fitHeight(params)"],
             "rowDoubleClicked": ["openRow(params)"],
             "cellKeyDown": ["openRowOnEnter(params)"],

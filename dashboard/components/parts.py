@@ -38,9 +38,10 @@ def aria(label: str) -> dict[str, Any]:
 
 
 def card(title: str, *children: Any, extra: Any = None, class_name: str = "") -> html.Section:
-    """A titled block of a view; ``extra`` stands at the right of its title."""
-    head = html.Div([html.H2(title), html.Div(extra)], className="card-head")
-    return html.Section([head, *children], className=f"card {class_name}".strip())
+    """A titled block of a view; ``extra`` stands at the right of its title. Without a title where
+    that of the view says it all."""
+    head = [html.Div([html.H2(title), html.Div(extra)], className="card-head")] if title else []
+    return html.Section([*head, *children], className=f"card {class_name}".strip())
 
 
 def graph(
@@ -85,8 +86,8 @@ def finding_line(row: FindingRow) -> html.Div:
         [
             html.Span(row.severity.shape, className=f"finding-shape tone-{row.severity.tone}",
                       title=row.severity.text),
-            dcc.Link(row.label.text, href=f"/{row.path}", className="finding-subject"),
-            html.Span(row.title.text, className="finding-title"),
+            dcc.Link(_subject(row), href=f"/{row.path}", className="finding-subject"),
+            *_title(row),
             html.Span(row.reason.text, className="finding-reason"),
             html.Span(row.since.text, className="finding-since"),
             _next_step(row),
@@ -101,12 +102,27 @@ def finding_words(row: FindingRow) -> html.Div:
     return html.Div(
         [
             html.Span(row.severity.shape, className=f"finding-shape tone-{row.severity.tone}"),
-            html.Span(row.label.text, className="finding-subject"),
-            html.Span(row.title.text, className="finding-title"),
+            html.Span(_subject(row), className="finding-subject"),
+            *_title(row),
             html.Span(row.reason.text, className="finding-reason"),
         ],
         className=f"finding edge-{row.severity.tone}",
     )
+
+
+def _is_said_by_title(row: FindingRow) -> bool:
+    """``at-min-isr: 5 partitions at min ISR`` says it twice."""
+    return row.label.text.replace("-", " ").lower() in row.title.text.replace("-", " ").lower()
+
+
+def _subject(row: FindingRow) -> str:
+    return row.title.text if _is_said_by_title(row) else row.label.text
+
+
+def _title(row: FindingRow) -> list[html.Span]:
+    if _is_said_by_title(row):
+        return []
+    return [html.Span(row.title.text, className="finding-title")]
 
 
 def _next_step(row: FindingRow) -> Any:

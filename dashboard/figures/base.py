@@ -42,6 +42,8 @@ def figure(data: Sequence[dict[str, Any]], scheme: str, *, keep: str, **layout: 
         "yaxis": {**axis, "rangemode": "tozero"},
         "dragmode": False,
     }
+    if layout.get("showlegend") is False:
+        base["margin"] = {**base["margin"], "t": 10}
     for name, value in layout.items():
         base[name] = {**base[name], **value} if isinstance(base.get(name), dict) else value
     return {"data": list(data), "layout": base}

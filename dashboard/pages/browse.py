@@ -1,5 +1,6 @@
 """Browse the messages of a topic: by partition, by offset, by time, or the last ones."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from control.views.rows import SHAPES, Tone
 from control.views.times import TimeError, parse_moment
 from dashboard import ids
 from dashboard.components.forms import choice, problem, text_field
+from dashboard.components.markup import still
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.context import Screen
 from dashboard.desk import DeskError
@@ -162,8 +164,7 @@ def followed(tail: Tail) -> Any:
         return empty(f"Following: {arrived} arrived, none that is looked for")
     most = f", the newest {KEPT_MAX} are shown" if tail.found > KEPT_MAX else ""
     words = f"Following, newest first: {tail.found:,} of {arrived} that arrived{most}"
-    lines = [message_line(record) for record in reversed(tail.newest)]
-    return card(words, html.Div(lines, className="messages"))
+    return card(words, messages(list(reversed(tail.newest))))
 
 
 async def asked_partitions(
@@ -221,7 +222,12 @@ def result(records: list[FetchedRecord]) -> Any:
     if not records:
         return empty("No record there", "Start earlier, or leave the other fields empty")
     words = text.plural_text(len(records), "record")
-    return card(words, html.Div([message_line(record) for record in records], className="messages"))
+    return card(words, messages(records))
+
+
+def messages(records: Sequence[FetchedRecord]) -> html.Div:
+    """One line each; a hundred of them are thousands of elements, which are sent as markup."""
+    return still(html.Div([message_line(record) for record in records], className="messages"))
 
 
 def message_line(record: FetchedRecord) -> html.Details:

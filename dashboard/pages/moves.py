@@ -38,7 +38,7 @@ _BUTTONS: Final = {
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
     """All moves."""
-    return [crumbs([("Moves", "moves")]), card("Moves", html.Div(id=ids.MOVES_TABLE))]
+    return [crumbs([("Moves", "moves")]), card("", html.Div(id=ids.MOVES_TABLE))]
 
 
 def move_layout(screen: Screen, path: ViewPath) -> list[Any]:

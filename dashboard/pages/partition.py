@@ -1,5 +1,6 @@
 """One partition: what it is, its replicas, who reads it, its history, its segments."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 import dash_mantine_components as dmc
@@ -10,6 +11,7 @@ from control.views import series
 from control.views import snapshot as views
 from control.views.columns import GROUP_OF_PARTITION_COLUMNS, REPLICA_COLUMNS, SEGMENT_COLUMNS
 from control.views.paths import ViewPath
+from control.views.rows import GroupPartitionRow
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty, graph, tile
@@ -37,8 +39,12 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         html.Div(_actions(topic, partition), className="actions"),
         html.Div(
             [
-                card("Replicas", html.Div(id=ids.DETAIL_REPLICAS)),
-                card("Groups that read it", html.Div(id=ids.DETAIL_GROUPS)),
+                card("Replicas", html.Div(id=ids.DETAIL_REPLICAS), class_name="many-columns"),
+                card(
+                    "Groups that read it",
+                    html.Div(id=ids.DETAIL_GROUPS),
+                    class_name="many-columns",
+                ),
                 card("Throughput", graph(ids.DETAIL_THROUGHPUT)),
                 card("Lag, in records", graph(ids.DETAIL_LAG)),
                 card(
@@ -122,11 +128,16 @@ def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
     return (
         tiles,
         rows_table(views.replica_rows(snapshot, name), REPLICA_COLUMNS),
-        rows_table(groups, _GROUP_COLUMNS, link=False)
+        rows_table([_led_to_group(row) for row in groups], _GROUP_COLUMNS)
         if groups
         else empty("No group has committed an offset here"),
         rows_table(segments, SEGMENT_COLUMNS, link=False) if segments else empty("n/a"),
     )
+
+
+def _led_to_group(row: GroupPartitionRow) -> GroupPartitionRow:
+    """This partition is shown already: the row leads to the group."""
+    return replace(row, path=str(ViewPath(view="group", params={"group": row.group.text})))
 
 
 def figures(

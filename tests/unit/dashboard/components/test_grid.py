@@ -9,6 +9,7 @@ from control.views import snapshot as views
 from control.views.pages import TableQuery
 from dashboard.components.grid import (
     BLOCK_ROWS,
+    EXAMPLES,
     count_words,
     grid_block,
     grid_row,
@@ -58,3 +59,26 @@ def test_a_view_path_sets_filter_and_sort(sort: str) -> None:
     assert sorted_columns == wanted[sort]
     assert block.children[1].children[1].value == "lag>1"
     assert grid.dashGridOptions["maxConcurrentDatasourceRequests"] == 1
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_the_example_of_each_table_is_a_filter_that_it_understands(
+    kind: str, tmp_path: Path
+) -> None:
+    spec = {
+        "topics": pages.TOPICS,
+        "partitions": pages.PARTITIONS,
+        "brokers": pages.BROKERS,
+        "groups": pages.GROUPS,
+        "lags": pages.GROUP_PARTITIONS,
+    }[kind]
+    snapshot = screen_on(tmp_path).snapshot
+    tables = {
+        "topics": snapshot.topic_table,
+        "partitions": snapshot.partition_table,
+        "brokers": snapshot.broker_table,
+        "groups": snapshot.group_table,
+        "lags": snapshot.commit_table,
+    }
+    page = pages.page_of(tables[kind], spec, TableQuery(filter=EXAMPLES[kind]))
+    assert page.problem == ""
