@@ -47,13 +47,19 @@ async def _run(stage: Stage) -> int:
             say(starting.result())
             await ended
     except* PartFailedError as failures:
-        raise failures.exceptions[0] from None
+        raise _first_of(failures) from None
     finally:
         starting.cancel()
         if ended.done():
             say("stopping")
         await supervisor.stop()
     return ended.result()
+
+
+def _first_of(failures: BaseExceptionGroup[PartFailedError]) -> PartFailedError:
+    """Of parts that were started together, in stages."""
+    first = failures.exceptions[0]
+    return _first_of(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _end_with(ended: asyncio.Future[int], status: int) -> None:
@@ -70,19 +76,26 @@ async def start_cluster(supervisor: Supervisor, layout: ClusterLayout, settings:
 async def start_everything(
     supervisor: Supervisor, layout: ClusterLayout, settings: Settings, *, with_demo: bool
 ) -> str:
-    """Stage of ``partiscope up``: brokers first, then everything that needs them, together."""
+    """Stage of ``partiscope up``: brokers first, then what shows figures, then who acts.
+
+    Python takes half a second of CPU and more to load any of them, so what the first picture does
+    not need waits until it is read and the page is there.
+    """
     started_s = time.monotonic()
     bus = layout.bootstrap
     await supervisor.start_and_wait(*parts.broker_parts(layout, settings.data))
-    rest = [
-        parts.metrics_part(settings, bus),
-        parts.dashboard_part(settings, bus),
-        parts.executor_part(settings, bus),
-        *parts.collector_parts(settings, bus),
-    ]
+    acting = [parts.executor_part(settings, bus)]
     if with_demo:
-        rest.append(parts.demo_part(settings, bus))
-    await supervisor.start_and_wait(*rest)
+        acting.append(parts.demo_part(settings, bus))
+
+    async def show_then_act() -> None:
+        showing = parts.dashboard_part(settings, bus), *parts.collector_parts(settings, bus)
+        await supervisor.start_and_wait(*showing)
+        await supervisor.start_and_wait(*acting)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(supervisor.start_and_wait(parts.metrics_part(settings, bus)))
+        group.create_task(show_then_act())
     page = f"http://{settings.dashboard.host}:{settings.dashboard.port}"
     took_s = time.monotonic() - started_s
     seen = f"brokers {bus}"
