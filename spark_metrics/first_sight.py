@@ -1,8 +1,9 @@
-"""A first picture while Spark still starts: what samples say without any history.
+"""A first picture before Spark starts: what samples say without any history.
 
 A JVM, its session and the first, cold batch take ten seconds and more. The driver itself can read
-the newest round of each source at once. What needs two readings or more (rates, status, time lag)
-is null until the first batch, which knows nothing of this and replaces it.
+the newest round of each source at once, and learns from it how large a JVM is wanted. What needs
+two readings or more (rates, status, time lag) is null until the first batch, which knows nothing
+of this and replaces it.
 """
 
 import asyncio
