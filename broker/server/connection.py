@@ -58,7 +58,6 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._queue.close()
         self._dispatcher.close()
-        # The parts of a connection refer to each other, so the rest waits for the collector.
         self._receive.close()
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -86,6 +86,8 @@ class Dispatcher:
         """The connection has gone: nothing that waits is handled any more."""
         self._is_open = False
         self._deferred.clear()
+        # Nothing of a connection refers back to it, so that it is freed at once.
+        self._refuse, self._on_progress = _to_nobody, _to_nobody
 
     @property
     def deferred_count(self) -> int:
@@ -193,6 +195,10 @@ class Dispatcher:
             header.api_key, header.api_version, error_code=ErrorCode.unknown_server_error
         )
         _respond(request, slot, message)
+
+
+def _to_nobody(*_: object) -> None:
+    """In place of a connection that has gone."""
 
 
 def _respond(request: Request, slot: Slot, message: Any) -> None:

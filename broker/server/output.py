@@ -39,6 +39,10 @@ class Slot:
         self.complete(())
 
 
+def _nobody_asks() -> None:
+    """In place of the connection, which is freed at once when nothing of it refers to it."""
+
+
 class ResponseQueue:
     """Responses in the order of their requests.
 
@@ -77,6 +81,7 @@ class ResponseQueue:
         self._transport = None
         self._slots.clear()
         self._outgoing.clear()
+        self._on_written = _nobody_asks
 
     def new_slot(self) -> Slot:
         """The next place in the queue."""

@@ -1,9 +1,11 @@
 """Connections answer in order, in bounded memory, and end on nonsense without harm to others."""
 
 import asyncio
+import gc
 import os
 import struct
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -52,14 +54,22 @@ async def test_responses_keep_the_order_of_requests() -> None:
         assert await correlation_ids(reader, 3) == [1, 2, 3]
 
 
-async def test_a_connection_that_ended_holds_no_buffer() -> None:
+async def test_a_connection_that_ended_holds_no_buffer_and_is_freed_at_once() -> None:
+    """Without Python's cycle collector, which a broker runs seldom."""
     async with listening(Handlers()) as server:
-        async with connected(server) as (reader, writer):
-            writer.write(request_frame(PLAIN, 0, 1))
-            await read_frame(reader)
-            (connection,) = server.context.connections
-        await until(lambda: not server.context.connections)
-        assert connection._receive.capacity_bytes == 0
+        gc.disable()
+        try:
+            async with connected(server) as (reader, writer):
+                writer.write(request_frame(PLAIN, 0, 1))
+                await read_frame(reader)
+                (connection,) = server.context.connections
+            await until(lambda: not server.context.connections)
+            assert connection._receive.capacity_bytes == 0
+            kept = weakref.ref(connection)
+            del connection
+            await until(lambda: kept() is None)
+        finally:
+            gc.enable()
 
 
 async def test_a_coroutine_handler_holds_later_requests_back() -> None:
