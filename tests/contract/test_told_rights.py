@@ -1,0 +1,173 @@
+"""Each operation on Kafka with ACLs: refused to who may only describe, allowed by the very command
+that is told with the refusal."""
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin._acl import AclOperation
+from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.cimpl import NewTopic as Topic
+from kio.schema.errors import ErrorCode
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.collector.rights import OPERATION_RIGHTS
+from control.kafka.errors import RefusedError
+from control.kafka.ports import ConfigResource, ConfigScope, ElectionType, NewTopic
+from control.kafka.producer import OutgoingRecord, RecordProducer
+from control.kafka.reader import RecordReader
+from control.kafka.settings import KafkaSettings
+from control.model.ids import TopicPartition as Key
+from control.operations.group_offsets import apply_reset, preview_reset
+from control.operations.throttling import Throttling
+from control.planner.proposal import PartitionChange
+from tests.support.collecting import becomes, collecting
+from tests.support.kafka_oracle import run_tool
+from tests.support.kafka_secure import ADMIN, EVERYBODY, OPERATORS, SecureKafka
+from tests.support.settle import eventually
+
+pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
+
+GROUP = "billing"
+DENIED = {
+    ErrorCode.cluster_authorization_failed,
+    ErrorCode.topic_authorization_failed,
+    ErrorCode.group_authorization_failed,
+}
+DESCRIBES = (
+    (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE),
+    (ResourceType.TOPIC, "*", AclOperation.DESCRIBE),
+    (ResourceType.TOPIC, "*", AclOperation.DESCRIBE_CONFIGS),
+    (ResourceType.GROUP, "*", AclOperation.DESCRIBE),
+)
+Act = Callable[[KafkaSettings, KafkaAdmin], Awaitable[object]]
+
+
+@pytest.fixture
+def secure(kafka_libs: Path, tmp_path: Path) -> Iterator[SecureKafka]:
+    """One node with a topic per operation that changes one."""
+    assert kafka_libs.exists()
+    with SecureKafka(tmp_path, overrides={"offsets.topic.num.partitions": "1"}) as cluster:
+        admin = cluster.admin()
+        admin.list_topics(timeout=30)
+        topics = [Topic(name, 1, 1) for name in ("orders", "grows", "leaves")]
+        for future in admin.create_topics(topics).values():
+            future.result(30)
+        yield cluster
+
+
+async def _reassign(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    """As the executor does it: throttled, moved, the throttle taken away."""
+    throttling = Throttling(admin)
+    change = PartitionChange(topic="orders", partition=0, before=(101,), after=(101,), size_bytes=0)
+    record = await throttling.plan((change,), 1_000_000)
+    await throttling.apply(record)
+    assert await admin.alter_reassignments({change.key: change.after}) == {}
+    assert await throttling.remove(record) is None
+
+
+async def _elect(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    assert await admin.elect_leaders([Key("orders", 0)], ElectionType.PREFERRED) == {}
+
+
+async def _create(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    await admin.create_topic(NewTopic(name="made", partitions=1, replication_factor=1))
+
+
+async def _grow(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    await admin.create_partitions("grows", 2)
+
+
+async def _configure(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    orders = ConfigResource(scope=ConfigScope.TOPIC, name="orders")
+    await admin.alter_configs(orders, {"retention.ms": "3600000"})
+
+
+async def _delete(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    await admin.delete_topic("leaves")
+
+
+async def _produce(settings: KafkaSettings, _: KafkaAdmin) -> None:
+    async with RecordProducer(settings) as producer:
+        await producer.send(OutgoingRecord(topic="orders", partition=0, value=b"hello"))
+
+
+async def _browse(settings: KafkaSettings, _: KafkaAdmin) -> None:
+    async with RecordReader(settings) as reader:
+        await reader.fetch({Key("orders", 0): 0}, max_wait_ms=100)
+
+
+async def _reset(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    await apply_reset(admin, GROUP, await preview_reset(admin, GROUP, ["orders"], "earliest"))
+
+
+ACTS: Mapping[str, Act] = {
+    "reassign": _reassign,
+    "elect": _elect,
+    "create_topic": _create,
+    "add_partitions": _grow,
+    "configure_topic": _configure,
+    "delete_topic": _delete,
+    "produce": _produce,
+    "browse": _browse,
+    "reset_offsets": _reset,
+}
+
+
+async def _denied(settings: Mapping[str, KafkaSettings]) -> dict[str, str]:
+    """Which operations are refused now, each to its own user, and in which words."""
+
+    async def refusal(name: str) -> str | None:
+        async with KafkaAdmin.to(settings[name]) as admin:
+            try:
+                await ACTS[name](settings[name], admin)
+            except RefusedError as error:
+                if error.code not in DENIED:
+                    raise
+                return str(error)
+        return None
+
+    told = await asyncio.gather(*map(refusal, settings))
+    return {name: text for name, text in zip(settings, told, strict=True) if text is not None}
+
+
+def _obey(secure: SecureKafka, told: str) -> None:
+    login = str(secure.client_properties(ADMIN))
+    for command in told.split(" && "):
+        words = shlex.split(command.replace("ADMIN.properties", login))
+        done = run_tool("org.apache.kafka.tools.AclCommand", *words[1:])
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+
+
+async def test_the_command_that_is_told_is_enough_for_its_operation(secure: SecureKafka) -> None:
+    """Each operation by a user of its own, to whom nothing else was granted."""
+    assert ACTS.keys() == OPERATION_RIGHTS.keys()
+    users = dict(zip(ACTS, OPERATORS, strict=True))
+    settings = {
+        name: secure.connection(user, sasl_mechanism="PLAIN") for name, user in users.items()
+    }
+    async with KafkaAdmin.to(secure.connection(ADMIN, sasl_mechanism="PLAIN")) as admin:
+        await admin.groups.commit_offsets(GROUP, {Key("orders", 0): 0})
+    secure.grant(*DESCRIBES, user=EVERYBODY)
+    asking = OPERATORS[0]
+    async with collecting(settings["reassign"]) as (collector, _):
+        await becomes(lambda: collector.report().denied_operations.keys(), ACTS.keys())
+        assert collector.report().missing_rights == (), "describing needs no more"
+        told = collector.report().grants
+    assert (await _denied(settings)).keys() == ACTS.keys()
+    for name, user in users.items():
+        command = told[name].replace(f"User:{asking} ", f"User:{user} ")
+        assert f"User:{user} " in command
+        await asyncio.to_thread(_obey, secure, command)
+    left = dict(settings)
+
+    async def still_denied() -> dict[str, str]:
+        """What was done once need not be done again."""
+        denied = await _denied(left)
+        for name in left.keys() - denied.keys():
+            del left[name]
+        return denied
+
+    await eventually(still_denied, {})
