@@ -13,7 +13,8 @@ from broker.controller.image import ConfigResource, ResourceType
 from broker.handlers.controller_apis import verdict_fields
 from broker.protocol import codec
 
-ReadResource = Callable[[ConfigResource, Any], AlterResource]
+ReadResource = Callable[[ConfigResource, Any], AlterResource | None]
+"""None: it asks for what there is not."""
 
 
 async def execute(
@@ -21,11 +22,12 @@ async def execute(
 ) -> Any:
     """Alter configs as the active controller; `api` is key and version of the response."""
     known = {type_.value: type_ for type_ in ResourceType}
-    wanted = [
+    asked = [
         read(ConfigResource(type=known[int(r.resource_type)], name=r.resource_name), r)
         for r in message.resources
         if int(r.resource_type) in known
     ]
+    wanted = [resource for resource in asked if resource is not None]
     run = active.dry_run if message.validate_only else active.run
     verdicts: ConfigVerdicts = await run(
         lambda image: decide_alter_configs(
@@ -33,7 +35,7 @@ async def execute(
         )
     )
     answers = {(int(r.type), r.name): verdict for r, verdict in verdicts.items()}
-    unknown = Rejected(InvalidConfigRequestError("Unknown resource type"))
+    unknown = Rejected(InvalidConfigRequestError("Unknown resource type or operation"))
     responses = [
         {
             "resource_type": r.resource_type,

@@ -4,7 +4,8 @@ Behaviour: -1 is the high watermark for consumers (the end for replicas), -2 the
 the newest timestamp (from v7), other timestamps the first record not older. Below v4 leader
 epochs are not checked. A leader that does not yet know its high watermark answers
 OFFSET_NOT_AVAILABLE (before v5 LEADER_NOT_AVAILABLE), so that "latest" never goes back.
-Notes: without tiered storage -4 (earliest local) equals -2, -5 and -6 are unknown (-1).
+Notes: without tiered storage -4 (earliest local) equals -2, -5 and -6 are unknown (-1). What lies
+below means nothing yet: UNSUPPORTED_VERSION.
 """
 
 from typing import Any
@@ -76,7 +77,7 @@ def _find(
         image = node.metadata.image
         error = located_error(image, topic, asked.partition_index, error)
         return partition_error_code(error), UNKNOWN
-    if version < _FIRST_VERSION.get(asked.timestamp, 0):
+    if version < _FIRST_VERSION.get(asked.timestamp, 0) or asked.timestamp < min(TIERED):
         return ErrorCode.unsupported_version, UNKNOWN
     state = partition.state
     is_behind = state.high_watermark < state.epoch_start_offset

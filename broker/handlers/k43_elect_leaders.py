@@ -18,12 +18,17 @@ from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
 
 API_KEY: Final = 43
+PREFERRED: Final = 0
 UNCLEAN: Final = 1
 
 
 @handles(api_key=API_KEY, versions=(0, 2))
 async def handle_elect_leaders(request: Request, node: NodeServices) -> Any:
     """Have leaders elected."""
+    election_type = getattr(request.message, "election_type", PREFERRED)
+    if election_type not in (PREFERRED, UNCLEAN):
+        reason = f"There is no election type {election_type}."
+        return _refuse(request.api_version, request.message, ErrorCode.invalid_request, reason)
     return await forward(request, node, _refuse)
 
 
@@ -33,7 +38,7 @@ async def execute_elect_leaders(active: ActiveController, message: Any, version:
     partitions = None
     if message.topic_partitions is not None:
         partitions = [(t.topic, int(p)) for t in message.topic_partitions for p in t.partitions]
-    election_type = getattr(message, "election_type", 0)
+    election_type = getattr(message, "election_type", PREFERRED)
     command = ElectLeaders(is_unclean=election_type == UNCLEAN, partitions=partitions)
     verdicts = await active.run(lambda image: decide_elect_leaders(command, image))
     by_topic: dict[str, list[dict[str, Any]]] = {}

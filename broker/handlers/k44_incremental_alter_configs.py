@@ -32,8 +32,10 @@ async def execute_incremental_alter(active: ActiveController, message: Any, vers
     return await alter_config_requests.execute(active, message, (API_KEY, version), _read)
 
 
-def _read(resource: ConfigResource, entry: Any) -> AlterResource:
+def _read(resource: ConfigResource, entry: Any) -> AlterResource | None:
     operations = {operation.value for operation in AlterOperation}
+    if any(int(config.config_operation) not in operations for config in entry.configs):
+        return None
     changes = [
         ConfigChange(
             name=config.name,
@@ -41,7 +43,6 @@ def _read(resource: ConfigResource, entry: Any) -> AlterResource:
             value=config.value,
         )
         for config in entry.configs
-        if int(config.config_operation) in operations
     ]
     return AlterResource(resource=resource, changes=changes)
 

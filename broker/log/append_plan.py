@@ -23,6 +23,7 @@ from broker.log.errors import (
 )
 from broker.log.producer_state import ProducerAppend, ProducerState
 from broker.log.segment_indexes import PlacedBatch
+from broker.protocol.compression import CODEC_NAMES
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import (
     CRC_START,
@@ -203,6 +204,8 @@ def _check_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> 
         )
     if not rules.is_from_client:
         return
+    if header.codec not in CODEC_NAMES:
+        raise InvalidRecordError(f"compression codec {header.codec} is none that Kafka knows")
     if header.is_control:
         raise InvalidRecordError("clients may not write control records")
     if header.is_transactional:

@@ -210,6 +210,14 @@ async def test_configs_are_altered_and_described(cluster: MetadataCluster) -> No
     foreign = {"resource_type": 4, "resource_name": "999", "configuration_keys": None}
     refused = await ask(node, 32, 4, resources=[foreign])
     assert refused.results[0].error_code == 42
+    odd = {"name": "retention.ms", "config_operation": 9, "value": "1"}
+    altered = await ask(node, 44, 1, resources=[{**resource, "configs": [change, odd]}])
+    assert altered.responses[0].error_code == 42, "nothing of it is done in silence"
+
+
+async def test_an_election_of_no_known_type_is_refused(cluster: MetadataCluster) -> None:
+    answer = await ask(cluster.follower(), 43, 2, election_type=9, topic_partitions=None)
+    assert answer.error_code == 42
 
 
 async def test_without_a_majority_requests_end_with_a_clear_refusal(

@@ -202,6 +202,7 @@ async def test_list_offsets(rig: Rig) -> None:
         answer = await list_offsets(rig, timestamp)
         assert (int(answer.error_code), answer.timestamp, answer.offset) == (0, *found)
     assert int((await list_offsets(rig, -3, version=6)).error_code) == 35
+    assert int((await list_offsets(rig, -7)).error_code) == 35
     assert int((await list_offsets(rig, -1, node=2)).error_code) == 6
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
+import fastcrc
 import pytest
 
 from broker.log.config import LogConfig
@@ -80,6 +81,14 @@ def _with_byte(records: memoryview, position: int, value: int) -> memoryview:
     return memoryview(changed)
 
 
+def _of_codec(codec: int) -> memoryview:
+    """A batch that says so, with a CRC that holds."""
+    changed = bytearray(batch())
+    changed[22] = codec
+    changed[17:21] = fastcrc.crc32.iscsi(bytes(changed[21:])).to_bytes(4, "big")
+    return memoryview(changed)
+
+
 def _transactional() -> memoryview:
     """As a producer writes that begins a transaction without asking for one."""
     records = [NewRecord(value=b"x")]
@@ -103,8 +112,21 @@ def _transactional() -> memoryview:
         (batch(timestamp=NOW_MS + 3_600_001), InvalidTimestampError),
         (memoryview(build_batch([NewRecord(value=b"x")], is_control=True)), InvalidRecordError),
         (_transactional(), InvalidRecordError),
+        (_of_codec(5), InvalidRecordError),
     ],
-    ids=["crc", "magic", "length", "cut", "tail", "nothing", "large", "future", "control", "txn"],
+    ids=[
+        "crc",
+        "magic",
+        "length",
+        "cut",
+        "tail",
+        "nothing",
+        "large",
+        "future",
+        "control",
+        "txn",
+        "codec",
+    ],
 )
 def test_what_is_not_fit_is_refused_and_leaves_no_trace(
     tmp_path: Path, records: memoryview, error: type[RecordsRejectedError]
