@@ -37,6 +37,8 @@ ROUNDS: Final = 3
 """So often CPU is measured with one page and with ten, in turn, of one server."""
 OVERVIEW: Final = "#heat-map .heat-plot img"
 """Stands with findings, tiles, bars and tables; history's charts come after."""
+HISTORY: Final = "#throughput-chart .scatterlayer .trace"
+"""The last of the overview's charts."""
 MAP: Final = "#map-figure .heat-plot img"
 TABLE: Final = "#grid-partitions .ag-center-cols-container .ag-row"
 
@@ -49,6 +51,8 @@ class Figures:
     overview: int
     """First visit, empty cache, until findings, tiles, bars and map stand; as the map's the median
     of three."""
+    history: int
+    """The same until its charts of history stand as well."""
     map: int
     refresh: int
     """From a version's commit until the page shows it; median."""
@@ -76,6 +80,7 @@ def measure(replicas: int, jumps: int, rounds: int) -> Figures:
             note(f"{store.replicas:,} replicas: server is up")
             pid = server.pid
             overview = _first_visit(browser, f"{server.url}/overview", OVERVIEW)
+            history = _first_visit(browser, f"{server.url}/overview", HISTORY)
             shown = _first_visit(browser, f"{server.url}/map", MAP)
             refresh = _refresh(browser, server.url, store)
             probe = PageProbe(browser, server.url)
@@ -98,6 +103,7 @@ def measure(replicas: int, jumps: int, rounds: int) -> Figures:
     return Figures(
         replicas=store.replicas,
         overview=round(overview),
+        history=round(history),
         map=round(shown),
         refresh=refresh,
         **{name: p95(found[name]) for name in ("filter", "sort", "jump", "select")},

@@ -689,12 +689,15 @@
   };
   // Names are shown whole where there is room; of long ones the beginning.
   const NAME_PX_MAX = 340;
+  const NAME_PX_NARROW = 112;
   functions.fitNames = (params) => {
     const [name] = params.api.getAllDisplayedColumns().filter((it) => it.getPinned() === "left");
-    if (!name || window.innerWidth < 1000) return;
-    params.api.autoSizeColumns([name]);
-    if (name.getActualWidth() <= NAME_PX_MAX) return;
-    params.api.setColumnWidths([{ key: name, newWidth: NAME_PX_MAX }]);
+    if (!name || (window.innerWidth >= 620 && window.innerWidth < 1000)) return;
+    const isWide = window.innerWidth >= 1000;
+    const most = isWide ? NAME_PX_MAX : NAME_PX_NARROW;
+    if (isWide) params.api.autoSizeColumns([name]);
+    if (name.getActualWidth() <= most) return;
+    params.api.setColumnWidths([{ key: name, newWidth: most }]);
   };
   functions.keepSort = (params) => {
     const sorted = params.api.getColumnState().find((column) => column.sort);

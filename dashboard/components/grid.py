@@ -279,12 +279,17 @@ def _min_width(column: Column, spec: TableSpec[Any]) -> int:
     is_of_groups = any(other.id == "velocity" for other in spec.columns)
     if column.id == "status" and is_of_groups:
         return _GROUP_STATUS
+    return _WIDE.get(column.id, _NARROWEST)
+
+
+def _width(column: Column, spec: TableSpec[Any]) -> int:
+    """At first; names are then shown whole where there is room (``fitNames``)."""
     is_name = column is spec.columns[0] and not column.is_number
-    return NAME_WIDTH if is_name else _WIDE.get(column.id, _NARROWEST)
+    return NAME_WIDTH if is_name else _min_width(column, spec)
 
 
 def _column_def(column: Column, spec: TableSpec[Any], sort: str) -> dict[str, Any]:
-    ordered, width = column.id in spec.sorts, _min_width(column, spec)
+    ordered = column.id in spec.sorts
     shown: dict[str, Any] = {
         "field": column.id,
         "colId": column.id,
@@ -295,8 +300,8 @@ def _column_def(column: Column, spec: TableSpec[Any], sort: str) -> dict[str, An
         "cellClass": f"rank-{column.rank}" + (" number" if column.is_number else ""),
         "headerClass": "ag-right-aligned-header" if column.is_number else "",
         "pinned": "left" if column is spec.columns[0] else None,
-        "minWidth": width,
-        "width": width,
+        "minWidth": _min_width(column, spec),
+        "width": _width(column, spec),
         "flex": None if column is spec.columns[0] else 1,
     }
     if sort.removeprefix("-") == column.id and ordered:
