@@ -96,7 +96,7 @@ def decide_alter_configs(
             records += _alter(resource, image)
             verdicts[resource.resource] = Accepted(None)
         except ControllerError as error:
-            verdicts[resource.resource] = Rejected(error)
+            verdicts[resource.resource] = Rejected(_as_told(resource.resource, error))
     records += _unclean_elections(records, image, is_unclean_enabled)
     return Decision(tuple(records), verdicts)
 
@@ -120,6 +120,13 @@ def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord
         for name in sorted(current.keys() | after.keys())
         if current.get(name) != after.get(name)
     ]
+
+
+def _as_told(resource: ConfigResource, error: ControllerError) -> ControllerError:
+    """Kafka finds a wrong config of a broker before its controller does, and says so otherwise."""
+    if resource.type is ResourceType.BROKER and isinstance(error, InvalidConfigError):
+        return InvalidConfigRequestError(error.reason)
+    return error
 
 
 def _known_configs(resource: ConfigResource, image: MetadataImage) -> Mapping[str, KnownConfig]:

@@ -253,7 +253,7 @@ def test_throttles_are_set_on_brokers_and_topics() -> None:
         (topic_resource("t"), change("retention.ms", SET, "x"), InvalidConfigError),
         (topic_resource("t"), change("retention.ms", SET, None), InvalidConfigRequestError),
         (topic_resource("t"), change("retention.ms", APPEND, "1"), InvalidConfigError),
-        (broker_resource(1), change("node.id", SET, "1"), InvalidConfigError),
+        (broker_resource(1), change("node.id", SET, "1"), InvalidConfigRequestError),
         (
             ConfigResource(type=ResourceType.BROKER, name="one"),
             change("min.insync.replicas", SET, "1"),
