@@ -213,6 +213,17 @@ class Placement:
             assert all(b in self.replicas[self.partition_at[rank]] for rank in ranks)
 
 
+def hold(placement: Placement, partition: int, broker: int) -> None:
+    """Offer that replica to nobody until it is released."""
+    ranks = placement.by_size[broker]
+    del ranks[bisect_left(ranks, placement.rank_of[partition])]
+
+
+def release(placement: Placement, partition: int, broker: int) -> None:
+    """It may be moved again."""
+    insort(placement.by_size[broker], placement.rank_of[partition])
+
+
 def rack_limit(placement: Placement, partition: int) -> int:
     """How many replicas a rack need hold of it at most: 1 where there is a rack for each."""
     width = len(placement.replicas[partition])

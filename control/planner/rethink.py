@@ -22,15 +22,15 @@ from control.planner.bounds import Bounds
 from control.planner.columns import Floats
 from control.planner.economy import homes_of
 from control.planner.even import Evener
-from control.planner.placement import Placement, Step
+from control.planner.placement import Placement, Step, hold, release
 
-_ATTEMPTS_MAX: Final = 400
+_ATTEMPTS_MAX: Final = 600
 _ATTEMPTS_MIN: Final = 10
 """Fewer are not worth a beginning."""
-_WORK_MAX: Final = 2_000_000
+_WORK_MAX: Final = 3_000_000
 """Replicas times attempts: under a second. Large clusters have one to match every gap, anyway."""
 _ELSEWHERE_TRIED: Final = 4
-_WORTH: Final = 1e-4
+_WORTH: Final = 1e-3
 """Of all moved bytes: what is less is not looked at."""
 _ROUNDING: Final = 1e-3
 """Of a mean replica: so far outside of their bounds brokers may be left in all."""
@@ -38,6 +38,8 @@ _ROUNDING: Final = 1e-3
 
 def rethink(placement: Placement, bounds: Bounds) -> None:
     """Attempt by attempt, the largest replicas first, until none of them helps."""
+    if placement.topics is not None:
+        return  # exchanges within a topic are not to be undone
     attempts = min(_ATTEMPTS_MAX, _WORK_MAX // max(1, int(placement.count.sum())))
     if attempts >= _ATTEMPTS_MIN:
         _Rethinker(placement, bounds, attempts).run()
@@ -55,20 +57,24 @@ class _Rethinker:
                 self._own[home].append(partition)
         self._away: Floats = np.zeros(placement.brokers)
         """Bytes per broker of what came from elsewhere."""
-        self._outside_max = self._outside() + _ROUNDING
         self._left = attempts
 
     def run(self) -> None:
-        """All that are worth it, again as long as anything helps."""
-        while self._left > 0:
-            moved = self._moved()
-            self._away = np.zeros(self._placement.brokers)
-            for size, _, broker in moved:
-                self._away[broker] += size
-            least = _WORTH * sum(size for size, *_ in moved)
-            helped = [self._reconsider(p, broker) for size, p, broker in moved if size > least]
-            if not any(helped):
-                return
+        """All that are worth it, again as long as anything helps; nothing where brokers could not
+        be brought within their bounds: one bound would be traded for another."""
+        if self._outside() > _ROUNDING:
+            return
+        while self._left > 0 and self._run_once():
+            pass
+
+    def _run_once(self) -> bool:
+        moved = self._moved()
+        self._away = np.zeros(self._placement.brokers)
+        for size, _, broker in moved:
+            self._away[broker] += size
+        least = _WORTH * sum(size for size, *_ in moved)
+        helped = [self._reconsider(p, broker) for size, p, broker in moved if size > least]
+        return any(helped)
 
     def _moved(self) -> list[tuple[int, int, int]]:
         """(bytes, partition, broker) of each replica that is not at home, the largest first."""
@@ -118,7 +124,9 @@ class _Rethinker:
         placement.move(partition, source, target)
         self._hand_on(target, partition)
         self._take_back(source, partition)
+        hold(placement, partition, target)
         is_better = self._settle(steps)
+        release(placement, partition, target)
         placement.journal = None
         if is_better:
             return True
@@ -127,14 +135,14 @@ class _Rethinker:
         return False
 
     def _settle(self, steps: list[Step]) -> bool:
-        """Even everybody; whether fewer bytes move than before and nobody is further outside."""
+        """Even everybody; whether fewer bytes move than before and all are within their bounds."""
         self._evener.give_and_take()
         if self._cost(steps) >= 0:
             return False
-        if self._outside() > self._outside_max:
+        if self._outside() > _ROUNDING:
             self._evener.exchange()
             self._evener.give_and_take()
-        return self._cost(steps) < 0 and self._outside() <= self._outside_max
+        return self._cost(steps) < 0 and self._outside() <= _ROUNDING
 
     def _hand_on(self, broker: int, without: int) -> None:
         """What came from elsewhere goes on, the largest first, as long as there is too much."""
