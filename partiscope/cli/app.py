@@ -15,6 +15,7 @@ import typer
 
 from partiscope.cli.exits import Exit, exit_status_of, explain
 from partiscope.cli.options import Data
+from partiscope.cli.streams import flush_streams, settle_streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,9 @@ def options(
 
 def main() -> None:
     """Entry point: runs a command and turns what went wrong into words and an exit status."""
-    sys.exit(run(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    settle_streams(arguments)
+    sys.exit(flush_streams(run(arguments)))
 
 
 def run(arguments: list[str]) -> int:

@@ -42,6 +42,8 @@ def exit_status_of(error: Exception) -> Exit | None:
             return Exit.REFUSED
         case LayoutError() | PartFailedError() | KafkaPortError():
             return Exit.FAILED
+        case OSError():  # a disk is full, a file may not be read
+            return Exit.FAILED
         case _:
             return None
 

@@ -1,11 +1,16 @@
 """The command line's edges: statuses, messages, no traceback."""
 
+import json
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from partiscope.cli.app import run
+from tests.support.node_cluster import ROOT
 
 
 def test_version_and_help_are_fine(capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,3 +109,49 @@ def test_a_start_view_that_is_none_is_said_before_anything_starts(
 ) -> None:
     assert run(["dashboard", "nowhere/at/all"]) == 2
     assert "there is no view 'nowhere/at/all'" in capsys.readouterr().err
+
+
+def _typed(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """As from a shell."""
+    typed = command.replace("partiscope", f"{sys.executable} -m partiscope")
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", typed],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("partiscope plan --topology {file} >/dev/full", 1, "No space left on device"),
+        ("partiscope plan --topology {file} --json >/dev/full", 1, "No space left on device"),
+        ("partiscope plan --topology {file} >&-", 0, ""),
+        ("partiscope plan --topology {file} --json | head -c 1", 0, "{"),
+    ],
+)
+def test_output_that_cannot_be_written_is_no_traceback(
+    tmp_path: Path, command: str, status: int, said: str
+) -> None:
+    done = _typed(command.format(file=_topology(tmp_path)))
+    words = (done.stdout + done.stderr).decode()
+    assert (done.returncode, said in words, "Traceback" in words) == (status, True, False), words
+
+
+def test_json_is_utf_8_and_text_is_what_the_locale_can_write(tmp_path: Path) -> None:
+    file = _topology(tmp_path)
+    told = _typed(f"partiscope plan --topology {file} --json", PYTHONIOENCODING="latin-1")
+    assert "topic-é" in json.dumps(json.loads(told.stdout), ensure_ascii=False)
+    text = _typed(f"partiscope plan --topology {file}", PYTHONIOENCODING="ascii")
+    assert (text.returncode, text.stdout.isascii()) == (0, True), text.stderr
+
+
+def _topology(folder: Path) -> Path:
+    brokers = [{"id": 1}, {"id": 2}]
+    row = {"topic": "topic-é", "replicas": [1], "size": 9}
+    partitions = [{**row, "partition": number} for number in range(200)]
+    file = folder / "topology.json"
+    file.write_text(json.dumps({"brokers": brokers, "partitions": partitions}))
+    return file
