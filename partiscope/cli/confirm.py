@@ -4,7 +4,7 @@ import sys
 
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import settings_with
-from partiscope.settings import Settings, load_settings
+from partiscope.settings import NamedCluster, Settings, load_settings
 
 
 def require_writable(bootstrap: str | None = None) -> Settings:
@@ -15,11 +15,15 @@ def require_writable(bootstrap: str | None = None) -> Settings:
     """
     settings = settings_with(bootstrap=bootstrap)
     if settings.read_only:
-        whose = "this installation" if load_settings().read_only else str(settings.bootstrap)
-        raise CommandError(
-            f"{whose} is read-only (setting `read_only`); nothing was changed", Exit.REFUSED
-        )
+        raise _read_only(str(settings.bootstrap))
     return settings
+
+
+def _read_only(name: str) -> CommandError:
+    whose = "this installation" if load_settings().read_only else name
+    return CommandError(
+        f"{whose} is read-only (setting `read_only`); nothing was changed", Exit.REFUSED
+    )
 
 
 def require_change(bootstrap: str | None) -> None:
@@ -31,11 +35,38 @@ def require_change(bootstrap: str | None) -> None:
     settings = require_writable(bootstrap)
     watched = settings.watched()
     if bootstrap is None and watched is not None and watched.production:
-        raise CommandError(
-            f"{settings.bootstrap} is a production cluster; nothing was changed. "
-            f"Name it to change it: --cluster {settings.bootstrap}",
-            Exit.REFUSED,
-        )
+        raise _unnamed(str(settings.bootstrap))
+
+
+def require_change_of(address: str, named: str | None) -> None:
+    """As ``require_change``, of the cluster at ``address``, which need not be the usual one: what
+    runs on a bus may be about any cluster that shares it.
+
+    Raises:
+        CommandError: status 3; status 2 where another cluster was named.
+    """
+    settings = settings_with(bootstrap=named)
+    cluster = settings.cluster_at(address)
+    name = next((n for n, it in settings.clusters.items() if is_at(it, address)), address)
+    if cluster.read_only or load_settings().read_only:
+        raise _read_only(name)
+    if named is None and cluster.production:
+        raise _unnamed(name)
+    if named is not None and not is_at(settings.cluster_at(named), address):
+        raise CommandError(f"it is about {name}, not about {named}", Exit.WRONG_USE)
+
+
+def is_at(cluster: NamedCluster, address: str) -> bool:
+    """Whether a cluster's addresses and these have one in common."""
+    return not set(cluster.bootstrap.split(",")).isdisjoint(address.split(","))
+
+
+def _unnamed(name: str) -> CommandError:
+    return CommandError(
+        f"{name} is a production cluster; nothing was changed. "
+        f"Name it to change it: --cluster {name}",
+        Exit.REFUSED,
+    )
 
 
 def require_typed(name: str, what: str, *, is_confirmed: bool) -> None:

@@ -14,10 +14,11 @@ from control.operations.client import OperationsClient
 from control.operations.events import MoveProgress, Outcome
 from control.operations.state import OperationState
 from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text
-from partiscope.cli.confirm import require_writable
+from partiscope.cli.confirm import is_at, require_change_of
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Json, note, settings_with, write_json
+from partiscope.cli.options import Bootstrap, Json, note, settings_with, write_json
 from partiscope.cli.tables import write_table
+from partiscope.settings import NamedCluster
 
 
 class Action(StrEnum):
@@ -46,6 +47,7 @@ def moves(
         str | None, typer.Argument(metavar="ID", help="Which one; default: the newest.")
     ] = None,
     *,
+    bootstrap: Bootstrap = None,
     bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
     reason: Annotated[str, typer.Option(help="For the journal.")] = "",
     throttle: Annotated[
@@ -57,12 +59,18 @@ def moves(
 
     For example: partiscope moves throttle mv-3f9a21c4 --throttle 20MiB
     """
-    address = bus or settings_with().bundled_bootstrap
-    if action not in (Action.LIST, Action.WATCH):
-        require_writable()
+    settings = settings_with(bootstrap=bootstrap)
+    address = bus or settings.bundled_bootstrap
     if (action is Action.THROTTLE) != bool(throttle):
         raise CommandError("`moves throttle` goes with --throttle RATE", Exit.WRONG_USE)
-    wish = Wish(action=action, move=move, reason=reason, throttle=throttle)
+    wish = Wish(
+        action=action,
+        move=move,
+        reason=reason,
+        throttle=throttle,
+        named=bootstrap,
+        cluster=None if bootstrap is None else settings.cluster_at(bootstrap),
+    )
     raise typer.Exit(asyncio.run(_act(address, wish, as_json=as_json)))
 
 
@@ -74,22 +82,26 @@ class Wish:
     move: str | None
     reason: str
     throttle: str
+    named: str | None
+    cluster: NamedCluster | None
+    """The one that was named; None: any that shares the bus."""
 
 
 async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
     action, reason = wish.action, wish.reason
     async with OperationsClient(address) as client:
         if action is Action.LIST:
-            _list(await client.list(), as_json=as_json)
+            _list(await _known(client, wish), as_json=as_json)
             return Exit.DONE
-        chosen = wish.move or await _newest(client)
+        chosen = wish.move or await _newest(client, wish)
         if action is Action.WATCH:
             return await follow(client, chosen, as_json=as_json)
+        state = await client.get(chosen)  # refuses an unknown id
+        require_change_of(state.bootstrap, wish.named)
         if action is Action.ROLLBACK:
             undo = await client.rollback(chosen, reason=reason)
             note(f"{undo} takes {chosen} back")
             return await follow(client, undo, as_json=as_json)
-        await client.get(chosen)  # refuses an unknown id
         ask: dict[Action, Callable[[str], Awaitable[None]]] = {
             Action.PAUSE: client.pause,
             Action.RESUME: client.resume,
@@ -101,8 +113,14 @@ async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
         return Exit.DONE
 
 
-async def _newest(client: OperationsClient) -> str:
-    known = await client.list()
+async def _known(client: OperationsClient, wish: Wish) -> list[OperationState]:
+    """The newest first; of the named cluster, where one was."""
+    cluster = wish.cluster
+    return [s for s in await client.list() if cluster is None or is_at(cluster, s.bootstrap)]
+
+
+async def _newest(client: OperationsClient, wish: Wish) -> str:
+    known = await _known(client, wish)
     if not known:
         raise CommandError("there is no reassignment yet", Exit.WRONG_USE)
     return known[0].operation_id
