@@ -90,34 +90,32 @@ class _Economy(Reach):
 
     def _onwards(self, partition: int, broker: int, home: int) -> bool:
         """Another that came to its home goes on to `broker`."""
-        return self._trade(partition, broker, home, self._near(self._come[home], partition))
+        others = self._near(self._come[home], partition)
+        return self._trade(partition, broker, home, self._for_it(partition, broker, home, others))
 
     def _instead(self, partition: int, broker: int, home: int) -> bool:
         """A smaller one of its home goes to `broker`: the smallest for which its home has room."""
         room = float(self.bounds.bytes_max[home] - self.placement.bytes[home])
-        return self._trade(partition, broker, home, self._smaller(partition, home, room))
+        others = self._smaller(partition, home, room)
+        return self._trade(partition, broker, home, self._for_it(partition, broker, home, others))
 
     def _elsewhere(self, partition: int, broker: int, home: int) -> bool:
         """Where its home gave more than it had to: a smaller one of its home goes to any broker."""
-        placement, bounds, size = self.placement, self.bounds, self.placement.size
-        own, room = size[partition], float(bounds.bytes_max[home] - placement.bytes[home])
+        placement, bounds = self.placement, self.bounds
+        own, room = placement.size[partition], float(bounds.bytes_max[home] - placement.bytes[home])
         is_missed = placement.count[broker] <= bounds.count_min[broker]
         if is_missed or not _WORTH * own < room < np.inf:
             return False
         has_place = (placement.count < bounds.count_max)[self.targets]
         free = (bounds.bytes_max - placement.bytes)[self.targets]
         places = self.targets[np.argsort(-np.where(has_place, free, -np.inf), kind="stable")]
-        for other in islice(self._smaller(partition, home, room), _ELSEWHERE_TRIED):
-            for target in self.nearby(places, home):
-                if target == broker or self.gain(home, target, size[other], 1) < 0:
-                    continue
-                if not placement.may_move(other, home, target):
-                    continue
-                if placement.may_move(partition, broker, home, for_=other):
-                    self._move(partition, broker, home)
-                    self._move(other, home, target)
-                    return True
-        return False
+        ways = (
+            (other, target)
+            for other in islice(self._smaller(partition, home, room), _ELSEWHERE_TRIED)
+            for target in self.nearby(places, home)
+            if target != broker and self.gain(home, target, placement.size[other], 1) >= 0
+        )
+        return self._trade(partition, broker, home, ways)
 
     def _smaller(self, partition: int, home: int, room: float) -> Iterator[int]:
         """Of its home, those that have not moved: from the smallest for which there is room."""
@@ -127,18 +125,26 @@ class _Economy(Reach):
         smaller = (placement.partition_at[rank] for rank in ranks[at : at + _TRIED])
         return (p for p in smaller if placement.size[p] < size and home in self._homes[p])
 
-    def _trade(self, partition: int, broker: int, home: int, others: Iterator[int]) -> bool:
-        """It goes home, and the first of the others that may goes to `broker`."""
-        placement, size = self.placement, self.placement.size
-        may_shift, own = self.may_shift(broker, home), size[partition]
-        for other in others:
-            if other == partition or not may_shift(own - size[other]):
+    def _for_it(
+        self, partition: int, broker: int, home: int, others: Iterator[int]
+    ) -> Iterator[tuple[int, int]]:
+        """(another, `broker`) for each that may weigh in its place."""
+        size, may_shift = self.placement.size, self.may_shift(broker, home)
+        own = size[partition]
+        return ((p, broker) for p in others if p != partition and may_shift(own - size[p]))
+
+    def _trade(
+        self, partition: int, broker: int, home: int, ways: Iterator[tuple[int, int]]
+    ) -> bool:
+        """It goes home, and the first other that may goes where it is to go."""
+        may_move = self.placement.may_move
+        for other, target in ways:
+            for_ = partition if target == broker else None
+            if not may_move(other, home, target, for_=for_):
                 continue
-            if not placement.may_move(other, home, broker, for_=partition):
-                continue
-            if placement.may_move(partition, broker, home, for_=other):
+            if may_move(partition, broker, home, for_=other):
                 self._move(partition, broker, home)
-                self._move(other, home, broker)
+                self._move(other, home, target)
                 return True
         return False
 
