@@ -116,8 +116,8 @@ class OffsetManager:
         ]
         appended = await self._log.append(seat.partition.index, records)
         if appended.error is GroupError.NONE and seat.partition.is_loaded:
-            # Should the group have been deleted meanwhile, the log has it again, and so do we.
-            entry = seat.partition.entries.setdefault(group_id, seat.entry)
+            # Should the group have been deleted meanwhile, the log has it anew, and so do we.
+            entry = self._partitions.create_entry(seat.partition, group_id)
             for position, (key, committed) in enumerate(offsets.items()):
                 entry.offsets.put(key, committed, appended.base_offset + position)
         return appended.error
@@ -171,7 +171,8 @@ class OffsetManager:
             return error
         tombstone = (encode_group_key(seat.entry.group.group_id), None)
         appended = await self._log.append(seat.partition.index, [tombstone])
-        is_idle = seat.entry.group.state is GroupState.EMPTY
+        # Who joined or committed meanwhile stays.
+        is_idle = seat.entry.group.state is GroupState.EMPTY and not seat.entry.offsets
         if appended.error is GroupError.NONE and is_idle:
             self._engine.kill(seat, GroupError.GROUP_ID_NOT_FOUND)
         return appended.error

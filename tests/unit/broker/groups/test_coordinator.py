@@ -115,6 +115,28 @@ async def test_only_an_empty_group_is_deleted_and_stays_deleted(rig: Rig) -> Non
     assert rig.committed() is None
 
 
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_commit_that_meets_a_deletion_is_kept_or_gone_for_good(
+    rig: Rig, turns: int
+) -> None:
+    """What is acknowledged is what the log says, and the group can be joined."""
+
+    async def commit_later() -> GroupError:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return await rig.commit(2)
+
+    await rig.commit(1)
+    _, committed = await asyncio.gather(rig.groups.offsets.delete_group("g"), commit_later())
+    assert committed is GroupError.NONE
+    found = rig.committed()
+    assert (await rig.join()).error is GroupError.NONE
+    await rig.restart()
+    assert rig.committed() == found
+    assert found is not None
+    assert found.offset == 2
+
+
 async def test_offsets_of_subscribed_topics_are_not_deleted(rig: Rig) -> None:
     await rig.commit(1, topic="old")
     await rig.settle()
