@@ -144,6 +144,20 @@
     return toast(name + ": " + element.title, WHY_MS);
   }
 
+  // A dialog takes a while until it stands, on a busy machine a long one, and first gives the focus
+  // to its button.
+  const FOCUS_MS_MAX = 5000;
+  const FOCUS_AGAIN_MS = 60;
+  const FOCUS_HELD_TIMES = 3;
+  function focusSoon(id, until, held) {
+    const field = document.getElementById(id);
+    const isHeld = field && document.activeElement === field;
+    const times = isHeld ? (held || 0) + 1 : 0;
+    if (field && !isHeld) field.focus();
+    if (times >= FOCUS_HELD_TIMES || Date.now() > until) return;
+    window.setTimeout(() => focusSoon(id, until, times), FOCUS_AGAIN_MS);
+  }
+
   function focusHeader() {
     const header = document.querySelector(".grid .ag-header-cell");
     if (header) header.focus();
@@ -590,10 +604,7 @@
       return view;
     },
     togglePalette: () => {
-      window.setTimeout(() => {
-        const field = document.getElementById("palette-query");
-        if (field) field.focus();
-      }, 120);
+      focusSoon("palette-query", Date.now() + FOCUS_MS_MAX);
       return [true, ""];
     },
     readTime: (pathname, search, apply, now, back, at, range, before) => {
