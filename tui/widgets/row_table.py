@@ -1,11 +1,10 @@
 """A table of view rows that refreshes without flicker: cursor and scroll stay with their row."""
 
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
-from textual.geometry import Region
 from textual.message import Message
 from textual.widgets import DataTable
 
@@ -14,15 +13,13 @@ from control.views.pages import Page
 from control.views.rows import Row
 from tui.messages import PathChosen
 from tui.tones import cell_text
+from tui.widgets.quick_table import QuickTable
 
 SCROLLBAR_WIDTH: Final = 1
-LINES_KEPT: Final = 120
-CELLS_OF_LINE: Final = 12
-"""As painted; more than a large screen shows."""
 _SHAPED: Final = frozenset({"status", "severity", "state"})
 
 
-class RowTable(DataTable[Text]):
+class RowTable(QuickTable):
     """Shows one page of rows; Enter opens the row's path."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,12 +42,8 @@ class RowTable(DataTable[Text]):
             super().__init__()
             self.row = row
 
-    _paints_nothing = False
-    """While `_write` is at work; the class has it because Textual's constructor refreshes."""
-
     def __init__(self, *, id: str, opens: bool = True) -> None:  # noqa: A002 (Textual's name)
-        super().__init__(id=id, cursor_type="row", zebra_stripes=False, cell_padding=1)
-        self._keep_little()
+        super().__init__(id=id, cursor_type="row")
         self._opens = opens
         self._rows: list[Row] = []
         self._shown: tuple[str, ...] = ()
@@ -58,13 +51,6 @@ class RowTable(DataTable[Text]):
         self._is_chosen = False
         self._widths: dict[str, int] = {}
         """The widest that each column has been: columns must not come and go with figures."""
-
-    def _keep_little(self) -> None:
-        """What was painted before the last change of any cell is never asked for again, but
-        Textual keeps ten thousand cells of it: tens of megabytes."""
-        self._line_cache.maxsize = self._row_render_cache.maxsize = LINES_KEPT
-        self._row_renderable_cache.maxsize = LINES_KEPT
-        self._cell_render_cache.maxsize = LINES_KEPT * CELLS_OF_LINE
 
     @property
     def pointed(self) -> Row | None:
@@ -167,45 +153,21 @@ class RowTable(DataTable[Text]):
                 self.move_cursor(row=keys.index(pointed.key), scroll=False, animate=False)
                 self.scroll_to(y=top, animate=False, immediate=True)
 
-    def _write(self, place: Coordinate, text: Text, *, is_wider: bool) -> None:
-        """One cell, without painting: `update_cell_at` would paint the whole table."""
-        if is_wider:
-            self.update_cell_at(place, text, update_width=True)
-            return
-        self._paints_nothing = True
-        try:
-            self.update_cell_at(place, text)
-        finally:
-            self._paints_nothing = False
-
-    def refresh(
-        self,
-        *regions: Region,
-        repaint: bool = True,
-        layout: bool = False,
-        recompose: bool = False,
-    ) -> Self:
-        """As Textual's, but for the cells that `_write` writes."""
-        if self._paints_nothing and not regions:
-            return self
-        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
-
     def _update(self, columns: list[Column], rows: list[Row]) -> None:
-        """Write the cells that changed, then paint those in sight: while cells change, Textual
-        finds the place of one by going through all rows."""
-        changed = []
+        """Write the cells that changed, then paint their rows: while cells change, Textual finds
+        the place of one by going through all rows."""
+        changed = set()
         for index, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
             for place, column in enumerate(columns):
                 if old.cell(column.id) != new.cell(column.id):
                     text = _text(column, new)
                     is_wider = text.cell_len > self.ordered_columns[place].content_width
-                    self._write(Coordinate(index, place), text, is_wider=is_wider)
-                    changed.append(Coordinate(index, place))
+                    self.write_cell(Coordinate(index, place), text, is_wider=is_wider)
+                    changed.add(index)
         self._rows = rows
         first = int(self.scroll_y)
-        for cell in changed:
-            if first <= cell.row <= first + self.size.height:
-                self.refresh_coordinate(cell)
+        for index in changed.intersection(range(first, first + self.size.height + 1)):
+            self.refresh_row(index)
 
 
 def _texts(columns: list[Column], row: Row) -> list[Text]:

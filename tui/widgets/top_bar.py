@@ -37,7 +37,7 @@ class TopBar(Static):
         """Show a snapshot's headline and its age now; `at_ms` where it is of the past."""
         self._snapshot, self._is_paused, self._at_ms = snapshot, is_paused, at_ms
         self._watched = watched
-        self.update(self._line(now_ms))
+        self.update(self._line(now_ms), layout=False)
 
     def _line(self, now_ms: int) -> Text:
         assert self._snapshot is not None
