@@ -60,7 +60,7 @@ class QuickTable(DataTable[Text]):
             return self
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
-    def _render_cell(  # type: ignore[override] (it is called by keyword)
+    def _render_cell(  # type: ignore[override]  # it is called by keyword
         self,
         row_index: int,
         column_index: int,
