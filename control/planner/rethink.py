@@ -32,6 +32,10 @@ _WORK_MAX: Final = 3_000_000
 _ELSEWHERE_TRIED: Final = 4
 _WORTH: Final = 1e-3
 """Of all moved bytes: what is less is not looked at."""
+_EACH: Final = 0.05
+"""Of the bytes of a mean replica: what moving one more has to spare."""
+_PATIENCE: Final = 200
+"""Attempts without success, after which no more are made."""
 _ROUNDING: Final = 1e-3
 """Of a mean replica: so far outside of their bounds brokers may be left in all."""
 
@@ -57,15 +61,21 @@ class _Rethinker:
                 self._own[home].append(partition)
         self._away: Floats = np.zeros(placement.brokers)
         """Bytes per broker of what came from elsewhere."""
+        self._each = int(_EACH * bounds.unit)
         self._left = attempts
+        self._patience = _PATIENCE
 
     def run(self) -> None:
         """All that are worth it, again as long as anything helps; nothing where brokers could not
         be brought within their bounds: one bound would be traded for another."""
         if self._outside() > _ROUNDING:
             return
-        while self._left > 0 and self._run_once():
+        while not self._is_over and self._run_once():
             pass
+
+    @property
+    def _is_over(self) -> bool:
+        return self._left <= 0 or self._patience <= 0
 
     def _run_once(self) -> bool:
         moved = self._moved()
@@ -116,9 +126,10 @@ class _Rethinker:
 
     def _attempt(self, partition: int, source: int, target: int) -> bool:
         placement = self._placement
-        if self._left <= 0 or not placement.may_move(partition, source, target):
+        if self._is_over or not placement.may_move(partition, source, target):
             return False
         self._left -= 1
+        self._patience -= 1
         steps: list[Step] = []
         placement.journal = steps
         placement.move(partition, source, target)
@@ -129,6 +140,7 @@ class _Rethinker:
         release(placement, partition, target)
         placement.journal = None
         if is_better:
+            self._patience = _PATIENCE
             return True
         for moved, left, came in reversed(steps):
             placement.move(moved, came, left)
@@ -177,10 +189,10 @@ class _Rethinker:
                     break
 
     def _cost(self, steps: list[Step]) -> int:
-        """Bytes that these steps add to what moves."""
+        """Bytes that these steps add to what moves; a replica more counts as some."""
         size, homes = self._placement.size, self._homes
         return sum(
-            size[p] * ((target not in homes[p]) - (source not in homes[p]))
+            (size[p] + self._each) * ((target not in homes[p]) - (source not in homes[p]))
             for p, source, target in steps
         )
 
