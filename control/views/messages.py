@@ -77,10 +77,16 @@ def readable(value: bytes | None) -> str:
 
 
 def moment_text(at_ms: int) -> str:
-    """Date and time to the millisecond, local time of this machine; – where there is none."""
+    """Date and time to the millisecond, local time of this machine; – where there is none.
+
+    A producer that counts in another unit writes times beyond every calendar: the number as it is.
+    """
     if at_ms < 0:
         return text.NONE
-    at = datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone()
+    try:
+        at = datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms} ms"
     return f"{at:%Y-%m-%d %H:%M:%S}.{at_ms % 1000:03d}"
 
 

@@ -93,7 +93,16 @@ def _document(directory: Path, facts: SegmentView, *, is_with_index: bool) -> di
 
 def _print(directory: Path, facts: tuple[SegmentView, ...]) -> None:
     sys.stdout.write(f"{directory}\n")
-    heads = ["base offset", "bytes", "records", "index", "time index", "first", "last", "state"]
+    heads = [
+        "base offset",
+        "bytes",
+        "records",
+        "index",
+        "time index",
+        "first UTC",
+        "last UTC",
+        "state",
+    ]
     rows = [
         [
             str(item.base_offset),
@@ -220,4 +229,7 @@ def _shown(content: bytes | None) -> str:
 def _time(at_ms: int | None) -> str:
     if at_ms is None or at_ms < 0:
         return "n/a"
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms} ms"  # a producer that counts in another unit

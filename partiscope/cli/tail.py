@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 import time
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ import typer
 from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
 from control.lab.starts import parse_start
 from control.model.ids import TopicPartition
+from control.views.messages import moment_text
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, settings_with
 
@@ -88,7 +88,7 @@ def _contains(record: FetchedRecord, wanted: bytes) -> bool:
 def _start(offset: str | None, since: str | None) -> Start:
     text = since or offset or "latest"
     try:
-        start = parse_start(text, now_ms=time.time_ns() // 1_000_000, zone=UTC)
+        start = parse_start(text, now_ms=time.time_ns() // 1_000_000)
     except ValueError as error:
         raise CommandError(str(error), Exit.WRONG_USE) from error
     if (start.kind is StartKind.TIMESTAMP) != (since is not None):
@@ -98,7 +98,7 @@ def _start(offset: str | None, since: str | None) -> Start:
 
 
 def _as_text(record: FetchedRecord) -> str:
-    at = datetime.fromtimestamp(record.timestamp_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+    at = moment_text(record.timestamp_ms)
     place = f"{record.topic}-{record.partition} @ {record.offset}"
     return f"{at}  {place}  {_shown(record.key)}  {_shown(record.value)}\n"
 

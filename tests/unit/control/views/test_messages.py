@@ -23,4 +23,6 @@ def test_keys_and_values_are_shown_as_what_they_are(value: bytes | None, shown: 
 
 def test_a_record_without_a_time_has_none() -> None:
     assert moment_text(-1) == "–"
+    in_nanoseconds = 1_700_000_000_123_456_789
+    assert moment_text(in_nanoseconds) == f"{in_nanoseconds} ms"
     assert moment_text(1_700_000_000_123).endswith(".123")
