@@ -55,6 +55,14 @@ def test_api_versions_lists_what_clients_may_ask(version: int) -> None:
     assert not listed.keys() & {52, 53, 54, 55 + 1, 58, 62, 63, 71, 72}
 
 
+@pytest.mark.parametrize("listener", [Listener.CLIENT, Listener.CONTROLLER])
+def test_every_version_that_is_served_can_be_prepared(listener: Listener) -> None:
+    for api in load_registry(listener).apis():
+        for version in range(api.version_min, api.version_max + 1):
+            codec.prepare(api.api_key, version)
+            assert codec.is_prepared((api.api_key, version))
+
+
 def test_the_controller_listener_lists_its_own() -> None:
     request = request_of(18, 3)
     peer = ConnectionInfo(peer_host="h", peer_port=1, listener=Listener.CONTROLLER)
