@@ -121,7 +121,10 @@ def clock_text(at_ms: Number, *, now_ms: Number = None, zone: tzinfo | None = No
     """
     if at_ms is None or math.isnan(at_ms):
         return NA
-    at = _local(at_ms, zone)
+    try:
+        at = _local(at_ms, zone)
+    except (ValueError, OverflowError, OSError):
+        return NA  # beyond every calendar: what is foreseen at a byte per second
     if now_ms is not None and _local(now_ms, zone).date() != at.date():
         return f"{at:%Y-%m-%d %H:%M}"
     return f"{at:%H:%M}"

@@ -77,6 +77,9 @@ def test_clock_tells_the_day_when_it_is_another() -> None:
     noon = 1_790_000_040_000
     assert text.clock_text(noon, now_ms=noon + 60_000, zone=UTC) == "14:14"
     assert text.clock_text(noon, now_ms=noon + 86_400_000, zone=UTC) == "2026-09-21 14:14"
+    assert text.clock_text(noon + 1e12 * 1000, zone=UTC) == text.NA, (
+        "a terabyte at a byte per second"
+    )
 
 
 def test_ages_and_lists() -> None:
