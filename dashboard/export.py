@@ -8,6 +8,7 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
 from control.views.export import ExportError, export
 from control.views.pages import TableQuery
+from control.views.times import TimeError, parse_moment
 from dashboard.components.grid import PageOf
 from dashboard.context import Screen
 from dashboard.shown import shown
@@ -25,10 +26,16 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
         if page_of is None:
             names = ", ".join(pages)
             return PlainTextResponse(f"404: no table {kind!r}; there are {names}\n", 404)
+        at = given.get("at", "")
+        try:
+            if at:
+                parse_moment(at, now_ms=screen.now_ms())
+        except TimeError as error:
+            return PlainTextResponse(f"400: {error}\n", 400)
         query = TableQuery(
             filter=given.get("q", ""), sort=given.get("sort", ""), columns=given.get("cols", "")
         )
-        snapshot, scope = shown(screen, {"at": given.get("at", "")}), given.get("scope")
+        snapshot, scope = shown(screen, {"at": at}), given.get("scope")
         try:
             pieces = export(lambda it: page_of(snapshot, it, scope), query, format=format)
         except ExportError as error:

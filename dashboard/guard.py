@@ -53,7 +53,11 @@ def refusal_of(scope: Scope, hosts: frozenset[str]) -> str | None:
         return f"Host {host or '(none)'!r} is not a name of this page"
     if origin is None:
         return "a WebSocket must name its Origin" if scope["type"] == "websocket" else None
-    if urlsplit(origin).netloc.lower() not in hosts:
+    try:
+        asking = urlsplit(origin).netloc.lower()
+    except ValueError:  # no address at all
+        asking = ""
+    if asking not in hosts:
         return f"Origin {origin!r} may not ask this page"
     return None
 

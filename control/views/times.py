@@ -8,6 +8,8 @@ from control.views.series import Span
 
 _AGO: Final = re.compile(r"-?(?P<amount>\d+) ?(?P<unit>[smhd])")
 _MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_CALENDAR_MS: Final = 253_370_764_800_000
+"""The year 9999 begins, in milliseconds since the epoch: later ones no calendar of ours knows."""
 RANGE_DEFAULT: Final = "10m"
 RANGES: Final = {
     "10m": "10 minutes",
@@ -31,18 +33,22 @@ def parse_moment(text: str, *, now_ms: int) -> int:
     Raises:
         TimeError: none of these.
     """
-    words = text.strip()
+    try:
+        at_ms = _moment(text.strip(), now_ms)
+    except (ValueError, OverflowError):
+        at_ms = -1
+    if not 0 <= at_ms < _CALENDAR_MS:
+        raise TimeError(f"{text!r} is no time such as 2026-11-21T09:00, 30s, 10m, 2h or 3d (ago)")
+    return at_ms
+
+
+def _moment(words: str, now_ms: int) -> int:
     ago = _AGO.fullmatch(words)
     if ago:
         return now_ms - int(ago["amount"]) * _MS[ago["unit"]]
     if words.isdecimal() and len(words) > 8:
         return int(words)
-    try:
-        return int(datetime.fromisoformat(words).astimezone().timestamp() * 1000)
-    except ValueError as error:
-        raise TimeError(
-            f"{text!r} is no time such as 2026-11-21T09:00, 30s, 10m, 2h or 3d (ago)"
-        ) from error
+    return int(datetime.fromisoformat(words).astimezone().timestamp() * 1000)
 
 
 def span_of(at: str, range_: str, *, now_ms: int) -> Span:

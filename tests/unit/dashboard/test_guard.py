@@ -38,6 +38,7 @@ def test_own_names_are_answered(headers: dict[str, str]) -> None:
         ({"host": "127.0.0.1:8050", "origin": "http://evil.example"}, "Origin"),
         ({"host": "127.0.0.1:8050", "origin": "http://127.0.0.1:8051"}, "Origin"),
         ({"host": "127.0.0.1:8050", "origin": "null"}, "Origin"),
+        ({"host": "127.0.0.1:8050", "origin": "http://["}, "Origin"),
     ],
 )
 def test_other_names_and_origins_are_refused_with_the_reason(

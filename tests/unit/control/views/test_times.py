@@ -22,7 +22,10 @@ def test_moments(words: str, at_ms: int) -> None:
     assert parse_moment(words, now_ms=NOW_MS) == at_ms
 
 
-@pytest.mark.parametrize("words", ["", "yesterday", "12", "10x"])
+@pytest.mark.parametrize(
+    "words",
+    ["", "yesterday", "12", "10x", "9" * 20, "9999-12-31T23:00", "0001-01-01", "9" * 12 + "d"],
+)
 def test_what_is_no_time_says_what_would_be(words: str) -> None:
     with pytest.raises(TimeError, match="2026-11-21T09:00"):
         parse_moment(words, now_ms=NOW_MS)
