@@ -100,14 +100,15 @@ def _broker_points(partitions: pa.Table, brokers: pa.Table) -> pa.Table:
     )
     kept = brokers.drop_columns(["in_bytes_per_s", "out_bytes_per_s"])
     each = kept.join(led, ["cluster", "broker"])
-    for name in _RATES:
-        place = each.schema.get_field_index(name)
-        each = each.set_column(place, name, pc.coalesce(each[name], pa.scalar(0.0)))
     sums = ("replicas", "leaders", "size_bytes", "disk_total_bytes", "disk_usable_bytes", *_RATES)
     total = each.group_by("cluster").aggregate([(name, "sum") for name in sums])
     total = total.rename_columns(["cluster", *sums])
     all_of_them = pa.array([ALL_BROKERS] * total.num_rows, pa.int32())
     total = total.append_column("broker", all_of_them)
+    leads_nothing = pc.is_null(each["led"])
+    for name in _RATES:  # of nothing they are 0; of what is led they may be unknown
+        place = each.schema.get_field_index(name)
+        each = each.set_column(place, name, pc.if_else(leads_nothing, 0.0, each[name]))
     return pa.concat_tables([each, total], promote_options="permissive")
 
 

@@ -1,0 +1,30 @@
+"""Points of brokers: sums of what they lead."""
+
+import pyarrow as pa
+
+from spark_metrics.aggregates import ALL_BROKERS
+from spark_metrics.readings import Clocks, sum_points
+from spark_metrics.tables import NOW_TABLES
+from tests.support.store_builder import CLUSTER, SyntheticSizes, synthetic_rows, table_of
+
+AT_MS = 1_795_000_000_000
+BROKERS = (101, 102, 103)
+
+
+def test_a_rate_that_nobody_knows_is_not_summed_up_to_zero() -> None:
+    rows = synthetic_rows(SyntheticSizes(topics=2, partitions=4), at_ms=AT_MS)
+    for row in rows["partitions"]:
+        row["leader"] = 101 + row["partition"] % 2  # 103 leads nothing
+        row["out_bytes_per_s"] = None  # as of a cluster that is only watched
+    now = {name: table_of(rows[name], schema) for name, schema in NOW_TABLES.items()}
+    clocks = Clocks(before_ms={}, now_ms={CLUSTER: AT_MS})
+    points = sum_points([now["partitions"]], now, clocks)["broker_history"]
+    out = _by_broker(points, "out_bytes_per_s")
+    assert [out[broker] for broker in (*BROKERS, ALL_BROKERS)] == [None, None, 0.0, None]
+    incoming = _by_broker(points, "in_bytes_per_s")
+    assert incoming[ALL_BROKERS] == sum(incoming[broker] or 0.0 for broker in BROKERS)
+    assert incoming[101]
+
+
+def _by_broker(points: pa.Table, name: str) -> dict[int, float | None]:
+    return dict(zip(points["broker"].to_pylist(), points[name].to_pylist(), strict=True))
