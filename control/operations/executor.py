@@ -22,7 +22,7 @@ from control.kafka.errors import KafkaPortError, UnreachableError
 from control.kafka.settings import KafkaSettings
 from control.operations.bus import Bus
 from control.operations.commands import Command, ControlAction, ControlCommand, ReassignCommand
-from control.operations.errors import FencedError
+from control.operations.errors import FencedError, OperationError
 from control.operations.events import Event, EventKind, Outcome
 from control.operations.ownership import Ownership
 from control.operations.reassign_run import ReassignRun
@@ -201,12 +201,14 @@ class Executor:
             self._say(f"{command.operation_id}: {error}; trying again")
             await asyncio.sleep(RETRY_S)
             return
-        except KafkaPortError as error:
+        except FencedError:
+            raise
+        except (KafkaPortError, OperationError) as error:
             await self._fail(ownership, command, error)
         self._say(f"{command.operation_id}: {context.state().message}")
 
     async def _fail(
-        self, ownership: Ownership, command: ReassignCommand, error: KafkaPortError
+        self, ownership: Ownership, command: ReassignCommand, error: KafkaPortError | OperationError
     ) -> None:
         context = _Context(self, ownership, command.operation_id)
         await context.emit(EventKind.NOTE, str(error))

@@ -1,0 +1,106 @@
+"""`moves` changes what it is allowed to: of production by name, of a read-only cluster never."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from control.operations.bus import Bus
+from control.operations.client import OperationsClient
+from control.operations.commands import THROTTLE_NONE, ReassignCommand
+from control.planner.proposal import PartitionChange, Proposal
+from partiscope.cli.app import run
+from tests.contract.operations_rig import ExecutorProcess
+from tests.support.cluster import LocalCluster
+from tests.support.settle import wait_until
+
+CLUSTERS = """
+[clusters.usual]
+bootstrap = "127.0.0.1:1"
+[clusters.prod]
+bootstrap = "127.0.0.1:2,127.0.0.1:3"
+production = true
+[clusters.kept]
+bootstrap = "127.0.0.1:4"
+read_only = true
+"""
+DONE, WRONG_USE, REFUSED = 0, 2, 3
+
+
+async def _submit(bus: str, *clusters: str) -> list[str]:
+    change = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=0)
+    async with OperationsClient(bus) as client:
+        return [
+            await client.submit_reassign(
+                Proposal(name="p", changes=(change,)), bootstrap=cluster, throttle=THROTTLE_NONE
+            )
+            for cluster in clusters
+        ]
+
+
+def test_a_move_is_changed_as_its_own_cluster_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "partiscope.toml").write_text(CLUSTERS)
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(tmp_path / "partiscope.toml"))
+    monkeypatch.setenv("PARTISCOPE_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("PARTISCOPE_BOOTSTRAP", "usual")
+    with LocalCluster(tmp_path / "bus", brokers=1) as bus:
+        monkeypatch.setenv("PARTISCOPE_BUS", bus.bootstrap)
+        usual, prod, kept = asyncio.run(
+            _submit(bus.bootstrap, "127.0.0.1:1", "127.0.0.1:3", "127.0.0.1:4")
+        )
+
+        def told(*words: str) -> tuple[int, str]:
+            status = run(["moves", *words])
+            said = capsys.readouterr()
+            return status, said.out + said.err
+
+        assert told("pause", usual)[0] == DONE
+        status, words = told("cancel", prod)
+        assert (status, "prod is a production cluster" in words) == (REFUSED, True), words
+        assert told("cancel", prod, "--cluster", "prod")[0] == DONE
+        status, words = told("cancel", prod, "--cluster", "usual")
+        assert (status, "it is about prod, not about usual" in words) == (WRONG_USE, True), words
+        status, words = told("pause", kept, "--cluster", "kept")
+        assert (status, "kept is read-only" in words) == (REFUSED, True), words
+        status, words = told("list", "--cluster", "prod")
+        assert [each in words for each in (usual, prod, kept)] == [False, True, False]
+        assert told("pause", "--cluster", "usual") == (DONE, f"asked to pause {usual}\n")
+
+
+def test_a_command_that_cannot_be_carried_out_does_not_end_the_executor(tmp_path: Path) -> None:
+    """It fails by itself, with the reason; what was asked after it is done."""
+    with LocalCluster(tmp_path / "bus", brokers=1) as bus:
+
+        def command(operation_id: str, throttle: str) -> ReassignCommand:
+            change = PartitionChange(
+                topic="none", partition=0, before=(101,), after=(102,), size_bytes=0
+            )
+            return ReassignCommand(
+                operation_id=operation_id,
+                bootstrap=bus.bootstrap,
+                changes=(change,),
+                throttle=throttle,
+            )
+
+        async def ended() -> dict[str, str]:
+            async with OperationsClient(bus.bootstrap) as client:
+                return {it.operation_id: it.message for it in await client.list() if it.is_finished}
+
+        async def submit() -> None:
+            async with Bus(bus.bootstrap) as to:
+                await to.ensure_topics()
+                await to.publish_command(command("mv-bad", "three apples"))
+                await to.publish_command(command("mv-next", THROTTLE_NONE))
+
+        asyncio.run(submit())
+        with ExecutorProcess(bus.bootstrap, tmp_path / "executor.log") as executor:
+            wait_until(
+                lambda: asyncio.run(ended()).keys() == {"mv-bad", "mv-next"},
+                "both have ended",
+                story=(tmp_path / "executor.log").read_text,
+            )
+            assert "three apples" in asyncio.run(ended())["mv-bad"]
+            assert executor.process is not None
+            assert executor.process.poll() is None
