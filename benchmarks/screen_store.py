@@ -87,13 +87,14 @@ class LivingStore:
 
     def _moved(self, table: pa.Table, now_ms: int) -> pa.Table:
         """The table as it may look now."""
-        shift = now_ms - self._began_ms
+        shift, together = now_ms - self._began_ms, self._dice.uniform(0.7, 1.3)
         for name in _TIMES:
             if name in table.column_names:
                 table = _with(table, name, pc.add(table[name], shift))
         for name in _RATES:
             if name in table.column_names:
-                noise = pa.array(self._dice.uniform(0.5, 1.5, table.num_rows))
+                # Each version as a whole too, so that sums change as well.
+                noise = pa.array(together * self._dice.uniform(0.5, 1.5, table.num_rows))
                 table = _with(table, name, pc.multiply(table[name], noise))
         if "high_watermark" in table.column_names:
             table = _with(table, "high_watermark", pc.add(table["high_watermark"], shift // 100))
