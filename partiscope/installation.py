@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from control.model.fleet import WatchedCluster
 from partiscope.connections import ConnectionSettings
-from partiscope.layout import CONTROLLER_PORT_OFFSET, LayoutError, check_port
+from partiscope.layout import CONTROLLER_PORT_OFFSET, LayoutError, check_port, write_whole
 from partiscope.settings import ClusterSettings, Settings, SettingsError, plain_errors
 
 INSTALLATION_FILE: Final = "installation.json"
@@ -46,7 +46,7 @@ class Installation:
         """Write it for the commands to come."""
         try:
             data.mkdir(parents=True, exist_ok=True)
-            (data / INSTALLATION_FILE).write_text(json.dumps(asdict(self), indent=2) + "\n")
+            write_whole(data / INSTALLATION_FILE, json.dumps(asdict(self), indent=2) + "\n")
         except OSError as error:
             raise LayoutError(
                 f"cannot use data directory {data}: {error.strerror}. "

@@ -104,7 +104,7 @@ class ClusterLayout:
             node.log_dir.mkdir(parents=True, exist_ok=True)
             properties = self._properties(node, voters)
             text = "".join(f"{key}={value}\n" for key, value in properties.items())
-            node.config_file.write_text(text)
+            write_whole(node.config_file, text)
 
     def _properties(self, node: Node, voters: str) -> dict[str, str]:
         factor = str(min(3, len(self.nodes)))
@@ -146,7 +146,7 @@ def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
             first_id=settings.first_id,
             brokers=settings.brokers,
         )
-        path.write_text(json.dumps(asdict(identity), indent=2) + "\n")
+        write_whole(path, json.dumps(asdict(identity), indent=2) + "\n")
         return identity
     try:
         identity = _Identity(**json.loads(path.read_text()))
@@ -162,6 +162,21 @@ def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
             "or choose another --data."
         )
     return identity
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a small file in one step: on a full disk the old one, or none, still stands.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_text(text)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def hold(data: Path) -> None:

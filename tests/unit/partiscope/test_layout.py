@@ -84,6 +84,32 @@ def test_a_directory_that_runs_is_not_started_from_again(tmp_path: Path) -> None
     assert "choose another --data" in done.stderr
 
 
+def test_on_a_full_disk_nothing_is_left_half_written(tmp_path: Path) -> None:
+    """What was there still stands; what was not there does not seem to be."""
+    ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=1))
+    (tmp_path / "new").mkdir()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    full = (
+        "import resource, sys; from pathlib import Path\n"
+        "from partiscope.installation import Installation\n"
+        "from partiscope.layout import ClusterLayout, LayoutError\n"
+        "from partiscope.settings import ClusterSettings\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "settings, data = ClusterSettings(brokers=1, port=20000), Path(sys.argv[1])\n"
+        "for place in (data, data / 'new'):\n"
+        "    for act in (lambda: ClusterLayout.prepare(place, settings),\n"
+        "                lambda: Installation(bus='b').save(place)):\n"
+        "        try: act()\n"
+        "        except LayoutError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", full, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("Choose a writable one") == 4, done.stdout
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert after == before
+
+
 def test_overrides_are_kafka_properties(tmp_path: Path) -> None:
     overrides = parse_overrides(["log.segment.bytes=1048576", "a.b=c=d"])
     layout = ClusterLayout.prepare(tmp_path, ClusterSettings(overrides=overrides))
