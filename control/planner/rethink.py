@@ -29,7 +29,7 @@ _ATTEMPTS_MIN: Final = 10
 """Fewer are not worth a beginning."""
 _WORK_MAX: Final = 3_000_000
 """Replicas times attempts: under a second. Large clusters have one to match every gap, anyway."""
-_ELSEWHERE_TRIED: Final = 4
+_ELSEWHERE_TRIED: Final = 8
 _WORTH: Final = 1e-3
 """Of all moved bytes: what is less is not looked at."""
 _EACH: Final = 0.05
