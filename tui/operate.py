@@ -16,6 +16,10 @@ VIEWS_OF_FORMS: Final = {"reassign": "plan", "produce": "produce"}
 """Operations that have a view of their own."""
 
 
+COPIES: Final = 3
+"""Of a new topic, where there are as many brokers."""
+
+
 class OperationKeys(GreyedKeys):
     """The registry of operations brings a Kafka client along: it is loaded when first needed."""
 
@@ -39,7 +43,8 @@ class OperationKeys(GreyedKeys):
         from tui.screens.operation import OperationScreen
 
         here = self.screen
-        given: dict[str, str] = {}
+        brokers = self.snapshot.cluster.brokers.num_rows or COPIES
+        given = {"replication_factor": str(min(COPIES, brokers))}
         if isinstance(here, ViewScreen) and name != "create_topic":
             given = {"topic": here.topic_here, "topics": here.topic_here, "group": here.group_here}
         self.push_screen(OperationScreen(form_named(name), given), self._performed)
@@ -58,5 +63,13 @@ class OperationKeys(GreyedKeys):
         raise AssertionError("Navigation has it")
 
     def _performed(self, path: str | None) -> None:
+        """To where it is seen; a view of what is below that may be gone, so Esc must not lead
+        there."""
         if path:
+            while isinstance(self.screen, ViewScreen) and _is_below(self.screen, path):
+                self.pop_screen()
             self.action_open(path)
+
+
+def _is_below(screen: ViewScreen, path: str) -> bool:
+    return str(screen.path).startswith(f"{path}/")

@@ -52,7 +52,22 @@ class Steps(Static):
         self.update(line)
 
 
-class PlanScreen(ViewScreen):
+class PlannedScreen(ViewScreen):
+    """A view with keys about a plan: they are there once there is one."""
+
+    NEED_PLAN: ClassVar[frozenset[str]]
+    """Actions."""
+
+    def __init__(self, path: ViewPath) -> None:
+        super().__init__(path)
+        self._plan: Plan | None = None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Away until then."""
+        return self._plan is not None or action not in self.NEED_PLAN
+
+
+class PlanScreen(PlannedScreen):
     """Steps on one screen; nothing changes before the confirmation."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,11 +76,11 @@ class PlanScreen(ViewScreen):
         Binding("h", "by_hand", "by hand", show=True),
         Binding("m", "map", "on the map", show=True),
     ]
+    NEED_PLAN = frozenset({"confirm", "edit", "by_hand", "map"})
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
         self._values: Mapping[str, str] = {}
-        self._plan: Plan | None = None
         self._preview: Preview | None = None
         self._chosen = 0
 
@@ -108,7 +123,7 @@ class PlanScreen(ViewScreen):
         """Ask once more, then submit."""
         preview = self._preview
         if preview is None:
-            self._say("▲ plan first: Enter in the form", "yellow")
+            self._say("▲ wait: what it would do is being worked out", "yellow")
         elif preview.is_refused:
             self._say("✖ pre-flight refuses this plan; see the checks", "bold red")
         else:
@@ -127,6 +142,7 @@ class PlanScreen(ViewScreen):
     def action_edit(self) -> None:
         """Back to the form; the plan made so far is gone."""
         self._plan = self._preview = None
+        self.refresh_bindings()
         self.query_one("#alternatives").display = False
         self.query_one(TradeOff).show(())
         self.put("#review", "")
@@ -138,7 +154,6 @@ class PlanScreen(ViewScreen):
     def action_by_hand(self) -> None:
         """Place partitions of the chosen alternative otherwise; it is judged at once."""
         if self._plan is None:
-            self._say("▲ plan first: Enter in the form, which has a field for it", "yellow")
             return
         plan, operator, values = self._plan, self.partiscope.operator, self._values
         chosen = plan.alternatives[self._chosen].proposal
@@ -158,7 +173,6 @@ class PlanScreen(ViewScreen):
     def action_map(self) -> None:
         """The chosen alternative on the map; Esc leads back here."""
         if self._plan is None:
-            self._say("▲ plan first: Enter in the form", "yellow")
             return
         name = plan_name(self._plan.alternatives[self._chosen].proposal)
         self.partiscope.action_open(str(map_path(name)))
@@ -186,6 +200,7 @@ class PlanScreen(ViewScreen):
         self._say("\n".join(f"◆ {limit}" for limit in self._plan.limits))
         self.query_one(Steps).show(1)
         self.query_one(FormPanel).display = False
+        self.refresh_bindings()
         self._offer(0)
 
     async def _make_preview(self, chosen: Alternative) -> None:

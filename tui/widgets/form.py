@@ -87,7 +87,10 @@ class FormPanel(VerticalScroll, can_focus=False):
         return {field.name: self._value(field) for field in self.form.fields}
 
     def show_errors(self, errors: Mapping[str, str]) -> None:
-        """What is wrong beside its field; help again where nothing is."""
+        """What is wrong beside its field, the cursor in the first such one; help again where
+        nothing is."""
+        for wrong in [field.name for field in self.form.fields if field.name in errors][:1]:
+            self.query_one(f"#field-{wrong}").focus()
         for field in self.form.fields:
             hint = self.query_one(f"#hint-{field.name}", Static)
             error = errors.get(field.name)

@@ -5,9 +5,11 @@ from textual.widgets import Input, Select, Static
 
 from control.operations.performing import PERFORMED
 from control.operations.registry import FORMS
+from tests.snapshots.canned import CannedOperator
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.operate import VIEWS_OF_FORMS
+from tui.screens.base import ViewScreen
 from tui.screens.operation import OperationScreen
 from tui.services import Services
 
@@ -54,6 +56,42 @@ async def test_what_is_wrong_and_who_does_not_answer_is_told_in_the_form(
         outcome = app.screen.query_one("#operation-outcome", Static)
         await settle(pilot, lambda: "✖" in str(outcome.render()), "that nobody answers")
         assert "127.0.0.1:1" in str(outcome.render())
+
+
+async def test_back_does_not_lead_to_the_topic_that_was_deleted(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics/topic-2")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: len(app.screen_stack) == 3, "the topic")
+        app._performed("topics")
+        await settle(pilot, lambda: _place(app) == "topics", "the topics")
+        await pilot.press("escape")
+        await settle(pilot, lambda: _place(app) == "overview", "the overview")
+
+
+def _place(app: PartiscopeApp) -> str:
+    return str(app.screen.path) if isinstance(app.screen, ViewScreen) else ""
+
+
+async def test_the_cursor_goes_to_the_first_field_that_is_wrong(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await _open(app, pilot, "n")
+        await pilot.press("tab", "x", "tab", "tab", "enter")
+        name = app.screen.query_one("#field-topic", Input)
+        await settle(pilot, lambda: app.focused is name, "the name, which lacks")
+        assert "✖" in str(app.screen.query_one("#hint-partitions", Static).render())
+
+
+async def test_keys_about_a_plan_are_there_once_there_is_one(services: Services) -> None:
+    app = PartiscopeApp(services, path="plan")
+    app._operator = CannedOperator()  # type: ignore[assignment]
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("#plan")), "the form")
+        about_plan = {"c", "e", "h", "m"}
+        assert not about_plan & {key for key, it in app.active_bindings.items() if it.binding.show}
+        await pilot.press("ctrl+s")
+        await settle(pilot, lambda: about_plan <= set(app.active_bindings), "the plan's keys")
 
 
 async def test_the_key_of_a_form_is_a_letter_in_a_field(services: Services) -> None:
