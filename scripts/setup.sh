@@ -73,6 +73,7 @@ ensure_environment() {
   # changes nothing.
   if [ "$purpose" != run ] || [ -e .venv/bin/pytest ]; then groups=(); fi
   compgen -G ".venv/lib/python*/site-packages/gssapi" >/dev/null && groups+=(--extra kerberos)
+  [ -x .venv/bin/python ] || say "setup: installing what is locked into .venv (minutes, once)"
   "$uv" sync --locked --quiet "${groups[@]}"
   # Bytecode once per lock, also where Python may not write it by itself: every process of the
   # product then starts in about half the time.
