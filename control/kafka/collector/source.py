@@ -19,6 +19,8 @@ from control.kafka.wire import Answer, Api, Fields, KafkaWire, PreparedRequest
 from control.model.ids import TopicPartition
 
 GROUPS_PER_REQUEST: Final = 200
+GROUPS_JUDGED: Final = 50
+"""So many groups without members are asked at a time what we may do with them."""
 PARTITIONS_PER_REQUEST: Final = 20_000
 _DENIED: Final = (ErrorCode.group_authorization_failed, ErrorCode.topic_authorization_failed)
 
@@ -68,7 +70,7 @@ class BrokerSource:
             (apis.DESCRIBE_GROUPS, "groups", False),
             (apis.CONSUMER_GROUP_DESCRIBE, "group_ids", True),
         ):
-            due = self.groups.due_rights(is_consumer=is_consumer, most=GROUPS_PER_REQUEST)
+            due = self.groups.due_rights(is_consumer=is_consumer, most=GROUPS_JUDGED)
             if due:
                 fields = {field: tuple(due), "include_authorized_operations": True}
                 answer = await self._send(api, fields, rows=len(due))
