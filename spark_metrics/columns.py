@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS, from_columns
+from spark_metrics.schema import TEXT
 
 BLOCK_BYTES_MIN: Final = 1 << 20
 _LIST: Final = {**dict.fromkeys(LISTS, pa.int32()), **dict.fromkeys(NESTED, pa.int64())}
@@ -52,7 +53,7 @@ def raw_schema(kind: str) -> pa.Schema:
     lists = {name: pa.list_(of) for name, of in _LIST.items()} if kind == "replicas" else {}
     return pa.schema(
         {
-            **dict.fromkeys(TEXTS[kind], pa.string()),
+            **dict.fromkeys(TEXTS[kind], TEXT),
             **dict.fromkeys(NUMBERS[kind], pa.int64()),
             **lists,
         }
@@ -162,12 +163,14 @@ class _Laid:
     def _named(self, places: pa.Array, dictionary: str) -> pa.Array:
         """What stands at these places of the dictionary of the row's record."""
         whole = self._body.field(dictionary)
+        known = whole.flatten()
         sizes = _lengths(whole)
         starts = np.cumsum(sizes) - sizes
         inside = pc.and_(pc.greater_equal(places, 0), pc.less(places, pa.array(sizes[self._place])))
         if not pc.all(inside, min_count=0).as_py():
             raise _UnevenError(dictionary)
-        return whole.flatten().take(pc.add(places, pa.array(starts[self._place])))
+        texts = known.dictionary_encode() if known.type == pa.string() else known
+        return texts.take(pc.add(places, pa.array(starts[self._place])))
 
 
 def _lengths(lists: pa.ListArray) -> Any:
@@ -211,7 +214,7 @@ def _keeper(of: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_list(of):
         item = _keeper(of.value_type)
         return lambda value: [item(it) for it in value] if isinstance(value, list) else None
-    if pa.types.is_string(of):
+    if of == TEXT:
         return lambda value: value if isinstance(value, str) else None
     most = (1 << (of.bit_width - 1)) - 1
     return lambda value: value if type(value) is int and -most <= value <= most else None

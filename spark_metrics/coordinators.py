@@ -10,26 +10,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from spark_metrics.keys import coded
 from spark_metrics.memory import KnownBroker
-from spark_metrics.schema import FRESH_COMMITS, arrow_schema
 
 
 def with_alive(rows: pa.Table, alive: Mapping[tuple[str, str], int]) -> pa.Table:
-    """``FRESH_COMMITS`` of rows of commits: with when their group committed anything last."""
+    """The commits with when their group committed anything last."""
     clusters, groups = _coded(rows["cluster"]), _coded(rows["group_id"])
     names = [(cluster, group) for cluster in clusters[0] for group in groups[0]]
     known = pa.array([alive.get(name) for name in names], pa.int64())
     places = clusters[1] * len(groups[0]) + groups[1]
-    return rows.append_column("alive_ms", known.take(pa.array(places))).select(
-        arrow_schema(FRESH_COMMITS).names
-    )
+    return rows.append_column("alive_ms", known.take(pa.array(places)))
 
 
 def told_still(commits: pa.Table, known: Sequence[KnownBroker]) -> pa.Table:
     """Without the commits that their coordinator's newest complete round left out.
 
     … and without those of a coordinator that fell silent too long ago. ``commits``: the answer
-    of ``status.newest_commits``.
+    of ``status.newest_commits``, named.
     """
     if not commits.num_rows:
         return commits
@@ -52,5 +50,5 @@ def told_still(commits: pa.Table, known: Sequence[KnownBroker]) -> pa.Table:
 
 def _coded(column: pa.ChunkedArray) -> tuple[list[str], Any]:
     """The different texts, and which of them each row has."""
-    coded = column.combine_chunks().dictionary_encode()
-    return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)
+    found = coded(column)
+    return found.dictionary.to_pylist(), found.indices.to_numpy().astype(np.int64)

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, Protocol
@@ -21,11 +21,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_metrics.coordinators import told_still, with_alive
-from spark_metrics.files import StoreFiles
+from spark_metrics.files import StoreFiles, conform
 from spark_metrics.gather import gather
-from spark_metrics.heads import Head
 from spark_metrics.memory import KnownBroker
-from spark_metrics.parse import Parsed, cut_rows, parse_rows
+from spark_metrics.names import NAMES, NOBODY, aligned, named, names_of, numbered
+from spark_metrics.parse import cut_rows
+from spark_metrics.schema import COMMIT_STATE, FRESH_COMMITS, ROW, arrow_schema
 from spark_metrics.session import compiled_session
 from spark_metrics.size import OutgrownError
 from spark_metrics.slot import STATES, Slot, known_frame
@@ -53,11 +54,13 @@ Put = Callable[[str, str, pa.Table], str]
 """Writes a part of a table into the store: table, part, rows; returns its path."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Wave:
-    """One pass: the samples with their numbers, the state of before, what the driver knows."""
+    """One pass: the rows of samples, the state of before, what the driver knows."""
 
-    heads: Sequence[tuple[int, Head]]
+    replicas: pa.Table
+    commits: pa.Table
+    """Rows of ``parse.parse_rows``, until they are taken."""
     known: Sequence[KnownBroker]
     alive: Mapping[tuple[str, str], int]
     """When each group (by cluster and id) committed anything last."""
@@ -70,17 +73,11 @@ class Wave:
             fenced = "" if it.fenced_ms is None else it.fenced_ms
             yield f"{it.cluster}\t{it.broker}\t{it.complete_ms}\t{fenced}\t{it.silent_ms}"
 
-    @property
-    def has_commits(self) -> bool:
-        return bool(self.state.commits) or self.commits.rows.num_rows > 0
-
-    @cached_property
-    def replicas(self) -> Parsed:
-        return parse_rows("replicas", self.heads)
-
-    @cached_property
-    def commits(self) -> Parsed:
-        return parse_rows("commits", self.heads)
+    def take(self) -> tuple[pa.Table, pa.Table]:
+        """The rows of replicas and of commits; the wave forgets them, for they are large."""
+        taken = self.replicas, self.commits
+        self.replicas, self.commits = (rows.slice(0, 0) for rows in taken)
+        return taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +88,8 @@ class Answer:
     partitions_path: str
     commits: pa.Table
     commits_path: str
+    names: pa.Table
+    """Of the commits as they are in their file."""
 
 
 class Feed(Protocol):
@@ -121,20 +120,23 @@ class FileFeed:
         self.small = Slot(session, self._folder / "small")
         self.large: list[Slot] = []
         self._free: SimpleQueue[Slot] = SimpleQueue()
+        self._names = Names()
         self._cores = session.sparkContext.defaultParallelism
         self._threads = ThreadPoolExecutor(self._cores)
 
     def run(self, wave: Wave) -> list[Answer]:
-        fresh = wave.replicas.rows.num_rows + wave.commits.rows.num_rows
+        fresh = wave.replicas.num_rows + wave.commits.num_rows
         rows = max(wave.state.rows, fresh)
         if self._rows_max is not None and rows > self._rows_max:
             raise OutgrownError(rows)
         count = buckets_for(rows, so_far=max(1, len(wave.state.partitions)))
-        shares = _shares(wave, count)
         if count == 1:
-            return [_run(self.small, wave, shares[0])]
-        self._make_large()
-        return list(self._threads.map(partial(self._take, wave), shares))
+            answers = [self._run(self.small, wave, _shares(wave, 1)[0])]
+        else:
+            self._make_large()
+            answers = list(self._threads.map(partial(self._take, wave), _shares(wave, count)))
+        self._names.keep(answers)
+        return answers
 
     def remove(self) -> None:
         """Delete the files; the feed is not to be used any more."""
@@ -151,9 +153,60 @@ class FileFeed:
     def _take(self, wave: Wave, share: "_Share") -> Answer:
         slot = self._free.get()
         try:
-            return _run(slot, wave, share)
+            return self._run(slot, wave, share)
         finally:
             self._free.put(slot)
+
+    def _run(self, slot: Slot, wave: Wave, share: "_Share") -> Answer:
+        slot.clear()
+        slot.give_table("fresh_replicas", gather(share.replicas))
+        slot.give_known(wave.known_lines())
+        before = wave.state.partitions
+        if (file := share.file_of(before)) is not None:
+            _give(slot, "partitions", file, wave.files)
+        elif before:
+            slot.give_table("partitions", share.rows_of(wave.files, before))
+        there = _present(slot.partitions_plan.toArrow())
+        part = str(share.bucket)
+        path = wave.put("partitions", part, there)
+        if not share.has_commits:
+            beside = aligned(with_alive(share.commits, {}), NOBODY, there)
+            return _answer(wave, part, there, path, named(slot.no_commits, beside))
+        _give(slot, "logs", path, wave.files)
+        known = self._give_commits(slot, wave, share)
+        beside = aligned(with_alive(share.commits, wave.alive), known, there)
+        slot.give_table("fresh_commits", beside.fresh)
+        return _answer(wave, part, there, path, named(slot.commits_plan.toArrow(), beside))
+
+    def _give_commits(self, slot: Slot, wave: Wave, share: "_Share") -> pa.Table:
+        """Have the plan read the state of commits; the names of its rows."""
+        before = wave.state.commits
+        if not before:
+            return NOBODY
+        file = share.file_of(before)
+        if file is not None and (known := self._names.of(wave.files, file)) is not None:
+            _give(slot, "commits", file, wave.files)
+            return known
+        state = numbered(share.rows_of(wave.files, before))
+        slot.give_table("commits", state)
+        return names_of(state)
+
+
+class Names:
+    """Names of the commits in files of the state, as they are kept from wave to wave."""
+
+    def __init__(self) -> None:
+        self._kept: Mapping[str, pa.Table] = {}
+
+    def keep(self, answers: Sequence[Answer]) -> None:
+        self._kept = {answer.commits_path: answer.names for answer in answers}
+
+    def of(self, files: StoreFiles, path: str) -> pa.Table | None:
+        """Of the rows of a file, by number; None: rows have no numbers there."""
+        if (kept := self._kept.get(path)) is not None:
+            return kept
+        found = files.read_texts(path, [*NAMES, ROW])
+        return names_of(found) if ROW in found.column_names else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,31 +217,33 @@ class _Share:
     buckets: int
     replicas: pa.Table
     commits: pa.Table
+    has_commits: bool
+    """Whether any bucket has some, in the wave or in the state."""
+
+    def file_of(self, state: Sequence[str]) -> str | None:
+        """The file of the state that is this bucket's; None: the cut was another one before."""
+        return state[self.bucket] if len(state) == self.buckets else None
+
+    def rows_of(self, files: StoreFiles, state: Sequence[str]) -> pa.Table:
+        """The bucket's rows out of all files of the state."""
+        whole = pa.concat_tables([files.read_whole(path) for path in state])
+        return cut_rows(whole.unify_dictionaries(), self.buckets)[self.bucket]
 
 
 def _shares(wave: Wave, buckets: int) -> list[_Share]:
-    replicas, commits = (cut_rows(it.rows, buckets) for it in (wave.replicas, wave.commits))
+    whole = wave.take()
+    has_commits = bool(wave.state.commits) or whole[1].num_rows > 0
+    replicas, commits = (cut_rows(rows, buckets) for rows in whole)
     return [
-        _Share(bucket=bucket, buckets=buckets, replicas=replicas[bucket], commits=commits[bucket])
+        _Share(
+            bucket=bucket,
+            buckets=buckets,
+            replicas=replicas[bucket],
+            commits=commits[bucket],
+            has_commits=has_commits,
+        )
         for bucket in range(buckets)
     ]
-
-
-def _run(slot: Slot, wave: Wave, share: _Share) -> Answer:
-    slot.clear()
-    slot.give_table("fresh_replicas", gather(share.replicas))
-    slot.give_table("fresh_commits", with_alive(share.commits, wave.alive))
-    slot.give_known(wave.known_lines())
-    _give_state(slot, "partitions", wave, share)
-    there = _present(slot.partitions_plan.toArrow())
-    part = str(share.bucket)
-    path = wave.put("partitions", part, there)
-    commits = slot.no_commits
-    if wave.has_commits:
-        _give(slot, "logs", path, wave.files)
-        _give_state(slot, "commits", wave, share)
-        commits = told_still(slot.commits_plan.toArrow(), wave.known)
-    return _answer(there, path, commits, wave.put("commits", part, commits))
 
 
 _TOLD_COMMITS: Final = [*COMMITS.names, "is_fresh"]
@@ -200,10 +255,17 @@ def _present(found: pa.Table) -> pa.Table:
     return found if pc.all(is_there, min_count=0).as_py() else found.filter(is_there)
 
 
-def _answer(there: pa.Table, path: str, commits: pa.Table, commits_path: str) -> Answer:
-    # Chunks that came over a socket keep all their columns alive: what is wanted is copied.
-    told = commits.select(_TOLD_COMMITS).combine_chunks()
-    return Answer(partitions=there, partitions_path=path, commits=told, commits_path=commits_path)
+def _answer(wave: Wave, part: str, there: pa.Table, path: str, commits: pa.Table) -> Answer:
+    """The answer of a bucket whose partitions are written, with its commits written too."""
+    commits = told_still(commits, wave.known)
+    return Answer(
+        partitions=there,
+        partitions_path=path,
+        # Chunks that came over a socket keep all their columns alive: what is wanted is copied.
+        commits=commits.select(_TOLD_COMMITS).combine_chunks(),
+        commits_path=wave.put("commits", part, commits),
+        names=commits.select(NAMES),
+    )
 
 
 def _give(slot: Slot, name: str, path: str, files: StoreFiles) -> None:
@@ -213,39 +275,45 @@ def _give(slot: Slot, name: str, path: str, files: StoreFiles) -> None:
         slot.give_table(name, files.read_whole(path))
 
 
-def _give_state(slot: Slot, name: str, wave: Wave, share: _Share) -> None:
-    """The bucket's state; taken out of all files where the cut was another one before."""
-    paths = wave.state.partitions if name == "partitions" else wave.state.commits
-    if len(paths) == share.buckets:
-        _give(slot, name, paths[share.bucket], wave.files)
-    elif paths:
-        whole = pa.concat_tables([wave.files.read_whole(path) for path in paths])
-        slot.give_table(name, cut_rows(whole, share.buckets)[share.bucket])
-
-
 class FrameFeed:
     """The same as frames of this very batch: for executors that are elsewhere."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = compiled_session(session)
+        self._names = Names()
 
     def run(self, wave: Wave) -> list[Answer]:
         there = newest_partitions(
-            self._session.createDataFrame(gather(wave.replicas.rows)),
+            self._session.createDataFrame(gather(wave.replicas)),
             self._state("partitions", wave.state.partitions, wave.files),
             known_frame(self._lines(list(wave.known_lines()))),
             is_single=False,
         ).toArrow()
         there = _present(there)
         path = wave.put("partitions", "0", there)
+        known, state = self._commits(wave)
+        beside = aligned(with_alive(wave.commits, wave.alive), known, there)
         commits = newest_commits(
-            self._session.createDataFrame(with_alive(wave.commits.rows, wave.alive)),
-            self._state("commits", wave.state.commits, wave.files),
-            partitions=self._state("partitions", [path], wave.files),
+            self._session.createDataFrame(conform(beside.fresh, arrow_schema(FRESH_COMMITS))),
+            state,
+            partitions=self._state("logs", [path], wave.files),
             is_single=False,
         ).toArrow()
-        commits = told_still(commits, wave.known)
-        return [_answer(there, path, commits, wave.put("commits", "0", commits))]
+        answers = [_answer(wave, "0", there, path, named(commits, beside))]
+        self._names.keep(answers)
+        return answers
+
+    def _commits(self, wave: Wave) -> tuple[pa.Table, DataFrame]:
+        """The state of commits with the names of its rows."""
+        paths = wave.state.commits
+        if not paths:
+            return NOBODY, self._state("commits", paths, wave.files)
+        known = self._names.of(wave.files, paths[0]) if len(paths) == 1 else None
+        if known is not None:
+            return known, self._state("commits", paths, wave.files)
+        state = numbered(pa.concat_tables([wave.files.read_whole(path) for path in paths]))
+        frame = self._session.createDataFrame(conform(state, arrow_schema(COMMIT_STATE)))
+        return names_of(state), frame
 
     def _lines(self, lines: Sequence[str]) -> DataFrame:
         return self._session.createDataFrame(pa.table({"line": pa.array(lines, pa.string())}))

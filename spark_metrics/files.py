@@ -87,7 +87,7 @@ class StoreFiles:
             filesystem=self.system,
             compression="lz4",
             row_group_size=NOW_GROUP_ROWS,
-            use_dictionary=[item.name for item in table.schema if item.type == pa.string()],
+            use_dictionary=[item.name for item in table.schema if _is_text(item.type)],
         )
 
     def write_sorted(
@@ -135,6 +135,14 @@ class StoreFiles:
         with self.open(path) as source:
             return pq.ParquetFile(source).read()
 
+    def read_texts(self, path: str, columns: Sequence[str]) -> Any:
+        """Those of the columns that the file has, texts as places in dictionaries."""
+        with self.open(path) as source:
+            footer = pq.read_metadata(source)
+            wanted = [name for name in columns if name in footer.schema.names]
+            file = pq.ParquetFile(source, metadata=footer, read_dictionary=wanted)
+            return file.read(columns=wanted)
+
     def _read_one(self, path: str, schema: Any) -> Any:
         with self.open(path) as source:
             return conform(pq.ParquetFile(source).read(columns=schema.names), schema)
@@ -171,11 +179,6 @@ def is_sorted_by(footer: Any, key: Sequence[str]) -> bool:
     )
 
 
-def sorted_by(table: Any, key: Sequence[str]) -> Any:
-    """The same rows by this key; as they are where there is none."""
-    return table.sort_by([(name, "ascending") for name in key]) if key else table
-
-
 def _of_size(tables: Iterable[Any], rows: int) -> Iterator[Any]:
     """The same rows, cut and put together into tables of so many; the last may be smaller."""
     held: list[Any] = []
@@ -188,6 +191,10 @@ def _of_size(tables: Iterable[Any], rows: int) -> Iterator[Any]:
             held = [whole.slice(count * rows)]
     if any(each.num_rows for each in held):
         yield pa.concat_tables(held)
+
+
+def _is_text(of: Any) -> bool:
+    return bool(pa.types.is_string(of) or pa.types.is_dictionary(of))
 
 
 def conform(table: Any, schema: Any) -> Any:

@@ -24,7 +24,7 @@ from spark_metrics.memory import Memory
 from spark_metrics.parse import parse_rows
 from spark_metrics.registry import merge_groups
 from spark_metrics.rollup import broker_table, group_table, replica_table
-from spark_metrics.schema import LOG, VIEW
+from spark_metrics.schema import LOG, ROWS, VIEW, arrow_schema
 from spark_metrics.source import SourceSettings
 from spark_metrics.store import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.tables import COMMITS, HEALTH, PARTITIONS
@@ -79,7 +79,8 @@ def first_sight(heads: Sequence[Head]) -> Commit:
     memory = _memory_of(heads)
     rows = parse_rows("replicas", numbered).rows
     partitions = _partitions(gather(rows))
-    commits = _commits(parse_rows("commits", numbered).rows, partitions)
+    told = conform(parse_rows("commits", numbered).rows, arrow_schema(ROWS["commits"]))
+    commits = _commits(told, partitions)
     groups = merge_groups(
         (),
         (group for head in heads for group in head.groups),

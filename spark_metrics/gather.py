@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.keys import key_codes
 from spark_metrics.schema import GATHERED, LOG, VIEW, arrow_schema, arrow_type
 
 _ROW: Final = {
@@ -30,6 +31,7 @@ _ROW: Final = {
 _TELLER: Final = {"broker": "source", "read_ms": "read_ms"}
 _OF_VIEW: Final = {**_TELLER, **{name: name for name in VIEW}}
 _OF_LOG: Final = {**_TELLER, "leads": "leads", **{name: name for name in LOG}}
+_KEY: Final = ("cluster", "topic", "partition")
 _LEADS: Final = 1 << 40
 """Above any leader epoch, twice over."""
 
@@ -40,7 +42,7 @@ def gather(rows: pa.Table) -> pa.Table:
     if not rows.num_rows:
         return schema.empty_table()
     rows = rows.combine_chunks()
-    codes = partition_codes(rows)
+    (codes,) = key_codes([rows], _KEY)
     is_full = pc.is_valid(rows["read_ms"]).to_numpy()
     leads = is_full & (_numbers(rows["leader"]) == _numbers(rows["source"]))
     epoch = np.where(is_full, 2 * (_numbers(rows["leader_epoch"]) + 2), 0)
@@ -56,22 +58,12 @@ def gather(rows: pa.Table) -> pa.Table:
     of_log = of_view if logs is views else rows.take(pa.array(logs))
     of_log = of_log.append_column("leads", pa.array(leads[logs]))
     told = {
-        **{name: of_view[name] for name in ("cluster", "topic", "partition")},
+        **{name: of_view[name].cast(schema.field(name).type) for name in _KEY},
         "rows": pa.ListArray.from_arrays(pa.array(starts, pa.int32()), each),
         "view": _struct(of_view, _OF_VIEW, GATHERED["view"], is_whole=True),
         "log": _struct(of_log, _OF_LOG, GATHERED["log"], is_whole=True),
     }
     return pa.table([told[name] for name in schema.names], schema=schema)
-
-
-def partition_codes(rows: pa.Table) -> Any:
-    """A number per row, the same for rows of the same partition."""
-    codes = np.zeros(rows.num_rows, np.int64)
-    for name in ("cluster", "topic"):
-        known = rows[name].combine_chunks().dictionary_encode()
-        codes = codes * len(known.dictionary) + known.indices.to_numpy()
-    partition = _numbers(rows["partition"])
-    return codes * (int(partition.max()) + 1) + partition
 
 
 def _numbers(column: Any) -> Any:

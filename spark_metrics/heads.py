@@ -8,7 +8,7 @@ would stay "the newest" for ever).
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_metrics.memory import Observed, RegisteredBroker
@@ -202,11 +202,3 @@ def cut_waves(heads: Sequence[Head]) -> list[list[tuple[int, Head]]]:
         rank = ranks[head.part.cluster, head.part.broker][head.part.round_ms]
         waves[max(0, count - 1 - rank)].append((number, head))
     return waves
-
-
-def marked_bad(heads: Sequence[Head], numbers: Iterable[int]) -> list[Head]:
-    """The heads, those of these numbers as bad ones."""
-    bad = set(numbers)
-    return [
-        replace(head, is_bad=True) if number in bad else head for number, head in enumerate(heads)
-    ]

@@ -14,7 +14,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_metrics.files import conform, is_sorted_by, sorted_by
+from spark_metrics.files import conform, is_sorted_by
+from spark_metrics.keys import sorted_by
 
 HELD_ROWS: Final = 131_072
 """Of all files together, about."""

@@ -17,7 +17,8 @@ from broker.metrics_columns import TEXTS
 from broker.metrics_schema import bucket_of
 from spark_metrics.columns import Body, read_bodies
 from spark_metrics.heads import AHEAD_MS_MAX, Head
-from spark_metrics.schema import ROWS, arrow_schema
+from spark_metrics.keys import coded, key_codes
+from spark_metrics.schema import ROWS, coded_schema
 
 _TIMES: Final = ("read_ms", "since_ms", "round_ms")
 _IDS: Final = {
@@ -28,7 +29,10 @@ _IDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """The rows of one kind (``schema.ROWS``), and the records of which some rows were bad."""
+    """The rows of one kind (``schema.ROWS``), and the records of which some rows were bad.
+
+    Texts are places in dictionaries.
+    """
 
     rows: pa.Table
     bad_numbers: frozenset[int]
@@ -37,7 +41,7 @@ class Parsed:
 def parse_rows(kind: str, heads: Sequence[tuple[int, Head]]) -> Parsed:
     """The newest rows of this kind (``replicas`` or ``commits``) in records with their numbers."""
     told = [(number, head) for number, head in heads if (head.rows or {}).get(kind)]
-    schema = arrow_schema(ROWS[kind])
+    schema = coded_schema(ROWS[kind])
     if not told:
         return Parsed(rows=schema.empty_table(), bad_numbers=frozenset())
     bodies = [_body(number, head) for number, head in told]
@@ -100,8 +104,10 @@ def _newest(kind: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
     In a row that only says that nothing has changed, all but ``again_…`` is unknown.
     """
-    if not _are_single(kind, rows):
-        return _merged(kind, rows, schema)
+    (codes,) = key_codes([rows], _IDS[kind])
+    ordered = np.sort(codes)
+    if (ordered[1:] == ordered[:-1]).any():
+        return _merged(kind, rows, codes, schema)
     is_again = pc.is_valid(rows["since_ms"])
     return _told(rows, is_again, rows, pc.invert(is_again), schema)
 
@@ -124,59 +130,48 @@ def _cast(column: Any, to: pa.DataType) -> Any:
     return column if column.type == to else column.cast(to, safe=False)
 
 
-def _merged(kind: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same of rows of which some are of the same replica or commit."""
-    ids = list(_IDS[kind])
-    rows = rows.append_column("place", pa.array(np.arange(rows.num_rows)))
-    is_again = pc.is_valid(rows["since_ms"])
-    full = _last(rows.filter(pc.invert(is_again)), ids).rename_columns([*ids, "full"])
-    again = _last(rows.filter(is_again), ids).rename_columns([*ids, "again"])
-    both = full.join(again, keys=ids, join_type="full outer")
-    keys = rows.take(pc.coalesce(both["full"], both["again"]).combine_chunks())
-    told = rows.take(both["full"].combine_chunks())
-    for name in ids:
-        told = told.set_column(told.column_names.index(name), name, keys[name])
-    return _told(
-        told,
-        pc.is_valid(both["again"]),
-        rows.take(both["again"].combine_chunks()),
-        pc.is_valid(both["full"]),
-        schema,
+def _merged(kind: str, rows: pa.Table, codes: Any, schema: pa.Schema) -> pa.Table:
+    """The same of rows of which some are of the same replica or commit, by these codes."""
+    order, which = _by_time(rows, codes)
+    is_again = pc.is_valid(rows["since_ms"]).to_numpy()[order]
+    full, again = (
+        _last(order[wanted], which[wanted], int(which[-1]) + 1) for wanted in (~is_again, is_again)
     )
-
-
-def _last(rows: pa.Table, ids: list[str]) -> pa.Table:
-    """Places of the newest row of each."""
-    narrow = rows.select([*ids, "read_ms", "round_ms", "place"])
-    narrow = narrow.set_column(0, "cluster", narrow["cluster"].cast(pa.string()))
-    order = [("read_ms", "ascending"), ("round_ms", "ascending")]
-    found = narrow.sort_by(order).group_by(ids, use_threads=False)
-    return found.aggregate([("place", "last")]).select([*ids, "place_last"])
-
-
-def _are_single(kind: str, rows: pa.Table) -> bool:
-    """Whether no two rows are of the same replica or commit."""
-    codes, size = np.zeros(rows.num_rows, np.int64), 1
+    told, same = (rows.take(pa.array(place, mask=place < 0)) for place in (full, again))
+    keys = rows.take(pa.array(np.where(full < 0, again, full)))
     for name in _IDS[kind]:
-        values = rows[name].combine_chunks()
-        if name != "partition":
-            known = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-            values = known.indices
-        each = values.to_numpy(zero_copy_only=False).astype(np.int64)
-        width = int(each.max(initial=0)) + 1
-        size *= width
-        if size > 1 << 62 or each.min(initial=0) < 0:
-            return False
-        codes = codes * width + each
-    codes.sort()
-    return bool((codes[1:] != codes[:-1]).all())
+        told = told.set_column(told.column_names.index(name), name, keys[name])
+    return _told(told, pa.array(again >= 0), same, pa.array(full >= 0), schema)
+
+
+def _by_time(rows: pa.Table, codes: Any) -> tuple[Any, Any]:
+    """Places of the rows by code, within it the newest last; and of each which code it has."""
+    times = [rows[name].to_numpy() for name in ("round_ms", "read_ms")]
+    order = np.argsort(codes, kind="stable")
+    is_other = codes[order][1:] != codes[order][:-1]
+    earlier, later = ([each[order][part] for each in times] for part in (_BUT_LAST, _BUT_FIRST))
+    is_on = (later[1] > earlier[1]) | ((later[1] == earlier[1]) & (later[0] >= earlier[0]))
+    if not (is_other | is_on).all():
+        order = np.lexsort((*times, codes))
+    return order, np.concatenate([[0], np.cumsum(is_other)])
+
+
+_BUT_LAST: Final = slice(None, -1)
+_BUT_FIRST: Final = slice(1, None)
+
+
+def _last(places: Any, which: Any, count: int) -> Any:
+    """The last place of each; -1: there is none."""
+    found = np.full(count, -1)
+    found[which] = places
+    return found
 
 
 def cut_rows(rows: pa.Table, buckets: int) -> list[pa.Table]:
     """The rows of each bucket of topics."""
     if buckets == 1:
         return [rows]
-    topics = rows["topic"].combine_chunks().dictionary_encode()
+    topics = coded(rows["topic"])
     if not len(topics):
         return [rows] * buckets
     known = [bucket_of(topic) % buckets for topic in topics.dictionary.to_pylist()]

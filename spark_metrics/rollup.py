@@ -120,11 +120,12 @@ def group_table(groups: Iterable[RegisteredGroup], commits: Sequence[pa.Table]) 
 
 def group_sums(commits: Sequence[pa.Table]) -> dict[tuple[str, str], dict[str, Any]]:
     """Per group: lag and what is lost of it, times of its worst partition, status."""
-    whole = pa.concat_tables([part.select(_OF_COMMITS) for part in commits])
+    whole = pa.concat_tables([part.select(_OF_COMMITS) for part in commits]).unify_dictionaries()
     worst = pc.index_in(whole["status"], pa.array(STATUS_ORDER))
     # One partition that lags and does not clear at its speed keeps the group from clearing.
     never = pc.and_kleene(pc.greater(whole["lag"], 0), pc.is_null(whole["time_to_clear_ms"]))
     table = whole.append_column("worst", worst).append_column("never", pc.fill_null(never, False))
+    table = table.append_column("unjudged", pc.is_null(whole["status"]))
     found = table.group_by(["cluster", "group_id"]).aggregate(
         [
             ([], "count_all"),
@@ -132,6 +133,7 @@ def group_sums(commits: Sequence[pa.Table]) -> dict[tuple[str, str], dict[str, A
             *((name, "max") for name in ("time_lag_ms", "time_to_clear_ms", "worst", "commit_ms")),
             *((name, "min") for name in ("retention_risk_ms", "history_ms")),
             ("never", "any"),
+            ("unjudged", "any"),
         ]
     )
     return {(row["cluster"], row["group_id"]): _group_sum(row) for row in found.to_pylist()}
@@ -148,7 +150,8 @@ _GROUPS_STATE: Final = pa.schema(
 
 
 def _group_sum(row: Mapping[str, Any]) -> dict[str, Any]:
-    worst = row["worst_max"]
+    # OK says so of all partitions.
+    worst = None if row["unjudged_any"] and not row["worst_max"] else row["worst_max"]
     return {
         "partitions": row["count_all"],
         **{name: row[f"{name}_sum"] for name in _SUMS},

@@ -151,7 +151,7 @@ class Run:
         while not self._stopped.is_set():
             query = build_job(
                 session,
-                self._settings.job,
+                self._job_for(writer),
                 writer=writer,
                 feed=feed.result,
                 on_batch=self._on_batch,
@@ -165,6 +165,14 @@ class Run:
                 pause_s = RETRY_S[min(self._failures, len(RETRY_S)) - 1]
                 say(f"starting the query again in {pause_s:g} s")
                 self._stopped.wait(pause_s)
+
+    def _job_for(self, writer: StoreWriter) -> JobSettings:
+        """The job, told how large and how frequent rounds are."""
+        job, known = self._settings.job, writer.manifest
+        if known is None:
+            return job
+        source = replace(job.source, interval_ms=known.interval_ms, rows=known.state_rows)
+        return replace(job, source=source)
 
     def _watch(self, session: SparkSession, query: StreamingQuery) -> None:
         """Until the query fails or the run is stopped."""

@@ -102,12 +102,20 @@ _KEPT: Final = (
     *("trend_a_ms", "trend_a_lag", "trend_b_ms", "trend_b_lag", "still_since_ms", "moved_ms"),
     *("pace_ms", "rewind_from", "rewind_ms", "alive_ms"),
 )
+ROW: Final = "row"
+"""The place of a row in its file: the plans know commits and their partitions by number, their
+names stay with the driver (``spark_metrics.names``)."""
 COMMIT_STATE: Final[Mapping[str, Any]] = {
-    **{"cluster": "STRING", "group_id": "STRING", "topic": "STRING", "partition": "INT"},
-    **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT", "member_id": "STRING"},
-    **dict.fromkeys(_KEPT, "BIGINT"),
+    **{ROW: "INT", "source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
+    **{"is_owned": "BOOLEAN", **dict.fromkeys(_KEPT, "BIGINT")},
 }
 """What is read back of ``commits`` (``spark_metrics.status`` tells what each is for)."""
+LOGS: Final[Mapping[str, Any]] = {
+    ROW: "INT",
+    **{name: PARTITION_STATE[name] for name in ("ends", "points", "log_points", "starts")},
+    **dict.fromkeys(("log_start_offset", "retention_ms"), "BIGINT"),
+}
+"""What commits are told of ``partitions``."""
 
 
 _AGAIN: Final = dict.fromkeys(("again_read_ms", "again_since_ms", "again_round_ms"), "BIGINT")
@@ -126,8 +134,16 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """What a wave brings, one row per replica or commit: the newest full row (``read_ms`` null: none),
 and when it was read again unchanged (``again_since_ms``: since which reading it is unchanged)."""
-FRESH_COMMITS: Final = {**ROWS["commits"], "alive_ms": "BIGINT"}
-"""… and when each group committed anything last, as the driver knows."""
+_NAMED: Final = ("cluster", "group_id", "topic", "partition", "member_id")
+FRESH_COMMITS: Final = {
+    **{ROW: "INT", "log_row": "INT", "is_owned": "BOOLEAN"},
+    **{name: kind for name, kind in ROWS["commits"].items() if name not in _NAMED},
+    "alive_ms": "BIGINT",
+}
+"""A row for each commit that is known, in the order of the state: its partition's row, what the
+wave brings (null: nothing) and when its group committed anything last, as the driver knows."""
+TEXT: Final = pa.dictionary(pa.int32(), pa.string())
+"""A text as the driver has it while it looks at rows: a place in a dictionary."""
 _ARROW: Final = {
     "STRING": pa.string(),
     "BOOLEAN": pa.bool_(),
@@ -150,6 +166,12 @@ def arrow_type(kind: Any) -> Any:
 def arrow_schema(fields: Mapping[str, Any]) -> pa.Schema:
     """Columns as Arrow names their types."""
     return pa.schema({name: arrow_type(kind) for name, kind in fields.items()})
+
+
+def coded_schema(fields: Mapping[str, Any]) -> pa.Schema:
+    """The same with texts as places in dictionaries."""
+    schema = arrow_schema(fields)
+    return pa.schema([(it.name, TEXT if it.type == pa.string() else it.type) for it in schema])
 
 
 def ddl_type(kind: Any) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -19,12 +20,12 @@ from spark_metrics.heads import (
     KafkaRecord,
     bad_value,
     cut_waves,
-    marked_bad,
     observed,
     read_head,
 )
 from spark_metrics.layout import Manifest
 from spark_metrics.memory import Memory, decode_memory, encode_memory
+from spark_metrics.parse import parse_rows
 from spark_metrics.phases import Phases
 from spark_metrics.readings import (
     Clocks,
@@ -41,6 +42,7 @@ from spark_metrics.rollup import (
     hot_flags,
     replica_table,
 )
+from spark_metrics.schema import ROW
 from spark_metrics.store import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.tables import HEALTH
 
@@ -76,7 +78,8 @@ class _Pass:
     answers: list[Answer] = field(default_factory=list)
     partition_points: list[pa.Table] = field(default_factory=list)
     commit_points: list[pa.Table] = field(default_factory=list)
-    bad_numbers: set[int] = field(default_factory=set)
+    bad: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """What is kept of records that could not be read, by their number in the batch."""
 
 
 class StoreSink:
@@ -129,14 +132,10 @@ class StoreSink:
     def _commit(self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int) -> BatchReport:
         manifest = self._batch_before
         phases = Phases()
-        with phases.of("fetch"):
-            rows = batch.selectExpr(*_RECORDS).toArrow().to_pylist()
-        with phases.of("decode"):
-            heads = [read_head(KafkaRecord(**row)) for row in rows]
-            before = decode_memory(manifest.memory if manifest else {})
+        heads = _read_heads(batch, phases)
+        records = len(heads)
+        before = decode_memory(manifest.memory if manifest else {})
         done = self._waves(heads, before, phases)
-        heads = marked_bad(heads, done.bad_numbers)
-        bad = [head for head in heads if head.is_bad]
         with phases.of("tables"):
             now, written = self._tables(done)
         with phases.of("points"):
@@ -145,8 +144,8 @@ class StoreSink:
             )
         report = BatchReport(
             batch_id=batch_id,
-            records=len(heads),
-            bad_records=len(bad),
+            records=records,
+            bad_records=len(done.bad),
             lost_records=done.memory.lost_records_total - before.lost_records_total,
             duration_ms=wall_clock_ms() - began_ms,
         )
@@ -165,27 +164,26 @@ class StoreSink:
             },
             memory=encode_memory(done.memory),
             state_rows=done.state.rows,
-            bad_records=len(bad),
-            bad_values=[bad_value(head) for head in bad[:BAD_TEXTS_MAX]],
+            bad_records=len(done.bad),
+            bad_values=[done.bad[number] for number in sorted(done.bad)[:BAD_TEXTS_MAX]],
         )
         with phases.of("history"):
             self._writer.commit(made)
         return replace(report, phases_ms=phases.ms)
 
-    def _waves(self, heads: Sequence[Head], before: Memory, phases: Phases) -> _Pass:
-        """Run the plans over one round of every source after the other."""
+    def _waves(self, heads: list[Head], before: Memory, phases: Phases) -> _Pass:
+        """Run the plans over one round of every source after the other.
+
+        Records are let go of as soon as their rows are read: of a large round they are 75 MB.
+        """
         done = self._begin(before)
+        done.bad = {number: bad_value(head) for number, head in enumerate(heads) if head.is_bad}
         for number, wave in enumerate(waves := cut_waves(heads)):
-            whole = heads if number == len(waves) - 1 else []
-            seen = [head for _, head in wave]
+            is_last = number == len(waves) - 1
             earlier = done.memory
-            done.memory = earlier.observe(observed(seen, offsets_of=whole))
-            done.groups = merge_groups(
-                done.groups,
-                [group for head in seen for group in head.groups],
-                done.memory.complete_rounds(),
-                done.memory.newest_rounds(),
-            )
+            _observe(done, [head for _, head in wave], offsets_of=heads if is_last else ())
+            if is_last:
+                heads.clear()
             self._run(done, wave, number, phases)
             clocks = _clocks(earlier, done.memory)
             with phases.of("points"):
@@ -208,18 +206,22 @@ class StoreSink:
         )
 
     def _run(self, done: _Pass, wave: list[tuple[int, Head]], number: int, phases: Phases) -> None:
-        put = partial(self._put, number)
+        with phases.of("decode"):
+            reading = self._threads.submit(parse_rows, "commits", wave)
+            replicas, commits = parse_rows("replicas", wave), reading.result()
+            bad = replicas.bad_numbers | commits.bad_numbers
+            done.bad |= {place: bad_value(head) for place, head in wave if place in bad}
+            wave.clear()
         given = Wave(
-            heads=wave,
+            replicas=replicas.rows,
+            commits=commits.rows,
             known=done.memory.known_brokers(),
             alive=self._alive,
             state=done.state,
             files=self._writer.files,
-            put=put,
+            put=partial(self._put, number),
         )
-        with phases.of("decode"):
-            commits = self._threads.submit(lambda: given.commits)
-            done.bad_numbers |= given.replicas.bad_numbers | commits.result().bad_numbers
+        del reading, replicas, commits
         with phases.of("plans"):
             answers = self._feed().run(given)
         done.answers = answers
@@ -234,6 +236,7 @@ class StoreSink:
     def _put(self, wave: int, table: str, part: str, rows: pa.Table) -> str:
         if table == "partitions":
             rows = rows.append_column("is_hot", hot_flags(rows))
+        rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows), pa.int32()))
         return self._writer.put(table, f"{wave}-{part}", rows)
 
     def _tables(self, done: _Pass) -> tuple[dict[str, pa.Table], dict[str, Sequence[str]]]:
@@ -276,6 +279,24 @@ class StoreSink:
             "written_ms": now_ms,
         }
         return pa.Table.from_pylist([row], schema=HEALTH)
+
+
+def _read_heads(batch: DataFrame, phases: Phases) -> list[Head]:
+    with phases.of("fetch"):
+        rows = batch.selectExpr(*_RECORDS).toArrow().to_pylist()
+    with phases.of("decode"):
+        return [read_head(KafkaRecord(**row)) for row in rows]
+
+
+def _observe(done: _Pass, seen: Sequence[Head], *, offsets_of: Sequence[Head]) -> None:
+    """What the heads of a wave say of sources, brokers and groups."""
+    done.memory = done.memory.observe(observed(seen, offsets_of=offsets_of))
+    done.groups = merge_groups(
+        done.groups,
+        [group for head in seen for group in head.groups],
+        done.memory.complete_rounds(),
+        done.memory.newest_rounds(),
+    )
 
 
 def _clocks(before: Memory, after: Memory) -> Clocks:

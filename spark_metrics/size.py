@@ -14,7 +14,7 @@ from spark_metrics.session import SessionSettings
 SMALL_ROWS_MAX: Final = 20_000
 """Replicas and commits together."""
 SMALL_MEMORY: Final = "768m"
-LARGE_MEMORY: Final = "1300m"
+LARGE_MEMORY: Final = "1200m"
 
 
 class OutgrownError(MetricsError):

@@ -16,13 +16,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_metrics.files import conform
-from spark_metrics.schema import COMMIT_STATE, FRESH_COMMITS, GATHERED, PARTITION_STATE, ddl
+from spark_metrics.schema import (
+    COMMIT_STATE,
+    FRESH_COMMITS,
+    GATHERED,
+    LOGS,
+    PARTITION_STATE,
+    ddl,
+)
 from spark_metrics.status import newest_commits
 from spark_metrics.transform import newest_partitions
 
 LISTED_BYTES: Final = 1 << 36
-_PARTITIONS: Final = ddl(PARTITION_STATE)
-STATES: Final = {"partitions": _PARTITIONS, "commits": ddl(COMMIT_STATE), "logs": _PARTITIONS}
+STATES: Final = {
+    "partitions": ddl(PARTITION_STATE),
+    "commits": ddl(COMMIT_STATE),
+    "logs": ddl(LOGS),
+}
 FRESH: Final = {"fresh_replicas": ddl(GATHERED), "fresh_commits": ddl(FRESH_COMMITS)}
 TABLES: Final = {**STATES, **FRESH}
 

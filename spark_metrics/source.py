@@ -5,7 +5,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from broker.metrics_schema import METRICS_TOPIC
+from broker.metrics_schema import METRICS_TOPIC, ROWS_PER_RECORD_MAX
 from spark_metrics.store import wall_clock_ms
 
 RECORDS_PER_BATCH_MAX: Final = 6_000
@@ -16,6 +16,13 @@ FETCH_WAIT_MS: Final = 10
 """How long a broker holds a fetch at the end of the log. Spark's reader asks for the log's bounds
 after each fetch, on the connection on which its client has already sent the next one: with Kafka's
 500 ms every batch would wait for it."""
+ROUND_MS_MIN: Final = 3_000
+"""Of sources that sample as rarely a batch waits for a whole round: each batch costs the whole
+state once more, and what shows half a round is late for the other half."""
+WHOLE_SHARE: Final = 0.9
+"""So much of a round's records is a whole one: sources come and go."""
+PATIENCE_SHARE: Final = 1.2
+"""A batch begins at the latest so many intervals after the one before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +35,21 @@ class SourceSettings:
     """Bounds a batch after a pause."""
     look_back_ms: int = 120_000
     """A new checkpoint begins with samples that are at most so old."""
+    interval_ms: int = 0
+    """How often sources sample, as far as is known when the stream begins."""
+    rows: int = 0
+    """… and so many replicas and commits they tell in a round."""
+
+
+def whole_rounds(settings: SourceSettings) -> dict[str, str]:
+    """Options that have a batch of a large cluster wait for a round; none for others. Pure."""
+    if settings.interval_ms < ROUND_MS_MIN:
+        return {}
+    records = int(WHOLE_SHARE * settings.rows / ROWS_PER_RECORD_MAX)
+    return {
+        "minOffsetsPerTrigger": str(max(1, min(records, settings.records_per_batch_max))),
+        "maxTriggerDelay": f"{int(PATIENCE_SHARE * settings.interval_ms)}ms",
+    }
 
 
 def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
@@ -43,6 +65,7 @@ def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
         .option("startingTimestamp", max(0, wall_clock_ms() - settings.look_back_ms))
         .option("startingOffsetsByTimestampStrategy", "latest")
         .option("failOnDataLoss", "false")
+        .options(**whole_rounds(settings))
         .option("maxOffsetsPerTrigger", settings.records_per_batch_max)
         .option("groupIdPrefix", "partiscope-metrics")
         .option("kafka.fetch.max.wait.ms", FETCH_WAIT_MS)

@@ -22,7 +22,6 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from spark_metrics.schema import POINTS_MAX, READINGS_MAX
-from spark_metrics.transform import matches
 
 SPEED_WINDOW_MS: Final = 15_000
 """Long enough to hold three of the default auto-commits (5 s)."""
@@ -42,7 +41,6 @@ REPEAT_MS: Final = 1_000
 DEAD_BAND_RECORDS_PER_S: Final = 1.0
 """Lag that changes slower than this is steady."""
 LOG_POINTS_MAX: Final = 8
-_ID: Final = ("cluster", "group_id", "topic", "partition")
 
 _READING: Final = ("ms", "offset", "commit_ms")
 """Fields of a reading; one that waits lies in ``wait_a_…`` or ``wait_b_…``."""
@@ -61,15 +59,12 @@ _NEWEST: Final = ", ".join(
 )
 """The newest reading is one that waits; where none does, the paired one."""
 _JOINED: Final = f"""
-SELECT /*+ SHUFFLE_HASH(n) */ coalesce(n.cluster, o.cluster) AS cluster,
-  coalesce(n.group_id, o.group_id) AS group_id, coalesce(n.topic, o.topic) AS topic,
-  coalesce(n.partition, o.partition) AS partition,
+SELECT /*+ SHUFFLE_HASH(n) */ n.row, n.log_row,
   n.source AS told_source, n.round_ms AS told_round_ms, n.read_ms AS told_ms,
-  n.committed_offset AS told_offset, n.commit_ms AS told_commit_ms, n.member_id AS told_member,
+  n.committed_offset AS told_offset, n.commit_ms AS told_commit_ms, n.is_owned AS told_owned,
   n.again_read_ms AS again_ms, n.again_since_ms AS since_ms, n.again_round_ms,
-  coalesce(n.alive_ms, o.alive_ms) AS alive_ms,
-  o.* EXCEPT (cluster, group_id, topic, partition, alive_ms), {_NEWEST}
-FROM {{state}} AS o FULL OUTER JOIN {{rows}} AS n ON {matches("n", "o", _ID)}
+  coalesce(n.alive_ms, o.alive_ms) AS alive_ms, o.* EXCEPT (row, alive_ms), {_NEWEST}
+FROM {{state}} AS o FULL OUTER JOIN {{rows}} AS n ON n.row = o.row
 """  # noqa: S608 (nothing here comes from outside)
 _BROUGHT: Final = """
 WITH judged AS (
@@ -78,15 +73,15 @@ WITH judged AS (
       AND greatest(told_ms, full_ms) >= since_ms, false) AS is_same
   FROM {joined}),
 told AS (
-  SELECT * EXCEPT (source, round_ms, full_ms, member_id, told_source, told_round_ms, told_member,
+  SELECT * EXCEPT (source, round_ms, full_ms, is_owned, told_source, told_round_ms, told_owned,
       again_round_ms, since_ms),
     IF(is_full, told_source, source) AS source,
     greatest(again_round_ms, IF(is_full, told_round_ms, round_ms)) AS round_ms,
     IF(is_full, told_ms, full_ms) AS full_ms,
-    IF(is_full, told_member, member_id) AS member_id,
+    IF(is_full, told_owned, is_owned) AS is_owned,
     is_same OR is_full AND coalesce(told_ms > newest_ms, true) AS brings
   FROM judged)
-SELECT * EXCEPT (told_ms, told_offset, told_commit_ms, again_ms, is_full, is_same, newest_ms,
+SELECT * EXCEPT (told_ms, told_offset, told_commit_ms, again_ms, is_same, newest_ms,
     newest_offset, newest_commit_ms),
   IF(brings, IF(is_same, again_ms, told_ms), newest_ms) AS newest_ms,
   IF(brings AND is_full, told_offset, newest_offset) AS newest_offset,
@@ -106,7 +101,7 @@ def _end_of(read_ms: str) -> str:
 
 
 _LOGS: Final = """
-SELECT cluster, topic, partition, ends.read_ms AS end_times, ends.high_watermark AS end_offsets,
+SELECT row, ends.read_ms AS end_times, ends.high_watermark AS end_offsets,
   points.ms AS point_times, points.offset AS point_offsets, log_points, log_start_offset,
   retention_ms,
   (starts.b.offset - starts.a.offset) / nullif(starts.b.ms - starts.a.ms, 0) AS start_per_ms
@@ -119,8 +114,8 @@ _WAITING: Final = """CASE {kept} WHEN 1 THEN newest_@ WHEN 2 THEN wait_b_@ WHEN 
     END"""
 _PAIRED: Final = f"""
 WITH met AS (
-  SELECT /*+ SHUFFLE_HASH(l) */ b.*, l.* EXCEPT (cluster, topic, partition)
-  FROM {{brought}} AS b LEFT JOIN {{logs}} AS l ON {matches("b", "l")}),
+  SELECT /*+ SHUFFLE_HASH(l) */ b.* EXCEPT (log_row), l.* EXCEPT (row)
+  FROM {{brought}} AS b LEFT JOIN {{logs}} AS l ON b.log_row = l.row),
 ended AS (
   SELECT *, IF(brings, {_end_of("newest_ms")}, NULL) AS end_n, {_end_of("wait_b_ms")} AS end_b,
     {_end_of("wait_a_ms")} AS end_a
@@ -274,7 +269,7 @@ FROM {{moved}}
 _STATUS: Final = f"""CASE WHEN lag IS NULL THEN NULL WHEN lag = 0 THEN 'OK'
     WHEN rewind_from IS NOT NULL AND read_ms - rewind_ms <= {TREND_WINDOW_MS} THEN 'REWIND'
     WHEN standing_ms >= patience_ms AND commit_ms > still_since_ms + {REPEAT_MS} THEN 'STALL'
-    WHEN standing_ms >= patience_ms AND member_id IS NULL THEN 'STOP'
+    WHEN standing_ms >= patience_ms AND NOT is_owned THEN 'STOP'
     WHEN standing_ms >= owned_patience_ms
       AND coalesce(alive_ms < read_ms - {OWNED_PATIENCE_MS}, true)
       THEN IF(commit_ms IS NULL, 'STALL', 'STOP')
@@ -304,10 +299,12 @@ def newest_commits(
 ) -> DataFrame:
     """One row per group and committed partition: ``COMMITS``, the state, and ``is_fresh``.
 
-    ``rows``: ``schema.FRESH_COMMITS``. ``state``: the answer before, as
-    ``schema.COMMIT_STATE``. ``partitions``: the answer of ``transform.newest_partitions`` for
-    the same batch. ``is_single``: as there. Whose coordinator has left them out, or fell silent,
-    are among them (``coordinators.told_still``).
+    Names are not among them but the ``row`` of ``rows``, and ``is_full``: whether the wave tells
+    who owns it (``names.named``). ``rows``: ``schema.FRESH_COMMITS``. ``state``: the answer
+    before, as ``schema.COMMIT_STATE``. ``partitions``: the answer of
+    ``transform.newest_partitions`` for the same batch, as ``schema.LOGS``. ``is_single``: as
+    there. Whose coordinator has left them out, or fell silent, are among them
+    (``coordinators.told_still``).
     """
     session = rows.sparkSession
     joined = session.sql(_JOINED, rows=rows, state=state)

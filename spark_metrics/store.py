@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.errors import StoreTakenError
-from spark_metrics.files import Order, StoreFiles, sorted_by
+from spark_metrics.files import Order, StoreFiles
+from spark_metrics.keys import sorted_by
 from spark_metrics.layout import (
     GRACE_MS,
     MANIFEST,

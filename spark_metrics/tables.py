@@ -102,7 +102,7 @@ GROUPS: Final = pa.schema(
         "time_lag_ms": pa.int64(),  # of the partition furthest behind
         "time_to_clear_ms": pa.int64(),  # the slowest partition decides; null: not at this speed
         "retention_risk_ms": pa.int64(),  # of the partition nearest to it
-        "status": pa.string(),  # the worst of its partitions; null: nothing to judge
+        "status": pa.string(),  # the worst of its partitions; null: some not judged, others OK
         "history_ms": pa.int64(),  # the shortest of its partitions
         "committed_ms": pa.int64(),  # when it committed anything last
     }

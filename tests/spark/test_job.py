@@ -200,6 +200,6 @@ def test_a_cluster_that_outgrows_the_job_starts_it_again(
     assert now.tables["partitions"].num_rows == count
     assert "was started for a smaller cluster" in job.words()
     assert f"--rows-expected\0{count}" in Path(f"/proc/{pid}/cmdline").read_text()
-    assert any("-Xms1300m" in Path(f"/proc/{pid}/cmdline").read_text() for pid in job.jvms())
+    assert any("-Xms1200m" in Path(f"/proc/{pid}/cmdline").read_text() for pid in job.jvms())
     assert job.end(signal.SIGTERM) == 0
     assert "Traceback" not in job.words(), job.words()

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_metrics import lookup, merging
-from spark_metrics.files import Order, StoreFiles, sorted_by
+from spark_metrics.files import Order, StoreFiles
+from spark_metrics.keys import sorted_by
 from spark_metrics.lookup import Lookup
 from spark_metrics.merging import open_run, slices
 

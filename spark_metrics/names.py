@@ -1,0 +1,125 @@
+"""Names of commits beside their figures. Pure.
+
+Four texts say which commit a row is, and a fifth who owns it; no figure depends on what they are.
+So the plans know a commit, and its partition, by the number of its row, and copy and compare no
+text for it. The driver keeps the names of the state's rows, a few bytes each (places in
+dictionaries), finds the rows of what a wave brings, and puts names to what the plans answer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_metrics.keys import coded, key_codes, places_of
+from spark_metrics.schema import FRESH_COMMITS, ROW, TEXT
+
+ID: Final = ("cluster", "group_id", "topic", "partition")
+NAMES: Final = (*ID, "member_id")
+_PARTITION: Final = ("cluster", "topic", "partition")
+NOBODY: Final = pa.schema(
+    {name: pa.int32() if name == "partition" else TEXT for name in NAMES}
+).empty_table()
+"""Names of no rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aligned:
+    """What a wave brings, row by row beside the state: known rows first, then new ones."""
+
+    fresh: pa.Table
+    """``schema.FRESH_COMMITS``."""
+    ids: pa.Table
+    """Which commit each row is."""
+    members: pa.ChunkedArray
+    """Who owns it as the wave tells; behind them, at ``fresh.num_rows``, who did so far."""
+
+
+def aligned(rows: pa.Table, known: pa.Table, logs: pa.Table) -> Aligned:
+    """The wave's commits (one row for each, with ``alive_ms``) in the order of the state's.
+
+    ``known``: ``names_of`` the state; ``logs``: the partitions, in the order of their file.
+    """
+    for name in (it for it in NAMES if it != "partition"):
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(place, name, coded(rows[name]))
+    places = places_of(*key_codes([rows, known], ID))
+    is_new = places < 0
+    places[is_new] = known.num_rows + np.arange(is_new.sum())
+    count = known.num_rows + int(is_new.sum())
+    ids = known.select(ID)
+    if is_new.any():
+        ids = pa.concat_tables([ids, rows.select(ID).filter(pa.array(is_new))])
+    told = _in_order(rows, places, count)
+    log_rows = places_of(*key_codes([ids, logs], _PARTITION))
+    new_members = pa.nulls(count - known.num_rows, TEXT)
+    made: Mapping[str, Any] = {
+        ROW: _numbers(count),
+        "log_row": pa.array(log_rows, pa.int32(), mask=log_rows < 0),
+        "is_owned": pc.is_valid(told["member_id"]),
+    }
+    return Aligned(
+        fresh=pa.table({name: made.get(name, _from(told, name)) for name in FRESH_COMMITS}),
+        ids=ids,
+        members=pa.chunked_array(
+            [*told["member_id"].chunks, *known["member_id"].chunks, new_members], TEXT
+        ),
+    )
+
+
+def named(answer: pa.Table, beside: Aligned) -> pa.Table:
+    """The answer of ``status.newest_commits`` with its names, by its numbers and without them.
+
+    Rows that are new come as Spark's hash map has them. Put in order once, they lie as sources
+    tell them, and are found without a search from then on.
+    """
+    assert not answer[ROW].null_count, "rows of the state that have no name"
+    rows, count = answer[ROW].to_numpy(), beside.fresh.num_rows
+    if (rows[1:] < rows[:-1]).any():
+        answer = answer.take(pa.array(np.argsort(rows)))
+        rows = answer[ROW].to_numpy()
+    ids = beside.ids
+    if len(rows) < count:
+        ids = ids.take(pa.array(rows))
+    is_told = answer["is_full"].to_numpy()
+    members = beside.members.unify_dictionaries().combine_chunks()
+    owners = members.take(pa.array(np.where(is_told, rows, count + rows)))
+    columns = {name: coded(ids[name]) if name != "partition" else ids[name] for name in ID}
+    for name, column in {**columns, "member_id": owners}.items():
+        answer = answer.append_column(name, column)
+    return answer.drop_columns([ROW, "is_full"])
+
+
+def names_of(state: pa.Table) -> pa.Table:
+    """Names of the rows of the state, each text as a place in a dictionary."""
+    return pa.table(
+        {name: state[name] if name == "partition" else coded(state[name]) for name in NAMES}
+    )
+
+
+def numbered(state: pa.Table) -> pa.Table:
+    """The state as the plans read it: each row with its number."""
+    kept = state.drop_columns([ROW]) if ROW in state.column_names else state
+    if "is_owned" not in kept.column_names:
+        kept = kept.append_column("is_owned", pc.is_valid(kept["member_id"]))
+    return kept.append_column(ROW, _numbers(kept.num_rows))
+
+
+def _in_order(rows: pa.Table, places: Any, count: int) -> pa.Table:
+    """The rows at their places; what has none is null."""
+    source = np.full(count, -1)
+    source[places] = np.arange(rows.num_rows)
+    if np.array_equal(source, np.arange(rows.num_rows)):
+        return rows
+    return rows.take(pa.array(source, mask=source < 0))
+
+
+def _numbers(count: int) -> pa.Array:
+    return pa.array(np.arange(count), pa.int32())
+
+
+def _from(told: pa.Table, name: str) -> Any:
+    return told[name] if name in told.column_names else None

@@ -1,0 +1,125 @@
+"""Rows of commits by number: found, put in order, and named again."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from spark_metrics.files import StoreFiles
+from spark_metrics.keys import key_codes, places_of, sorted_by
+from spark_metrics.names import ID, NAMES, NOBODY, aligned, named, names_of, numbered
+from spark_metrics.schema import ROWS, arrow_schema
+
+Name = tuple[str, str, str, int]
+A, B, C = ("c", "g", "t", 0), ("c", "g", "t", 1), ("c", "h", "s", 0)
+LOGS = pa.Table.from_pylist(
+    [{"cluster": "c", "topic": name, "partition": n} for name, n in (("s", 0), ("t", 1), ("t", 0))]
+)
+
+
+def wave(*rows: tuple[Name, int, str | None]) -> pa.Table:
+    """What a wave brings: which commit, its offset, and who owns it."""
+    made: list[dict[str, Any]] = [
+        {**dict(zip(ID, name, strict=True)), "committed_offset": offset, "member_id": member}
+        for name, offset, member in rows
+    ]
+    table = pa.Table.from_pylist(made, schema=arrow_schema(ROWS["commits"]))
+    return table.append_column("alive_ms", pa.nulls(table.num_rows, pa.int64()))
+
+
+def answer(*rows: tuple[int, bool]) -> pa.Table:
+    """Of a plan: number of the row, and whether the wave told it in full."""
+    numbers, full = zip(*rows, strict=True)
+    return pa.table({"row": pa.array(numbers, pa.int32()), "is_full": list(full)})
+
+
+def ids(table: pa.Table) -> list[Name]:
+    return [tuple(row[name] for name in ID) for row in table.select(ID).to_pylist()]
+
+
+def test_new_commits_stand_in_their_order_with_their_partitions_row() -> None:
+    beside = aligned(wave((A, 10, "m"), (B, 20, None), (C, 30, "n")), NOBODY, LOGS)
+    assert beside.fresh["row"].to_pylist() == [0, 1, 2]
+    assert beside.fresh["log_row"].to_pylist() == [2, 1, 0]
+    assert beside.fresh["is_owned"].to_pylist() == [True, False, True]
+    told = named(answer((0, True), (1, True), (2, True)), beside)
+    assert ids(told) == [A, B, C]
+    assert told["member_id"].to_pylist() == ["m", None, "n"]
+    assert "row" not in told.column_names
+
+
+def test_known_commits_keep_their_rows_whatever_the_order_of_a_wave() -> None:
+    first = aligned(wave((A, 1, "m"), (B, 2, "n")), NOBODY, LOGS)
+    known = names_of(named(answer((0, True), (1, True)), first))
+    beside = aligned(wave((C, 30, "o"), (B, 20, "p")), known, LOGS)
+    assert beside.fresh["committed_offset"].to_pylist() == [None, 20, 30]
+    assert beside.fresh["log_row"].to_pylist() == [2, 1, 0]
+    told = named(answer((2, True), (0, False), (1, True)), beside)
+    assert ids(told) == [A, B, C]
+    assert told["member_id"].to_pylist() == ["m", "p", "o"]
+    assert ids(named(answer((2, True), (0, False)), beside)) == [A, C]
+
+
+def test_who_owned_it_stays_where_the_wave_only_says_that_nothing_changed() -> None:
+    known = names_of(named(answer((0, True)), aligned(wave((A, 1, "m")), NOBODY, LOGS)))
+    told = named(answer((0, False)), aligned(wave((A, 1, None)), known, LOGS))
+    assert told["member_id"].to_pylist() == ["m"]
+
+
+def test_a_commit_whose_partition_nobody_told_has_no_row_of_it() -> None:
+    beside = aligned(wave((("c", "g", "unknown", 0), 1, None)), NOBODY, LOGS)
+    assert beside.fresh["log_row"].to_pylist() == [None]
+    nothing = aligned(wave(), NOBODY, LOGS.slice(0, 0))
+    assert nothing.fresh.num_rows == nothing.ids.num_rows == 0
+
+
+def test_a_state_without_numbers_is_given_them() -> None:
+    state = pa.table({name: [1, 2] if name == "partition" else ["x", None] for name in NAMES})
+    found = numbered(state)
+    assert found["row"].to_pylist() == [0, 1]
+    assert found["is_owned"].to_pylist() == [True, False]
+    assert numbered(found.slice(1))["row"].to_pylist() == [0]
+
+
+def test_names_are_read_of_files_with_and_without_numbers(tmp_path: Path) -> None:
+    files = StoreFiles(str(tmp_path))
+    told = named(answer((0, True)), aligned(wave((A, 1, "m")), NOBODY, LOGS))
+    files.write_table("old", told)
+    files.write_table("new", numbered(told))
+    wanted = [*NAMES, "row"]
+    assert files.read_texts("old", wanted).column_names == [*NAMES]
+    read = files.read_texts("new", wanted)
+    assert read.column_names == wanted
+    assert names_of(read).to_pylist() == told.select(NAMES).to_pylist()
+    keys = pa.schema({"group_id": pa.string()})
+    assert files.read_table("new", keys).to_pylist() == [{"group_id": "g"}]
+
+
+def test_keys_of_several_tables_are_told_apart_and_ordered() -> None:
+    one = pa.table({"a": ["x", None, "b"], "n": [1, 2, -1]})
+    other = pa.table({"a": pa.array(["b", "x"]).dictionary_encode(), "n": [-1, 2]})
+    first, second = key_codes([one, other], ("a", "n"))
+    assert first[2] == second[0]
+    assert len({*first.tolist(), second[1]}) == 4
+    assert first[1] < first[2] < first[0] < second[1]
+    assert places_of(second, first).tolist() == [2, -1]
+    assert places_of(second, np.empty(0, np.int64)).tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("width", [3, 1 << 50])
+def test_rows_are_sorted_by_a_key_of_any_width(width: int) -> None:
+    dice = np.random.default_rng(7)
+    table = pa.table(
+        {
+            "a": dice.choice(["é", "z", "A", ""], 500),
+            "m": dice.integers(0, width, 500),
+            "n": dice.integers(0, width, 500),
+        }
+    )
+    key = ("a", "m", "n")
+    wanted = table.sort_by([(name, "ascending") for name in key])
+    assert sorted_by(table, key).equals(wanted)
+    assert sorted_by(wanted, key) is wanted
+    assert sorted_by(table, ()) is table
