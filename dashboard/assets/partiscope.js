@@ -186,6 +186,7 @@
     l: chooseColumns,
     t: () => click("scheme-switch"),
     e: () => exportTable("csv"),
+    J: () => exportTable("json"),
     v: () => {
       const { topic, partition } = scope();
       if (topic) navigate("browse/" + encodeURIComponent(topic) + query({ partition }));
