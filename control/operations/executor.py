@@ -1,4 +1,4 @@
-"""The executor process: takes commands from the bus and runs them, one at a time.
+"""The executor process: takes commands from the bus and runs them, one at a time on each cluster.
 
 Its memory is the bus: commands in one topic, events in another. Killed at any point, the next
 executor folds the events, finds what is unfinished, and goes on. Throttles that finished
@@ -13,7 +13,7 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,13 +21,15 @@ from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.kafka.settings import KafkaSettings
 from control.operations.bus import Bus
-from control.operations.commands import Command, ControlAction, ControlCommand, ReassignCommand
+from control.operations.cluster_outage import ClusterOutage
+from control.operations.commands import ReassignCommand
 from control.operations.errors import FencedError, OperationError
 from control.operations.events import Event, EventKind, Outcome
+from control.operations.memory import Memory
 from control.operations.ownership import Ownership
 from control.operations.reassign_run import ReassignRun
 from control.operations.run_context import ControlFlags
-from control.operations.state import OperationState, accepted_data, apply_event, fold
+from control.operations.state import OperationState, accepted_data, fold
 
 RETRY_S: Final = 2.0
 TIDY_S: Final = 5.0
@@ -44,57 +46,6 @@ class ExecutorSettings:
     bus: KafkaSettings
 
 
-class Memory:
-    """What the bus says: commands by id, their states, and what operators asked of them."""
-
-    def __init__(self) -> None:
-        self.states: dict[str, OperationState] = {}
-        self.commands: dict[str, ReassignCommand] = {}
-        self.arrived = asyncio.Event()
-        self._flags: dict[str, ControlFlags] = {}
-
-    def take(self, command: Command) -> None:
-        """One more command, known or new."""
-        if isinstance(command, ReassignCommand):
-            self.commands.setdefault(command.operation_id, command)
-        else:
-            _apply_control(self.flags_of(command.operation_id), command)
-        self.arrived.set()
-
-    def apply(self, event: Event) -> None:
-        """One more event."""
-        state = self.state_of(event.operation_id)
-        self.states[event.operation_id] = apply_event(state, event)
-
-    def state_of(self, operation_id: str) -> OperationState:
-        """The state as of the last event."""
-        return self.states.get(operation_id, OperationState(operation_id=operation_id))
-
-    def flags_of(self, operation_id: str) -> ControlFlags:
-        """What operators asked so far."""
-        return self._flags.setdefault(operation_id, ControlFlags())
-
-    def unfinished(self) -> ReassignCommand | None:
-        """The oldest operation that is not finished."""
-        for command in self.commands.values():
-            if not self.state_of(command.operation_id).is_finished:
-                return command
-        return None
-
-    def unanswered(self) -> list[ReassignCommand]:
-        """Commands without any event."""
-        return [c for c in self.commands.values() if c.operation_id not in self.states]
-
-    def left_behind(self) -> list[ReassignCommand]:
-        """Operations that ended before their throttle was gone from every broker."""
-        return [
-            command
-            for command in self.commands.values()
-            if self.state_of(command.operation_id).is_finished
-            and self.state_of(command.operation_id).throttle is not None
-        ]
-
-
 class Executor:
     """Runs until cancelled."""
 
@@ -104,6 +55,7 @@ class Executor:
         self._bus = Bus(settings.bus)
         self.memory = Memory()
         self._clusters: dict[str, KafkaAdmin] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
 
     async def run(self) -> None:
         """Serve; every lost connection is tried again, for ever."""
@@ -168,44 +120,71 @@ class Executor:
                 raise FencedError("the group is giving the operations out anew")
 
     async def _work(self, ownership: Ownership) -> None:
-        memory = self.memory
-        while True:
-            memory.arrived.clear()
-            await self._tidy(ownership)
-            for command in memory.unanswered():
-                context = _Context(self, ownership, command.operation_id)
-                await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))
-            unfinished = memory.unfinished()
-            if unfinished is not None:
-                await self._run_one(ownership, unfinished)
-                continue
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(TIDY_S if memory.left_behind() else None):
-                    await memory.arrived.wait()
+        """A lane for each cluster that has something to do: none waits for another's."""
+        memory, lanes = self.memory, dict[str, asyncio.Task[None]]()
+        try:
+            while True:
+                arrived = memory.arrived
+                for command in memory.unanswered():
+                    context = _Context(self, ownership, command.operation_id)
+                    await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))
+                for cluster in memory.busy_clusters() - lanes.keys():
+                    lanes[cluster] = asyncio.create_task(self._lane(ownership, cluster))
+                await _first_of(arrived, lanes.values())
+                for cluster in [name for name, lane in lanes.items() if lane.done()]:
+                    lanes.pop(cluster).result()
+        finally:
+            for lane in lanes.values():
+                lane.cancel()
+            await asyncio.gather(*lanes.values(), return_exceptions=True)
 
-    async def _tidy(self, ownership: Ownership) -> None:
+    async def _lane(self, ownership: Ownership, cluster: str) -> None:
+        """One cluster's operations, one at a time, until nothing is left to do there."""
+        memory, outage = self.memory, ClusterOutage()
+        while cluster in memory.busy_clusters():
+            arrived, command = memory.arrived, memory.unfinished(cluster)
+            try:
+                async with self._turn(cluster):
+                    await self._tidy(ownership, cluster)
+                    if command is not None:
+                        await self._run_one(ownership, command)
+                outage = ClusterOutage()
+            except UnreachableError as error:
+                self._say(f"{cluster}: {error}; trying again")
+                if command is not None:
+                    await outage.bear(_Context(self, ownership, command.operation_id), error)
+            if command is None:
+                await _first_of(arrived, (), timeout_s=TIDY_S)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, cluster: str) -> AsyncIterator[None]:
+        """One at a time also where a cluster is known by several addresses."""
+        described = await self._admin_of(cluster).describe_cluster()
+        async with self._turns.setdefault(described.cluster_id, asyncio.Lock()):
+            yield
+
+    async def _tidy(self, ownership: Ownership, cluster: str) -> None:
         """Remove throttles that ended operations left behind, as far as brokers are up for it."""
-        for command in self.memory.left_behind():
+        for command in self.memory.left_behind(cluster):
             try:
                 await self._run_of(ownership, command).remove_throttle()
             except KafkaPortError as error:
                 self._say(f"{command.operation_id}: its throttle is still there: {error}")
 
     async def _run_one(self, ownership: Ownership, command: ReassignCommand) -> None:
-        """Run to the end; a cluster that does not answer is tried again until it does."""
-        context = _Context(self, ownership, command.operation_id)
+        """Run to the end.
+
+        :raises UnreachableError: the cluster does not answer; to be run again.
+        :raises FencedError: another executor owns the operations.
+        """
         self._say(f"{command.operation_id}: {len(command.changes)} partitions")
         try:
             await self._run_of(ownership, command).run()
-        except UnreachableError as error:
-            self._say(f"{command.operation_id}: {error}; trying again")
-            await asyncio.sleep(RETRY_S)
-            return
-        except FencedError:
+        except (UnreachableError, FencedError):
             raise
         except (KafkaPortError, OperationError) as error:
             await self._fail(ownership, command, error)
-        self._say(f"{command.operation_id}: {context.state().message}")
+        self._say(f"{command.operation_id}: {self.memory.state_of(command.operation_id).message}")
 
     async def _fail(
         self, ownership: Ownership, command: ReassignCommand, error: KafkaPortError | OperationError
@@ -219,10 +198,13 @@ class Executor:
         await context.emit(EventKind.FINISHED, str(error), outcome=Outcome.FAILED.value)
 
     def _run_of(self, ownership: Ownership, command: ReassignCommand) -> ReassignRun:
-        if command.bootstrap not in self._clusters:
-            self._clusters[command.bootstrap] = KafkaAdmin.to(command.bootstrap)
         context = _Context(self, ownership, command.operation_id)
-        return ReassignRun(self._clusters[command.bootstrap], command, context)
+        return ReassignRun(self._admin_of(command.bootstrap), command, context)
+
+    def _admin_of(self, cluster: str) -> KafkaAdmin:
+        if cluster not in self._clusters:
+            self._clusters[cluster] = KafkaAdmin.to(cluster)
+        return self._clusters[cluster]
 
     async def emit(self, event: Event) -> None:
         """Write an event and fold it into the memory."""
@@ -258,17 +240,20 @@ class _Context:
         await self._executor.emit(event)
 
 
-def _apply_control(flags: ControlFlags, command: ControlCommand) -> None:
-    match command.action:
-        case ControlAction.PAUSE:
-            flags.is_paused = True
-        case ControlAction.RESUME:
-            flags.is_paused = False
-        case ControlAction.CANCEL:
-            flags.is_cancelled = True
-        case ControlAction.THROTTLE:
-            flags.throttle = command.throttle
-    flags.changed.set()
+async def _first_of(
+    arrived: asyncio.Event,
+    tasks: Collection[asyncio.Task[None]],
+    *,
+    timeout_s: float | None = None,
+) -> None:
+    """Until a command arrived, one of the tasks ended, or the time is over."""
+    waiting = asyncio.create_task(arrived.wait())
+    try:
+        await asyncio.wait(
+            (waiting, *tasks), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+        )
+    finally:
+        waiting.cancel()
 
 
 def say_on_stderr(line: str) -> None:

@@ -36,6 +36,7 @@ class Ownership:
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._owned = asyncio.Event()
+        self._holding = asyncio.Lock()
         self._consumer: Any = None
 
     async def __aenter__(self) -> Ownership:
@@ -89,8 +90,9 @@ class Ownership:
         if not self.is_owner:
             raise FencedError("the group is giving the operations out anew")
         try:
-            position = await self._consumer.position(_PARTITION)
-            await self._consumer.commit({_PARTITION: OffsetAndMetadata(position, "")})
+            async with self._holding:
+                position = await self._consumer.position(_PARTITION)
+                await self._consumer.commit({_PARTITION: OffsetAndMetadata(position, "")})
         except (KafkaError, OSError, TimeoutError, RuntimeError) as error:
             raise FencedError(str(error) or type(error).__name__) from error
         if not self.is_owner:

@@ -11,7 +11,7 @@ from partiscope.running import say
 def executor(
     bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
 ) -> None:
-    """Carry out operations, one at a time, until SIGTERM; a second one waits its turn."""
+    """Carry out operations, one at a time on each cluster, until SIGTERM; a second one waits."""
     from control.kafka.settings import KafkaSettings
     from control.operations.executor import ExecutorSettings, run
 

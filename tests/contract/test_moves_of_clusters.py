@@ -7,7 +7,13 @@ import pytest
 
 from control.operations.bus import Bus
 from control.operations.client import OperationsClient
-from control.operations.commands import THROTTLE_NONE, ReassignCommand
+from control.operations.commands import (
+    THROTTLE_NONE,
+    Command,
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+)
 from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
 from tests.contract.operations_rig import ExecutorProcess
@@ -104,3 +110,48 @@ def test_a_command_that_cannot_be_carried_out_does_not_end_the_executor(tmp_path
             assert "three apples" in asyncio.run(ended())["mv-bad"]
             assert executor.process is not None
             assert executor.process.poll() is None
+
+
+def test_a_cluster_that_is_gone_holds_up_no_other(tmp_path: Path) -> None:
+    """What waits for it is cancelled like anything else."""
+    with LocalCluster(tmp_path / "bus", brokers=1) as bus:
+        change = PartitionChange(
+            topic="none", partition=0, before=(101,), after=(102,), size_bytes=0
+        )
+        away, here = (
+            ReassignCommand(
+                operation_id=operation_id,
+                bootstrap=bootstrap,
+                changes=(change,),
+                throttle=THROTTLE_NONE,
+            )
+            for operation_id, bootstrap in (("mv-away", "127.0.0.1:1"), ("mv-here", bus.bootstrap))
+        )
+
+        async def ended() -> dict[str, str]:
+            async with OperationsClient(bus.bootstrap) as client:
+                return {it.operation_id: it.message for it in await client.list() if it.is_finished}
+
+        async def submit(*commands: Command) -> None:
+            async with Bus(bus.bootstrap) as to:
+                await to.ensure_topics()
+                for command in commands:
+                    await to.publish_command(command)
+
+        log = tmp_path / "executor.log"
+        asyncio.run(submit(away, here))
+        with ExecutorProcess(bus.bootstrap, log):
+            wait_until(
+                lambda: asyncio.run(ended()).keys() == {"mv-here"},
+                "the other has ended",
+                story=log.read_text,
+            )
+            asyncio.run(
+                submit(
+                    ControlCommand(operation_id="mv-away", action=ControlAction.CANCEL, who="me")
+                )
+            )
+            wait_until(
+                lambda: "mv-away" in asyncio.run(ended()), "it is cancelled", story=log.read_text
+            )
+            assert asyncio.run(ended())["mv-away"] == "cancelled before it began"

@@ -1,0 +1,82 @@
+"""What the executor knows: commands, the states that events give them, what operators asked."""
+
+import asyncio
+
+from control.operations.commands import Command, ControlAction, ControlCommand, ReassignCommand
+from control.operations.events import Event
+from control.operations.run_context import ControlFlags
+from control.operations.state import OperationState, apply_event
+
+
+class Memory:
+    """What the bus says: commands by id, their states, and what operators asked of them."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, OperationState] = {}
+        self.commands: dict[str, ReassignCommand] = {}
+        self.arrived = asyncio.Event()
+        """Set, and replaced by another, with each command: take it before looking."""
+        self._flags: dict[str, ControlFlags] = {}
+
+    def take(self, command: Command) -> None:
+        """One more command, known or new."""
+        if isinstance(command, ReassignCommand):
+            self.commands.setdefault(command.operation_id, command)
+        else:
+            _apply_control(self.flags_of(command.operation_id), command)
+        arrived, self.arrived = self.arrived, asyncio.Event()
+        arrived.set()
+
+    def apply(self, event: Event) -> None:
+        """One more event."""
+        state = self.state_of(event.operation_id)
+        self.states[event.operation_id] = apply_event(state, event)
+
+    def state_of(self, operation_id: str) -> OperationState:
+        """The state as of the last event."""
+        return self.states.get(operation_id, OperationState(operation_id=operation_id))
+
+    def flags_of(self, operation_id: str) -> ControlFlags:
+        """What operators asked so far."""
+        return self._flags.setdefault(operation_id, ControlFlags())
+
+    def busy_clusters(self) -> set[str]:
+        """Addresses of the clusters where something is left to do."""
+        addresses = {command.bootstrap for command in self.commands.values()}
+        return {at for at in addresses if self.unfinished(at) or self.left_behind(at)}
+
+    def unfinished(self, cluster: str) -> ReassignCommand | None:
+        """The oldest operation on a cluster that is not finished."""
+        for command in self._of(cluster):
+            if not self.state_of(command.operation_id).is_finished:
+                return command
+        return None
+
+    def unanswered(self) -> list[ReassignCommand]:
+        """Commands without any event."""
+        return [c for c in self.commands.values() if c.operation_id not in self.states]
+
+    def left_behind(self, cluster: str) -> list[ReassignCommand]:
+        """Operations on a cluster that ended before their throttle was gone from every broker."""
+        return [
+            command
+            for command in self._of(cluster)
+            if self.state_of(command.operation_id).is_finished
+            and self.state_of(command.operation_id).throttle is not None
+        ]
+
+    def _of(self, cluster: str) -> list[ReassignCommand]:
+        return [command for command in self.commands.values() if command.bootstrap == cluster]
+
+
+def _apply_control(flags: ControlFlags, command: ControlCommand) -> None:
+    match command.action:
+        case ControlAction.PAUSE:
+            flags.is_paused = True
+        case ControlAction.RESUME:
+            flags.is_paused = False
+        case ControlAction.CANCEL:
+            flags.is_cancelled = True
+        case ControlAction.THROTTLE:
+            flags.throttle = command.throttle
+    flags.changed.set()
