@@ -15,9 +15,7 @@ MINUS: Final = "−"
 Number = float | int | None
 
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_RATE: Final = re.compile(
-    r"(?P<amount>\d+(\.\d+)?)\s*((?P<unit>[KMGT])?(i?B)?(/s)?)", re.IGNORECASE
-)
+_RATE: Final = re.compile(r"(?P<amount>\d+(\.\d+)?)\s*((?P<unit>[KMGT])?i?B?(/s)?)", re.IGNORECASE)
 
 
 def is_known(value: Number) -> bool:

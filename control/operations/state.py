@@ -83,7 +83,20 @@ class OperationState:
     @property
     def may_roll_back(self) -> bool:
         """Whether something was moved that can be moved back."""
-        return self.is_started and self.outcome is not Outcome.REFUSED
+        if not self.is_started or self.outcome is Outcome.REFUSED:
+            return False
+        moved = self.progress is None or self.progress.partitions_done > 0
+        return moved or self.outcome is not Outcome.CANCELLED
+
+    def may(self, action: str) -> bool:
+        """Whether pause, resume, cancel, throttle or rollback makes sense now."""
+        return {
+            "pause": self.phase is Phase.RUNNING,
+            "resume": self.phase is Phase.PAUSED,
+            "cancel": not self.is_finished,
+            "throttle": self.is_started and not self.is_finished,
+            "rollback": self.may_roll_back,
+        }[action]
 
     def document(self) -> dict[str, Any]:
         """JSON values for `partiscope moves --json`."""

@@ -84,7 +84,10 @@ def register(app: Dash, screen: Screen) -> None:
     )
     def fill_move(_: object, operation_id: str, time: Time | None) -> tuple[Any, ...]:
         state = screen.desk.moves.get(operation_id)
-        may = [can(state, act) and not _is_denied(screen, act, time) for act in ids.MOVE_ACTIONS]
+        may = [
+            state is not None and state.may(act) and not _is_denied(screen, act, time)
+            for act in ids.MOVE_ACTIONS
+        ]
         return move_block(screen, state, time), *(not each for each in may)
 
     @app.callback(
@@ -109,19 +112,6 @@ def _is_denied(screen: Screen, action: str, time: Time | None) -> bool:
     if action in _CHANGES:
         return rights.is_denied(screen, REASSIGN.name, time)
     return screen.snapshot.is_read_only
-
-
-def can(state: OperationState | None, action: str) -> bool:
-    """Whether the action makes sense now."""
-    if state is None:
-        return False
-    phase = str(state.phase)
-    return {
-        "pause": phase == "running",
-        "resume": phase == "paused",
-        "cancel": phase in {"submitted", "waiting", "running", "paused"},
-        "rollback": state.may_roll_back,
-    }[action]
 
 
 def moves_block(screen: Screen) -> Any:

@@ -93,6 +93,11 @@ class MoveScreen(RightsScreen):
     ]
     NEEDS: ClassVar[Mapping[str, str]] = dict.fromkeys(("cancel", "undo", "throttle"), "reassign")
     WRITES: ClassVar[Mapping[str, str]] = {"hold": "reassign"}
+    ASKS: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "cancel": ("cancel",), "undo": ("rollback",), "throttle": ("throttle",),
+        "hold": ("pause", "resume"),
+    }  # fmt: skip
+    """Per key, what it may ask of the move."""
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
@@ -114,10 +119,18 @@ class MoveScreen(RightsScreen):
     def show(self, snapshot: OperatorSnapshot) -> None:
         """A move comes from the bus of operations, not from the aggregates."""
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What makes no sense any more is greyed, as what lacks a right is."""
+        state, asks = self._state, self.ASKS.get(action)
+        if state is not None and asks and not any(state.may(ask) for ask in asks):
+            return None
+        return super().check_action(action, parameters)
+
     async def _follow(self) -> None:
         try:
             async for state in self.partiscope.operator.moves.watch(self._move):
                 self._state = state
+                self.refresh_bindings()
                 self._show_state(state)
         except (KafkaPortError, OperationError) as error:
             self.put("#move-body", Text(f"✖ {error}", style="bold red"))

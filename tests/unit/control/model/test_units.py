@@ -15,6 +15,7 @@ from control.model.units import byte_rate_text, parse_byte_rate
         ("50 MiB/s", 50 << 20),
         ("1.5G", 3 << 29),
         ("12k", 12 << 10),
+        ("30Ki", 30 << 10),
         ("100 B/s", 100),
         ("fast", None),
         ("1e9", None),

@@ -1,5 +1,6 @@
 """Commands and events as JSON, and the fold of events into states."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from control.operations.events import (
     decode_event,
     encode_event,
 )
-from control.operations.state import Phase, accepted_data, fold, submitted
+from control.operations.state import OperationState, Phase, accepted_data, fold, submitted
 from control.planner.proposal import PartitionChange
 
 COMMAND = ReassignCommand(
@@ -122,6 +123,27 @@ def test_refused_and_unanswered_operations() -> None:
     ]
     (state,) = fold(refused).values()
     assert (state.outcome, state.may_roll_back, state.message) == (Outcome.REFUSED, False, "stale")
+
+
+def test_what_may_be_asked_of_a_move_goes_by_how_far_it_is() -> None:
+    asked = ("pause", "resume", "cancel", "throttle", "rollback")
+
+    def may(phase: Phase, outcome: Outcome | None = None, done: int = 0) -> str:
+        state = OperationState(
+            operation_id="m",
+            phase=phase,
+            started_ms=1,
+            outcome=outcome,
+            progress=replace(PROGRESS, partitions_done=done),
+        )
+        return " ".join(action for action in asked if state.may(action))
+
+    assert may(Phase.RUNNING) == "pause cancel throttle rollback"
+    assert may(Phase.PAUSED) == "resume cancel throttle rollback"
+    assert may(Phase.FINISHED, Outcome.DONE, done=1) == "rollback"
+    assert may(Phase.FINISHED, Outcome.CANCELLED, done=1) == "rollback"
+    assert may(Phase.FINISHED, Outcome.CANCELLED) == "", "nothing is to be taken back"
+    assert may(Phase.FINISHED, Outcome.FAILED) == "rollback", "it may go on without us"
 
 
 def test_ids_differ() -> None:

@@ -188,17 +188,6 @@ def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> Non
     assert block[0].children.style["width"] == "25.0%"
 
 
-def test_buttons_of_a_move_are_those_that_make_sense() -> None:
-    running = OperationState(operation_id="m", phase=Phase.RUNNING, started_ms=1)
-    paused = OperationState(operation_id="m", phase=Phase.PAUSED, started_ms=1)
-
-    assert [moves.can(running, act) for act in ("pause", "resume", "cancel", "rollback")] == [
-        True, False, True, True
-    ]  # fmt: skip
-    assert moves.can(paused, "resume")
-    assert not moves.can(None, "cancel")
-
-
 def test_moves_that_cannot_be_read_say_why(screen: Screen) -> None:
     screen.desk.moves.trouble = "no broker answered"
 
