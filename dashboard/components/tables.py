@@ -1,7 +1,6 @@
 """Plain tables of view rows, for those short enough to be shown whole."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from dash import dcc, html
 
@@ -44,10 +43,12 @@ def _head(column: Column) -> html.Th:
 
 
 def _cell(cell: Cell, column: Column, path: str, *, reloads: bool) -> html.Td:
-    words: Any = cell.shaped(is_number=column.is_number)
+    words = cell.shaped(is_number=column.is_number)
     tone = f" tone-{cell.tone}" if cell.tone else ""
-    content = dcc.Link(words, href=f"/{path}", refresh=reloads) if path else words
-    return html.Td(content, className=_class_of(column) + tone)
+    if not path:
+        return html.Td(words, className=_class_of(column) + tone)
+    link = dcc.Link(words, href=f"/{path}", refresh=reloads, title=words)
+    return html.Td(link, className=_class_of(column) + tone)
 
 
 def _class_of(column: Column) -> str:
