@@ -17,6 +17,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 LAST: Final = ("contract", "e2e", "spark")
 """In this order, after everything that needs no processes; each starts and ends its own."""
 
+LONGEST: Final = ("test_job.py",)
+"""Files that keep one process busy for minutes: first in their folder, so that none waits at the
+end for the other."""
+
 SHARED: Final = frozenset(("our_cluster", "kafka_cluster"))
 """Clusters that one whole folder shares; those who use them stay together in one process."""
 
@@ -34,9 +38,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_rank)
 
 
-def _rank(item: pytest.Item) -> tuple[int, bool]:
+def _rank(item: pytest.Item) -> tuple[int, bool, bool]:
     folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    return (LAST.index(folder) + 1 if folder in LAST else 0), not _is_shared(item)
+    place = LAST.index(folder) + 1 if folder in LAST else 0
+    return place, item.path.name not in LONGEST, not _is_shared(item)
 
 
 def _is_shared(item: pytest.Item) -> bool:

@@ -98,17 +98,20 @@ def is_prepared(kind: tuple[int, int]) -> bool:
 
 
 def prepare(api_key: int, api_version: int) -> None:
-    """Make what the first request of a kind and its response need. May run in any thread.
+    """Make what the first request of a kind and its response need. May run in any thread. It is
+    done once, also if it fails: what lacks is then made, or told, when it is used.
 
     :raises KioIndexError: unknown API or version.
     """
-    asked: Any = request_type(api_key, api_version)
-    answer: Any = response_type(api_key, api_version)
-    _native_reader(asked)
-    _writer(answer)
-    entity_builder(answer, (api_key, EntityType.response))
-    names_of(api_key, EntityType.response, newest_version(api_key))
-    _prepared.add((api_key, api_version))
+    try:
+        asked: Any = request_type(api_key, api_version)
+        answer: Any = response_type(api_key, api_version)
+        _native_reader(asked)
+        _writer(answer)
+        entity_builder(answer, (api_key, EntityType.response))
+        names_of(api_key, EntityType.response, newest_version(api_key))
+    finally:
+        _prepared.add((api_key, api_version))
 
 
 def is_flexible_header(api_key: int, api_version: int) -> bool:

@@ -121,7 +121,10 @@ class Dispatcher:
         return True
 
     async def _prepare(self, api_key: int, api_version: int) -> None:
-        await asyncio.to_thread(codec.prepare, api_key, api_version)
+        try:
+            await asyncio.to_thread(codec.prepare, api_key, api_version)
+        except Exception:  # what lacks is told when it is used
+            log.exception("API %d version %d was not prepared", api_key, api_version)
         self._go_on()
 
     def _dispatch(self, frame: memoryview) -> None:

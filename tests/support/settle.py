@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from textual.app import App
     from textual.pilot import Pilot
 
 TIMEOUT_S: Final = 60.0
@@ -51,5 +52,12 @@ async def settle(pilot: "Pilot[Any]", condition: Callable[[], bool], what: str) 
     """Let the application run until ``condition`` holds."""
     deadline = time.monotonic() + TIMEOUT_S
     while not condition():
-        assert time.monotonic() < deadline, f"the screen never came to it: {what}"
+        assert time.monotonic() < deadline, f"never came to {what}: {_shown(pilot.app)}"
         await pilot.pause(0.05)
+
+
+def _shown(app: "App[Any]") -> str:
+    """Where the terminal stands, what has the keys, and the words on it."""
+    words = [str(it.render()) for it in app.screen.query("Static") if it.display]
+    told = [note.message for note in app._notifications]
+    return "\n".join([repr(app.screen), repr(app.focused), *told, *words])

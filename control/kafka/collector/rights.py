@@ -173,19 +173,19 @@ least."""
 
 
 def missing_rights(bits: Mapping[str, int]) -> dict[str, Lacking]:
-    """Per operation that is not allowed, the rights that it lacks.
+    """Per operation that is not allowed, the rights that it lacks, and those not yet known.
 
     ``bits`` by kind of resource: the cluster's, those common to all topics and to all groups;
-    NO_BITS where brokers do not tell.
+    NO_BITS where brokers do not tell, or nothing of the kind was judged so far.
     """
     missing: dict[str, Lacking] = {}
     for name, rights in OPERATION_RIGHTS.items():
         lacking = tuple(
             (operation, resource)
             for operation, resource in rights
-            if bits[resource] != NO_BITS and not bits[resource] >> operation & 1
+            if bits[resource] == NO_BITS or not bits[resource] >> operation & 1
         )
-        if lacking:
+        if any(bits[resource] != NO_BITS for _, resource in lacking):
             missing[name] = lacking
     return missing
 

@@ -115,6 +115,19 @@ async def test_the_first_request_of_a_kind_holds_up_only_its_own_connection(
         assert handlers.asked == ["plain 1", "plain 7", "plain 2", "plain 3"]
 
 
+async def test_what_could_not_be_prepared_is_served_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(codec, "_prepared", set())
+    monkeypatch.setattr(codec, "names_of", fail)
+    async with listening(Handlers()) as server, connected(server) as (reader, writer):
+        writer.write(request_frame(PLAIN, 0, 1) + request_frame(PLAIN, 0, 2))
+        assert await correlation_ids(reader, 2) == [1, 2]
+
+
 async def test_a_handler_outlives_its_client() -> None:
     handlers = Handlers()
     async with listening(handlers) as server:
