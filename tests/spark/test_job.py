@@ -178,6 +178,7 @@ def test_without_its_jars_it_says_what_to_do(job: MetricsJob) -> None:
     assert json.dumps(job.out()) == '""'
 
 
+@pytest.mark.soak
 def test_a_cluster_that_outgrows_the_job_starts_it_again(
     cluster: LocalCluster, job: MetricsJob
 ) -> None:
