@@ -153,6 +153,10 @@ class Executor:
                 self._say(f"{cluster}: {error}; trying again")
                 if command is not None:
                     await outage.bear(_Context(self, ownership, command.operation_id), error)
+            except KafkaPortError as error:
+                self._say(f"{cluster}: {error}")
+                if command is not None:
+                    await self._fail(ownership, command, error)
             if command is None:
                 await _first_of(arrived, (), timeout_s=TIDY_S)
 

@@ -117,12 +117,12 @@ def test_commands_find_what_runs_by_the_data_directory(tmp_path: Path) -> None:
         settings_with(data=data)
 
 
-def test_commands_take_the_data_directory(
+def test_every_command_takes_the_data_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PARTISCOPE_DATA", "elsewhere")
     Installation(bus="127.0.0.1:1").save(tmp_path)
-    for words in (["topics", "list"], ["tail", "orders"]):
+    for words in (["topics", "list"], ["groups", "list"], ["moves"], ["tail", "orders"]):
         assert run([*words, "--data", str(tmp_path)]) == 4, words
         assert "127.0.0.1:1 did not answer" in capsys.readouterr().err
 
