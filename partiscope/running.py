@@ -5,12 +5,15 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from partiscope import parts
 from partiscope.layout import ClusterLayout
 from partiscope.settings import Settings
 from partiscope.supervisor import PartFailedError, Supervisor
+
+COLLECTORS_ALONE_S: Final = 3.0
+"""So long they have the machine to themselves, before the page is loaded."""
 
 Stage = Callable[[Supervisor], Awaitable[str]]
 
@@ -76,10 +79,10 @@ async def start_cluster(supervisor: Supervisor, layout: ClusterLayout, settings:
 async def start_everything(
     supervisor: Supervisor, layout: ClusterLayout, settings: Settings, *, with_demo: bool
 ) -> str:
-    """Stage of ``partiscope up``: brokers first, then what shows figures, then who acts.
+    """Stage of ``partiscope up``: brokers first, then who reads figures, the page, who acts.
 
     Python takes half a second of CPU and more to load any of them, so what the first picture does
-    not need waits until it is read and the page is there.
+    not need waits until it is read, and what needs nobody at first until the page is there.
     """
     started_s = time.monotonic()
     bus = layout.bootstrap
@@ -88,14 +91,17 @@ async def start_everything(
     if with_demo:
         acting.append(parts.demo_part(settings, bus))
 
-    async def show_then_act() -> None:
-        showing = parts.dashboard_part(settings, bus), *parts.collector_parts(settings, bus)
-        await supervisor.start_and_wait(*showing)
+    async def watch_show_act() -> None:
+        async with asyncio.TaskGroup() as group:
+            collectors = parts.collector_parts(settings, bus)
+            watching = group.create_task(supervisor.start_and_wait(*collectors))
+            await asyncio.wait({watching}, timeout=COLLECTORS_ALONE_S)
+            group.create_task(supervisor.start_and_wait(parts.dashboard_part(settings, bus)))
         await supervisor.start_and_wait(*acting)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(supervisor.start_and_wait(parts.metrics_part(settings, bus)))
-        group.create_task(show_then_act())
+        group.create_task(watch_show_act())
     page = f"http://{settings.dashboard.host}:{settings.dashboard.port}"
     took_s = time.monotonic() - started_s
     seen = f"brokers {bus}"

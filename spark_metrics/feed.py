@@ -9,7 +9,7 @@ frames are made, and planned, for each batch (``FrameFeed``).
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,8 @@ BUCKET_ROWS_MAX: Final = (4_000, 400_000, 800_000)
 
 A bucket's rows are in memory several times while it is under way, those of others once.
 """
+UNCOMPILED_ROWS_MAX: Final = 100_000
+"""Up to so many, batches are run by the plan that is there while others are still compiled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,7 @@ class FileFeed:
         self._rows_max = rows_max
         self._folder = Path(tempfile.mkdtemp(prefix="partiscope-feed-", dir=within))
         self.small = Slot(session, self._folder / "small")
-        self.large: list[Slot] = []
+        self._making_large: Future[None] | None = None
         self._free: SimpleQueue[Slot] = SimpleQueue()
         self._names = Names()
         self._cores = session.sparkContext.defaultParallelism
@@ -130,12 +132,14 @@ class FileFeed:
         if self._rows_max is not None and rows > self._rows_max:
             raise OutgrownError(rows)
         count = buckets_for(rows, so_far=max(1, len(wave.state.partitions)))
-        if count == 1:
-            answers = [self._run(self.small, wave, _shares(wave, 1)[0])]
+        shares = _shares(wave, count)
+        if count > 1 and self._has_large(rows):
+            answers = list(self._threads.map(partial(self._take, wave), shares))
         else:
-            self._make_large()
-            answers = list(self._threads.map(partial(self._take, wave), _shares(wave, count)))
+            answers = [self._run(self.small, wave, share) for share in shares]
         self._names.keep(answers)
+        if count > 1:
+            self._make_large()
         return answers
 
     def remove(self) -> None:
@@ -143,12 +147,28 @@ class FileFeed:
         self._threads.shutdown()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def _has_large(self, rows: int) -> bool:
+        """Whether the slots are there whose plans are compiled; many rows wait for them."""
+        are_many = rows > UNCOMPILED_ROWS_MAX
+        if are_many:
+            self._make_large()
+        making = self._making_large
+        if making is None or not (are_many or making.done()):
+            return False
+        if making.exception() is not None:
+            self._making_large = None
+        making.result()
+        return True
+
     def _make_large(self) -> None:
-        """Slots whose plans are compiled; made when the cluster is first seen to be large."""
-        for number in range(len(self.large), self._cores):
-            slot = Slot(compiled_session(self._session), self._folder / f"large-{number}")
-            self.large.append(slot)
-            self._free.put(slot)
+        """Begin to make them, once; that takes longer than a batch, and batches go on meanwhile."""
+        if self._making_large is None:
+            self._making_large = self._threads.submit(self._fill_free)
+
+    def _fill_free(self) -> None:
+        for number in range(self._free.qsize(), self._cores):
+            folder = self._folder / f"large-{number}"
+            self._free.put(Slot(compiled_session(self._session), folder))
 
     def _take(self, wave: Wave, share: "_Share") -> Answer:
         slot = self._free.get()

@@ -40,6 +40,8 @@ def test_a_cluster_that_grows_is_told_as_if_it_were_one_bucket(
 ) -> None:
     expected = told(Story(session=spark, feed=feed, store=tmp_path / "one"))
     monkeypatch.setattr(spark_metrics.feed, "BUCKET_ROWS_MAX", (4, 8, 24))
+    # The second batch goes by the plan that is there, the last one waits for those compiled.
+    monkeypatch.setattr(spark_metrics.feed, "UNCOMPILED_ROWS_MAX", 24)
     grown = FileFeed(spark)
     story = Story(session=spark, feed=grown, store=tmp_path / "grown")
     found = told(story)
