@@ -62,8 +62,8 @@ JVM: Final = (
 )
 """As Kafka's own start script has it, but for the heap: 10,000 replicas alone fill 400 MB, and one
 of 1 GB would be collected all the time, watched or not."""
-WARM_UP_S: Final = 45.0
-"""The brokers compile what they are asked for, and the first readings of everything are over."""
+WARM_UP_S: Final = 150.0
+"""Brokers and job compile what they are asked for; first readings of everything are over."""
 
 
 def fill(cluster: KafkaCluster, partitions: int, replicas: int, groups: int) -> None:
