@@ -1,9 +1,10 @@
 """Rows of some keys out of files of history, without reading the rest of them.
 
 A file is sorted by its key, so one key lies in one of its row groups, seldom in two: their
-statistics tell which. Footers are kept, because a file never changes: a chart that is drawn again
-reads one group of each file and nothing else. (DuckDB reads and judges the footers of all files
-for each question; that was most of what a day of one partition cost.)
+statistics tell which. Footers are kept, because a file never changes, and of questions that find
+few rows these as well: a chart that is drawn again reads one group of each new file and nothing
+else. (DuckDB reads and judges the footers of all files for each question; that was most of what a
+day of one partition cost.)
 """
 
 from collections import OrderedDict
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark_metrics.files import StoreFiles, conform
+from spark_metrics.kept_rows import KeptRows
 
 THREADS: Final = 2
 FOOTER_BYTES_MAX: Final = 8 << 20
@@ -82,6 +84,7 @@ class Lookup:
     def __init__(self, files: StoreFiles) -> None:
         self._files = files
         self._footers: OrderedDict[str, Footer] = OrderedDict()
+        self._kept = KeptRows()
         self._lock = Lock()
 
     def rows(self, paths: Sequence[str], keys: Keys, schema: Any) -> pa.Table | None:
@@ -91,14 +94,20 @@ class Lookup:
             OSError, pyarrow.ArrowException: a file is gone or spoilt.
         """
         wanted = pa.schema([item for item in schema if item.name not in keys])
-        found = [wanted.empty_table()]
+        asked = (*keys.items(), *wanted.names)
+        found = {path: self._kept.find((path, asked)) for path in paths}
+        unread = [path for path in paths if found[path] is None]
+        rows_left = ROWS_MAX - sum(part.num_rows for part in found.values() if part is not None)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="lookup") as threads:
-            for part in threads.map(partial(self._read, keys, wanted.names), paths):
-                if part is None or sum(each.num_rows for each in found) > ROWS_MAX:
+            parts = threads.map(partial(self._read, keys, wanted.names), unread)
+            for path, part in zip(unread, parts, strict=True):
+                rows_left -= 0 if part is None else part.num_rows
+                if part is None or rows_left < 0:
                     threads.shutdown(cancel_futures=True)
                     return None
-                found.append(part)
-        table = pa.concat_tables(found, promote_options="default")
+                self._kept.keep((path, asked), part)
+                found[path] = part
+        table = pa.concat_tables([wanted.empty_table(), *found.values()], promote_options="default")
         for name, value in keys.items():
             same = pa.repeat(pa.scalar(value, schema.field(name).type), table.num_rows)
             table = table.append_column(name, same)

@@ -129,10 +129,12 @@ class AggregatesReader:
         since_ms: int,
         until_ms: int,
         points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows of ``TOPIC_HISTORY`` of one topic."""
         keys = {"cluster": cluster, "topic": topic}
-        return self._history("topic_history", keys, _range(since_ms, until_ms, points_max))
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("topic_history", keys, span, columns)
 
     def broker_history(
         self,
@@ -142,17 +144,26 @@ class AggregatesReader:
         since_ms: int,
         until_ms: int,
         points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows of ``BROKER_HISTORY`` of one broker."""
         keys = {"cluster": cluster, "broker": broker}
-        return self._history("broker_history", keys, _range(since_ms, until_ms, points_max))
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("broker_history", keys, span, columns)
 
     def cluster_history(
-        self, *, cluster: str, since_ms: int, until_ms: int, points_max: int = 600
+        self,
+        *,
+        cluster: str,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows of ``BROKER_HISTORY`` that are the sums over all brokers."""
         keys = {"cluster": cluster, "broker": ALL_BROKERS}
-        return self._history("broker_history", keys, _range(since_ms, until_ms, points_max))
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("broker_history", keys, span, columns)
 
     def group_history(
         self,
@@ -162,10 +173,12 @@ class AggregatesReader:
         since_ms: int,
         until_ms: int,
         points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows of ``GROUP_HISTORY`` of one group: its partitions summed."""
         keys = {"cluster": cluster, "group_id": group_id}
-        return self._history("group_history", keys, _range(since_ms, until_ms, points_max))
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("group_history", keys, span, columns)
 
     def job_history(self, *, since_ms: int, until_ms: int, points_max: int = 600) -> pa.Table:
         """Rows of ``JOB_HISTORY``: the health of the metrics job itself."""

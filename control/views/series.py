@@ -21,6 +21,10 @@ POINTS_MAX: Final = 300
 SERIES_MAX: Final = 12
 """More lines than this in one chart cannot be told apart; the largest are taken."""
 GAP_INTERVALS: Final = 3
+YOUNG_SHARE: Final = 0.25
+"""Where figures begin later than after this share of a chart's stretch, the chart begins with
+them."""
+STRETCH_MS_MIN: Final = 60_000
 
 
 class HistoryReader(Protocol):
@@ -52,19 +56,46 @@ class HistoryReader(Protocol):
     ) -> Any: ...
 
     def cluster_history(
-        self, *, cluster: str, since_ms: int, until_ms: int, points_max: int = 600
+        self,
+        *,
+        cluster: str,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> Any: ...
 
     def topic_history(
-        self, *, cluster: str, topic: str, since_ms: int, until_ms: int, points_max: int = 600
+        self,
+        *,
+        cluster: str,
+        topic: str,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> Any: ...
 
     def broker_history(
-        self, *, cluster: str, broker: int, since_ms: int, until_ms: int, points_max: int = 600
+        self,
+        *,
+        cluster: str,
+        broker: int,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> Any: ...
 
     def group_history(
-        self, *, cluster: str, group_id: str, since_ms: int, until_ms: int, points_max: int = 600
+        self,
+        *,
+        cluster: str,
+        group_id: str,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
     ) -> Any: ...
 
     def job_history(self, *, since_ms: int, until_ms: int, points_max: int = 600) -> Any: ...
@@ -108,7 +139,11 @@ class Series:
 def cluster_throughput(reader: HistoryReader, cluster: str, span: Span) -> tuple[Series, ...]:
     """Bytes in and out of all partitions."""
     table = reader.cluster_history(
-        cluster=cluster, since_ms=span.since_ms, until_ms=span.until_ms, points_max=POINTS_MAX
+        cluster=cluster,
+        since_ms=span.since_ms,
+        until_ms=span.until_ms,
+        points_max=POINTS_MAX,
+        columns=_names(_THROUGHPUT),
     )
     return _columns(table, _THROUGHPUT)
 
@@ -123,6 +158,7 @@ def topic_throughput(
         since_ms=span.since_ms,
         until_ms=span.until_ms,
         points_max=POINTS_MAX,
+        columns=_names(_THROUGHPUT),
     )
     return _columns(table, _THROUGHPUT)
 
@@ -139,7 +175,7 @@ def partition_series(
         since_ms=span.since_ms,
         until_ms=span.until_ms,
         points_max=POINTS_MAX,
-        columns=[column for column, _ in wanted.values()],
+        columns=_names(wanted),
     )
     return _columns(table, wanted)
 
@@ -181,6 +217,7 @@ def total_lag(reader: HistoryReader, cluster: str, group: str, span: Span) -> Se
         since_ms=span.since_ms,
         until_ms=span.until_ms,
         points_max=POINTS_MAX,
+        columns=["lag"],
     )
     return _series(group, "records", table, "lag")
 
@@ -210,6 +247,11 @@ _JOB: Final = {
     "samples in": ("records_per_s", "records/s"),
     "state rows": ("state_rows", ""),
 }
+
+
+def _names(wanted: dict[str, tuple[str, str]]) -> list[str]:
+    """Columns of the store."""
+    return [column for column, _ in wanted.values()]
 
 
 def _columns(table: pa.Table, wanted: dict[str, tuple[str, str]]) -> tuple[Series, ...]:
@@ -242,6 +284,23 @@ def _nones(values: FloatColumn) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
+def known_stretch(lines: Sequence[Series], span: Span) -> Span:
+    """What of its stretch a chart shows: all; of a cluster that is younger, from its first figures.
+
+    Of ten minutes with figures of the last three, three; with figures of the last nine, ten.
+    """
+    firsts = [
+        next(at for at, value in zip(line.at_ms, line.values, strict=True) if value is not None)
+        for line in lines
+        if line.last is not None
+    ]
+    first_ms = min(firsts, default=span.since_ms)
+    if first_ms - span.since_ms <= YOUNG_SHARE * (span.until_ms - span.since_ms):
+        return span
+    since_ms = max(span.since_ms, min(first_ms, span.until_ms - STRETCH_MS_MIN))
+    return replace(span, since_ms=since_ms)
+
+
 def named(series: Series, name: str) -> Series:
     """The same line by another name."""
     return replace(series, name=name)
@@ -257,5 +316,6 @@ def broker_throughput(
         since_ms=span.since_ms,
         until_ms=span.until_ms,
         points_max=POINTS_MAX,
+        columns=_names(_THROUGHPUT),
     )
     return _columns(table, _THROUGHPUT)

@@ -1,7 +1,7 @@
 """Skew over time: how far each broker's bytes were from the mean of all."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,7 +26,12 @@ def broker_skew(
 
     Worked example: of three brokers one held 60 of 120 bytes, the mean was 40: +50 %.
     """
-    ends = {"since_ms": span.since_ms, "until_ms": span.until_ms, "points_max": POINTS_MAX}
+    ends: dict[str, Any] = {
+        "since_ms": span.since_ms,
+        "until_ms": span.until_ms,
+        "points_max": POINTS_MAX,
+        "columns": ["size_bytes"],
+    }
     whole = reader.cluster_history(cluster=cluster, **ends)
     at_ms, total = ints(whole["at_ms"]), floats(whole["size_bytes"])
     found = []

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from control.views import format as text
 from control.views.journal import Mark
-from control.views.series import Series, Span
+from control.views.series import Series, Span, known_stretch
 from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks, times
 from dashboard.theme import palette
 
@@ -34,7 +34,8 @@ def lines(
 ) -> Figure:
     """One line per series, all of one unit; areas when there are at most two. ``marks`` are
     what happened meanwhile: a line through the chart, its words on hover. The axis covers
-    ``span``, so that figures which stopped coming are seen to have stopped."""
+    ``span``, so that figures which stopped coming are seen to have stopped, but begins with the
+    first figures where these are young."""
     shown = [item for item in series if item.last is not None]
     if not shown:
         return empty_figure("no history yet", scheme)
@@ -62,7 +63,7 @@ def lines(
             "hoverformat": "%H:%M:%S",
             "nticks": 6,
             "tickangle": 0,
-            **_range_of(span),
+            **_range_of(None if span is None else known_stretch(shown, span)),
         },
         yaxis={
             "tickvals": ticks,

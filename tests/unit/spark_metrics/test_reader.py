@@ -1,6 +1,7 @@
 """The reader against stores written by the job's own writer."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -103,7 +104,7 @@ def test_partition_history_of_a_topic_is_thinned_to_points_max(store: Path) -> N
 
 def test_sums_of_a_topic_a_broker_and_the_cluster_agree(store: Path) -> None:
     reader = AggregatesReader(str(store))
-    span = {"since_ms": AT_MS - 50_000, "until_ms": AT_MS}
+    span: dict[str, Any] = {"since_ms": AT_MS - 50_000, "until_ms": AT_MS}
     cluster = reader.cluster_history(cluster=CLUSTER, **span)
     brokers = [
         reader.broker_history(cluster=CLUSTER, broker=broker, **span) for broker in (101, 102, 103)

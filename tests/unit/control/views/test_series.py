@@ -71,3 +71,20 @@ def test_a_pause_breaks_the_line() -> None:
 
     assert times.tolist() == [0, 1_000, 2_000, 2_001, 60_000, 61_000]
     assert np.isnan(values[3])
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "shown_ms"),
+    [(0, 600_000), (100_000, 600_000), (400_000, 200_000), (590_000, 60_000), (None, 600_000)],
+)
+def test_a_young_clusters_chart_begins_with_its_figures(
+    first_ms: int | None, shown_ms: int
+) -> None:
+    values = [
+        None if first_ms is None or at < first_ms else 1.0 for at in range(0, 600_001, 10_000)
+    ]
+    line = series.Series(name="in", unit="", at_ms=range(0, 600_001, 10_000), values=values)
+
+    shown = series.known_stretch([line], Span(since_ms=0, until_ms=600_000))
+
+    assert (shown.until_ms - shown.since_ms, shown.until_ms) == (shown_ms, 600_000)
