@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -155,3 +156,28 @@ def _topology(folder: Path) -> Path:
     file = folder / "topology.json"
     file.write_text(json.dumps({"brokers": brokers, "partitions": partitions}))
     return file
+
+
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys
+from partiscope.cli.app import main
+
+class Interrupting:
+    def find_spec(self, name, *more):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+main()
+"""
+
+
+def test_ctrl_c_while_it_is_still_loaded_ends_a_command_without_a_word() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADING],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")

@@ -9,7 +9,7 @@ import pytest
 import typer
 import yaml
 
-from partiscope.cli.app import COMMANDS, build_app
+from partiscope.cli.commands import COMMANDS, build_app
 
 FILE: Final = Path(__file__).resolve().parents[3] / "docker-compose.yml"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from partiscope.cli.app import COMMANDS, build_app
+from partiscope.cli.commands import COMMANDS, build_app
 from tests.support.node_cluster import ROOT
 
 DOCUMENTS = ("README.md", "docs/tutorial.md", "docs/operating.md", "docs/screens.md")
