@@ -10,8 +10,10 @@ depends on the snapshot, on what is asked, and on nothing of the page that asks.
 
 import asyncio
 import json
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from dashboard import ids
@@ -23,7 +25,12 @@ ANSWERS_MAX: Final = 128
 INBOX_MAX: Final = 256
 """Messages of one page that Dash has not taken yet; the page's socket waits then."""
 
+NOT_UNDERSTOOD: Final = 1007
+"""Status of a WebSocket's end, as RFC 6455 names it."""
+
 Question = Mapping[str, Any]
+
+_log: Final = logging.getLogger(__name__)
 
 
 class OneAnswer:
@@ -42,18 +49,24 @@ class OneAnswer:
         listening = asyncio.create_task(page.listen(receive))
         try:
             await self._app(scope, page.next_message, page.send)
+        except Exception as error:  # noqa: BLE001 (a page that asks what Dash does not know)
+            _log.warning("a page's WebSocket is closed: %s: %s", type(error).__name__, error)
+            with suppress(Exception):  # it may be closed already
+                await send(_close())
         finally:
             listening.cancel()
             page.close()
 
     def key_of(self, question: Question) -> Hashable | None:
         """Under what the answer is kept; None: this page's alone."""
-        asked: Mapping[str, Any] = question.get("payload") or {}
-        inputs = asked.get("inputs") or []
-        ticks = [item.get("value") for item in inputs if item.get("id") == ids.TICK]
-        if question.get("type") != "callback_request" or not ticks:
+        payload = question.get("payload")
+        asked: Mapping[str, Any] = payload if isinstance(payload, dict) else {}
+        inputs = asked.get("inputs")
+        if question.get("type") != "callback_request" or not isinstance(inputs, list):
             return None
-        if not isinstance(ticks[0], dict) or "version" not in ticks[0]:
+        known = [item for item in inputs if isinstance(item, dict)]
+        ticks = [item.get("value") for item in known if item.get("id") == ids.TICK]
+        if not ticks or not isinstance(ticks[0], dict) or "version" not in ticks[0]:
             return None
         parts = (asked.get("output"), inputs, asked.get("state"))
         return chosen_cluster.get(), self._version(), json.dumps(parts, sort_keys=True)
@@ -91,6 +104,10 @@ class _Page:
         """Take the page's messages; those that Dash must see go on to it."""
         while True:
             message = await receive()
+            if not _is_understood(message):
+                _log.warning("a page's WebSocket is closed: what it said is no message of a page")
+                await self._send(_close())
+                message = {"type": "websocket.disconnect", "code": NOT_UNDERSTOOD}
             question = _read(message)
             key = self._shared.key_of(question) if question else None
             if question is None or key is None:
@@ -160,12 +177,23 @@ def _settle(place: asyncio.Future[str | None], text: str | None) -> None:
         place.set_result(text)
 
 
+def _close() -> Message:
+    return {"type": "websocket.close", "code": NOT_UNDERSTOOD, "reason": "not understood"}
+
+
+def _is_understood(message: Message) -> bool:
+    """Whether Dash can read it: pages speak in JSON objects."""
+    if message["type"] != "websocket.receive":
+        return True
+    try:
+        return isinstance(json.loads(message.get("text") or ""), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _read(message: Message) -> Question | None:
     text = message.get("text")
     if not text or '"callback_request"' not in text:
         return None
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and "requestId" in found else None
+    found = json.loads(text)
+    return found if "requestId" in found else None

@@ -158,9 +158,15 @@ def top_bar_texts(snapshot: OperatorSnapshot, now_ms: int) -> tuple[Any, ...]:
         head.controller.text,
         f"in {head.in_bytes.text}",
         f"out {head.out_bytes.text}",
-        toned(snapshot.health),
+        _health(snapshot),
         toned(snapshot.job_cell(now_ms)),
     )
+
+
+def _health(snapshot: OperatorSnapshot) -> Any:
+    """The badge of the whole, leading to what it is about."""
+    words = toned(snapshot.health)
+    return dcc.Link(words, href=f"/{snapshot.health_path}") if snapshot.health_path else words
 
 
 def view_of(pathname: str | None, search: str | None) -> ViewPath | str:

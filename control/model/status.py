@@ -44,12 +44,14 @@ PARTITION_SEVERITIES: Final[Mapping[str, Severity]] = {
 }
 """Worst first: a partition's status is the first word that applies."""
 
+BEHIND: Final = "WARN"
+"""A group that falls behind; no finding, for it may catch up."""
 GROUP_SEVERITIES: Final[Mapping[str, Severity]] = {
     "LOST": Severity.CRITICAL,
     "STALL": Severity.WARNING,
     "STOP": Severity.WARNING,
     "REWIND": Severity.WARNING,
-    "WARN": Severity.NOTICE,
+    BEHIND: Severity.NOTICE,
     "not-known": Severity.FINE,
     "OK": Severity.FINE,
     "no-commit": Severity.FINE,
@@ -150,7 +152,7 @@ def commit_ranks(commits: pa.Table, log_start_offset: IntColumn) -> IntColumn:
     )
     judged = np.select(
         [stuck & is_alive, stuck, grows, is_unknown],
-        [words.index(word) for word in ("STALL", "STOP", "WARN", "not-known")],
+        [words.index(word) for word in ("STALL", "STOP", BEHIND, "not-known")],
         default=words.index("OK"),
     )
     told = ints(pc.index_in(commits["status"], pa.array(words)))

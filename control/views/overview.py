@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.model.columns import FloatColumn, floats, look_up, partition_keys
+from control.model.columns import FloatColumn, codes, floats, look_up, partition_keys
 from control.model.health import Evidence
 from control.model.job_health import stale_after_ms
 from control.model.snapshot import ClusterSnapshot, JobHealth
-from control.model.status import INTERNAL_PREFIX, Severity
+from control.model.status import BEHIND, GROUP_SEVERITIES, INTERNAL_PREFIX, Severity
 from control.views import format as text
 from control.views.rows import Cell, Tone
 
@@ -72,8 +72,19 @@ def headline(evidence: Evidence) -> Headline:
     )
 
 
-def health_cell(worst: Severity, count: int) -> Cell:
-    """The badge of the whole: worst finding's severity, and how many findings there are."""
+def behind_count(evidence: Evidence) -> int:
+    """Groups of which a partition falls behind (``WARN``): to be known, and no finding yet."""
+    rows = np.flatnonzero(evidence.commit_ranks == list(GROUP_SEVERITIES).index(BEHIND))
+    (group,) = codes(evidence.snapshot.commits["group_id"])
+    return len(np.unique(group[rows]))
+
+
+def health_cell(worst: Severity, count: int, behind: int = 0) -> Cell:
+    """The badge of the whole: worst finding's severity, and how many findings there are; where
+    there is none, how many groups fall ``behind``."""
+    if worst is Severity.FINE and behind:
+        words = f"{text.plural_text(behind, 'group')} {'warns' if behind == 1 else 'warn'}"
+        return Cell(int(worst), words, Tone.MUTED)
     tones = {
         Severity.FINE: (Tone.FINE, "all well"),
         Severity.NOTICE: (Tone.NOTICE, text.plural_text(count, "notice")),

@@ -15,9 +15,10 @@ from control.model.ids import ClusterId, TopicPartition
 from control.model.isr_age import SHORT_ISR, short_isr
 from control.model.job_health import sampling_interval_ms, stale_after_ms
 from control.model.snapshot import ClusterSnapshot
-from control.model.status import Severity
+from control.model.status import BEHIND, Severity
 from control.views import cells, overview, tables
 from control.views.brokers import broker_table
+from control.views.format import plural_text
 from control.views.orders import Orders
 from control.views.overview import Headline, HeatMap
 from control.views.pages import (
@@ -104,7 +105,26 @@ class OperatorSnapshot:
     @cached_property
     def health(self) -> Cell:
         worst = max((item.severity for item in self.findings), default=Severity.FINE)
-        return overview.health_cell(worst, len(self.findings))
+        return overview.health_cell(worst, len(self.findings), self.behind_count)
+
+    @cached_property
+    def behind_count(self) -> int:
+        """Groups that fall behind; looked for only where nothing is worse."""
+        return 0 if self.findings else overview.behind_count(self.evidence)
+
+    @property
+    def health_path(self) -> str:
+        """The view that tells more of ``health``; empty: there is no more to tell."""
+        if self.findings:
+            return "findings"
+        return f"groups?q=status:{BEHIND}" if self.behind_count else ""
+
+    @property
+    def behind_words(self) -> str:
+        """``2 groups fall behind (WARN)``; empty: none does."""
+        verb = "falls" if self.behind_count == 1 else "fall"
+        words = f"{plural_text(self.behind_count, 'group')} {verb} behind ({BEHIND})"
+        return words if self.behind_count else ""
 
     @cached_property
     def broker_table(self) -> pa.Table:

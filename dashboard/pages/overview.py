@@ -180,7 +180,8 @@ def findings(snapshot: OperatorSnapshot, *, most: int | None = FINDINGS_MAX) -> 
         ]
     rows = snapshot.finding_rows
     if not rows:
-        return [calm_line("No findings: all partitions online and in sync, all groups moving")]
+        groups = snapshot.behind_words or "all groups moving"
+        return [calm_line(f"No findings: all partitions online and in sync, {groups}")]
     shown: list[Any] = [finding_line(row) for row in rows[:most]]
     if most is not None and len(rows) > most:
         more = f"{len(rows) - most} more findings"

@@ -149,3 +149,51 @@ async def test_answers_are_bounded_and_follow_the_moves() -> None:
     await page.answer()
     assert len(dash.asked) == ANSWERS_MAX + 3
     await page.end()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"text": "{"},
+        {"text": '"callback_request"'},
+        {"text": "[" * 100_000},
+        {"bytes": b"\x00"},
+    ],
+)
+async def test_what_no_page_says_ends_the_socket_with_a_line_in_the_log(
+    message: Message, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[Message] = []
+    dash = Dash()
+
+    async def receive() -> Message:
+        return {"type": "websocket.receive", **message} if not told else await asyncio.Future()
+
+    async def send(given: Message) -> None:
+        told.append(given)
+
+    await asyncio.wait_for(OneAnswer(dash, lambda: 0)({"type": "websocket"}, receive, send), 60)
+    assert [(each["type"], each["code"]) for each in told] == [("websocket.close", 1007)]
+    assert dash.asked == []
+    assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
+
+
+@pytest.mark.parametrize("payload", [None, [], {"inputs": 7}, {"inputs": [[], {"id": []}]}])
+async def test_what_dash_does_not_know_ends_the_socket_with_a_line_in_the_log(
+    payload: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = {"type": "callback_request", "requestId": "q", "payload": payload}
+    told: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "websocket.receive", "text": json.dumps(asked)}
+
+    async def send(given: Message) -> None:
+        told.append(given)
+
+    async def dash(scope: Scope, receive: Receive, send: Send) -> None:
+        raise KeyError((await receive())["text"])
+
+    await asyncio.wait_for(OneAnswer(dash, lambda: 0)({"type": "websocket"}, receive, send), 60)
+    assert [each["type"] for each in told] == ["websocket.close"]
+    assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]

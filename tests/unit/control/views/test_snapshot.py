@@ -203,3 +203,22 @@ def test_findings_are_put_into_words(cluster: OperatorSnapshot) -> None:
 
     assert shown[0] == ("✖", "broker 102", "fenced or down")
     assert ("▲", "at-min-isr", "6 partitions at min ISR") in shown
+
+
+def test_a_group_that_falls_behind_is_told_though_it_is_no_finding() -> None:
+    now = build(
+        brokers=[clusters.broker(101)],
+        partitions=[clusters.partition("orders", number, [101]) for number in range(2)],
+        commits=[
+            clusters.commit("billing", "orders", number, lag=900, lag_records_per_s=32.0)
+            for number in range(2)
+        ],
+        groups=[clusters.group("billing")],
+    )
+
+    assert now.findings == ()
+    assert (now.health.text, now.health.tone) == ("1 group warns", Tone.MUTED)
+    assert now.behind_words == "1 group falls behind (WARN)"
+    view, _, query = now.health_path.partition("?q=")
+    assert view == "groups"
+    assert [row.key for row in views.group_page(now, TableQuery(filter=query)).rows] == ["billing"]
