@@ -70,15 +70,9 @@ def read_offsets(path: str) -> dict[TopicPartition, int]:
     }
 
 
-def write_offsets(path: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Replace a checkpoint of offsets, without waiting for the disk.
-
-    After a power failure an old or missing one costs time (more is recovered), never data.
-
-    :raises StorageError: the disk refused; the old one still stands.
-    """
-    entries = [(*topic_partition, offset) for topic_partition, offset in offsets.items()]
-    write_file(path, encode_checkpoint(entries))
+def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """A checkpoint of offsets."""
+    return encode_checkpoint((*key, offset) for key, offset in offsets.items())
 
 
 def read_file(path: str) -> bytes | None:

@@ -7,10 +7,12 @@ Source: KIP-101, KIP-279, org.apache.kafka.storage.internals.epoch.LeaderEpochFi
 
 import logging
 from bisect import bisect_right
+from functools import partial
 from typing import Final, NamedTuple
 
 from broker.log.checkpoints import decode_checkpoint, encode_checkpoint, read_file, write_file
 from broker.log.errors import StorageError
+from broker.log.file_writer import FileWriter
 
 _logger: Final = logging.getLogger(__name__)
 UNDEFINED_EPOCH: Final = -1
@@ -27,23 +29,31 @@ class EpochEnd(NamedTuple):
 
 
 class EpochCache:
-    """The epochs of one log, mirrored in its leader-epoch-checkpoint."""
+    """The epochs of one log, mirrored in its leader-epoch-checkpoint: soon with a `writer`, else
+    at once."""
 
-    def __init__(self, path: str, entries: list[tuple[int, int]] | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        entries: list[tuple[int, int]] | None = None,
+        *,
+        writer: FileWriter | None = None,
+    ) -> None:
         self.path = path
         self._entries = entries or []
+        self._writer = writer
 
     @classmethod
-    def load(cls, path: str) -> "EpochCache":
+    def load(cls, path: str, *, writer: FileWriter | None = None) -> "EpochCache":
         """From the file; empty when there is none.
 
         :raises StorageError: the file is not a checkpoint.
         """
         content = read_file(path)
         if content is None:
-            return cls(path)
+            return cls(path, writer=writer)
         entries = decode_checkpoint(path, content, 2)
-        return cls(path, [(int(epoch), int(start)) for epoch, start in entries])
+        return cls(path, [(int(epoch), int(start)) for epoch, start in entries], writer=writer)
 
     @property
     def entries(self) -> tuple[tuple[int, int], ...]:
@@ -120,6 +130,9 @@ class EpochCache:
 
     def _replace(self, entries: list[tuple[int, int]]) -> None:
         # Not forced to the disk: recovery finds the epochs again in the batches, and a broker
-        # that becomes leader of thousands of partitions at once cannot wait for as many syncs.
-        write_file(self.path, encode_checkpoint(entries))
+        # that becomes leader of thousands of partitions at once cannot wait for as many files.
+        if self._writer is None:
+            write_file(self.path, encode_checkpoint(entries))
+        else:
+            self._writer.write(self.path, partial(encode_checkpoint, entries))
         self._entries = entries

@@ -11,6 +11,7 @@ from typing import Final
 from broker.log.config import LogConfig
 from broker.log.epoch_cache import EpochCache
 from broker.log.errors import CorruptSegmentError, StorageError, storage_error
+from broker.log.file_writer import FileWriter
 from broker.log.files import FilePool
 from broker.log.names import (
     CLEANED_SUFFIX,
@@ -44,6 +45,8 @@ class LoadRequest:
     log_start_offset: int
     is_clean: bool
     now_ms: int
+    writer: FileWriter | None = None
+    """Replaces small files; without one they are replaced at once."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,7 +73,7 @@ def load_log(request: LoadRequest) -> LoadedLog:
     except OSError as error:
         raise storage_error(f"Opening {request.directory} failed", error) from error
     snapshots = snapshot_offsets(names)
-    epochs, are_epochs_whole = _load_epochs(request.directory)
+    epochs, are_epochs_whole = _load_epochs(request)
     loaded = LoadedLog(segments=segments, producers=ProducerState(), epochs=epochs)
     if not segments:
         segments.append(new_segment(request, request.log_start_offset))
@@ -130,12 +133,12 @@ def _find_segments(request: LoadRequest, names: Iterable[str]) -> list[Segment]:
     )
 
 
-def _load_epochs(directory: str) -> tuple[EpochCache, bool]:
-    path = f"{directory}/{LEADER_EPOCH_FILE}"
+def _load_epochs(request: LoadRequest) -> tuple[EpochCache, bool]:
+    path = f"{request.directory}/{LEADER_EPOCH_FILE}"
     try:
-        return EpochCache.load(path), True
+        return EpochCache.load(path, writer=request.writer), True
     except StorageError:
-        return EpochCache(path), False
+        return EpochCache(path, writer=request.writer), False
 
 
 def _open_tail(request: LoadRequest, loaded: LoadedLog) -> None:

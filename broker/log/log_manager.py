@@ -1,7 +1,7 @@
 """All logs of one data directory: opened at start, kept up while running, closed in order.
 
 `maintain` is the only periodic call: retention, delayed deletions, compaction, and forcing sealed
-segments to the disk (these two in a thread each, because they may take seconds or minutes).
+segments to the disk. What may take the disk seconds or minutes is done in threads.
 Source: kafka.log.LogManager (Kafka 4.x).
 """
 
@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -20,14 +21,16 @@ from broker.log.checkpoints import (
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
     TopicPartition,
+    encode_offsets,
     read_offsets,
-    write_offsets,
+    write_file,
 )
 from broker.log.cleaner import CleanableLogs, Cleaner
 from broker.log.config import LogConfig
 from broker.log.data_directory import DataDirectory
 from broker.log.disk_health import DiskHealth
 from broker.log.errors import LogError, StorageError, storage_error
+from broker.log.file_writer import FileWriter
 from broker.log.files import FilePool, raise_open_files_limit
 from broker.log.flush import Flusher
 from broker.log.names import (
@@ -49,13 +52,29 @@ CLOSE_THREADS: Final = 16
 
 @dataclass(slots=True, kw_only=True)
 class _Checkpoints:
-    """Offsets read at start; `written` is what the files say now."""
+    """Offsets read at start; `written` is what the files say now, or soon will."""
 
     recovery_points: dict[TopicPartition, int]
     log_starts: dict[TopicPartition, int]
     cleaned: dict[TopicPartition, int]
     high_watermarks: dict[TopicPartition, int]
     written: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+
+    def changed(
+        self, logs: Mapping[TopicPartition, PartitionLog]
+    ) -> list[tuple[str, dict[TopicPartition, int]]]:
+        """(file, what it is to say) of those that say something else than the logs do now."""
+        self.recovery_points = {key: log.recovery_point for key, log in logs.items()}
+        starts = {key: log.log_start_offset for key, log in logs.items()}
+        self.log_starts = {key: start for key, start in starts.items() if start}
+        self.cleaned = {key: log.cleaned_to for key, log in logs.items() if log.cleaned_to}
+        offsets_of = {
+            CLEANER_OFFSET_FILE: self.cleaned,
+            RECOVERY_POINT_FILE: self.recovery_points,
+            LOG_START_FILE: self.log_starts,
+            HIGH_WATERMARK_FILE: self.high_watermarks,
+        }
+        return [(n, dict(of)) for n, of in offsets_of.items() if self.written.get(n) != of]
 
 
 class LogManager:
@@ -80,6 +99,7 @@ class LogManager:
         self.cleaner = Cleaner()
         self.disk = DiskHealth(data.path, clock)
         self._flusher = Flusher()
+        self._writer = FileWriter()
         self._retention_due_ms = clock.monotonic_ms() + RETENTION_INITIAL_DELAY_MS
         self._checkpoints = _Checkpoints(
             recovery_points=self._read_checkpoint(RECOVERY_POINT_FILE),
@@ -168,26 +188,21 @@ class LogManager:
         return dict(self._checkpoints.high_watermarks)
 
     def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        """Write recovery points, log starts and high watermarks where they changed.
+        """Begin to write recovery points, log starts and high watermarks where they changed.
 
-        :raises StorageError: the disk refused; the old files still stand.
+        After a power failure an old or missing file costs time (more is recovered), never data.
+        What the disk refuses is logged by `maintain`, and written with the next call.
         """
-        known = self._checkpoints
-        known.high_watermarks.update(high_watermarks)
-        known.recovery_points = {key: log.recovery_point for key, log in self._logs.items()}
-        known.log_starts = {
-            key: log.log_start_offset for key, log in self._logs.items() if log.log_start_offset
-        }
-        known.cleaned = {key: log.cleaned_to for key, log in self._logs.items() if log.cleaned_to}
-        for name, offsets in (
-            (CLEANER_OFFSET_FILE, known.cleaned),
-            (RECOVERY_POINT_FILE, known.recovery_points),
-            (LOG_START_FILE, known.log_starts),
-            (HIGH_WATERMARK_FILE, known.high_watermarks),
-        ):
-            if known.written.get(name) != offsets:
-                write_offsets(self._data.file(name), offsets)
-                known.written[name] = dict(offsets)
+        self._checkpoints.high_watermarks.update(high_watermarks)
+        for name, offsets in self._checkpoints.changed(self._logs):
+            self._writer.write(self._data.file(name), partial(encode_offsets, offsets))
+            self._checkpoints.written[name] = offsets
+
+    def _collect_writes(self) -> None:
+        """What the disk refused is to be written again."""
+        refused = self._writer.collect()
+        for name in [n for n in self._checkpoints.written if self._data.file(n) in refused]:
+            del self._checkpoints.written[name]
 
     def maintain(
         self, now_ms: int, high_watermarks: Mapping[TopicPartition, int] | None = None
@@ -198,6 +213,7 @@ class LogManager:
         """
         if high_watermarks is not None:
             self._checkpoints.high_watermarks.update(high_watermarks)
+        self._collect_writes()
         self._flusher.collect()
         self._remover.collect()
         self._remover.start(self._deleted.take_due(now_ms))
@@ -224,20 +240,20 @@ class LogManager:
                 now_ms=now_ms,
             )
 
-        try:
-            if self.cleaner.tick(self._clock.monotonic_ms(), look):
-                self.write_checkpoints({})
-        except StorageError as error:
-            _logger.error("%s", error)
+        if self.cleaner.tick(self._clock.monotonic_ms(), look):
+            self.write_checkpoints({})
 
     def shutdown(self, clean: bool = True, *, broker_epoch: int = -1) -> None:
         """Close every log and release the directory; an unclean one leaves all as it is."""
         self.cleaner.stop()
         self._flusher.stop()
         self._remover.stop()
+        self._writer.stop()
+        self._collect_writes()
         try:
             if clean and _close_all(self.all_logs()):
-                self.write_checkpoints({})
+                for name, offsets in self._checkpoints.changed(self._logs):
+                    write_file(self._data.file(name), encode_offsets(offsets))
                 self._data.mark_clean_shutdown(broker_epoch)
         except StorageError as error:
             _logger.error("%s", error)
@@ -276,6 +292,7 @@ class LogManager:
             config=config,
             clock=self._clock,
             files=self._files,
+            writer=self._writer,
             recovery_point=self._checkpoints.recovery_points.get(key, 0),
             log_start_offset=self._checkpoints.log_starts.get(key, 0),
             is_clean=self.was_clean,

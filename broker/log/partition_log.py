@@ -25,6 +25,7 @@ from broker.log.checkpoints import (
 from broker.log.compacted_log import CompactedLog
 from broker.log.config import LogConfig
 from broker.log.errors import StorageError
+from broker.log.file_writer import FileWriter
 from broker.log.files import FilePool
 from broker.log.loader import LoadRequest, load_log, load_producers
 from broker.log.log_storage import Incoming, LogName, is_roll_due
@@ -50,11 +51,13 @@ class PartitionLog(CompactedLog):
         config: LogConfig | None = None,
         clock: Clock = _SYSTEM_CLOCK,
         files: FilePool | None = None,
+        writer: FileWriter | None = None,
         recovery_point: int = 0,
         log_start_offset: int = 0,
         is_clean: bool = False,
     ) -> "PartitionLog":
-        """Open or create. Without `topic_id` the one in partition.metadata is taken.
+        """Open or create. Without `topic_id` the one in partition.metadata is taken; without
+        `writer` leader epochs are written down at once.
 
         :raises StorageError: the disk refused, or the directory holds another topic's data.
         """
@@ -66,6 +69,7 @@ class PartitionLog(CompactedLog):
             log_start_offset=log_start_offset,
             is_clean=is_clean,
             now_ms=clock.wall_ms(),
+            writer=writer,
         )
         loaded = load_log(request)
         name = LogName(topic, partition, settle_topic_id(directory, topic_id))

@@ -1,16 +1,12 @@
 """What a node does every few seconds for all its partitions together."""
 
 import asyncio
-import logging
 from typing import Final
 
 from broker.clock import Clock
-from broker.log.errors import LogError
 from broker.log.log_manager import LogManager
 from broker.replication.events import IsrScanDue, LogStartMoved
 from broker.replication.host import PartitionHost
-
-log = logging.getLogger(__name__)
 
 ISR_SCAN_MS_MAX: Final = 5_000
 
@@ -50,14 +46,9 @@ class Housekeeper:
         return {key: p.state.high_watermark for key, p in self._host.by_name.items()}
 
     def write_checkpoints(self) -> None:
-        """Write the high watermarks when one has moved since the last time."""
-        if not self._host.has_unsaved_high_watermark:
-            return
-        try:
+        """Begin to write the high watermarks when one has moved since the last time."""
+        if self._host.has_unsaved_high_watermark:
             self._logs.write_checkpoints(self.high_watermarks())
-        except LogError as error:
-            log.error("the high watermarks are not saved: %s", error)
-        else:
             self._host.has_unsaved_high_watermark = False
 
     def scan(self) -> None:

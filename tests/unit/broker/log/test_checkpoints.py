@@ -10,10 +10,11 @@ from broker.log.checkpoints import (
     decode_partition_metadata,
     decode_properties,
     encode_clean_shutdown,
+    encode_offsets,
     encode_partition_metadata,
     encode_properties,
     read_offsets,
-    write_offsets,
+    write_file,
 )
 from broker.log.errors import StorageError
 from broker.log.names import (
@@ -31,7 +32,7 @@ def test_offsets_have_kafkas_text_and_come_back(tmp_path: Path) -> None:
     Path(path).touch()
     assert read_offsets(path) == {}
     offsets = {("orders", 0): 12, ("a-b.c_d", 31): 0}
-    write_offsets(path, offsets)
+    write_file(path, encode_offsets(offsets))
     assert Path(path).read_text() == "0\n2\norders 0 12\na-b.c_d 31 0\n"
     assert read_offsets(path) == offsets
     assert not list(tmp_path.glob("*.tmp"))
@@ -49,7 +50,7 @@ def test_a_directory_in_the_files_place_is_a_storage_error(tmp_path: Path) -> No
     with pytest.raises(StorageError, match="Reading"):
         read_offsets(str(tmp_path))
     with pytest.raises(StorageError, match="Writing"):
-        write_offsets(str(tmp_path), {("t", 0): 1})
+        write_file(str(tmp_path), encode_offsets({("t", 0): 1}))
     assert not list(tmp_path.parent.glob("*.tmp"))
 
 

@@ -242,7 +242,8 @@ def test_a_node_compacts_and_remembers_how_far(
     clean = [r for r in _records(log) if r.offset < active]
     assert {r.key for r in clean} == {b"k0", b"k1", b"k2"}
     assert len(clean) == 3
-    assert read_offsets(str(tmp_path / CLEANER_OFFSET_FILE)) == {("orders", 0): active}
+    offsets = str(tmp_path / CLEANER_OFFSET_FILE)
+    wait_until(lambda: read_offsets(offsets) == {("orders", 0): active}, "it is written down")
     assert not list(tmp_path.glob("orders-0/*.cleaned"))
     assert not list(tmp_path.glob("orders-0/*.swap"))
     manager.shutdown()

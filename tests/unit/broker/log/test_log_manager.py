@@ -261,14 +261,38 @@ def test_damaged_checkpoints_cost_time_only(
 def test_checkpoints_are_written_only_when_they_changed(tmp_path: Path) -> None:
     manager = _open(tmp_path)
     manager.create_log("orders", 0, TOPIC_ID)
-    manager.write_checkpoints({("orders", 0): 0})
     path = tmp_path / "replication-offset-checkpoint"
-    assert path.read_text() == "0\n1\norders 0 0\n"
-    inode = path.stat().st_ino
-    manager.write_checkpoints({("orders", 0): 0})
-    assert path.stat().st_ino == inode
+
+    def write(high_watermark: int) -> int:
+        """The file afterwards."""
+        manager.write_checkpoints({("orders", 0): high_watermark})
+        manager._writer.stop()  # and begins anew with the next file
+        assert path.read_text() == f"0\n1\norders 0 {high_watermark}\n"
+        return path.stat().st_ino
+
+    inode = write(0)
+    assert write(0) == inode
+    assert write(1) != inode
+    manager.shutdown()
+
+
+def test_a_checkpoint_that_the_disk_refused_is_written_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = _open(tmp_path)
+    manager.create_log("orders", 0, TOPIC_ID)
+    path = tmp_path / "replication-offset-checkpoint"
+    path.mkdir()
     manager.write_checkpoints({("orders", 0): 1})
-    assert path.stat().st_ino != inode
+
+    def is_told() -> bool:
+        manager.maintain(0)
+        return f"Writing {path} failed" in caplog.text
+
+    wait_until(is_told, "the refusal is told")
+    path.rmdir()
+    manager.write_checkpoints({})
+    wait_until(path.is_file, "it is written")
     manager.shutdown()
 
 
