@@ -21,7 +21,7 @@ from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.kafka.settings import KafkaSettings
 from control.operations.bus import Bus
-from control.operations.cluster_outage import ClusterOutage
+from control.operations.cluster_outage import ANSWERED, ClusterOutage
 from control.operations.commands import ReassignCommand
 from control.operations.errors import FencedError, OperationError
 from control.operations.events import Event, EventKind, Outcome
@@ -142,17 +142,18 @@ class Executor:
         """One cluster's operations, one at a time, until nothing is left to do there."""
         memory, outage = self.memory, ClusterOutage()
         while cluster in memory.busy_clusters():
-            arrived, command = memory.arrived, memory.unfinished(cluster)
+            arrived, waiting = memory.arrived, memory.unfinished(cluster)
+            command = waiting[0] if waiting else None
             try:
                 async with self._turn(cluster):
                     await self._tidy(ownership, cluster)
                     if command is not None:
-                        await self._run_one(ownership, command)
-                outage = ClusterOutage()
+                        await self._run_one(ownership, command, outage)
+                await outage.end()
             except UnreachableError as error:
                 self._say(f"{cluster}: {error}; trying again")
-                if command is not None:
-                    await outage.bear(_Context(self, ownership, command.operation_id), error)
+                contexts = [_Context(self, ownership, c.operation_id) for c in waiting]
+                await outage.bear(contexts, error)
             except KafkaPortError as error:
                 self._say(f"{cluster}: {error}")
                 if command is not None:
@@ -175,15 +176,17 @@ class Executor:
             except KafkaPortError as error:
                 self._say(f"{command.operation_id}: its throttle is still there: {error}")
 
-    async def _run_one(self, ownership: Ownership, command: ReassignCommand) -> None:
-        """Run to the end.
+    async def _run_one(
+        self, ownership: Ownership, command: ReassignCommand, outage: ClusterOutage
+    ) -> None:
+        """Run to the end; the outage is over with the first that shows an answer.
 
         :raises UnreachableError: the cluster does not answer; to be run again.
         :raises FencedError: another executor owns the operations.
         """
         self._say(f"{command.operation_id}: {len(command.changes)} partitions")
         try:
-            await self._run_of(ownership, command).run()
+            await self._run_of(ownership, command, outage).run()
         except (UnreachableError, FencedError):
             raise
         except (KafkaPortError, OperationError) as error:
@@ -201,8 +204,10 @@ class Executor:
             await context.emit(EventKind.NOTE, f"the throttle could not be removed: {again}")
         await context.emit(EventKind.FINISHED, str(error), outcome=Outcome.FAILED.value)
 
-    def _run_of(self, ownership: Ownership, command: ReassignCommand) -> ReassignRun:
-        context = _Context(self, ownership, command.operation_id)
+    def _run_of(
+        self, ownership: Ownership, command: ReassignCommand, outage: ClusterOutage | None = None
+    ) -> ReassignRun:
+        context = _Context(self, ownership, command.operation_id, outage)
         return ReassignRun(self._admin_of(command.bootstrap), command, context)
 
     def _admin_of(self, cluster: str) -> KafkaAdmin:
@@ -219,10 +224,17 @@ class Executor:
 class _Context:
     """The executor as one run sees it."""
 
-    def __init__(self, executor: Executor, ownership: Ownership, operation_id: str) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        ownership: Ownership,
+        operation_id: str,
+        outage: ClusterOutage | None = None,
+    ) -> None:
         self._executor = executor
         self._ownership = ownership
         self._operation_id = operation_id
+        self._outage = outage
 
     def state(self) -> OperationState:
         return self._executor.memory.state_of(self._operation_id)
@@ -242,6 +254,8 @@ class _Context:
             data=data,
         )
         await self._executor.emit(event)
+        if self._outage is not None and kind in ANSWERED:
+            await self._outage.end()
 
 
 async def _first_of(

@@ -3,7 +3,7 @@
 import asyncio
 
 from control.operations.commands import Command, ControlAction, ControlCommand, ReassignCommand
-from control.operations.events import Event
+from control.operations.events import Event, EventKind
 from control.operations.run_context import ControlFlags
 from control.operations.state import OperationState, apply_event
 
@@ -15,7 +15,8 @@ class Memory:
         self.states: dict[str, OperationState] = {}
         self.commands: dict[str, ReassignCommand] = {}
         self.arrived = asyncio.Event()
-        """Set, and replaced by another, with each command: take it before looking."""
+        """Set, and replaced by another, when a command has come or was accepted: take it before
+        looking."""
         self._flags: dict[str, ControlFlags] = {}
 
     def take(self, command: Command) -> None:
@@ -24,13 +25,18 @@ class Memory:
             self.commands.setdefault(command.operation_id, command)
         else:
             _apply_control(self.flags_of(command.operation_id), command)
-        arrived, self.arrived = self.arrived, asyncio.Event()
-        arrived.set()
+        self._wake()
 
     def apply(self, event: Event) -> None:
         """One more event."""
         state = self.state_of(event.operation_id)
         self.states[event.operation_id] = apply_event(state, event)
+        if event.kind is EventKind.ACCEPTED:
+            self._wake()
+
+    def _wake(self) -> None:
+        arrived, self.arrived = self.arrived, asyncio.Event()
+        arrived.set()
 
     def state_of(self, operation_id: str) -> OperationState:
         """The state as of the last event."""
@@ -45,12 +51,14 @@ class Memory:
         addresses = {command.bootstrap for command in self.commands.values()}
         return {at for at in addresses if self.unfinished(at) or self.left_behind(at)}
 
-    def unfinished(self, cluster: str) -> ReassignCommand | None:
-        """The oldest operation on a cluster that is not finished."""
-        for command in self._of(cluster):
-            if not self.state_of(command.operation_id).is_finished:
-                return command
-        return None
+    def unfinished(self, cluster: str) -> list[ReassignCommand]:
+        """Accepted operations on a cluster that are not finished, the oldest first."""
+        return [
+            command
+            for command in self._of(cluster)
+            if command.operation_id in self.states
+            and not self.state_of(command.operation_id).is_finished
+        ]
 
     def unanswered(self) -> list[ReassignCommand]:
         """Commands without any event."""
