@@ -9,8 +9,6 @@ import gc
 import sys
 from typing import Final
 
-import pyarrow as pa
-
 _MMAP_THRESHOLD: Final = -3
 _ARENA_MAX: Final = -8
 """Of ``mallopt`` in glibc's malloc.h."""
@@ -32,6 +30,8 @@ def be_small() -> None:
     100,000 replicas this saves 70 of 260 MB, and that columns are not rounded up to huge pages of
     2 MiB another 12.
     """
+    import pyarrow as pa  # not before `be_quick`
+
     pa.set_memory_pool(pa.system_memory_pool())
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):  # other C libraries have no such knobs
@@ -61,4 +61,6 @@ def settle() -> None:
 
 def give_back() -> None:
     """Return what is not in use to the operating system."""
+    import pyarrow as pa
+
     pa.default_memory_pool().release_unused()

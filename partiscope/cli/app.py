@@ -2,20 +2,41 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 def main() -> None:
     """Entry point: runs a command and turns what went wrong into words and an exit status."""
     arguments = sys.argv[1:]
+    sys.exit(_run_tui(arguments) if arguments[:1] == ["tui"] else _run_whole(arguments))
+
+
+def _run_whole(arguments: list[str]) -> int:
     with _ended_by_interrupt():
         from partiscope.cli.commands import called, load
         from partiscope.cli.streams import flush_streams, settle_streams
 
         load(called(arguments))
     settle_streams(arguments)
-    sys.exit(flush_streams(run(arguments)))
+    return flush_streams(run(arguments))
+
+
+def _run_tui(arguments: list[str]) -> int:
+    """Its first figures are waited for: see ``partiscope.cli.tui_start``."""
+    with _ended_by_interrupt():
+        from partiscope.cli.opening import Opening, show
+        from partiscope.cli.tui_start import read_beside
+
+        try:
+            told, status = read_beside(arguments, _run_whole)
+        except OSError:
+            return _run_whole(arguments)
+    if not told:
+        return status
+    opening = Opening.decode(told)
+    # Secrets stay in the process that has read them.
+    return _status_of(lambda: show(opening)) if opening.is_plain else _run_whole(arguments)
 
 
 @contextmanager
@@ -36,20 +57,25 @@ def _ended_by_interrupt() -> Iterator[None]:
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit status, never a traceback for an operator."""
     from partiscope.cli.commands import build_app, called
-    from partiscope.cli.exits import Exit, exit_status_of, explain
 
+    return _status_of(lambda: build_app(called(arguments))(args=arguments, prog_name="partiscope"))
+
+
+def _status_of(act: Callable[[], object]) -> int:
     try:
-        build_app(called(arguments))(args=arguments, prog_name="partiscope")
+        act()
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else Exit.DONE
-    except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        return end.code if isinstance(end.code, int) else 0
     except BrokenPipeError:
-        return Exit.DONE
-    except Exception as error:
+        return 0
+    except (KeyboardInterrupt, Exception) as error:
+        from partiscope.cli.exits import Exit, exit_status_of, explain
+
+        if isinstance(error, KeyboardInterrupt):
+            return Exit.INTERRUPTED
         status = exit_status_of(error)
         if status is None:
             raise
         sys.stderr.write(f"partiscope: {explain(error)}\n")
         return status
-    return Exit.DONE
+    return 0

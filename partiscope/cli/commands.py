@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
-from importlib.metadata import version
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -112,6 +111,8 @@ def _offering_data(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
+        from importlib.metadata import version
+
         sys.stdout.write(f"partiscope {version('partiscope')}\n")
         raise typer.Exit
 

@@ -1,0 +1,46 @@
+"""``partiscope tui`` is started by two processes side by side.
+
+To read a command line and settings takes libraries that the screen itself never needs, and a third
+of the time to its first figures. So a child reads them, tells what the screen is to be opened with,
+and ends; this process has meanwhile loaded what shows figures.
+"""
+
+import os
+from collections.abc import Callable
+
+from partiscope.cli import opening
+from partiscope.cli.opening import Opening
+
+Run = Callable[[list[str]], int]
+
+
+def read_beside(arguments: list[str], run: Run) -> tuple[bytes, int]:
+    """What the child has told: an encoded ``Opening`` (empty: the words did not lead to one, and
+    it has said why), and its exit status. ``run`` runs a command line.
+
+    Raises:
+        OSError: there is no child to be had.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        _be_the_child(arguments, run, writing)
+    os.close(writing)
+    opening.load()
+    with open(reading, "rb") as pipe:
+        told = pipe.read()
+    return told, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _be_the_child(arguments: list[str], run: Run, writing: int) -> None:
+    """Never returns."""
+
+    def tell(what: Opening) -> None:
+        os.write(writing, what.encode())
+
+    status = 1
+    try:
+        opening.take = tell
+        status = run(arguments)
+    finally:
+        os._exit(status)
