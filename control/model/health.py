@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from control.model.columns import BoolColumn, IntColumn, codes, ints, look_up, partition_keys
 from control.model.findings import Finding, Operation, sorted_findings
@@ -13,6 +14,7 @@ from control.model.job_health import find_job_delay, find_job_errors, stale_afte
 from control.model.load import BrokerLoads, Placement, broker_loads, placement
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import (
+    BEHIND,
     GROUP_SEVERITIES,
     PARTITION_SEVERITIES,
     PartitionStatuses,
@@ -42,19 +44,28 @@ class Evidence:
     loads: BrokerLoads
     commit_ranks: IntColumn
     """Status of each row of ``commits``: its place in ``GROUP_SEVERITIES``."""
+    behind_groups: int
+    """Groups of which a partition falls behind: to be known, and no finding yet."""
     now_ms: int
 
     @classmethod
     def gather(cls, snapshot: ClusterSnapshot, *, now_ms: int) -> "Evidence":
         placed = placement(snapshot)
+        ranks = commit_ranks(snapshot.commits, commit_log_starts(snapshot))
         return cls(
             snapshot=snapshot,
             statuses=partition_statuses(snapshot),
             placement=placed,
             loads=broker_loads(snapshot, placed),
-            commit_ranks=commit_ranks(snapshot.commits, commit_log_starts(snapshot)),
+            commit_ranks=ranks,
+            behind_groups=_behind_groups(snapshot, ranks),
             now_ms=now_ms,
         )
+
+
+def _behind_groups(snapshot: ClusterSnapshot, ranks: IntColumn) -> int:
+    rows = np.flatnonzero(ranks == list(GROUP_SEVERITIES).index(BEHIND))
+    return int(pc.count_distinct(snapshot.commits["group_id"].take(pa.array(rows))).as_py())
 
 
 def find_all(evidence: Evidence) -> tuple[Finding, ...]:

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.model.columns import FloatColumn, codes, floats, look_up, partition_keys
+from control.model.columns import FloatColumn, floats, look_up, partition_keys
 from control.model.health import Evidence
 from control.model.job_health import stale_after_ms
 from control.model.snapshot import ClusterSnapshot, JobHealth
-from control.model.status import BEHIND, GROUP_SEVERITIES, INTERNAL_PREFIX, Severity
+from control.model.status import INTERNAL_PREFIX, Severity
 from control.views import format as text
 from control.views.rows import Cell, Tone
 
@@ -70,13 +70,6 @@ def headline(evidence: Evidence) -> Headline:
         under_replicated=trouble_cell(statuses.count("under-replicated"), Tone.WARNING),
         offline=trouble_cell(statuses.count("offline"), Tone.CRITICAL),
     )
-
-
-def behind_count(evidence: Evidence) -> int:
-    """Groups of which a partition falls behind (``WARN``): to be known, and no finding yet."""
-    rows = np.flatnonzero(evidence.commit_ranks == list(GROUP_SEVERITIES).index(BEHIND))
-    (group,) = codes(evidence.snapshot.commits["group_id"])
-    return len(np.unique(group[rows]))
 
 
 def health_cell(worst: Severity, count: int, behind: int = 0) -> Cell:

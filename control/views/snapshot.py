@@ -107,10 +107,10 @@ class OperatorSnapshot:
         worst = max((item.severity for item in self.findings), default=Severity.FINE)
         return overview.health_cell(worst, len(self.findings), self.behind_count)
 
-    @cached_property
+    @property
     def behind_count(self) -> int:
-        """Groups that fall behind; looked for only where nothing is worse."""
-        return 0 if self.findings else overview.behind_count(self.evidence)
+        """Groups that fall behind; none where something is worse."""
+        return 0 if self.findings else self.evidence.behind_groups
 
     @property
     def health_path(self) -> str:
