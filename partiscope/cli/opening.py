@@ -4,14 +4,20 @@ and without settings, of which it needs no more than this."""
 import gc
 import json
 import os
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib import import_module
 from threading import Thread
-from typing import Any, Final, Self
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from control.model.fleet import WatchedCluster
+
+if TYPE_CHECKING:
+    from tui.services import Services as ServicesOfScreens
 
 ESCAPE_MS: Final = 25
 """Within so long after Escape follows what makes it a sequence; ``ESCDELAY`` says otherwise. A
@@ -48,10 +54,25 @@ def load() -> None:
     from control.views.memory import be_quick, be_small
 
     be_quick()
+    _load_undocumented()
     from control.views import feed, watch  # noqa: F401
     from spark_metrics import aggregates  # noqa: F401
 
     be_small()
+
+
+def _load_undocumented() -> None:
+    """PyArrow reads the documentation of each of its functions while it is loaded, which takes a
+    tenth of all loading, and nobody here asks for it."""
+    reader = "pyarrow.vendored.docscrape"
+    if "pyarrow.compute" in sys.modules or reader in sys.modules:
+        return
+    sys.modules[reader] = blank = ModuleType(reader)
+    blank.NumpyDocString = lambda text: {"Parameters": ()}  # type: ignore[attr-defined]
+    try:
+        import_module("pyarrow.compute")
+    finally:
+        del sys.modules[reader]
 
 
 def show(opening: Opening) -> None:
@@ -86,11 +107,18 @@ def show(opening: Opening) -> None:
 
     others = [Elsewhere(watched=other, open=partial(services_of, other)) for other in more]
     services = services_of(first)
-    Thread(target=services.feed.start, daemon=True).start()  # reads while the screens are loaded
+    Thread(target=partial(_read_first, services), daemon=True).start()
     with parts:
         from tui.app import PartiscopeApp
 
         PartiscopeApp(services, path=opening.path, others=others).run()
+
+
+def _read_first(services: "ServicesOfScreens") -> None:
+    """While the screens are loaded: the first figures, and what the overview makes of them."""
+    services.feed.start()
+    first = services.feed.current
+    _ = first.headline, first.finding_rows, first.broker_table, first.group_table
 
 
 take: Callable[[Opening], None] = show
