@@ -129,13 +129,14 @@ class MoveScreen(RightsScreen):
     async def _follow(self) -> None:
         try:
             async for state in self.partiscope.operator.moves.watch(self._move):
-                self._state = state
-                self.refresh_bindings()
-                self._show_state(state)
+                self.take(state)
         except (KafkaPortError, OperationError) as error:
             self.put("#move-body", Text(f"✖ {error}", style="bold red"))
 
-    def _show_state(self, state: OperationState) -> None:
+    def take(self, state: OperationState) -> None:
+        """Show how far it is; keys are those that make sense now."""
+        self._state = state
+        self.refresh_bindings()
         head = Text.assemble((f" {state.operation_id}  ", "bold"), state_text(state))
         head.append(f"  {state.message}", style="")
         self.put("#move-head", head)

@@ -3,9 +3,12 @@
 from dataclasses import replace
 from typing import cast
 
+import pytest
 from textual.widgets import Static
 
 from control.kafka.collector.report import WatchReport
+from control.operations.events import MoveProgress, Outcome
+from control.operations.state import OperationState, Phase
 from control.views.feed import REBUILD_AFTER_MS, SnapshotFeed
 from control.views.snapshot import build_snapshot
 from spark_metrics.aggregates import AggregatesReader
@@ -13,6 +16,7 @@ from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
+from tui.screens.confirm import ConfirmScreen
 from tui.screens.moves import MoveScreen
 from tui.services import Services
 from tui.widgets.form import FormPanel
@@ -24,6 +28,17 @@ REPORT = WatchReport(
     interval_ms=1_000,
     is_partial=False,
     denied_operations={"produce": "WRITE on topics"},
+)
+
+MOVED = OperationState(
+    operation_id="mv-1",
+    phase=Phase.FINISHED,
+    outcome=Outcome.DONE,
+    started_ms=NOW_MS - 60_000,
+    finished_ms=NOW_MS,
+)
+NOTHING_MOVED = MoveProgress(
+    bytes_done=0, bytes_total=9, partitions_done=0, partitions_total=3, wave=1, waves=1
 )
 
 
@@ -99,3 +114,33 @@ async def test_who_only_looks_does_not_pause_a_move(read_only: Services) -> None
         await settle(pilot, lambda: bool(app._notifications), "the reason")
         assert "read" in next(iter(app._notifications)).message
     feed.stop()
+
+
+@pytest.mark.parametrize(
+    ("state", "lit"),
+    [
+        (replace(MOVED, phase=Phase.RUNNING, outcome=None), {"x", "u", "t", "space"}),
+        (MOVED, {"u"}),
+        (replace(MOVED, outcome=Outcome.CANCELLED, progress=NOTHING_MOVED), set[str]()),
+        (replace(MOVED, outcome=Outcome.REFUSED, started_ms=None), set[str]()),
+    ],
+    ids=["running", "done", "cancelled before anything moved", "refused"],
+)
+async def test_keys_that_make_no_sense_for_how_far_a_move_is_are_greyed(
+    services: Services, state: OperationState, lit: set[str]
+) -> None:
+    app = PartiscopeApp(services, path="moves/mv-1")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
+        screen = cast(MoveScreen, app.screen)
+        screen.take(state)
+
+        def lit_keys() -> set[str]:
+            known = app.active_bindings
+            return {key for key in ("x", "u", "t", "space") if key in known and known[key].enabled}
+
+        await settle(pilot, lambda: lit_keys() == lit, f"{lit} and no others are lit")
+        await pilot.press("x")
+        asks = isinstance(app.screen, ConfirmScreen)
+        assert asks == ("x" in lit)
+        assert not app._notifications, "no right lacks"
