@@ -15,7 +15,7 @@ from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from control.views.store import open_store
 from control.views.watch import report_watch
-from dashboard import export, live, router, shell
+from dashboard import export, live, router, rows, shell
 from dashboard.choosing import Choosing, ClusterDash
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk
@@ -36,6 +36,7 @@ def create_app(screen: Screen) -> Dash:
     # Without FastAPI's own documentation pages, which would load scripts from elsewhere.
     server: Any = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     export.register(server, screen, PAGES)
+    rows.register(server, screen, PAGES)
     app = ClusterDash(
         "dashboard",
         clusters=screen.settings.clusters,

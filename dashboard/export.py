@@ -9,8 +9,8 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from control.views.export import ExportError, export
 from control.views.pages import TableQuery
 from control.views.times import TimeError, parse_moment
-from dashboard.components.grid import PageOf
 from dashboard.context import Screen
+from dashboard.rows import PageOf
 from dashboard.shown import shown
 
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}

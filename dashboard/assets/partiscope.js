@@ -532,6 +532,14 @@
     }
     if (shown.length) api.setColumnsVisible(shown, true);
     if (hidden.length) api.setColumnsVisible(hidden, false);
+    if (limit === 1) lagInSight(api);
+  }
+
+  // A phone has no room for topic, partition, status and lag: of these four a status may be cut off.
+  function lagInSight(api) {
+    const ids = api.getColumns().map((column) => column.getColId());
+    const place = ids.indexOf("status");
+    if (ids.includes("partition") && ids.indexOf("lag") > place) api.moveColumns(["lag"], place);
   }
 
   // The address line names what is shown, so that its link shows the same.

@@ -1,11 +1,11 @@
-"""The large tables: rows come page by page from the server, which filters and sorts.
+"""The large tables: rows come page by page from the server (``dashboard.rows``), which filters
+and sorts.
 
 The grid keeps scroll place, selection and column widths while its rows are refreshed, since rows
 have identities (their keys) and blocks are refreshed in place.
 """
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,18 +14,13 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from control.views.columns import Column, ColumnError, chosen
 from control.views.export import FORMATS
-from control.views.pages import Page, TableQuery, TableSpec
-from control.views.rows import Row
-from control.views.snapshot import OperatorSnapshot
+from control.views.pages import TableSpec
 from dashboard import ids
 from dashboard.components.parts import attributes
-from dashboard.context import Screen
-from dashboard.shown import Time, shown
 from dashboard.theme import DARK, LIGHT
 
-BLOCK_ROWS: Final = 300
-"""Asked for at once. A jump over the border of two blocks waits for two answers, one after the
-other: with 20 rows in sight one jump in fourteen."""
+BLOCK_ROWS: Final = 100
+"""Asked for at once. Over the border of two blocks the browser asks for both side by side."""
 NAME_WIDTH: Final = 150
 EXAMPLES: Final = {
     "topics": "lag>10000 partitions>=12 status:under-replicated",
@@ -35,9 +30,6 @@ EXAMPLES: Final = {
     "lags": "lag>10000 broker:102 stands>5m",
 }
 """A filter for each kind of table."""
-PageOf = Callable[[OperatorSnapshot, TableQuery, str | None], Page[Any]]
-
-
 _THEME_SIZES: Final = (
     "fontFamily: 'inherit', fontSize: 13, rowHeight: 34, headerHeight: 36,"
     " cellHorizontalPadding: 10"
@@ -90,9 +82,8 @@ def grid_block(
     )
 
 
-def register_grid(app: Dash, screen: Screen, kind: str, page_of: PageOf) -> None:
-    """Answer the grid's requests for rows."""
-
+def register_grid(app: Dash, kind: str) -> None:
+    """What the browser does for a table of this kind; its rows come from ``dashboard.rows``."""
     in_browser: Any = app.clientside_callback
     in_browser(
         ClientsideFunction("partiscope", "columnsChosen"),
@@ -107,63 +98,15 @@ def register_grid(app: Dash, screen: Screen, kind: str, page_of: PageOf) -> None
         prevent_initial_call=True,
     )
 
-    @app.callback(
-        Output(ids.grid(kind), "getRowsResponse"),
-        Output(ids.grid_count(kind), "children"),
-        Output(ids.grid_count(kind), "className"),
+    in_browser(
+        ClientsideFunction("partiscope", "rowsWanted"),
         Input(ids.grid(kind), "getRowsRequest"),
         State(ids.grid_filter(kind), "value"),
         State(ids.grid_scope(kind), "data"),
         State(ids.TIME, "data"),
+        State(ids.grid(kind), "id"),
         prevent_initial_call=True,
-        # The grid's request carries functions, which a WebSocket message cannot.
-        websocket=False,
     )
-    async def answer(
-        request: dict[str, Any] | None, text: str | None, scope: str | None, time: Time | None
-    ) -> tuple[dict[str, Any], str, str]:
-        screen.place.ahead.asked()
-        query = table_query(request or {}, text or "")
-        page = await asyncio.to_thread(lambda: page_of(shown(screen, time), query, scope))
-        words = page.problem or count_words(page)
-        return rows_response(page), words, "count problem" if page.problem else "count"
-
-
-def table_query(request: Mapping[str, Any], text: str) -> TableQuery:
-    """What the grid asks for, as the views understand it."""
-    start = int(request.get("startRow") or 0)
-    end = int(request.get("endRow") or start + BLOCK_ROWS)
-    sorts = request.get("sortModel") or []
-    sort = ""
-    if sorts:
-        sort = ("-" if sorts[0]["sort"] == "desc" else "") + str(sorts[0]["colId"])
-    return TableQuery(filter=text, sort=sort, offset=start, limit=max(end - start, 1))
-
-
-def rows_response(page: Page[Any]) -> dict[str, Any]:
-    """Rows as the grid takes them."""
-    return {
-        "rowData": [grid_row(row, page.columns) for row in page.rows],
-        "rowCount": page.matching,
-    }
-
-
-def grid_row(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
-    """Texts and tones of one row, with its identity and where Enter leads."""
-    shown = {"key": row.key, "path": row.path}
-    for column in columns:
-        cell = row.cell(column.id)
-        shown[column.id] = cell.shaped(is_number=column.is_number)
-        if cell.tone:
-            shown[f"{column.id}__tone"] = str(cell.tone)
-    return shown
-
-
-def count_words(page: Page[Any]) -> str:
-    """``12 of 1,234``."""
-    if page.matching == page.total:
-        return f"{page.total:,} rows"
-    return f"{page.matching:,} of {page.total:,} rows"
 
 
 def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
@@ -253,7 +196,8 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
             # two blocks cover any window.
             "maxBlocksInCache": 2,
             # One request at a time: the grid's request is a single property, and a second one
-            # would overwrite the first before it is answered.
+            # would overwrite the first before it is seen. What else the grid lacks is fetched
+            # meanwhile (`rowsWanted`).
             "maxConcurrentDatasourceRequests": 1,
             "infiniteInitialRowCount": 1,
             "blockLoadDebounceMillis": 10,

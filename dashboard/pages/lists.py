@@ -20,13 +20,14 @@ from control.views.skew import broker_skew, most_skewed
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
-from dashboard.components.grid import PageOf, grid_block, register_grid
+from dashboard.components.grid import grid_block, register_grid
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
+from dashboard.rows import PageOf
 from dashboard.shown import Time, chart
 
 
@@ -78,9 +79,9 @@ def groups_layout(screen: Screen, path: ViewPath) -> list[Any]:
 
 
 def register(app: Dash, screen: Screen) -> None:
-    """Answer the rows of all these tables."""
-    for kind, page_of in PAGES.items():
-        register_grid(app, screen, kind, page_of)
+    """Tables, and what stands beside them."""
+    for kind in PAGES:
+        register_grid(app, kind)
 
     topic = Detail(
         path=ids.TOPIC_PATH,

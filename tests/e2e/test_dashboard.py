@@ -1,6 +1,7 @@
 """The page in a real Chromium, on a store that the tests write: what it shows is what is there."""
 
 import http.client
+import json
 import re
 import socket
 import time
@@ -132,6 +133,7 @@ def test_switching_the_measure_redraws_the_bars(page: Page) -> None:
 
 def test_the_map_tells_the_cell_under_the_pointer_and_a_click_opens_its_topic(page: Page) -> None:
     plot = page.locator("#heat-map .heat-plot")
+    expect(plot).to_be_visible()
     box = plot.bounding_box()
     assert box
     last = Position(x=box["width"] - 4, y=box["height"] - 4)
@@ -366,6 +368,13 @@ def test_a_table_is_exported_as_its_filter_leaves_it(page: Page, server: PageSer
     assert [line.split(",")[:2] for line in lines[1:]] == [
         ["topic-1", "2"], ["topic-1", "1"], ["topic-1", "0"]
     ]  # fmt: skip
+    with page.expect_download() as download:
+        page.keyboard.press("J")
+
+    found = json.loads(Path(download.value.path()).read_text())
+    assert [(record["topic"], record["partition"]) for record in found] == [
+        ("topic-1", 2), ("topic-1", 1), ("topic-1", 0)
+    ]  # fmt: skip
     wrong = page.request.get(f"{server.url}/export/partitions.csv?q=colour:red")
     assert (wrong.status, "no field 'colour'" in wrong.text()) == (400, True)
     assert page.request.get(f"{server.url}/export/colours.csv").status == 404
@@ -493,6 +502,9 @@ def test_a_phone_stacks_the_blocks_without_scrolling_sideways(
         expect(page.locator("main > *").first).to_be_visible()
         page.wait_for_timeout(800)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    go(page, server, "partitions")
+    lag = page.locator('.ag-center-cols-container .ag-row[row-index="0"] [col-id="lag"]')
+    expect(lag).to_be_in_viewport(ratio=0.99)
 
 
 def test_everything_comes_from_here(browser: Browser, server: PageServer) -> None:

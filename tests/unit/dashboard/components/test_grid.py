@@ -1,52 +1,13 @@
-"""The large tables: what the grid asks becomes a query, what it gets are texts and tones."""
+"""The large tables as they are laid out."""
 
 from pathlib import Path
 
 import pytest
 
 from control.views import pages
-from control.views import snapshot as views
 from control.views.pages import TableQuery
-from dashboard.components.grid import (
-    BLOCK_ROWS,
-    EXAMPLES,
-    count_words,
-    grid_block,
-    grid_row,
-    rows_response,
-    table_query,
-)
+from dashboard.components.grid import EXAMPLES, grid_block
 from tests.unit.dashboard.screens import screen_on
-
-
-def test_a_request_becomes_a_query() -> None:
-    request = {"startRow": 200, "endRow": 300, "sortModel": [{"colId": "lag", "sort": "desc"}]}
-
-    assert table_query(request, "topic:a") == TableQuery(
-        filter="topic:a", sort="-lag", offset=200, limit=100
-    )
-    assert table_query({}, "") == TableQuery(limit=BLOCK_ROWS)
-
-
-def test_rows_have_identity_texts_and_tones(tmp_path: Path) -> None:
-    page = views.partition_page(screen_on(tmp_path).snapshot, TableQuery(limit=2))
-
-    response = rows_response(page)
-
-    assert response["rowCount"] == 12
-    assert [row["key"] for row in response["rowData"]] == ["topic-0-0", "topic-0-1"]
-    first = grid_row(page.rows[0], page.columns)
-    assert first["path"] == "topics/topic-0/partitions/0"
-    assert (first["status"], first["status__tone"]) == ("✔ ok", "fine")
-    assert first["leader"] == "★ 101"
-
-
-def test_counts_tell_how_many_match(tmp_path: Path) -> None:
-    snapshot = screen_on(tmp_path).snapshot
-
-    assert count_words(views.partition_page(snapshot)) == "12 rows"
-    some = views.partition_page(snapshot, TableQuery(filter="topic-1"))
-    assert count_words(some) == "4 of 12 rows"
 
 
 @pytest.mark.parametrize("sort", ["", "-lag", "topic"])
