@@ -5,6 +5,7 @@ Every figure is in milliseconds, from the act to the first frame in which its re
 
 import json
 import random
+import time
 from typing import Any, Final
 
 from playwright.sync_api import Browser, Page
@@ -88,17 +89,19 @@ _PROBE: Final = """
 """
 
 
-def painted(browser: Browser, url: str, selector: str) -> float:
-    """From asking for the address, with an empty cache, until the frame with ``selector`` is out:
-    as the page's own clock tells, since scripts that run after it hold up whoever asks from
-    outside."""
+def painted(browser: Browser, url: str, selector: str) -> tuple[float, float]:
+    """From asking for the address, with an empty cache, until the frame with ``selector`` is out,
+    as the page's own clock tells; and until the page answers whoever asks whether it is, which
+    scripts that run after it hold up."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_init_script(_PAINTED % json.dumps(selector))
     page = context.new_page()
+    began_s = time.monotonic()
     page.goto(url, wait_until="commit")
     took: float = page.wait_for_function("() => window.painted", timeout=OPEN_MS).json_value()
+    answered = (time.monotonic() - began_s) * 1000
     context.close()
-    return took
+    return took, answered
 
 
 class PageProbe:
