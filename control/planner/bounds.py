@@ -14,11 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from control.planner.columns import Floats
+from control.planner.columns import Flags, Floats
 from control.planner.goals import Tolerance, whole_bounds
 from control.planner.placement import Placement
 
 _BISECTIONS: Final = 60
+_ANY: Final = 2**62
+"""Replicas: more than any broker has."""
 _BESIDE_A_FULL_ONE: Final = 0.4
 """Brokers with room need not be evener than this while another is forced to carry more (by racks,
 or by partitions that fit nowhere else): moving their bytes would not bring the largest down."""
@@ -36,12 +38,22 @@ class Bounds:
     unit: float
 
     def beside(self, placement: Placement) -> "Bounds":
-        """Where a broker could not be brought within its bytes, these bounds for the others."""
-        held = np.where(placement.is_target, placement.bytes, 0.0)
-        if (held <= self.bytes_max).all():
-            return self
-        loose = np.minimum(self.bytes_loosest, held.max(initial=0.0))
-        return replace(self, bytes_max=np.maximum(self.bytes_max, loose))
+        """Where a broker could not be brought within its numbers or bytes, these bounds for the
+        others: being evener moves bytes that change nothing for the fullest and the emptiest."""
+        target, count = placement.is_target, placement.count
+        held = np.where(target, placement.bytes, 0.0)
+        lacking, crowded = target & (count < self.count_min), target & (count > self.count_max)
+        fewest, most = count[lacking].min(initial=_ANY), count[crowded].max(initial=0)
+        bytes_max = self.bytes_max
+        if (held > bytes_max).any():
+            loose = np.minimum(self.bytes_loosest, held.max(initial=0.0))
+            bytes_max = np.maximum(bytes_max, loose)
+        return replace(
+            self,
+            count_min=np.minimum(self.count_min, fewest),
+            count_max=np.where(target, np.maximum(self.count_max, most), self.count_max),
+            bytes_max=bytes_max,
+        )
 
     def no_worse(self, placement: Placement) -> "Bounds":
         """Bounds that also allow what the fullest and the emptiest have already."""
@@ -73,7 +85,9 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
     bytes_max = np.full(brokers, np.inf)
     loosest = bytes_mean * (1 + _BESIDE_A_FULL_ONE)
     if tolerance.replicas is not None:
-        count_min, count_max = whole_bounds(count_mean, tolerance.replicas)
+        count_min, count_max = _beside_others(
+            *whole_bounds(count_mean, tolerance.replicas), count_mean, placement.is_target
+        )
     if tolerance.bytes is not None:
         most = float(bytes_mean.max(initial=0.0))
         bytes_max = np.maximum(bytes_mean * (1 + tolerance.bytes), np.minimum(loosest, most))
@@ -87,6 +101,17 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
         bytes_loosest=loosest,
         unit=unit,
     )
+
+
+def _beside_others(
+    count_min: Floats, count_max: Floats, mean: Floats, target: Flags
+) -> tuple[Floats, Floats]:
+    """Where some are forced to hold more, or fewer, than others: looser for those others."""
+    fewest = count_min[target].min(initial=np.inf)
+    most = count_max[target].max(initial=0.0)
+    least = np.maximum(np.ceil(mean * (1 - _BESIDE_A_FULL_ONE)), fewest)
+    loosest = np.minimum(np.floor(mean * (1 + _BESIDE_A_FULL_ONE)), most)
+    return np.minimum(count_min, least), np.maximum(count_max, loosest)
 
 
 def relief_bounds(placement: Placement, relieved: list[int]) -> Bounds:

@@ -8,6 +8,7 @@ one. A step is made only when it lowers the penalty of the two brokers together,
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,7 @@ _FOLLOWERS_WITHIN: Final = 8
 """How far from the ideal size a follower is preferred to a leader."""
 _WORTH: Final = 0.1
 """How much larger, in mean replicas, a follower may be that moves in the place of a leader."""
+_BY_WAY_TRIED: Final = 4
 _PASSES_MAX: Final = 4
 
 
@@ -41,6 +43,8 @@ class Evener(Reach):
         self._exchanger = Exchanger(placement, bounds)
         self._picked_over: set[int] = set()
         """Brokers none of whose replicas near the ideal size may go anywhere nearby."""
+        self._gone_short: set[int] = set()
+        """Brokers that none of the smallest replicas nearby may go to."""
 
     def run_once(self) -> bool:
         """Every broker once in each role; whether anything was moved."""
@@ -101,10 +105,40 @@ class Evener(Reach):
                 if self._move_one_of(source, target, self.around(source, wanted(target))):
                     return True
             self._picked_over.add(source)
+        further = self.of_each_rack(neediest, source)
         return any(
-            self._move_one_of(source, b, self.around_beyond(source, b, wanted(b)))
-            for b in self.of_each_rack(neediest, source)
+            self._move_one_of(source, b, self.around_beyond(source, b, wanted(b))) for b in further
+        ) or any(self._give_by(source, b, wanted(b)) for b in further)
+
+    def _give_by(self, source: int, target: int, wanted: float) -> bool:
+        """By way of another of its rack, where racks close the direct one to all it has: that one
+        gives one of its own, and takes one of about the same size."""
+        placement, size = self.placement, self.placement.size
+        if not self._lacks(target):
+            return False
+        rack = placement.rack[source]
+        for way in (b for b in self.targets.tolist() if placement.rack[b] == rack and b != source):
+            for given in islice(self.around_beyond(way, target, wanted), _BY_WAY_TRIED):
+                if not placement.may_move(given, way, target):
+                    continue
+                for taken in self.around(source, size[given]):
+                    is_fit = placement.may_move(taken, source, way)
+                    if is_fit and self._gain_by(source, way, target, taken, given) > GAIN_MIN:
+                        placement.move(given, way, target)
+                        placement.move(taken, source, way)
+                        return True
+        return False
+
+    def _gain_by(self, source: int, way: int, target: int, taken: int, given: int) -> float:
+        size = self.placement.size
+        return (
+            self._saved(source, -1, -size[taken])
+            + self._saved(way, 0, size[taken] - size[given])
+            + self._saved(target, 1, size[given])
         )
+
+    def _lacks(self, b: int) -> bool:
+        return bool(self.placement.count[b] < self.bounds.count_max[b])
 
     def _neediest(self, room: Floats) -> Numbers:
         """Brokers with too few replicas first, then with room for one, the emptiest first."""
@@ -123,10 +157,12 @@ class Evener(Reach):
         order = np.lexsort(
             (-placement.bytes[givers], -(placement.count - bounds.count_max)[givers])
         )
-        nearby = self.nearby(givers[order], target)
+        if target not in self._gone_short:
+            for source in self.nearby(givers[order], target):
+                if self._move_one_of(source, target, self.around(source, 0.0)):
+                    return True
+            self._gone_short.add(target)
         return any(
-            self._move_one_of(source, target, self.around(source, 0.0)) for source in nearby
-        ) or any(
             self._move_one_of(source, target, self.around_beyond(source, target, 0.0))
             for source in self.of_each_rack(givers[order], target)
         )

@@ -122,16 +122,18 @@ class Placement:
 
     def may_change_racks(self, partition: int, source: int, target: int) -> bool:
         """Whether racks allow that move."""
-        replicas, rack = self.replicas[partition], self.rack
-        if self.racks == 1 or rack[source] == rack[target]:
+        left, entered = self.rack[source], self.rack[target]
+        if self.racks == 1 or left == entered:
             return True
-        if len(replicas) > self.racks:
-            there = on_rack(self, partition, rack[target]) + 1
-            if there > max(rack_limit(self, partition), on_rack(self, partition, rack[source])):
-                return False
-        others = {rack[b] for b in replicas if b != source and rack[b] < self.racks}
-        used_now = len(others | {rack[source]}) if rack[source] < self.racks else len(others)
-        return len(others | {rack[target]}) >= min(self.wanted_racks(partition), used_now)
+        there = self.on_rack[partition, entered]
+        if there == 0:
+            return True
+        here = self.on_rack[partition, left]
+        if here == 1 and left < self.racks:
+            return False  # one rack fewer
+        if len(self.replicas[partition]) <= self.racks:
+            return True
+        return bool(there < max(rack_limit(self, partition), here))
 
     def move(self, partition: int, source: int, target: int) -> None:
         """Put the replica on `source` to `target`, at the same place in the order."""
@@ -203,9 +205,10 @@ class Placement:
             assert len(set(replicas)) == len(replicas)
             np.add.at(fresh, replicas, self.size[p])
         assert fresh.tolist() == self.bytes.tolist()
-        assert columns_now(self).count().tolist() == self.count.tolist()
-        racks = [[on_rack(self, p, r) for r in range(self.racks)] for p in range(len(self.size))]
-        assert racks == self.on_rack[:, : self.racks].tolist()
+        now = columns_now(self)
+        assert now.count().tolist() == self.count.tolist()
+        racks = counted_by_rack(now, np.array(self.rack), self.racks)
+        assert racks.tolist() == self.on_rack.tolist()
         firsts = [replicas[0] for replicas in self.replicas]
         assert np.bincount(firsts, minlength=self.brokers).tolist() == self.leaders.tolist()
         for b, ranks in enumerate(self.by_size):
@@ -230,9 +233,20 @@ def rack_limit(placement: Placement, partition: int) -> int:
     return 1 if width <= placement.racks else most_per_rack(width, placement.rack_brokers)
 
 
-def on_rack(placement: Placement, partition: int, rack: int) -> int:
-    """Replicas that it has there."""
-    return sum(placement.rack[b] == rack for b in placement.replicas[partition])
+def racks_let_go(placement: Placement, partitions: Numbers, source: int, target: int) -> Flags:
+    """`may_change_racks` of many at once: which of them racks let go from source to target."""
+    left, entered, racks = placement.rack[source], placement.rack[target], placement.racks
+    if racks == 1 or left == entered:
+        return np.ones(len(partitions), dtype=np.bool_)
+    on_rack = placement.on_rack[partitions]
+    there, here, width = on_rack[:, entered], on_rack[:, left], on_rack.sum(axis=1)
+    most = np.ones(int(width.max(initial=0)) + 1, dtype=np.int64)
+    for wide in range(racks + 1, len(most)):
+        most[wide] = most_per_rack(wide, placement.rack_brokers)
+    is_new: Flags = there == 0
+    is_open: Flags = (width <= racks) | (there < np.maximum(most[width], here))
+    leaves_none: Flags = (here == 1) & (left < racks)
+    return is_new | (is_open & ~leaves_none)
 
 
 def counted_by_rack(columns: Columns, rack: Numbers, racks: int) -> NDArray[np.int16]:

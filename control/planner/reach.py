@@ -8,7 +8,7 @@ import numpy as np
 
 from control.planner.bounds import Bounds
 from control.planner.columns import Numbers
-from control.planner.placement import Placement
+from control.planner.placement import Placement, racks_let_go
 
 GAIN_MIN: Final = 1e-6
 LOSS_MAX: Final = 1e-9
@@ -82,11 +82,7 @@ class Reach:
         placement = self.placement
         ranks = np.array(placement.by_size[source], dtype=np.int64)
         partitions = self._partition_at[ranks]
-        rack = int(self._rack[target])
-        if rack != self._rack[source]:
-            there = placement.on_rack[partitions, rack]
-            width = placement.columns.width[partitions]
-            partitions = partitions[(there == 0) | (width > placement.racks)]
+        partitions = partitions[racks_let_go(placement, partitions, source, target)]
         distance = np.abs(placement.columns.size[partitions] - ideal)
         nearest = np.argsort(distance, kind="stable")[:_REPLICAS_TRIED]
         yield from partitions[nearest].tolist()

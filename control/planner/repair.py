@@ -12,7 +12,7 @@ import numpy as np
 
 from control.planner.bounds import fair_shares
 from control.planner.columns import Floats
-from control.planner.placement import Placement, on_rack, rack_limit
+from control.planner.placement import Placement, rack_limit
 
 _COUNT_WEIGHT: Final = 0.7
 """What a missing replica counts in bytes of a mean one when a rack is repaired. Lower moves fewer
@@ -94,7 +94,7 @@ class Mender:
         if len(placement.replicas[partition]) <= placement.racks:
             return False
         limit = rack_limit(placement, partition)
-        return any(on_rack(placement, partition, r) > limit for r in range(placement.racks))
+        return bool((placement.on_rack[partition, : placement.racks] > limit).any())
 
     def _leave_crowded_rack(self, partition: int) -> bool:
         placement = self._placement
