@@ -6,7 +6,8 @@ Hands the job's own sink the records of round after round, as ``benchmarks.metri
 what a batch costs when nothing else runs, and where its time goes. The store, its history and
 their upkeep are real. ``--profile FILE.jfr`` has Java's flight recorder watch the second half of
 the batches (needs ``jcmd``); ``--merge`` has sixteen files of a million points each made one
-beside that half, as upkeep does, to see whether batches wait for it.
+beside that half, as upkeep does, to see whether batches wait for it; ``--java`` and ``--conf``
+give the JVM and Spark further options.
 """
 
 import argparse
@@ -24,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.metrics_samples import BROKERS, READERS, Rounds
-from benchmarks.processes import cpu_seconds, resident_mb
+from benchmarks.processes import cpu_by_mode, cpu_seconds, resident_mb
 from spark_metrics.feed import FileFeed
 from spark_metrics.files import Order, StoreFiles, conform
 from spark_metrics.java import find_java
@@ -39,6 +40,8 @@ from spark_metrics.upkeep import Task, Upkeep
 
 WARM: Final = 4
 """So many batches do not count."""
+JVM_THREADS: Final = {"C1 Comp": "compile_1", "C2 Comp": "compile_2", "VM Thread": "collect"}
+"""Both compilers, and the thread that collects garbage, by the kernel's names of them."""
 MERGED_FILES: Final = 16
 MERGED_ROWS: Final = 1_000_000
 
@@ -89,24 +92,32 @@ class Job:
         self._records += len(values)
         began_s, before = time.monotonic(), self._cpu_s()
         self._sink(frame, len(self._reports))
-        jvm_s, python_s = (now - then for now, then in zip(self._cpu_s(), before, strict=True))
+        now = self._cpu_s()
         return {
             "wall_s": round(time.monotonic() - began_s, 2),
-            "jvm_cpu_s": round(jvm_s, 2),
-            "python_cpu_s": round(python_s, 2),
+            **{f"{name}_cpu_s": round(now[name] - before[name], 2) for name in now},
             **self._reports[-1].phases_ms,
             "jvm_mb": round(resident_mb(self.jvm)),
             "python_mb": round(resident_mb(os.getpid())),
         }
 
-    def _cpu_s(self) -> tuple[float, float]:
-        return cpu_seconds(self.jvm), cpu_seconds(os.getpid())
+    def _cpu_s(self) -> dict[str, float]:
+        """Of both processes; of the JVM's also by what it is spent on beside the plans."""
+        threads = dict.fromkeys(JVM_THREADS.values(), 0.0)
+        for thread in Path(f"/proc/{self.jvm}/task").iterdir():
+            name = (thread / "comm").read_text()
+            for begin, role in JVM_THREADS.items():
+                if name.startswith(begin):
+                    threads[role] += sum(cpu_by_mode(thread / "stat"))
+        return {"jvm": cpu_seconds(self.jvm), **threads, "python": cpu_seconds(os.getpid())}
 
 
 def measure(chosen: argparse.Namespace, folder: str) -> None:
     """Run the batches and print a line for each, at last the medians."""
     rows = chosen.partitions * (len(BROKERS) + (READERS if chosen.groups else 0))
-    settings = SessionSettings(master=chosen.master)
+    further = dict(it.split("=", 1) for it in chosen.conf)
+    settings = SessionSettings(master=chosen.master, further=further)
+    os.environ["JDK_JAVA_OPTIONS"] = chosen.java
     session = build_session(session_for(settings, rows=rows, memory=None))
     rounds = Rounds(
         partitions=chosen.partitions, groups=chosen.groups, interval_ms=chosen.interval_ms
@@ -186,6 +197,8 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--profile", type=Path)
     parser.add_argument("--merge", action="store_true")
+    parser.add_argument("--java", default="", help="options, one text")
+    parser.add_argument("--conf", nargs="*", default=(), help="settings, NAME=VALUE")
     chosen = parser.parse_args()
     print(f"load before the run: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory(prefix="bench-batch-") as folder:

@@ -24,6 +24,8 @@ TOPIC: Final = "samples"
 CLUSTER: Final = "bench"
 BROKERS: Final = (101, 102, 103)
 PER_TOPIC: Final = 50
+Template = tuple[dict[str, Any], dict[str, Any], bytes]
+"""A record's head, its columns or their layout, and the bytes of those that are packed."""
 READERS: Final = 10
 """Groups that read each partition."""
 
@@ -39,17 +41,15 @@ class Rounds:
         self._partitions = partitions
         self._groups = groups
         self._interval_ms = interval_ms
-        self._count = 0
         self._templates = {broker: self._template(broker) for broker in BROKERS}
 
     def next(self, now_ms: int) -> Iterator[tuple[int, bytes]]:
         """A round of every broker that begins now: broker and record."""
-        self._count += 1
         for broker in BROKERS:
-            for head, body in self._templates[broker]:
-                yield broker, _moved_on(head, body, now_ms, self._count)
+            for template in self._templates[broker]:
+                yield broker, _moved_on(template, now_ms)
 
-    def _template(self, broker: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    def _template(self, broker: int) -> list[Template]:
         """The records of a broker's round, decoded."""
         now_ms = time.time_ns() // 1_000_000
         envelope = Envelope(
@@ -63,8 +63,8 @@ class Rounds:
         found = []
         for part, chunk in enumerate(chunks):
             value = encode_part(replace(envelope, part=part, parts=len(chunks)), chunk)
-            head, _, body = value.partition(b"\n")
-            found.append((json.loads(head), json.loads(body) if body else {}))
+            head, body, packed = (*value.split(b"\n", 2), b"", b"")[:3]
+            found.append((json.loads(head), json.loads(body) if body else {}, packed))
         return found
 
     def _rows(self, broker: int, now_ms: int) -> list[Row]:
@@ -186,8 +186,9 @@ _STEPS: Final = {
 }
 
 
-def _moved_on(head: dict[str, Any], body: dict[str, Any], now_ms: int, rounds: int) -> bytes:
+def _moved_on(template: Template, now_ms: int) -> bytes:
     """A record of the next round: the same partitions, further on."""
+    head, body, packed = template
     moved_by = now_ms - head["round_ms"]
     rows: dict[str, Any] = {
         kind: [{**row, "read_ms": row["read_ms"] + moved_by} for row in head[kind]]
@@ -195,13 +196,25 @@ def _moved_on(head: dict[str, Any], body: dict[str, Any], now_ms: int, rounds: i
         if kind in head
     }
     new_head = {**head, **rows, "round_ms": now_ms}
-    if not body:
-        return json.dumps(new_head, separators=(",", ":")).encode()
+    lines = [new_head, body] if body else [new_head]
+    is_packed = "packed" in head
     for columns in body.values():
-        for name, step in _STEPS.items():
-            if name in columns:
-                columns[name] = [value + step for value in columns[name]]
-        if "commit_ms" in columns:
-            columns["commit_ms"] = [now_ms - 1_000] * len(columns["commit_ms"])
-    parts = (json.dumps(it, separators=(",", ":")) for it in (new_head, body))
-    return "\n".join(parts).encode()
+        move = _move_packed if is_packed else _move_columns
+        move(columns, now_ms)
+    told = [json.dumps(it, separators=(",", ":")).encode() for it in lines]
+    return b"\n".join([*told, packed] if is_packed else told)
+
+
+def _move_columns(columns: dict[str, Any], now_ms: int) -> None:
+    for name, step in _STEPS.items():
+        if name in columns:
+            columns[name] = [value + step for value in columns[name]]
+    if "commit_ms" in columns:
+        columns["commit_ms"] = [now_ms - 1_000] * len(columns["commit_ms"])
+
+
+def _move_packed(layout: dict[str, Any], now_ms: int) -> None:
+    """The same of columns that are packed: what is least in them moves."""
+    for column in layout["columns"]:
+        column[2] = now_ms - 1_000 if column[0] == "commit_ms" else column[2]
+        column[2] += _STEPS.get(column[0], 0)

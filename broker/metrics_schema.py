@@ -15,8 +15,10 @@ exception: a round carries them only when they were read in it.
 **Version 2** is two lines of JSON. The first is the envelope with the rows of brokers and groups;
 the second holds replicas and commits as columns (``metrics_columns``). The records of a large
 round hold the rows of one *bucket* of topics each (``bucket_of``), so that readers can share
-the work. **Version 1** is one line, an object per row. Both are read; unknown values are absent,
-never 0. A later version only adds keys; ``v`` tells which one wrote the record.
+the work. **Version 3**, which these are written in, says in its head that it is ``packed``: its
+second line holds only what repeats, and the columns follow as bytes (``metrics_packed``).
+**Version 1** is one line, an object per row. All are read; unknown values are absent, never 0. A
+later version only adds keys; ``v`` tells which one wrote the record.
 """
 
 import json
@@ -27,15 +29,19 @@ from typing import Any, Final, TypeVar
 from zlib import crc32
 
 from broker.metrics_columns import from_columns, to_columns
+from broker.metrics_packed import pack, parts_of, unpack
 
 METRICS_TOPIC: Final = "__partiscope_metrics"
 SCHEMA_VERSION: Final = 2
+PACKED_VERSION: Final = 3
 ROWS_PER_RECORD_MAX: Final = 500
 JOB_ROWS_PER_S: Final = 60_000
 """What sources together give the metrics job at most: they grow their interval instead."""
 BUCKETS: Final = 8
 BUCKETED_ROWS_MIN: Final = 4_000
 """A round of fewer rows is not cut by bucket: its records would be many and small."""
+PACKED_PARTS_MIN: Final = BUCKETED_ROWS_MIN // ROWS_PER_RECORD_MAX
+"""The columns of a round of so many records are packed; in smaller ones any tool reads them."""
 LOG_POINTS_MAX: Final = 8
 """At most this many points of a log's times per replica."""
 SEGMENT_SIZES_MAX: Final = 100
@@ -239,8 +245,10 @@ def encode_part(envelope: Envelope, rows: Sequence[Row]) -> bytes:
         kinds.setdefault(_KIND_OF[type(row)], []).append(row)
     body: dict[str, list[Row]] = {kind: kinds[kind] for kind in _BODY_KINDS if kind in kinds}
     bucket = _common_bucket(body)
+    is_packed = bool(body) and envelope.parts >= PACKED_PARTS_MIN
     head: dict[str, Any] = {
-        "v": SCHEMA_VERSION,
+        "v": PACKED_VERSION if is_packed else SCHEMA_VERSION,
+        **({"packed": True} if is_packed else {}),
         **asdict(envelope),
         **({} if bucket is None else {"bucket": bucket}),
         **{kind: len(found) for kind, found in body.items()},
@@ -252,11 +260,15 @@ def encode_part(envelope: Envelope, rows: Sequence[Row]) -> bytes:
         f"{kind}_columns": to_columns(kind, found, envelope.round_ms)
         for kind, found in body.items()
     }
-    return _dumps(head) + b"\n" + _dumps(columns)
+    if not is_packed:
+        return b"\n".join((_dumps(head), _dumps(columns)))
+    packed = {name: pack(found) for name, found in columns.items()}
+    layouts = {name: layout for name, (layout, _) in packed.items()}
+    return b"\n".join((_dumps(head), _dumps(layouts), b"".join(it for _, it in packed.values())))
 
 
 def decode_record(value: bytes) -> SampleRecord:
-    """Inverse of ``encode_round`` for one record, of version 1 or 2.
+    """Inverse of ``encode_round`` for one record, of version 1, 2 or 3.
 
     Keys that this version does not know are ignored, so that newer sources can be read.
 
@@ -264,10 +276,15 @@ def decode_record(value: bytes) -> SampleRecord:
         SampleDecodeError: not JSON, not a sample, or a required key is missing.
     """
     try:
-        head, _, body = value.partition(b"\n")
+        head, _, rest = value.partition(b"\n")
         document = json.loads(head)
-        if body.strip():
-            document |= _rows_of(json.loads(body), document["round_ms"])
+        if rest and document.get("packed"):
+            body, _, packed = rest.partition(b"\n")
+            parts = parts_of(json.loads(body), packed)
+            columns = {name: unpack(*part) for name, part in parts.items()}
+            document |= _rows_of(columns, document["round_ms"])
+        elif rest.strip():
+            document |= _rows_of(json.loads(rest), document["round_ms"])
         envelope = _from_keys(Envelope, document)
         rows = {
             kind: [_from_keys(row_type, row) for row in _listed(document, kind)]

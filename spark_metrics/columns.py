@@ -2,7 +2,8 @@
 
 A body of version 2 is columns already (``broker.metrics_columns``): those of all records together
 are read by Arrow's own reader and laid end to end. What it cannot read, and version 1, goes
-through Python row by row: rare, and as tolerant as can be.
+through Python row by row: rare, and as tolerant as can be. Version 3 is read by
+``spark_metrics.packed``.
 """
 
 import json
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS, from_columns
+from spark_metrics.packed import read_packed
 from spark_metrics.schema import TEXT
 
 BLOCK_BYTES_MIN: Final = 1 << 20
@@ -30,10 +32,10 @@ class Body:
     number: int
     """The record's number in its batch."""
     round_ms: int
-    is_columns: bool
-    """Version 2; version 1 is an object per row."""
+    version: int
+    """1: an object per row; 2: columns; 3: columns as bytes."""
     text: bytes | memoryview
-    """One line of JSON."""
+    """One line of JSON; of version 3 the bytes follow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,22 +77,40 @@ def _body_schema(kind: str) -> pa.Schema:
 
 
 def read_bodies(kind: str, bodies: Sequence[Body]) -> Rows:
-    """All rows of these bodies, in order of version; times of reading are wall clock."""
-    places = [place for place, body in enumerate(bodies) if body.is_columns]
-    found = _read_fast(kind, [bodies[place] for place in places])
-    if found is not None:
-        fast = Rows(table=found.table, place=np.array(places, np.int64)[found.place])
-        slow = [place for place, body in enumerate(bodies) if not body.is_columns]
+    """All rows of these bodies, packed ones first; times of reading are wall clock."""
+    places: dict[str, list[int]] = {"packed": [], "columns": [], "rows": []}
+    for place, body in enumerate(bodies):
+        form = "packed" if body.version > 2 else "columns" if body.version == 2 else "rows"
+        places[form].append(place)
+    read = [_at(places["packed"], _read_packed(kind, [bodies[it] for it in places["packed"]]))]
+    fast = _read_fast(kind, [bodies[it] for it in places["columns"]])
+    slow = places["rows"]
+    if fast is not None:
+        read.append(_at(places["columns"], fast))
     else:
-        fast = Rows(table=raw_schema(kind).empty_table(), place=np.empty(0, np.int64))
-        slow = list(range(len(bodies)))
-    if not slow:
-        return fast
-    rest = _read_slowly(kind, bodies, slow)
+        slow = sorted([*slow, *places["columns"]])
+    if slow:
+        read.append(_at(slow, _read_slowly(kind, [bodies[it] for it in slow])))
     return Rows(
-        table=pa.concat_tables([fast.table, rest.table]),
-        place=np.concatenate([fast.place, rest.place]),
-        unreadable=rest.unreadable,
+        table=pa.concat_tables([it.table for it in read]),
+        place=np.concatenate([it.place for it in read]),
+        unreadable=tuple(place for it in read for place in it.unreadable),
+    )
+
+
+def _read_packed(kind: str, bodies: Sequence[Body]) -> Rows:
+    schema = raw_schema(kind)
+    found, place, unreadable = read_packed(kind, [(body.text, body.round_ms) for body in bodies])
+    columns = [found[name] for name in schema.names] if found else schema.empty_table().columns
+    return Rows(table=pa.table(columns, schema=schema), place=place, unreadable=unreadable)
+
+
+def _at(places: Sequence[int], found: Rows) -> Rows:
+    """The rows of some of the bodies, which stand at these places of all."""
+    return Rows(
+        table=found.table,
+        place=np.array(places, np.int64)[found.place],
+        unreadable=tuple(places[it] for it in found.unreadable),
     )
 
 
@@ -177,12 +197,12 @@ def _lengths(lists: pa.ListArray) -> Any:
     return pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
 
 
-def _read_slowly(kind: str, bodies: Sequence[Body], places: Sequence[int]) -> Rows:
+def _read_slowly(kind: str, bodies: Sequence[Body]) -> Rows:
     rows: list[Mapping[str, Any]] = []
     owners: list[int] = []
     unreadable = []
-    for place in places:
-        found = _rows_of(kind, bodies[place])
+    for place, body in enumerate(bodies):
+        found = _rows_of(kind, body)
         rows += found
         owners += [place] * len(found)
         if not found:
@@ -202,7 +222,7 @@ def _rows_of(kind: str, body: Body) -> list[Mapping[str, Any]]:
     """The rows of one body as mappings; none when it cannot be read."""
     try:
         document = json.loads(bytes(body.text))
-        if body.is_columns:
+        if body.version > 1:
             return list(from_columns(kind, document[f"{kind}_columns"], body.round_ms))
         return [row if isinstance(row, dict) else {} for row in document[kind]]
     except (ValueError, TypeError, LookupError, AttributeError):

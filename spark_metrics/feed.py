@@ -21,15 +21,16 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_metrics.coordinators import told_still, with_alive
-from spark_metrics.files import StoreFiles, conform
+from spark_metrics.files import StoreFiles
 from spark_metrics.gather import gather
+from spark_metrics.logs import logs_of
 from spark_metrics.memory import KnownBroker
-from spark_metrics.names import NAMES, NOBODY, aligned, named, names_of, numbered
+from spark_metrics.names import NAMES, NOBODY, aligned, met, named, names_of
 from spark_metrics.parse import cut_rows
-from spark_metrics.schema import COMMIT_STATE, FRESH_COMMITS, ROW, arrow_schema
+from spark_metrics.schema import COMMIT_STATE
 from spark_metrics.session import compiled_session
 from spark_metrics.size import OutgrownError
-from spark_metrics.slot import STATES, Slot, known_frame
+from spark_metrics.slot import TABLES, Slot, known_frame
 from spark_metrics.status import newest_commits
 from spark_metrics.tables import COMMITS
 from spark_metrics.transform import newest_partitions
@@ -192,24 +193,22 @@ class FileFeed:
         if not share.has_commits:
             beside = aligned(with_alive(share.commits, {}), NOBODY, there)
             return _answer(wave, part, there, path, named(slot.no_commits, beside))
-        _give(slot, "logs", path, wave.files)
-        known = self._give_commits(slot, wave, share)
+        slot.give_table("logs", logs_of(there))
+        known, state = self._commits(wave, share)
         beside = aligned(with_alive(share.commits, wave.alive), known, there)
-        slot.give_table("fresh_commits", beside.fresh)
+        slot.give_table("commits", met(beside.fresh, state))
+        del state
         return _answer(wave, part, there, path, named(slot.commits_plan.toArrow(), beside))
 
-    def _give_commits(self, slot: Slot, wave: Wave, share: "_Share") -> pa.Table:
-        """Have the plan read the state of commits; the names of its rows."""
+    def _commits(self, wave: Wave, share: "_Share") -> tuple[pa.Table, pa.Table]:
+        """Names of the commits in the state, and their figures."""
         before = wave.state.commits
         if not before:
-            return NOBODY
-        file = share.file_of(before)
-        if file is not None and (known := self._names.of(wave.files, file)) is not None:
-            _give(slot, "commits", file, wave.files)
-            return known
-        state = numbered(share.rows_of(wave.files, before))
-        slot.give_table("commits", state)
-        return names_of(state)
+            return NOBODY, NOBODY
+        if (file := share.file_of(before)) is not None:
+            return self._names.with_figures(wave.files, file)
+        state = share.rows_of(wave.files, before)
+        return names_of(state), state
 
 
 class Names:
@@ -221,12 +220,12 @@ class Names:
     def keep(self, answers: Sequence[Answer]) -> None:
         self._kept = {answer.commits_path: answer.names for answer in answers}
 
-    def of(self, files: StoreFiles, path: str) -> pa.Table | None:
-        """Of the rows of a file, by number; None: rows have no numbers there."""
-        if (kept := self._kept.get(path)) is not None:
-            return kept
-        found = files.read_texts(path, [*NAMES, ROW])
-        return names_of(found) if ROW in found.column_names else None
+    def with_figures(self, files: StoreFiles, path: str) -> tuple[pa.Table, pa.Table]:
+        """Names of the rows of a file, and their figures."""
+        kept = self._kept.get(path)
+        names = NAMES if kept is None else ()
+        found = files.read_texts(path, [*names, *COMMIT_STATE])
+        return names_of(found) if kept is None else kept, found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,7 +304,7 @@ class FrameFeed:
     def run(self, wave: Wave) -> list[Answer]:
         there = newest_partitions(
             self._session.createDataFrame(gather(wave.replicas)),
-            self._state("partitions", wave.state.partitions, wave.files),
+            self._state(wave),
             known_frame(self._lines(list(wave.known_lines()))),
             is_single=False,
         ).toArrow()
@@ -314,35 +313,33 @@ class FrameFeed:
         known, state = self._commits(wave)
         beside = aligned(with_alive(wave.commits, wave.alive), known, there)
         commits = newest_commits(
-            self._session.createDataFrame(conform(beside.fresh, arrow_schema(FRESH_COMMITS))),
-            state,
-            partitions=self._state("logs", [path], wave.files),
+            self._session.createDataFrame(met(beside.fresh, state)),
+            logs=self._session.createDataFrame(logs_of(there)),
             is_single=False,
         ).toArrow()
         answers = [_answer(wave, "0", there, path, named(commits, beside))]
         self._names.keep(answers)
         return answers
 
-    def _commits(self, wave: Wave) -> tuple[pa.Table, DataFrame]:
-        """The state of commits with the names of its rows."""
+    def _commits(self, wave: Wave) -> tuple[pa.Table, pa.Table]:
+        """Names of the commits in the state, and their figures."""
         paths = wave.state.commits
         if not paths:
-            return NOBODY, self._state("commits", paths, wave.files)
-        known = self._names.of(wave.files, paths[0]) if len(paths) == 1 else None
-        if known is not None:
-            return known, self._state("commits", paths, wave.files)
-        state = numbered(pa.concat_tables([wave.files.read_whole(path) for path in paths]))
-        frame = self._session.createDataFrame(conform(state, arrow_schema(COMMIT_STATE)))
-        return names_of(state), frame
+            return NOBODY, NOBODY
+        if len(paths) == 1:
+            return self._names.with_figures(wave.files, paths[0])
+        state = pa.concat_tables([wave.files.read_whole(path) for path in paths])
+        return names_of(state), state
 
     def _lines(self, lines: Sequence[str]) -> DataFrame:
         return self._session.createDataFrame(pa.table({"line": pa.array(lines, pa.string())}))
 
-    def _state(self, name: str, paths: Sequence[str], files: StoreFiles) -> DataFrame:
-        reader = self._session.read.schema(STATES[name])
+    def _state(self, wave: Wave) -> DataFrame:
+        columns, paths = TABLES["partitions"], wave.state.partitions
         if not paths:
-            return self._session.createDataFrame([], STATES[name])
-        return reader.parquet(*(files.hadoop_url(path) for path in paths))
+            return self._session.createDataFrame([], columns)
+        reader = self._session.read.schema(columns)
+        return reader.parquet(*(wave.files.hadoop_url(path) for path in paths))
 
 
 def build_feed(

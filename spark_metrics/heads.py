@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from broker.metrics_schema import PACKED_VERSION, SCHEMA_VERSION
 from spark_metrics.memory import Observed, RegisteredBroker
 from spark_metrics.registry import RegisteredGroup
 from spark_metrics.rounds import RoundPart
@@ -48,21 +49,23 @@ class Head:
     rows: Mapping[str, int] | None = None
     """How many rows of which kind the body has."""
     body: bytes | memoryview = b""
-    """One line of JSON: the rows, of version 1 the whole record. No copy of the record."""
-    is_columns: bool = True
-    """Whether the body is columns: version 2."""
+    """One line of JSON: the rows, of version 1 the whole record; of version 3 the columns' bytes
+    follow. No copy of the record."""
+    version: int = SCHEMA_VERSION
+    """1, 2, or 3 where columns are packed; what is newer is read as one of these."""
 
 
 def read_head(record: KafkaRecord) -> Head:
     """The head of one record, whatever it is."""
     try:
-        record.value.decode()
         end = record.value.find(b"\n")
         has_body = end >= 0
-        document = json.loads(record.value[:end] if has_body else record.value)
+        document = json.loads((record.value[:end] if has_body else record.value).decode())
         body = memoryview(record.value)[end + 1 :] if has_body else b""
-        if document["v"] == 1 or (has_body and record.value.find(b"\n", end + 1) >= 0):
-            document, body = json.loads(record.value), record.value
+        if not document.get("packed"):
+            record.value.decode()
+            if document["v"] == 1 or (has_body and record.value.find(b"\n", end + 1) >= 0):
+                document, body = json.loads(record.value), record.value
         if not _is_sample(document, record.timestamp_ms):
             return Head(record=record, is_bad=True)
         return _head(record, document, body)
@@ -99,7 +102,7 @@ def _head(record: KafkaRecord, document: Mapping[str, Any], body: bytes | memory
         groups=groups,
         rows={kind: _count(document.get(kind)) for kind in ("replicas", "commits")},
         body=body,
-        is_columns=document["v"] > 1,
+        version=PACKED_VERSION if document.get("packed") else min(document["v"], SCHEMA_VERSION),
     )
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.keys import coded, key_codes, places_of
-from spark_metrics.schema import FRESH_COMMITS, ROW, TEXT
+from spark_metrics.schema import COMMIT_STATE, FRESH_COMMITS, ROW, TEXT, TOLD, arrow_schema
 
 ID: Final = ("cluster", "group_id", "topic", "partition")
 NAMES: Final = (*ID, "member_id")
@@ -57,12 +57,13 @@ def aligned(rows: pa.Table, known: pa.Table, logs: pa.Table) -> Aligned:
     log_rows = places_of(*key_codes([ids, logs], _PARTITION))
     new_members = pa.nulls(count - known.num_rows, TEXT)
     made: Mapping[str, Any] = {
-        ROW: _numbers(count),
+        ROW: pa.array(np.arange(count), pa.int32()),
         "log_row": pa.array(log_rows, pa.int32(), mask=log_rows < 0),
-        "is_owned": pc.is_valid(told["member_id"]),
+        "told_owned": pc.is_valid(told["member_id"]),
+        **{name: told[row] for name, row in TOLD.items()},
     }
     return Aligned(
-        fresh=pa.table({name: made.get(name, _from(told, name)) for name in FRESH_COMMITS}),
+        fresh=pa.table({name: made[name] for name in FRESH_COMMITS}),
         ids=ids,
         members=pa.chunked_array(
             [*told["member_id"].chunks, *known["member_id"].chunks, new_members], TEXT
@@ -100,12 +101,23 @@ def names_of(state: pa.Table) -> pa.Table:
     )
 
 
-def numbered(state: pa.Table) -> pa.Table:
-    """The state as the plans read it: each row with its number."""
-    kept = state.drop_columns([ROW]) if ROW in state.column_names else state
-    if "is_owned" not in kept.column_names:
-        kept = kept.append_column("is_owned", pc.is_valid(kept["member_id"]))
-    return kept.append_column(ROW, _numbers(kept.num_rows))
+def met(fresh: pa.Table, state: pa.Table) -> pa.Table:
+    """``schema.MET_COMMITS``: each row of the state beside what the wave brings; new ones alone."""
+    new = fresh.num_rows - state.num_rows
+    held = {}
+    for item in arrow_schema(COMMIT_STATE):
+        known = _of_state(state, item)
+        held[item.name] = pa.chunked_array([*known.chunks, pa.nulls(new, item.type)])
+    return pa.table({**{name: fresh[name] for name in fresh.column_names}, **held})
+
+
+def _of_state(state: pa.Table, item: pa.Field) -> pa.ChunkedArray:
+    """A column of the state; files of earlier versions lack some."""
+    if item.name in state.column_names:
+        return state[item.name].cast(item.type)
+    if item.name == "is_owned":
+        return pa.chunked_array(pc.is_valid(state["member_id"]))
+    return pa.chunked_array([pa.nulls(state.num_rows, item.type)])
 
 
 def _in_order(rows: pa.Table, places: Any, count: int) -> pa.Table:
@@ -115,11 +127,3 @@ def _in_order(rows: pa.Table, places: Any, count: int) -> pa.Table:
     if np.array_equal(source, np.arange(rows.num_rows)):
         return rows
     return rows.take(pa.array(source, mask=source < 0))
-
-
-def _numbers(count: int) -> pa.Array:
-    return pa.array(np.arange(count), pa.int32())
-
-
-def _from(told: pa.Table, name: str) -> Any:
-    return told[name] if name in told.column_names else None

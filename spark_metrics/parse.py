@@ -65,7 +65,7 @@ def _body(number: int, head: Head) -> Body:
     return Body(
         number=number,
         round_ms=head.part.round_ms,
-        is_columns=head.is_columns,
+        version=head.version,
         text=head.body,
     )
 

@@ -103,19 +103,22 @@ _KEPT: Final = (
     *("pace_ms", "rewind_from", "rewind_ms", "alive_ms"),
 )
 ROW: Final = "row"
-"""The place of a row in its file: the plans know commits and their partitions by number, their
+"""The place of a row in its table: the plans know commits and their partitions by number, their
 names stay with the driver (``spark_metrics.names``)."""
 COMMIT_STATE: Final[Mapping[str, Any]] = {
-    **{ROW: "INT", "source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
+    **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
     **{"is_owned": "BOOLEAN", **dict.fromkeys(_KEPT, "BIGINT")},
 }
 """What is read back of ``commits`` (``spark_metrics.status`` tells what each is for)."""
 LOGS: Final[Mapping[str, Any]] = {
     ROW: "INT",
-    **{name: PARTITION_STATE[name] for name in ("ends", "points", "log_points", "starts")},
+    **dict.fromkeys(("end_times", "end_offsets"), "ARRAY<BIGINT>"),
+    **dict.fromkeys(("point_times", "point_offsets", "log_points"), "ARRAY<BIGINT>"),
     **dict.fromkeys(("log_start_offset", "retention_ms"), "BIGINT"),
+    "start_per_ms": "DOUBLE",
 }
-"""What commits are told of ``partitions``."""
+"""What commits are told of ``partitions``: the leader's readings (``end_…``) and the points of its
+log's end, newest first, and how fast its start moves."""
 
 
 _AGAIN: Final = dict.fromkeys(("again_read_ms", "again_since_ms", "again_round_ms"), "BIGINT")
@@ -134,14 +137,21 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """What a wave brings, one row per replica or commit: the newest full row (``read_ms`` null: none),
 and when it was read again unchanged (``again_since_ms``: since which reading it is unchanged)."""
-_NAMED: Final = ("cluster", "group_id", "topic", "partition", "member_id")
-FRESH_COMMITS: Final = {
-    **{ROW: "INT", "log_row": "INT", "is_owned": "BOOLEAN"},
-    **{name: kind for name, kind in ROWS["commits"].items() if name not in _NAMED},
-    "alive_ms": "BIGINT",
+TOLD: Final = {
+    **{"told_source": "source", "told_round_ms": "round_ms", "told_ms": "read_ms"},
+    **{"told_offset": "committed_offset", "told_commit_ms": "commit_ms"},
+    **{"again_ms": "again_read_ms", "since_ms": "again_since_ms"},
+    **{"again_round_ms": "again_round_ms", "told_alive_ms": "alive_ms"},
+}
+"""What a row of ``ROWS`` of commits says, by the names that it has beside the state."""
+FRESH_COMMITS: Final[Mapping[str, Any]] = {
+    **{ROW: "INT", "log_row": "INT", "told_owned": "BOOLEAN"},
+    **{name: "INT" if name == "told_source" else "BIGINT" for name in TOLD},
 }
 """A row for each commit that is known, in the order of the state: its partition's row, what the
 wave brings (null: nothing) and when its group committed anything last, as the driver knows."""
+MET_COMMITS: Final[Mapping[str, Any]] = {**FRESH_COMMITS, **COMMIT_STATE}
+"""The same beside its state: what the plan of commits reads."""
 TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 """A text as the driver has it while it looks at rows: a place in a dictionary."""
 _ARROW: Final = {
@@ -149,6 +159,7 @@ _ARROW: Final = {
     "BOOLEAN": pa.bool_(),
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
     "ARRAY<INT>": pa.list_(pa.int32()),
     "ARRAY<BIGINT>": pa.list_(pa.int64()),
 }

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -42,7 +41,6 @@ from spark_metrics.rollup import (
     hot_flags,
     replica_table,
 )
-from spark_metrics.schema import ROW
 from spark_metrics.store import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.tables import HEALTH
 
@@ -236,7 +234,6 @@ class StoreSink:
     def _put(self, wave: int, table: str, part: str, rows: pa.Table) -> str:
         if table == "partitions":
             rows = rows.append_column("is_hot", hot_flags(rows))
-        rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows), pa.int32()))
         return self._writer.put(table, f"{wave}-{part}", rows)
 
     def _tables(self, done: _Pass) -> tuple[dict[str, pa.Table], dict[str, Sequence[str]]]:

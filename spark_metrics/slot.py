@@ -17,10 +17,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_metrics.files import conform
 from spark_metrics.schema import (
-    COMMIT_STATE,
-    FRESH_COMMITS,
     GATHERED,
     LOGS,
+    MET_COMMITS,
     PARTITION_STATE,
     ddl,
 )
@@ -28,13 +27,12 @@ from spark_metrics.status import newest_commits
 from spark_metrics.transform import newest_partitions
 
 LISTED_BYTES: Final = 1 << 36
-STATES: Final = {
+TABLES: Final = {
     "partitions": ddl(PARTITION_STATE),
-    "commits": ddl(COMMIT_STATE),
+    "fresh_replicas": ddl(GATHERED),
+    "commits": ddl(MET_COMMITS),
     "logs": ddl(LOGS),
 }
-FRESH: Final = {"fresh_replicas": ddl(GATHERED), "fresh_commits": ddl(FRESH_COMMITS)}
-TABLES: Final = {**STATES, **FRESH}
 
 KNOWN: Final = "known"
 _LINES: Final = """SELECT /*+ COALESCE(1) */ explode(split(CAST(content AS STRING), '\\n')) AS line
@@ -67,12 +65,7 @@ class Slot:
             known_frame(self._line_frame(session)),
             is_single=True,
         )
-        self.commits_plan = newest_commits(
-            tables["fresh_commits"],
-            tables["commits"],
-            partitions=tables["logs"],
-            is_single=True,
-        )
+        self.commits_plan = newest_commits(tables["commits"], logs=tables["logs"], is_single=True)
         # Plans are made by the first action; over no rows that is all it does.
         self.partitions_plan.toArrow()
         self.no_commits = self.commits_plan.toArrow()

@@ -21,8 +21,6 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from spark_metrics.schema import POINTS_MAX, READINGS_MAX
-
 SPEED_WINDOW_MS: Final = 15_000
 """Long enough to hold three of the default auto-commits (5 s)."""
 TREND_WINDOW_MS: Final = 60_000
@@ -40,7 +38,6 @@ REPEAT_MS: Final = 1_000
 """A commit so long after the offset last moved is the same one again: the group is alive."""
 DEAD_BAND_RECORDS_PER_S: Final = 1.0
 """Lag that changes slower than this is steady."""
-LOG_POINTS_MAX: Final = 8
 
 _READING: Final = ("ms", "offset", "commit_ms")
 """Fields of a reading; one that waits lies in ``wait_a_…`` or ``wait_b_…``."""
@@ -51,27 +48,23 @@ def _each(sql: str, *fields: str) -> str:
     return ", ".join(sql.replace("@", field) for field in fields)
 
 
-_PAIRED_AS: Final = {"ms": "o.read_ms", "offset": "o.committed_offset", "commit_ms": "o.commit_ms"}
+_PAIRED_AS: Final = {"ms": "read_ms", "offset": "committed_offset", "commit_ms": "commit_ms"}
 _NEWEST: Final = ", ".join(
     f"CASE WHEN wait_b_ms IS NOT NULL THEN wait_b_{field}"
     f" WHEN wait_a_ms IS NOT NULL THEN wait_a_{field} ELSE {paired} END AS newest_{field}"
     for field, paired in _PAIRED_AS.items()
 )
 """The newest reading is one that waits; where none does, the paired one."""
-_JOINED: Final = f"""
-SELECT /*+ SHUFFLE_HASH(n) */ n.row, n.log_row,
-  n.source AS told_source, n.round_ms AS told_round_ms, n.read_ms AS told_ms,
-  n.committed_offset AS told_offset, n.commit_ms AS told_commit_ms, n.is_owned AS told_owned,
-  n.again_read_ms AS again_ms, n.again_since_ms AS since_ms, n.again_round_ms,
-  coalesce(n.alive_ms, o.alive_ms) AS alive_ms, o.* EXCEPT (row, alive_ms), {_NEWEST}
-FROM {{state}} AS o FULL OUTER JOIN {{rows}} AS n ON n.row = o.row
-"""  # noqa: S608 (nothing here comes from outside)
-_BROUGHT: Final = """
-WITH judged AS (
+_BROUGHT: Final = f"""
+WITH met AS (
+  SELECT * EXCEPT (alive_ms, told_alive_ms), coalesce(told_alive_ms, alive_ms) AS alive_ms,
+    {_NEWEST}
+  FROM {{rows}}),
+judged AS (
   SELECT *, told_ms IS NOT NULL AND coalesce(told_ms >= newest_ms, true) AS is_full,
     coalesce(again_ms > greatest(told_ms, newest_ms)
       AND greatest(told_ms, full_ms) >= since_ms, false) AS is_same
-  FROM {joined}),
+  FROM met),
 told AS (
   SELECT * EXCEPT (source, round_ms, full_ms, is_owned, told_source, told_round_ms, told_owned,
       again_round_ms, since_ms),
@@ -87,27 +80,43 @@ SELECT * EXCEPT (told_ms, told_offset, told_commit_ms, again_ms, is_same, newest
   IF(brings AND is_full, told_offset, newest_offset) AS newest_offset,
   IF(brings AND is_full, told_commit_ms, newest_commit_ms) AS newest_commit_ms
 FROM told WHERE full_ms IS NOT NULL
-"""
+"""  # noqa: S608 (nothing here comes from outside)
 """What the newest reading is now, and whether the wave ``brings`` it."""
 
 
-def _end_of(read_ms: str) -> str:
-    """SQL: place of the earliest end read at or after the reading (newest first)."""
-    tries = " ".join(
-        f"WHEN get(end_times, {place}) >= {read_ms} THEN {place}"
-        for place in reversed(range(READINGS_MAX))
-    )
-    return f"CASE {tries} END"
+def _halving(begin: str, end: str, most: int, **searches: tuple[str, str, str]) -> str:
+    """SQL of selects from ``begin`` to ``end``: how many items of an array fit, which come first.
+
+    Each search is named, and is SQL of an item (by its place ``@``), an operator and a value; its
+    answer is the column of that name, at most ``most``, a power of 2 less 1. Halving in few steps
+    is little code, and all of it is used from the first rows on: code that a later row is the
+    first to use makes Java throw away what it has compiled.
+    """
+    selects, source, step = [], begin, (most + 1) // 2
+    while step:
+        is_first = source == begin
+        kept = "*" if is_first else f"* EXCEPT ({', '.join(searches)})"
+        found = ", ".join(
+            f"{count} + IF({item.replace('@', f'{count} + {step - 1}')} {test} {value}, {step}, 0)"
+            f" AS {name}"
+            for name, (item, test, value) in searches.items()
+            for count in ("0" if is_first else name,)
+        )
+        into = end if step == 1 else f"{end}_{step}"
+        selects.append(f"{into} AS (SELECT {kept}, {found} FROM {source})")  # noqa: S608
+        source, step = into, step // 2
+    return ",\n".join(selects)
 
 
-_LOGS: Final = """
-SELECT row, ends.read_ms AS end_times, ends.high_watermark AS end_offsets,
-  points.ms AS point_times, points.offset AS point_offsets, log_points, log_start_offset,
-  retention_ms,
-  (starts.b.offset - starts.a.offset) / nullif(starts.b.ms - starts.a.ms, 0) AS start_per_ms
-FROM {partitions}
-"""
-"""What a commit needs to know of its partition."""
+_ENDS_AFTER: Final = {
+    f"ends_{name}": ("get(end_times, @)", ">=", read_ms)
+    for name, read_ms in {
+        "n": "IF(brings, newest_ms, NULL)",
+        "b": "wait_b_ms",
+        "a": "wait_a_ms",
+    }.items()
+}
+"""How many of the ends, newest first, were read at or after each reading."""
 _SHOWN: Final = """CASE shows WHEN 1 THEN newest_@ WHEN 2 THEN wait_b_@ WHEN 3 THEN wait_a_@
     ELSE {kept} END"""
 _WAITING: Final = """CASE {kept} WHEN 1 THEN newest_@ WHEN 2 THEN wait_b_@ WHEN 3 THEN wait_a_@
@@ -116,14 +125,11 @@ _PAIRED: Final = f"""
 WITH met AS (
   SELECT /*+ SHUFFLE_HASH(l) */ b.* EXCEPT (log_row), l.* EXCEPT (row)
   FROM {{brought}} AS b LEFT JOIN {{logs}} AS l ON b.log_row = l.row),
-ended AS (
-  SELECT *, IF(brings, {_end_of("newest_ms")}, NULL) AS end_n, {_end_of("wait_b_ms")} AS end_b,
-    {_end_of("wait_a_ms")} AS end_a
-  FROM met),
+{_halving("met", "ended", 7, **_ENDS_AFTER)},
 chosen AS (
-  SELECT * EXCEPT (end_n, end_b, end_a), coalesce(end_n, end_b, end_a) AS place,
-    CASE WHEN end_n IS NOT NULL THEN 1 WHEN end_b IS NOT NULL THEN 2
-      WHEN end_a IS NOT NULL THEN 3 ELSE 0 END AS pairs
+  SELECT * EXCEPT (ends_n, ends_b, ends_a),
+    CASE WHEN ends_n > 0 THEN ends_n WHEN ends_b > 0 THEN ends_b ELSE ends_a END - 1 AS place,
+    CASE WHEN ends_n > 0 THEN 1 WHEN ends_b > 0 THEN 2 WHEN ends_a > 0 THEN 3 ELSE 0 END AS pairs
   FROM ended),
 placed AS (
   SELECT *, IF(pairs = 0 AND lag IS NULL, 1, pairs) AS shows,
@@ -149,25 +155,13 @@ FROM placed
 """Which reading is paired (1: the newest, 2 and 3: those that waited), and which ones wait on."""
 
 
-def _found(newest: int = 0, oldest: int = POINTS_MAX) -> str:
-    """SQL: the newest of these points that is at or before the commit, by halving.
-
-    Where there is none it is the place after the last one.
-    """
-    if newest == oldest:
-        return str(newest)
-    middle = (newest + oldest) // 2
-    return f"""IF(committed_offset < get(point_offsets, {middle}),
-      {_found(middle + 1, oldest)}, {_found(newest, middle)})"""
-
-
-_LOG_PLACE: Final = "CASE {} END".format(
-    " ".join(
-        f"WHEN committed_offset >= get(log_points, {2 * place}) THEN {2 * place}"
-        for place in reversed(range(LOG_POINTS_MAX))
-    )
+_LATER_POINTS: Final = ("get(point_offsets, @)", ">", "IF(lag > 0, committed_offset, NULL)")
+"""How many points of the log's end, newest first, are beyond the commit."""
+_EARLIER_LOG: Final = (
+    *("get(log_points, 2 * (@))", "<="),
+    "IF(lag > 0 AND place IS NULL, committed_offset, NULL)",
 )
-"""SQL: the same in ``log_points`` (offset, timestamp by turns, oldest first)."""
+"""How many of ``log_points`` (offset, timestamp by turns, oldest first) are at or before it."""
 
 
 def _between(newer: tuple[str, str], older: tuple[str, str]) -> str:
@@ -188,13 +182,14 @@ _AGED: Final = f"""
 WITH lagging AS (
   SELECT *, IF(is_fresh, greatest(end_offset - committed_offset, 0L), old_lag) AS lag
   FROM {{paired}}),
-sought AS (
-  SELECT *, IF(lag > 0, {_found()}, NULL) AS found FROM lagging),
+{_halving("lagging", "sought", 31, later=_LATER_POINTS)},
 placed AS (
-  SELECT *, IF(found < size(point_offsets), found, NULL) AS place FROM sought),
+  SELECT * EXCEPT (later), IF(lag > 0 AND later < size(point_offsets), later, NULL) AS place
+  FROM sought),
+{_halving("placed", "logged", 15, earlier=_EARLIER_LOG)},
 found AS (
-  SELECT *, IF(lag > 0 AND place IS NULL, {_LOG_PLACE}, NULL) AS log_place FROM placed)
-SELECT * EXCEPT (point_times, point_offsets, log_points, found, place, log_place),
+  SELECT * EXCEPT (earlier), IF(earlier > 0, 2 * (earlier - 1), NULL) AS log_place FROM logged)
+SELECT * EXCEPT (point_times, point_offsets, log_points, place, log_place),
   CASE WHEN lag = 0 THEN end_read_ms WHEN place > 0 THEN {_IN_POINTS}
     WHEN log_place IS NOT NULL THEN {_IN_LOG} END AS at_ms
 FROM found
@@ -202,13 +197,18 @@ FROM found
 """When the log ended where the commit stands."""
 
 
+def _turns(name: str, window_ms: int) -> str:
+    """SQL of whether anchors begin anew with this reading, and whether the newer becomes older."""
+    return f"""lag IS NOT NULL AND ({name}_a_ms IS NULL OR is_back) AS {name}_begins,
+    is_fresh AND coalesce(read_ms - {name}_b_ms >= {window_ms // 2}, false) AS {name}_rolls"""
+
+
 def _rolled(name: str, window_ms: int, *fields: str) -> str:
     """SQL of both anchors after this reading, and of the base that figures are taken from.
 
     A group that went back begins anew. An anchor is its reading's time and such fields.
     """
-    begins = f"lag IS NOT NULL AND ({name}_a_ms IS NULL OR is_back)"
-    rolls = f"is_fresh AND read_ms - {name}_b_ms >= {window_ms // 2}"
+    begins, rolls = f"{name}_begins", f"{name}_rolls"
     rest = f"read_ms - {name}_a_ms <= {window_ms} OR read_ms <= {name}_b_ms"
     now = {"ms": "read_ms", "offset": "committed_offset", "lag": "lag"}
     return ", ".join(
@@ -228,9 +228,12 @@ WITH judged AS (
   SELECT *, is_fresh AND coalesce(committed_offset < old_offset AND old_lag IS NOT NULL, false)
       AS is_back,
     is_fresh AND coalesce(committed_offset > old_offset AND old_lag IS NOT NULL, false) AS is_on
-  FROM {{aged}})
+  FROM {{aged}}),
+turned AS (
+  SELECT *, {_turns("speed", SPEED_WINDOW_MS)}, {_turns("trend", TREND_WINDOW_MS)} FROM judged)
 SELECT * EXCEPT ({_ANCHORS}, {_TRENDS}, still_since_ms, moved_ms, pace_ms, rewind_from, rewind_ms,
-    first_ms, old_offset, old_lag, is_back, is_on),
+    first_ms, old_offset, old_lag, is_back, is_on, speed_begins, speed_rolls, trend_begins,
+    trend_rolls),
   IF(lag IS NULL, NULL, coalesce(first_ms, read_ms)) AS first_ms,
   {_rolled("speed", SPEED_WINDOW_MS, "offset", "lag")},
   {_rolled("trend", TREND_WINDOW_MS, "lag")},
@@ -243,7 +246,7 @@ SELECT * EXCEPT ({_ANCHORS}, {_TRENDS}, still_since_ms, moved_ms, pace_ms, rewin
   IF(is_back, greatest(rewind_from, old_offset),
     IF(committed_offset >= rewind_from, NULL, rewind_from)) AS rewind_from,
   IF(is_back, read_ms, rewind_ms) AS rewind_ms
-FROM judged
+FROM turned
 """  # noqa: S608
 
 
@@ -294,22 +297,17 @@ FROM {{speeds}}
 """  # noqa: S608
 
 
-def newest_commits(
-    rows: DataFrame, state: DataFrame, *, partitions: DataFrame, is_single: bool
-) -> DataFrame:
+def newest_commits(rows: DataFrame, *, logs: DataFrame, is_single: bool) -> DataFrame:
     """One row per group and committed partition: ``COMMITS``, the state, and ``is_fresh``.
 
     Names are not among them but the ``row`` of ``rows``, and ``is_full``: whether the wave tells
-    who owns it (``names.named``). ``rows``: ``schema.FRESH_COMMITS``. ``state``: the answer
-    before, as ``schema.COMMIT_STATE``. ``partitions``: the answer of
-    ``transform.newest_partitions`` for the same batch, as ``schema.LOGS``. ``is_single``: as
-    there. Whose coordinator has left them out, or fell silent, are among them
+    who owns it (``names.named``). ``rows``: ``schema.MET_COMMITS``. ``logs``: ``schema.LOGS`` of
+    the answer of ``transform.newest_partitions`` for the same batch (``logs.logs_of``).
+    ``is_single``: as there. Whose coordinator has left them out, or fell silent, are among them
     (``coordinators.told_still``).
     """
     session = rows.sparkSession
-    joined = session.sql(_JOINED, rows=rows, state=state)
-    brought = _cut(session.sql(_BROUGHT, joined=joined), is_single=is_single)
-    logs = session.sql(_LOGS, partitions=partitions)
+    brought = session.sql(_BROUGHT, rows=rows)
     paired = session.sql(_PAIRED, brought=brought, logs=logs)
     aged = _cut(session.sql(_AGED, paired=paired), is_single=is_single)
     moved = session.sql(_MOVED, aged=aged)
@@ -320,8 +318,7 @@ def newest_commits(
 def _cut(frame: DataFrame, *, is_single: bool) -> DataFrame:
     """The same rows, made by code of its own up to here.
 
-    The outcome of a full outer join of single partitions is one, which Spark does not know
-    otherwise. Each cut copies every row; one method for all would be so large that Java takes
-    minutes to compile it.
+    Each cut copies every row; one method for all would be so large that Java takes minutes to
+    compile it.
     """
     return frame.coalesce(1) if is_single else frame

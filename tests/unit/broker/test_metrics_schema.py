@@ -1,6 +1,7 @@
 """The metrics window: what goes in comes out, and its columns name every field."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 
 import pytest
@@ -96,6 +97,47 @@ def test_a_large_round_is_cut_by_kind_and_bucket() -> None:
         assert {schema.bucket_of(row.topic) for row in record.replicas} == {bucket}
     told = [(row.topic, row.partition) for record in records for row in record.replicas]
     assert sorted(told) == sorted((f"t{n % 40}", n) for n in range(len(rows)))
+
+
+def _large(rows: Sequence[schema.Row]) -> bytes:
+    """A record of a round that is large, whose columns are packed."""
+    return schema.encode_part(replace(ENVELOPE, parts=schema.PACKED_PARTS_MIN), rows)
+
+
+def test_the_columns_of_a_large_round_are_packed_and_read_back() -> None:
+    wide = replace(
+        _replica(1), high_watermark=1 << 40, log_end_offset=None, segment_bytes=None, isr=[102]
+    )
+    rows = [_replica(0), wide, replace(_replica(2), topic="clicks", log_points=[5, 1_000, 7, -1])]
+    kept = schema.UnchangedReplica(topic="orders", partition=3, read_ms=1_005, since_ms=900)
+    commits = [
+        schema.CommitSample(
+            group_id=f"g{n}", topic="orders", partition=n, committed_offset=-n, read_ms=1_000 + n
+        )
+        for n in range(300)
+    ]
+    value = _large([*rows, kept, *commits])
+    head, layout, packed = value.split(b"\n", 2)
+    assert (json.loads(head)["v"], json.loads(head)["packed"]) == (3, True)
+    assert sum(it["bytes"] for it in json.loads(layout).values()) == len(packed)
+    record = schema.decode_record(value)
+    assert list(record.replicas) == rows
+    assert list(record.unchanged) == [kept]
+    assert list(record.commits) == commits
+    assert len(value) < len(schema.encode_part(ENVELOPE, [*rows, kept, *commits]))
+
+
+def test_columns_that_are_all_the_same_take_no_bytes() -> None:
+    (layout,) = json.loads(_large([_replica(7)] * 20).split(b"\n")[1]).values()
+    sizes = {name: size for name, size, *_ in layout["columns"]}
+    assert {name for name, size in sizes.items() if size} == {"segment_bytes[]"}
+    assert layout["bytes"] == 40
+
+
+@pytest.mark.parametrize("cut", [1, 40])
+def test_packed_columns_that_are_cut_off_are_refused(cut: int) -> None:
+    with pytest.raises(schema.SampleDecodeError):
+        schema.decode_record(_large([_replica(n) for n in range(60)])[:-cut])
 
 
 @pytest.mark.parametrize("value", [b"", b"\xff", b"[]", b"{}", b'{"cluster":"c"}', b"17"])

@@ -9,8 +9,8 @@ import pytest
 
 from spark_metrics.files import StoreFiles
 from spark_metrics.keys import key_codes, places_of, sorted_by
-from spark_metrics.names import ID, NAMES, NOBODY, aligned, named, names_of, numbered
-from spark_metrics.schema import ROWS, arrow_schema
+from spark_metrics.names import ID, NAMES, NOBODY, aligned, met, named, names_of
+from spark_metrics.schema import MET_COMMITS, ROWS, arrow_schema
 
 Name = tuple[str, str, str, int]
 A, B, C = ("c", "g", "t", 0), ("c", "g", "t", 1), ("c", "h", "s", 0)
@@ -43,7 +43,7 @@ def test_new_commits_stand_in_their_order_with_their_partitions_row() -> None:
     beside = aligned(wave((A, 10, "m"), (B, 20, None), (C, 30, "n")), NOBODY, LOGS)
     assert beside.fresh["row"].to_pylist() == [0, 1, 2]
     assert beside.fresh["log_row"].to_pylist() == [2, 1, 0]
-    assert beside.fresh["is_owned"].to_pylist() == [True, False, True]
+    assert beside.fresh["told_owned"].to_pylist() == [True, False, True]
     told = named(answer((0, True), (1, True), (2, True)), beside)
     assert ids(told) == [A, B, C]
     assert told["member_id"].to_pylist() == ["m", None, "n"]
@@ -54,7 +54,7 @@ def test_known_commits_keep_their_rows_whatever_the_order_of_a_wave() -> None:
     first = aligned(wave((A, 1, "m"), (B, 2, "n")), NOBODY, LOGS)
     known = names_of(named(answer((0, True), (1, True)), first))
     beside = aligned(wave((C, 30, "o"), (B, 20, "p")), known, LOGS)
-    assert beside.fresh["committed_offset"].to_pylist() == [None, 20, 30]
+    assert beside.fresh["told_offset"].to_pylist() == [None, 20, 30]
     assert beside.fresh["log_row"].to_pylist() == [2, 1, 0]
     told = named(answer((2, True), (0, False), (1, True)), beside)
     assert ids(told) == [A, B, C]
@@ -75,26 +75,27 @@ def test_a_commit_whose_partition_nobody_told_has_no_row_of_it() -> None:
     assert nothing.fresh.num_rows == nothing.ids.num_rows == 0
 
 
-def test_a_state_without_numbers_is_given_them() -> None:
-    state = pa.table({name: [1, 2] if name == "partition" else ["x", None] for name in NAMES})
-    found = numbered(state)
-    assert found["row"].to_pylist() == [0, 1]
-    assert found["is_owned"].to_pylist() == [True, False]
-    assert numbered(found.slice(1))["row"].to_pylist() == [0]
+def test_rows_of_the_state_stand_beside_what_a_wave_brings_and_new_ones_alone() -> None:
+    first = named(answer((0, True)), aligned(wave((A, 1, "m")), NOBODY, LOGS))
+    state = first.append_column("lag", pa.array([7], pa.int64()))
+    beside = aligned(wave((B, 20, None), (A, 10, "m")), names_of(state), LOGS)
+    found = met(beside.fresh, state)
+    assert found.column_names == list(MET_COMMITS)
+    assert found["told_offset"].to_pylist() == [10, 20]
+    assert found["lag"].to_pylist() == [7, None]
+    assert found["is_owned"].to_pylist() == [True, None], "a file that has no such column yet"
+    assert met(aligned(wave((A, 1, None)), NOBODY, LOGS).fresh, NOBODY)["lag"].to_pylist() == [None]
 
 
-def test_names_are_read_of_files_with_and_without_numbers(tmp_path: Path) -> None:
+def test_names_are_read_of_files_as_places_in_dictionaries(tmp_path: Path) -> None:
     files = StoreFiles(str(tmp_path))
     told = named(answer((0, True)), aligned(wave((A, 1, "m")), NOBODY, LOGS))
-    files.write_table("old", told)
-    files.write_table("new", numbered(told))
-    wanted = [*NAMES, "row"]
-    assert files.read_texts("old", wanted).column_names == [*NAMES]
-    read = files.read_texts("new", wanted)
-    assert read.column_names == wanted
+    files.write_table("some", told)
+    read = files.read_texts("some", [*NAMES, "is_unknown"])
+    assert read.column_names == [*NAMES]
     assert names_of(read).to_pylist() == told.select(NAMES).to_pylist()
     keys = pa.schema({"group_id": pa.string()})
-    assert files.read_table("new", keys).to_pylist() == [{"group_id": "g"}]
+    assert files.read_table("some", keys).to_pylist() == [{"group_id": "g"}]
 
 
 def test_keys_of_several_tables_are_told_apart_and_ordered() -> None:

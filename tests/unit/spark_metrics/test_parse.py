@@ -1,16 +1,21 @@
 """Rows of records: what Arrow reads, what goes row by row, and which row counts when two do."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from broker.metrics_schema import (
+    PACKED_PARTS_MIN,
     CommitSample,
     Envelope,
     ReplicaSample,
     UnchangedReplica,
     bucket_of,
+    encode_part,
     encode_round,
 )
 from spark_metrics.heads import Head, KafkaRecord, read_head
@@ -101,6 +106,85 @@ def test_bad_rows_are_left_out_and_their_records_named() -> None:
         ("good", 6),
     ]
     assert found.bad_numbers == {0, 1, 2, 3, 4}
+
+
+def packed(*rows: Any, broker: int = 1, at_ms: int = 0) -> bytes:
+    """The same as of a large round."""
+    envelope = Envelope(
+        cluster="c", broker=broker, broker_epoch=7, round_ms=T0_MS + at_ms, interval_ms=1_000
+    )
+    return encode_part(replace(envelope, parts=PACKED_PARTS_MIN), rows)
+
+
+def test_packed_columns_say_what_columns_of_text_say() -> None:
+    rounds: list[list[Any]] = [
+        [
+            *(
+                replica(100 + n, partition=n, segment_bytes=(5, n) if n % 2 else None)
+                for n in range(9)
+            ),
+            replica(1 << 50, partition=9, log_end_offset=None, leader=2, log_points=(4, T0_MS)),
+            UnchangedReplica(topic="t", partition=4, read_ms=T0_MS + 9, since_ms=T0_MS + 5),
+        ],
+        [replica(20, topic="u", isr=(1, 2), retention_ms=-1)],
+    ]
+    text, same = (
+        parsed(*(make(*rows, broker=n + 1, at_ms=n) for n, rows in enumerate(rounds)))
+        for make in (round_of, packed)
+    )
+    assert same.rows.to_pylist() == text.rows.to_pylist()
+    assert same.bad_numbers == text.bad_numbers == frozenset()
+    commits = [
+        CommitSample(
+            group_id=f"g{n}",
+            topic="é\n",
+            partition=n,
+            committed_offset=n,
+            read_ms=T0_MS + 3,
+            member_id="m" if n % 3 else None,
+        )
+        for n in range(50)
+    ]
+    text, same = (parsed(make(*commits), kind="commits") for make in (round_of, packed))
+    assert same.rows.to_pylist() == text.rows.to_pylist()
+    assert len(same.rows) == 50
+
+
+def layout_with(value: bytes, change: Callable[[dict[str, Any]], Any]) -> bytes:
+    """The record with another layout of its replicas."""
+    head_line, line, columns = value.split(b"\n", 2)
+    layouts = json.loads(line)
+    change(layouts["replicas_columns"])
+    return b"\n".join((head_line, json.dumps(layouts).encode(), columns))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda it: it.update(bytes=it["bytes"] + 1),
+        lambda it: it.update(bytes="3"),
+        lambda it: it.update(rows=1 << 40),
+        lambda it: it.update(rows=0),
+        lambda it: it.update(topics=[7]),
+        lambda it: it.update(topics=[]),
+        lambda it: it.update(lists=[["x"]]),
+        lambda it: it.pop("columns"),
+        lambda it: it["columns"].append(["leader", 3, 0]),
+        lambda it: it["columns"].append(["leader", 8, 0]),
+        lambda it: it["columns"].append(["leader", 0, 1.5]),
+        lambda it: it["columns"].append(["leader", 0, 1 << 80]),
+        lambda it: it["columns"].append(["topic", 0, 9]),
+        lambda it: it["columns"].append(["segment_bytes[]", 0, 5]),
+        lambda it: it["columns"].extend([["log_points", 0, 1 << 40], ["log_points[]", 0, 5]]),
+        lambda it: it["columns"].append(7),
+    ],
+)
+def test_a_packed_record_that_is_spoilt_costs_its_own_rows(change: Any) -> None:
+    rows = [replica(n, partition=n) for n in range(4)]
+    good = packed(replica(6, topic="good"))
+    found = parsed(layout_with(packed(*rows), change), good, packed(*rows)[:-1])
+    assert [row["topic"] for row in found.rows.to_pylist()] == ["good"]
+    assert found.bad_numbers == {0, 2}
 
 
 def test_version_1_is_read_row_by_row() -> None:

@@ -1,0 +1,49 @@
+"""What commits need to know of their partitions, as flat columns. Pure.
+
+Arrow takes a field out of a list of structs without touching it; Spark would make an object of
+each number.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_metrics.schema import LOGS, ROW, arrow_schema
+
+
+def logs_of(partitions: pa.Table) -> pa.Table:
+    """``schema.LOGS`` of the answer of ``transform.newest_partitions``, numbered in its order."""
+    ends, points, starts = (
+        partitions[name].combine_chunks() for name in ("ends", "points", "starts")
+    )
+    columns = {
+        ROW: pa.array(np.arange(partitions.num_rows), pa.int32()),
+        "end_times": _listed(ends, "read_ms"),
+        "end_offsets": _listed(ends, "high_watermark"),
+        "point_times": _listed(points, "ms"),
+        "point_offsets": _listed(points, "offset"),
+        **{it: partitions[it] for it in ("log_points", "log_start_offset", "retention_ms")},
+        "start_per_ms": _pace(starts),
+    }
+    return pa.table(columns, schema=arrow_schema(LOGS))
+
+
+def _listed(structs: pa.ListArray, field: str) -> pa.ListArray:
+    """Of each list of structs the list of one field."""
+    values = structs.flatten().field(field)
+    lengths = pc.fill_null(pc.list_value_length(structs), 0).to_numpy()
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
+
+
+def _pace(starts: pa.StructArray) -> Any:
+    """How many records a millisecond a log's start moves; null where it cannot be said."""
+    (a, b) = (pc.struct_field(starts, [name]) for name in ("a", "b"))
+    moved, span_ms = (
+        pc.subtract(pc.struct_field(b, [name]), pc.struct_field(a, [name]))
+        for name in ("offset", "ms")
+    )
+    span_ms = pc.if_else(pc.equal(span_ms, 0), pa.scalar(None, pa.int64()), span_ms)
+    return pc.divide(moved.cast(pa.float64()), span_ms.cast(pa.float64()))
