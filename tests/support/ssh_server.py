@@ -19,6 +19,10 @@ _PRIVILEGES: Final = Path("/run/sshd")
 """Where OpenSSH, run by root, locks its unprivileged child in."""
 
 
+LOGGED_IN: Final = "logged in"
+"""What the session says before it runs the command: until then it is SSH's time."""
+
+
 def why_no_ssh() -> str:
     """What lacks for such a server, and how to get it; empty: nothing."""
     lacking = [name for name in ("sshd", "ssh", "ssh-keygen") if not _program(name)]
@@ -75,7 +79,8 @@ class SshServer:
         key = str(self._folder / "login_key")
         login = f"{getpass.getuser()}@127.0.0.1"
         reach = ["-F", "none", "-i", key, "-p", str(self.port), *given]
-        return [_program("ssh"), "-tt", *reach, login, f"exec {shlex.join(argv)}"]
+        words = f"echo {shlex.quote(LOGGED_IN)}; exec {shlex.join(argv)}"
+        return [_program("ssh"), "-tt", *reach, login, words]
 
     def told(self) -> str:
         """What the server logged."""

@@ -12,7 +12,7 @@ from struct import pack
 from termios import TIOCSWINSZ
 from typing import Final, Self
 
-from tests.support.ssh_server import SshServer
+from tests.support.ssh_server import LOGGED_IN, SshServer
 
 DEADLINE_S: Final = 120.0
 
@@ -33,7 +33,7 @@ class Terminal:
         ioctl(slave, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
         program = str(Path(sys.executable).parent / "partiscope")
         self._command = [program, "tui", "--store", str(store), path]
-        self.started_s = time.monotonic()
+        called_s = time.monotonic()
         self.process = subprocess.Popen(
             self._command if over is None else over.command(self._command),
             stdin=slave,
@@ -42,6 +42,10 @@ class Terminal:
             env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
         )
         os.close(slave)
+        if over is not None:
+            self.read_until(LOGGED_IN.encode())
+        self.started_s = time.monotonic() if over is not None else called_s
+        self.login_s = self.started_s - called_s
 
     def __enter__(self) -> Self:
         return self
