@@ -11,6 +11,8 @@ from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks, tim
 from dashboard.theme import palette
 
 DAY_MS: Final = 86_400_000
+MINUTES_MS: Final = 5 * 60_000
+"""A chart of less has several ticks to a minute."""
 PEAK_FACTOR: Final = 1.01
 _TEXT_OF: Final[dict[str, tuple[Callable[[float], str], int]]] = {
     "bytes/s": (text.byte_rate_text, 1024),
@@ -59,7 +61,7 @@ def lines(
         **_marked(marks, scheme),
         xaxis={
             "type": "date",
-            "tickformat": "%H:%M" if _stretch_ms(shown) <= DAY_MS else "%d %b %H:%M",
+            "tickformat": _tick_format(_stretch_ms(shown)),
             "hoverformat": "%H:%M:%S",
             "nticks": 6,
             "tickangle": 0,
@@ -90,6 +92,12 @@ def throughput(
 
 def _range_of(span: Span | None) -> dict[str, Any]:
     return {} if span is None else {"range": times([span.since_ms, span.until_ms])}
+
+
+def _tick_format(stretch_ms: int) -> str:
+    if stretch_ms <= MINUTES_MS:
+        return "%H:%M:%S"
+    return "%H:%M" if stretch_ms <= DAY_MS else "%d %b %H:%M"
 
 
 def _stretch_ms(shown: Sequence[Series]) -> int:

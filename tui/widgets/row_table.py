@@ -17,6 +17,10 @@ from tui.widgets.quick_table import QuickTable
 
 SCROLLBAR_WIDTH: Final = 1
 _SHAPED: Final = frozenset({"status", "severity", "state"})
+_ELASTIC: Final = frozenset({"record_value"})
+"""Columns of long texts: they take the room that is left, and are cut there."""
+ELASTIC_MIN: Final = 40
+"""So much room such a column has before others are left out for it."""
 
 
 class RowTable(QuickTable):
@@ -51,6 +55,8 @@ class RowTable(QuickTable):
         self._is_chosen = False
         self._widths: dict[str, int] = {}
         """The widest that each column has been: columns must not come and go with figures."""
+        self._elastic = 0
+        """Room of the elastic column; 0: there is none."""
 
     @property
     def pointed(self) -> Row | None:
@@ -78,9 +84,10 @@ class RowTable(QuickTable):
         of others those that have room."""
         self._page, self._is_chosen = page, is_chosen
         rows: list[Row] = list(page.rows)
+        elastic_before = self._elastic
         columns = self._fitting(page.columns, rows)
         ids = tuple(column.id for column in columns)
-        if ids != self._shown:
+        if ids != self._shown or self._elastic != elastic_before:
             self._rebuild(columns, rows)
         elif [row.key for row in rows] == [row.key for row in self._rows]:
             self._update(columns, rows)
@@ -123,11 +130,13 @@ class RowTable(QuickTable):
             width = max((len(row.cell(column.id).text) + shape for row in rows), default=0)
             width = max(width, len(column.title), self._widths.get(column.id, 0))
             self._widths[column.id] = width
+            width = min(width, ELASTIC_MIN) if column.id in _ELASTIC else width
             room -= width + 2
             if column.rank == 1 or room >= 0 or self._is_chosen:
                 chosen.add(column.id)
             else:
                 room += width + 2
+        self._elastic = ELASTIC_MIN + max(room, 0) if chosen & _ELASTIC else 0
         return [column for column in columns if column.id in chosen]
 
     def _room(self) -> int:
@@ -146,7 +155,7 @@ class RowTable(QuickTable):
         with self.app.batch_update():
             self.clear()
             for row in rows:
-                self.add_row(*_texts(columns, row), key=row.key)
+                self.add_row(*(self._text(column, row) for column in columns), key=row.key)
             self._rows = rows
             keys = [row.key for row in rows]
             if pointed is not None and pointed.key in keys:
@@ -160,7 +169,7 @@ class RowTable(QuickTable):
         for index, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
             for place, column in enumerate(columns):
                 if old.cell(column.id) != new.cell(column.id):
-                    text = _text(column, new)
+                    text = self._text(column, new)
                     is_wider = text.cell_len > self.ordered_columns[place].content_width
                     self.write_cell(Coordinate(index, place), text, is_wider=is_wider)
                     changed.add(index)
@@ -169,11 +178,9 @@ class RowTable(QuickTable):
         for index in changed.intersection(range(first, first + self.size.height + 1)):
             self.refresh_row(index)
 
-
-def _texts(columns: list[Column], row: Row) -> list[Text]:
-    return [_text(column, row) for column in columns]
-
-
-def _text(column: Column, row: Row) -> Text:
-    cell = row.cell(column.id)
-    return cell_text(cell, is_number=column.is_number, with_shape=column.id in _SHAPED)
+    def _text(self, column: Column, row: Row) -> Text:
+        cell = row.cell(column.id)
+        text = cell_text(cell, is_number=column.is_number, with_shape=column.id in _SHAPED)
+        if column.id in _ELASTIC:
+            text.truncate(self._elastic, overflow="ellipsis")
+        return text

@@ -1,0 +1,49 @@
+"""Which columns a table shows, and what becomes of texts that are longer than the screen."""
+
+from dataclasses import replace
+
+import pytest
+from textual.app import App, ComposeResult
+
+from control.views.messages import MESSAGE_COLUMNS, MessageRow, message_row
+from control.views.pages import Page
+from tests.snapshots.canned import records
+from tests.support.settle import settle
+from tui.widgets.row_table import RowTable
+
+LONG = b'{"order": 4711, "note": "' + b"x" * 300 + b'"}'
+
+
+class _OneTable(App[None]):
+    def compose(self) -> ComposeResult:
+        yield RowTable(id="table", opens=False)
+
+
+def _page() -> Page[MessageRow]:
+    rows = tuple(message_row(replace(record, value=LONG)) for record in records())
+    return Page(rows=rows, columns=MESSAGE_COLUMNS, total=len(rows), matching=len(rows))
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (80, ("partition", "offset", "record_key", "record_value")),
+        (120, ("partition", "offset", "at", "record_key", "record_value")),
+    ],
+)
+async def test_a_long_value_leaves_room_for_its_key_and_is_cut(
+    width: int, shown: tuple[str, ...]
+) -> None:
+    app = _OneTable()
+    async with app.run_test(size=(width, 24)) as pilot:
+        table = app.query_one(RowTable)
+        table.show(_page())
+        await settle(pilot, lambda: table.virtual_size.width > 0, "the table is measured")
+        assert table.shown[: len(shown)] == shown
+        assert table.virtual_size.width <= width
+        value = table.get_row_at(0)[len(shown) - 1]
+        assert str(value).endswith("…")
+        assert len(value) >= 40
+
+        await pilot.resize_terminal(width + 30, 24)
+        await settle(pilot, lambda: width < table.virtual_size.width <= width + 30, "more is shown")
