@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
+from control.views.memory import keep_loaded, take_turns
 from control.views.store import open_store
 from control.views.watch import report_watch
 from dashboard import export, live, router, rows, shell
@@ -110,6 +111,7 @@ def serve(
     Raises:
         OSError: the port is taken.
     """
+    take_turns()
     listener = _listen(settings)
     port = int(listener.getsockname()[1])
     screen = screen_of(settings)
@@ -129,6 +131,7 @@ def serve(
 
     async def begin() -> None:
         await warm(page, min(hosts))
+        keep_loaded()
 
     async def close() -> None:
         await asyncio.gather(*(place.desk.close() for place in places))

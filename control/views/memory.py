@@ -19,8 +19,8 @@ COLUMN_BYTES: Final = 128 * 1024
 ARENAS: Final = 2
 """Each thread that decodes would have its own, full of what it once needed."""
 SWITCH_S: Final = 0.001
-"""For so long a thread that decodes keeps Python from the one that answers keys. A key takes
-several turns; Python's own 5 ms for each of them can be seen."""
+"""For so long a thread that decodes keeps Python from those that answer keys and requests. An
+answer takes several turns; Python's own 5 ms for each of them can be seen."""
 
 
 def be_small() -> None:
@@ -47,16 +47,26 @@ def be_quick() -> None:
     Until then nothing is garbage, but to look for it takes a tenth of the time.
     """
     gc.disable()
+    take_turns()
+
+
+def take_turns() -> None:
+    """For processes that answer while they take in a new version."""
     sys.setswitchinterval(SWITCH_S)
 
 
 def settle() -> None:
-    """What was loaded stays: from now on only what comes after is looked through for garbage.
-    75,000 objects would be a pause of 25 ms each time."""
+    """What was loaded stays, once the first picture stands (after ``be_quick``)."""
     if not gc.isenabled():
-        gc.collect()
-        gc.freeze()
+        keep_loaded()
         gc.enable()
+
+
+def keep_loaded() -> None:
+    """From now on only what comes after is looked through for garbage. 75,000 objects would be a
+    pause of 25 ms each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def give_back() -> None:

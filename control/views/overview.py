@@ -108,9 +108,10 @@ def heat_map(evidence: Evidence, measure: str) -> HeatMap:
     amount = _amounts(evidence, measure)
     known = np.isin(placed.broker, loads.brokers) & ~np.isnan(amount)
     row = np.searchsorted(loads.brokers, placed.broker[known])
-    grid = np.zeros((len(loads.brokers), len(names)))
-    np.add.at(grid, (row, topic[known]), amount[known])
-    return _trimmed(measure, [int(item) for item in loads.brokers], names, grid)
+    shape = len(loads.brokers), len(names)
+    cell = row * shape[1] + topic[known]
+    sums = np.bincount(cell, amount[known], shape[0] * shape[1]).astype(np.float64)
+    return _trimmed(measure, [int(item) for item in loads.brokers], names, sums.reshape(shape))
 
 
 def _amounts(evidence: Evidence, measure: str) -> FloatColumn:
