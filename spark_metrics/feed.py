@@ -133,7 +133,7 @@ class FileFeed:
         if self._rows_max is not None and rows > self._rows_max:
             raise OutgrownError(rows)
         count = buckets_for(rows, so_far=max(1, len(wave.state.partitions)))
-        shares = _shares(wave, count)
+        shares = _handed_out(_shares(wave, count))
         if count > 1 and self._has_large(rows):
             answers = list(self._threads.map(partial(self._take, wave), shares))
         else:
@@ -263,6 +263,12 @@ def _shares(wave: Wave, buckets: int) -> list[_Share]:
         )
         for bucket in range(buckets)
     ]
+
+
+def _handed_out(shares: list[_Share]) -> Iterator[_Share]:
+    """One after the other; the list forgets them, for they are large."""
+    while shares:
+        yield shares.pop(0)
 
 
 _TOLD_COMMITS: Final = [*COMMITS.names, "is_fresh"]

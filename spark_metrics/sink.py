@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from spark_metrics.backlog import newest_rounds
 from spark_metrics.feed import Answer, Feed, State, Wave
 from spark_metrics.heads import (
     Head,
@@ -176,7 +177,7 @@ class StoreSink:
         """
         done = self._begin(before)
         done.bad = {number: bad_value(head) for number, head in enumerate(heads) if head.is_bad}
-        for number, wave in enumerate(waves := cut_waves(heads)):
+        for number, wave in enumerate(waves := [newest_rounds(it) for it in cut_waves(heads)]):
             is_last = number == len(waves) - 1
             earlier = done.memory
             _observe(done, [head for _, head in wave], offsets_of=heads if is_last else ())
