@@ -131,28 +131,27 @@ def measure(case: str, topology: Topology, request: PlanRequest) -> list[Result]
     started_s = time.process_time()
     made = plan(topology, request)
     seconds = time.process_time() - started_s
-    memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    replicas = sum(len(p.replicas) for p in topology.partitions)
+    return [result_of(case, topology, alternative, seconds) for alternative in made.alternatives]
 
-    def result(alternative: Alternative) -> Result:
-        balance, proposal = alternative.balance, alternative.proposal
-        return Result(
-            case=case,
-            replicas=replicas,
-            brokers=len(topology.brokers),
-            plan=alternative.name,
-            seconds=round(seconds, 2),
-            memory_mib=memory_mib,
-            moved_replicas=proposal.moved_replicas,
-            moved_bytes=proposal.moved_bytes,
-            bound_bytes=alternative.lower_bound_bytes or 0,
-            replicas_spread=(balance.replicas.min, balance.replicas.max),
-            leaders_spread=(balance.leaders.min, balance.leaders.max),
-            bytes_max_over_mean=round(balance.bytes.max / max(1.0, balance.bytes.mean), 3),
-            violations=len(alternative.violations),
-        )
 
-    return [result(alternative) for alternative in made.alternatives]
+def result_of(case: str, topology: Topology, alternative: Alternative, seconds: float) -> Result:
+    """The figures of one alternative; `seconds` took all of them together."""
+    balance, proposal = alternative.balance, alternative.proposal
+    return Result(
+        case=case,
+        replicas=sum(len(p.replicas) for p in topology.partitions),
+        brokers=len(topology.brokers),
+        plan=alternative.name,
+        seconds=round(seconds, 2),
+        memory_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        moved_replicas=proposal.moved_replicas,
+        moved_bytes=proposal.moved_bytes,
+        bound_bytes=alternative.lower_bound_bytes or 0,
+        replicas_spread=(balance.replicas.min, balance.replicas.max),
+        leaders_spread=(balance.leaders.min, balance.leaders.max),
+        bytes_max_over_mean=round(balance.bytes.max / max(1.0, balance.bytes.mean), 3),
+        violations=len(alternative.violations),
+    )
 
 
 def main() -> None:

@@ -1,13 +1,4 @@
-"""Between what every balanced broker should stay, racks considered.
-
-A rack cannot hold more replicas than there are partitions (one each, where partitions are spread),
-so brokers of a small rack must carry more than the mean whatever the plan. The mean is therefore
-shared out by racks first: each rack gets what its brokers are worth, but no more than it can and
-no less than it must hold.
-
-Worked example: racks a (2 brokers), b (2), c (1), 100 partitions of 3 replicas. Every rack must
-hold one replica of each: 100 per rack, so 50 per broker in a and b, and 100 on the one in c.
-"""
+"""Between what every balanced broker should stay: around its share (control.planner.shares)."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,13 +8,10 @@ import numpy as np
 from control.planner.columns import Flags, Floats
 from control.planner.goals import Tolerance, whole_bounds
 from control.planner.placement import Placement
+from control.planner.shares import rack_shares
 
-_BISECTIONS: Final = 60
 _ANY: Final = 2**62
 """Replicas: more than any broker has."""
-_BESIDE_A_FULL_ONE: Final = 0.4
-"""Brokers with room need not be evener than this while another is forced to carry more (by racks,
-or by partitions that fit nowhere else): moving their bytes would not bring the largest down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +71,17 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
     unit = max(1.0, float(placement.bytes.sum()) / max(1, int(placement.count.sum())))
     count_min, count_max = np.zeros(brokers), np.full(brokers, np.inf)
     bytes_max = np.full(brokers, np.inf)
-    loosest = bytes_mean * (1 + _BESIDE_A_FULL_ONE)
+    loosest = bytes_mean * (1 + tolerance.beside)
     if tolerance.replicas is not None:
         count_min, count_max = _beside_others(
-            *whole_bounds(count_mean, tolerance.replicas), count_mean, placement.is_target
+            whole_bounds(count_mean, tolerance.replicas),
+            count_mean * max(0.0, 1 - tolerance.beside),
+            count_mean * (1 + tolerance.beside),
+            placement.is_target,
         )
     if tolerance.bytes is not None:
-        most = float(bytes_mean.max(initial=0.0))
-        bytes_max = np.maximum(bytes_mean * (1 + tolerance.bytes), np.minimum(loosest, most))
+        bytes_max = bytes_mean * (1 + tolerance.bytes)
+        bytes_max = np.maximum(bytes_max, np.minimum(loosest, bytes_max.max(initial=0.0)))
     if placement.capacity is not None:
         bytes_max = np.minimum(bytes_max, placement.capacity)
         loosest = np.minimum(loosest, placement.capacity)
@@ -104,14 +95,14 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
 
 
 def _beside_others(
-    count_min: Floats, count_max: Floats, mean: Floats, target: Flags
+    bounds: tuple[Floats, Floats], least: Floats, most: Floats, target: Flags
 ) -> tuple[Floats, Floats]:
-    """Where some are forced to hold more, or fewer, than others: looser for those others."""
-    fewest = count_min[target].min(initial=np.inf)
-    most = count_max[target].max(initial=0.0)
-    least = np.maximum(np.ceil(mean * (1 - _BESIDE_A_FULL_ONE)), fewest)
-    loosest = np.minimum(np.floor(mean * (1 + _BESIDE_A_FULL_ONE)), most)
-    return np.minimum(count_min, least), np.maximum(count_max, loosest)
+    """Where some are forced to hold more, or fewer, than others: looser for those others, down to
+    `least` and up to `most`."""
+    count_min, count_max = bounds
+    fewest, forced = count_min[target].min(initial=_ANY), count_max[target].max(initial=0.0)
+    least, most = np.maximum(np.ceil(least), fewest), np.minimum(np.floor(most), forced)
+    return np.minimum(count_min, least), np.where(target, np.maximum(count_max, most), count_max)
 
 
 def relief_bounds(placement: Placement, relieved: list[int]) -> Bounds:
@@ -143,27 +134,12 @@ def _share_out(placement: Placement, total: float, weights: Floats | None) -> Fl
     target = placement.is_target
     racks = placement.racks
     rack = np.minimum(np.array(placement.rack), racks)
-    brokers = np.bincount(rack[target], minlength=racks + 1)[:racks].astype(np.float64)
     if racks == 1 or not target.any():
         even = total / max(1, int(target.sum()))
         return np.where(target, even, 0.0)
-    per = np.array([len(replicas) for replicas in placement.replicas], dtype=np.float64)
-    weight = np.ones(len(per)) if weights is None else weights
-    most = float((np.ceil(per / racks) * weight).sum())
-    least = float((np.floor(per / racks) * weight).sum())
-    quota = _fill(total, brokers, least, most)
-    share = np.divide(quota, brokers, out=np.zeros(racks), where=brokers > 0)
+    width = np.array([len(replicas) for replicas in placement.replicas], dtype=np.int64)
+    weight = np.ones(len(width)) if weights is None else weights
+    kept = np.array(placement.rack_brokers)
+    receiving = np.bincount(rack[target], minlength=racks + 1)[:racks]
+    share = rack_shares(total, width, weight, kept, receiving)
     return np.where(target, np.append(share, 0.0)[rack], 0.0)
-
-
-def _fill(total: float, brokers: Floats, least: float, most: float) -> Floats:
-    """Per rack level × brokers, clamped to [least, most] where it has brokers, adding up to
-    `total` as far as the clamps allow."""
-    has = brokers > 0
-    low, high = 0.0, total / max(1.0, float(brokers[has].min(initial=1.0)))
-    for _ in range(_BISECTIONS):
-        level = (low + high) / 2
-        filled = np.where(has, np.clip(level * brokers, least, most), 0.0)
-        low, high = (level, high) if filled.sum() < total else (low, level)
-    level = (low + high) / 2
-    return np.where(has, np.clip(level * brokers, least, most), 0.0)

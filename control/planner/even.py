@@ -7,7 +7,7 @@ from those that can spare one. Where numbers must stay, a large replica is excha
 one. A step is made only when it lowers the penalty of the two brokers together, so it ends.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -23,7 +23,13 @@ _FOLLOWERS_WITHIN: Final = 8
 """How far from the ideal size a follower is preferred to a leader."""
 _WORTH: Final = 0.1
 """How much larger, in mean replicas, a follower may be that moves in the place of a leader."""
+_TARGETS_BY_WAY: Final = 4
+_WAYS_TRIED: Final = 6
 _BY_WAY_TRIED: Final = 4
+_BY_WAY_COST: Final = 200
+"""Of one of these, in replicas looked at."""
+_SMALLEST: Final = 20
+"""One in so many partitions is among the smallest."""
 _PASSES_MAX: Final = 4
 
 
@@ -45,6 +51,10 @@ class Evener(Reach):
         """Brokers none of whose replicas near the ideal size may go anywhere nearby."""
         self._gone_short: set[int] = set()
         """Brokers that none of the smallest replicas nearby may go to."""
+        number = len(placement.size)
+        smallest = self.size_of(number // _SMALLEST) if number else 0
+        self._small = max(_WORTH * bounds.unit, float(smallest))
+        """Replicas no larger need no smaller one to be looked for."""
 
     def run_once(self) -> bool:
         """Every broker once in each role; whether anything was moved."""
@@ -106,21 +116,25 @@ class Evener(Reach):
                     return True
             self._picked_over.add(source)
         further = self.of_each_rack(neediest, source)
-        return any(
+        if any(
             self._move_one_of(source, b, self.around_beyond(source, b, wanted(b))) for b in further
-        ) or any(self._give_by(source, b, wanted(b)) for b in further)
+        ):
+            return True
+        lacking = (b for b in further if placement.count[b] < bounds.count_max[b])
+        return surplus > 0 and any(
+            self._give_by(source, b, wanted(b)) for b in islice(lacking, _TARGETS_BY_WAY)
+        )
 
     def _give_by(self, source: int, target: int, wanted: float) -> bool:
         """By way of another of its rack, where racks close the direct one to all it has: that one
         gives one of its own, and takes one of about the same size."""
-        placement, size = self.placement, self.placement.size
-        if not self._lacks(target):
-            return False
-        rack = placement.rack[source]
-        for way in (b for b in self.targets.tolist() if placement.rack[b] == rack and b != source):
+        placement, size, rack = self.placement, self.placement.size, self.placement.rack
+        beside = (b for b in self.targets.tolist() if rack[b] == rack[source] and b != source)
+        for way in islice(beside, _WAYS_TRIED):
             for given in islice(self.around_beyond(way, target, wanted), _BY_WAY_TRIED):
                 if not placement.may_move(given, way, target):
                     continue
+                self.looked_at += _BY_WAY_COST
                 for taken in self.around(source, size[given]):
                     is_fit = placement.may_move(taken, source, way)
                     if is_fit and self._gain_by(source, way, target, taken, given) > GAIN_MIN:
@@ -136,9 +150,6 @@ class Evener(Reach):
             + self._saved(way, 0, size[taken] - size[given])
             + self._saved(target, 1, size[given])
         )
-
-    def _lacks(self, b: int) -> bool:
-        return bool(self.placement.count[b] < self.bounds.count_max[b])
 
     def _neediest(self, room: Floats) -> Numbers:
         """Brokers with too few replicas first, then with room for one, the emptiest first."""
@@ -158,17 +169,43 @@ class Evener(Reach):
             (-placement.bytes[givers], -(placement.count - bounds.count_max)[givers])
         )
         if target not in self._gone_short:
-            for source in self.nearby(givers[order], target):
-                if self._move_one_of(source, target, self.around(source, 0.0)):
-                    return True
+            ways = ((b, self.around(b, 0.0)) for b in self.nearby(givers[order], target))
+            if self._take_smallest(target, ways):
+                return True
             self._gone_short.add(target)
-        return any(
-            self._move_one_of(source, target, self.around_beyond(source, target, 0.0))
-            for source in self.of_each_rack(givers[order], target)
+        further = self.of_each_rack(givers[order], target)
+        return self._take_smallest(
+            target, ((b, self.around_beyond(b, target, 0.0)) for b in further)
         )
 
+    def _take_smallest(self, target: int, ways: Iterable[tuple[int, Iterator[int]]]) -> bool:
+        """The smallest that one of these brokers may give, where racks leave only large ones to
+        some; the first that is small enough will do."""
+        placement, size = self.placement, self.placement.size
+        best: tuple[int, int, int] | None = None
+        for source, partitions in ways:
+            partition = self._one_of(source, target, partitions)
+            if partition is None:
+                continue
+            if best is None or size[partition] < best[0]:
+                best = size[partition], partition, source
+            if best[0] <= self._small:
+                break
+        if best is None:
+            return False
+        _, partition, source = best
+        placement.move(partition, source, target)
+        return True
+
     def _move_one_of(self, source: int, target: int, partitions: Iterator[int]) -> bool:
-        """Move the first that lowers the penalty: rather a follower, if it is near the first."""
+        partition = self._one_of(source, target, partitions)
+        if partition is None:
+            return False
+        self.placement.move(partition, source, target)
+        return True
+
+    def _one_of(self, source: int, target: int, partitions: Iterator[int]) -> int | None:
+        """The first that lowers the penalty: rather a follower, if it is near the first."""
         placement, size = self.placement, self.placement.size
         leader = None
         for tried, partition in enumerate(partitions):
@@ -179,12 +216,8 @@ class Evener(Reach):
             if leader is not None and size[partition] > size[leader] + _WORTH * self.bounds.unit:
                 continue
             if placement.replicas[partition][0] != source:
-                placement.move(partition, source, target)
-                return True
+                return partition
             leader = partition if leader is None else leader
             if tried >= _FOLLOWERS_WITHIN:
                 break
-        if leader is None:
-            return False
-        placement.move(leader, source, target)
-        return True
+        return leader

@@ -2,7 +2,8 @@
 
 Replica numbers per partition do not change, so bytes that leave brokers equal bytes that arrive.
 Three relaxations, each true for every assignment within the reached balance (replicas per broker
-and bytes per broker in [min, max], no replica left on removed brokers, racks as possible):
+and bytes per broker in [min, max] of those with the same share, no replica left on removed brokers,
+racks as possible):
 
 * out: a removed broker loses all it has; a broker above the largest bytes loses the excess, and
   one above the most replicas loses that many, at least its smallest ones; one that receives more
@@ -29,10 +30,10 @@ lose at least 30 each: 60 bytes move, whatever the plan.
 import numpy as np
 
 from control.planner.columns import Columns, Flags, Floats, Numbers, rack_numbers
-from control.planner.figures import Balance
 from control.planner.goals import PlanRequest
 from control.planner.rack_bound import bytes_by_rack
 from control.planner.shared_bytes import Crowded, shared_bytes
+from control.planner.shares import Reached
 from control.planner.topic_counts import TopicCounts
 from control.planner.topology import Topology
 
@@ -40,23 +41,25 @@ from control.planner.topology import Topology
 def lower_bound_bytes(
     before: Topology,
     request: PlanRequest,
-    reached: Balance,
+    reached: Reached,
     columns: Columns,
     *,
     mended: Flags,
+    most_in: int | None = None,
     topics: TopicCounts | None = None,
 ) -> int:
     """Bytes that every plan reaching `reached` (over the brokers that stay) must move.
 
     `mended`: per partition, whether racks and removed brokers are asked of it. What is outside
-    the scope, or what the plan leaves as it is, is not. `topics`: counts before, given when the
-    plan leaves every topic even.
+    the scope, or what the plan leaves as it is, is not. `most_in`: bytes per second that no broker
+    receives more of afterwards. `topics`: counts before, given when the plan leaves every topic
+    even.
     """
     removed = np.isin(before.broker_ids, request.remove_brokers)
     out = _leaving(columns, removed, reached, mended)
     least = np.zeros(columns.brokers, dtype=np.int64)
-    if reached.bytes_in is not None:
-        least = _with_traffic(columns, reached.bytes_in.max)
+    if most_in is not None:
+        least = _with_traffic(columns, most_in)
     if topics is not None:
         least = np.maximum(least, _of_topics(columns, topics))
     out = np.where(removed, out, np.maximum(out, least))
@@ -78,16 +81,16 @@ def added_bytes(columns: Columns, factor: int) -> int:
     return int((missing * columns.size).sum())
 
 
-def _leaving(columns: Columns, removed: Flags, reached: Balance, mended: Flags) -> Numbers:
+def _leaving(columns: Columns, removed: Flags, reached: Reached, mended: Flags) -> Numbers:
     """Per broker, the bytes that it must lose."""
     held, count = columns.held(), columns.count()
     sizes = columns.size[columns.of]
     order = np.lexsort((sizes, columns.on))
     running = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[order])))
     starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(count)))[:-1]
-    excess = np.maximum(count - reached.replicas.max, 0)
+    excess = np.maximum(count - reached.count_max, 0)
     smallest = running[starts + excess] - running[starts]
-    needed = np.maximum(np.maximum(held - reached.bytes.max, smallest), 0)
+    needed = np.maximum(np.maximum(held - reached.bytes_max, smallest), 0)
     asked = np.where(mended[columns.of], sizes, 0)
     leaving = np.bincount(columns.on, weights=asked, minlength=columns.brokers).astype(np.int64)
     return np.where(removed, leaving, needed)
@@ -125,14 +128,14 @@ def _of_topics(columns: Columns, topics: TopicCounts) -> Numbers:
     return least
 
 
-def _arriving(columns: Columns, removed: Flags, reached: Balance) -> Numbers:
+def _arriving(columns: Columns, removed: Flags, reached: Reached) -> Numbers:
     """Per broker, the bytes that it must receive."""
     count, held = columns.count(), columns.held()
     smallest_first = np.argsort(columns.size, kind="stable")
     needed = np.zeros(columns.brokers, dtype=np.int64)
     for broker in np.flatnonzero(~removed).tolist():
-        missing = max(0, reached.replicas.min - int(count[broker]))
-        least = max(0, reached.bytes.min - int(held[broker]))
+        missing = max(0, int(reached.count_min[broker] - count[broker]))
+        least = max(0, int(reached.bytes_min[broker] - held[broker]))
         if missing:
             here = columns.of[columns.on == broker]
             first = smallest_first[: missing + len(here)]

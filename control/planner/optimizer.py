@@ -28,6 +28,8 @@ from control.planner.priced_bound import priced_bytes
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.repair import Mender
 from control.planner.rethink import rethink
+from control.planner.roles import roles_of
+from control.planner.shares import Reached, rack_shares
 from control.planner.topic_counts import TopicCounts
 from control.planner.topic_leaders import even_topic_leaders
 from control.planner.topic_spread import counts_for, spread_topics
@@ -123,6 +125,7 @@ class _Judge:
         self._request = request
         self._columns = columns
         self._loads = loads
+        self._roles = roles_of(topology, request)
 
     def judge(self, proposal: Proposal) -> Alternative:
         request = self._request
@@ -133,7 +136,7 @@ class _Judge:
             proposal=proposal,
             balance=reached,
             violations=violations,
-            lower_bound_bytes=self._bound(proposal, reached, violations),
+            lower_bound_bytes=self._bound(proposal, reached, after, violations),
         )
 
     def detailed(self, balance: Balance, proposal: Proposal) -> Balance:
@@ -158,31 +161,52 @@ class _Judge:
         return counts_for(self._topology, self._request, self._columns)
 
     def _bound(
-        self, proposal: Proposal, reached: Balance, violations: Sequence[Violation]
+        self,
+        proposal: Proposal,
+        reached: Balance,
+        after: Sequence[BrokerLoad],
+        violations: Sequence[Violation],
     ) -> int | None:
         if all(len(c.before) == len(c.after) for c in proposal.changes):
             left = {violation.where for violation in violations}
             mended = self._scope()
             if left:
                 mended &= [str(p.key) not in left for p in self._topology.partitions]
+            by_share = self._reached(after)
             bound = lower_bound_bytes(
                 self._topology,
                 self._request,
-                reached,
+                by_share,
                 self._columns,
                 mended=mended,
+                most_in=None if reached.bytes_in is None else reached.bytes_in.max,
                 topics=self._topics() if reached.topics_uneven == 0 else None,
             )
-            return max(bound, self._priced(proposal, reached, mended, bound))
+            return max(bound, self._priced(proposal, by_share, mended, bound))
         factor = self._request.replication_factor
         if factor is None or not self._request.is_everything:
             return None
         return added_bytes(self._columns, factor)
 
+    def _reached(self, after: Sequence[BrokerLoad]) -> Reached:
+        roles, columns = self._roles, self._columns
+        kept, width = ~roles.removed, columns.width
+        share = np.zeros(columns.brokers)
+        if roles.racks > 1:
+            brokers = [
+                np.bincount(roles.rack[chosen], minlength=roles.racks)[: roles.racks]
+                for chosen in (kept, roles.target)
+            ]
+            ones, total = np.ones(len(width)), float(width.sum())
+            share[kept] = rack_shares(total, width, ones, *brokers)[roles.rack[kept]]
+        count = np.array([load.replicas for load in after], dtype=np.int64)
+        held = np.array([load.bytes for load in after], dtype=np.int64)
+        return Reached.by_share(count, held, kept, share)
+
     def _scope(self) -> Flags:
         return movable_partitions(self._topology, self._request)
 
-    def _priced(self, proposal: Proposal, reached: Balance, mended: Flags, bound: int) -> int:
+    def _priced(self, proposal: Proposal, reached: Reached, mended: Flags, bound: int) -> int:
         """The dearer proof, where the quick one leaves a question."""
         moved = proposal.moved_bytes
         if moved <= _CLEAR * bound:

@@ -25,8 +25,8 @@ from typing import Final
 import numpy as np
 
 from control.planner.columns import Columns, Flags, Floats, Numbers
-from control.planner.figures import Balance
 from control.planner.placement import most_per_rack
+from control.planner.shares import Reached
 
 _SIZES: Final = 256
 _ROUNDS_MAX: Final = 400
@@ -49,7 +49,7 @@ def priced_bytes(
     columns: Columns,
     rack: tuple[Numbers, int],
     removed: Flags,
-    reached: Balance,
+    reached: Reached,
     *,
     scope: Flags,
     mended: Flags,
@@ -230,7 +230,7 @@ class _Market:
         columns: Columns,
         slots: _Slots,
         kept: Flags,
-        reached: Balance,
+        reached: Reached,
         rack: tuple[Numbers, int],
     ) -> None:
         self._slots, self._kept = slots, kept
@@ -252,9 +252,9 @@ class _Market:
         self._homes = np.diff(np.append(self._first_home, len(slots.home_slot)))
         self._unit = max(1.0, float(size.mean()))
         self._weight, self._base = 1.0, np.zeros((2, columns.brokers))
-        count, held = reached.replicas, reached.bytes
-        self._low: Floats = np.array([[count.min * self._unit], [held.min]], dtype=np.float64)
-        self._high: Floats = np.array([[count.max * self._unit], [held.max]], dtype=np.float64)
+        of_count = np.stack((reached.count_min, reached.count_max)) * self._unit
+        self._low: Floats = np.stack((of_count[0], reached.bytes_min.astype(np.float64)))
+        self._high: Floats = np.stack((of_count[1], reached.bytes_max.astype(np.float64)))
 
     def stand_for(self, whole: Columns, few: Columns, every: int) -> None:
         """Let each partition of a sample count as `every` many. What brokers hold before is that

@@ -38,6 +38,8 @@ class Reach:
             )
         ]
         self._partition_at = np.array(placement.partition_at, dtype=np.int64)
+        self.looked_at = 0
+        """Replicas that were looked at one and all."""
 
     def size_of(self, rank: int) -> int:
         """Bytes of the replica with this rank."""
@@ -82,6 +84,7 @@ class Reach:
         placement = self.placement
         ranks = np.array(placement.by_size[source], dtype=np.int64)
         partitions = self._partition_at[ranks]
+        self.looked_at += len(ranks)
         partitions = partitions[racks_let_go(placement, partitions, source, target)]
         distance = np.abs(placement.columns.size[partitions] - ideal)
         nearest = np.argsort(distance, kind="stable")[:_REPLICAS_TRIED]

@@ -29,6 +29,8 @@ _ATTEMPTS_MIN: Final = 10
 """Fewer are not worth a beginning."""
 _WORK_MAX: Final = 3_000_000
 """Replicas times attempts: under a second. Large clusters have one to match every gap, anyway."""
+_LOOKED_AT_MAX: Final = 2_000_000
+"""Replicas where racks leave few of a broker's to choose from: a second."""
 _ELSEWHERE_TRIED: Final = 8
 _WORTH: Final = 1e-3
 """Of all moved bytes: what is less is not looked at."""
@@ -75,7 +77,8 @@ class _Rethinker:
 
     @property
     def _is_over(self) -> bool:
-        return self._left <= 0 or self._patience <= 0
+        is_tired = self._left <= 0 or self._patience <= 0
+        return is_tired or self._evener.looked_at > _LOOKED_AT_MAX
 
     def _run_once(self) -> bool:
         moved = self._moved()

@@ -2,13 +2,14 @@
 
 import re
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from control.model.ids import TopicPartition
 from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.optimizer import Alternative, plan
-from control.planner.placement import Placement
+from control.planner.placement import Placement, rack_limit, racks_let_go
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.reassignment_json import format_reassignment, parse_reassignment
 from control.planner.topology import (
@@ -142,6 +143,28 @@ def test_moves_keep_the_figures_in_step(topology: Topology, data: st.DataObject)
             break
         placement.move(*data.draw(st.sampled_from(moves)))
     placement.check_invariants()
+
+
+@given(topologies(), st.data())
+def test_racks_let_go_what_leaves_them_as_even_as_they_are(
+    topology: Topology, data: st.DataObject
+) -> None:
+    placement = Placement(topology, PlanRequest())
+    brokers = st.integers(0, placement.brokers - 1)
+    source, target = data.draw(brokers), data.draw(brokers)
+    left, entered = placement.rack[source], placement.rack[target]
+    holding = [p for p, replicas in enumerate(placement.replicas) if source in replicas]
+    of_all = racks_let_go(placement, np.array(holding, dtype=np.int64), source, target)
+    for partition, is_let_go in zip(holding, of_all.tolist(), strict=True):
+        replicas = placement.replicas[partition]
+        before = [placement.rack[b] for b in replicas]
+        others = [placement.rack[b] for b in replicas if b != source]
+        needed = min(len(replicas), placement.racks, len(set(before)))
+        is_even = len(replicas) <= placement.racks or others.count(entered) < max(
+            rack_limit(placement, partition), before.count(left)
+        )
+        fits = left == entered or (is_even and len({*others, entered}) >= needed)
+        assert is_let_go == placement.may_change_racks(partition, source, target) == fits
 
 
 @given(topologies(), st.data())

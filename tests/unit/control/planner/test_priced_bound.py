@@ -11,6 +11,7 @@ from control.planner.goals import PlanRequest
 from control.planner.optimizer import plan
 from control.planner.priced_bound import priced_bytes
 from control.planner.proposal import proposal_of
+from control.planner.shares import Reached
 from control.planner.topology import Topology
 from tests.unit.control.planner.clusters import cluster, seeded
 
@@ -24,7 +25,7 @@ def proven(before: Topology, after: Topology, moved: int) -> int:
         columns,
         rack_numbers(before, nobody),
         nobody,
-        balance_of(after),
+        Reached.by_all(balance_of(after), len(before.brokers)),
         scope=everybody,
         mended=everybody,
         moved=moved,
@@ -78,6 +79,20 @@ def test_plans_are_near_it_where_racks_hold_several_replicas(seed: int) -> None:
     bound = first.lower_bound_bytes
     assert bound is not None
     assert bound <= first.proposal.moved_bytes <= 1.05 * bound
+
+
+@pytest.mark.parametrize(("racks", "factor", "forced"), [((6, 3, 3, 2), 5, 2), ((4, 3, 2), 4, 2)])
+def test_unequal_racks_that_hold_several_replicas_are_evened_as_far_as_they_can(
+    racks: tuple[int, ...], factor: int, forced: int
+) -> None:
+    """The smallest rack holds every partition at least once: no plan brings its brokers lower."""
+    before = seeded(2, racks=racks, factor=factor, partitions=500)
+    for alternative in plan(before, PlanRequest()).alternatives:
+        bound = alternative.lower_bound_bytes
+        assert alternative.violations == ()
+        assert bound is not None
+        assert bound <= alternative.proposal.moved_bytes <= 1.06 * bound
+        assert alternative.balance.replicas.max <= 1.09 * 500 / forced + 1
 
 
 def test_plan_and_bound_meet_where_many_replicas_must_change_racks() -> None:

@@ -1,0 +1,94 @@
+"""What racks leave to each broker: its share of replicas, or of bytes.
+
+A rack holds of each partition at most as many replicas as it must where they lie as evenly as they
+can, and never more than it has brokers; where there are as many replicas as racks, each holds one
+at least. Brokers of a small rack so may have to carry more than the mean, whatever the plan.
+
+Worked example: racks a (2 brokers), b (2), c (1), 100 partitions of 3 replicas. Every rack must
+hold one replica of each: 100 per rack, so 50 per broker in a and b, and 100 on the one in c.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from control.planner.columns import Flags, Floats, Numbers
+from control.planner.figures import Balance
+from control.planner.placement import most_per_rack
+
+_BISECTIONS: Final = 60
+_DIGITS: Final = 6
+"""Shares that agree so far are the same."""
+
+
+def rack_shares(
+    total: float, width: Numbers, weight: Floats, kept: Numbers, receiving: Numbers
+) -> Floats:
+    """Of each rack: what each of its brokers should hold of `total`. Per partition `width` many
+    replicas of `weight` each; per rack its `kept` brokers, and those `receiving` a share."""
+    racks = len(kept)
+    least, most = np.zeros(racks), np.zeros(racks)
+    for wide in np.unique(width).tolist():
+        weighs = float(weight[width == wide].sum())
+        limit = most_per_rack(wide, tuple(kept.tolist())) if wide > racks else 1
+        room = np.minimum(kept, limit)
+        others = room.sum() - room
+        least += weighs * np.maximum(wide - others, int(wide >= racks))
+        most += weighs * room
+    brokers = receiving.astype(np.float64)
+    quota = _fill(total, brokers, least, most)
+    return np.divide(quota, brokers, out=np.zeros(racks), where=brokers > 0)
+
+
+def _fill(total: float, brokers: Floats, least: Floats, most: Floats) -> Floats:
+    """Per rack level × brokers, clamped to [least, most] where it has brokers, adding up to
+    `total` as far as the clamps allow."""
+    has = brokers > 0
+    low, high = 0.0, total / max(1.0, float(brokers[has].min(initial=1.0)))
+    for _ in range(_BISECTIONS):
+        level = (low + high) / 2
+        filled = np.where(has, np.clip(level * brokers, least, most), 0.0)
+        low, high = (level, high) if filled.sum() < total else (low, level)
+    level = (low + high) / 2
+    return np.where(has, np.clip(level * brokers, least, most), 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A balance, one element a broker: as many replicas and bytes as anybody of the same share
+    has, at least and at most."""
+
+    count_min: Numbers
+    count_max: Numbers
+    bytes_min: Numbers
+    bytes_max: Numbers
+
+    @classmethod
+    def by_share(cls, count: Numbers, held: Numbers, kept: Flags, share: Floats) -> Self:
+        """Of the `kept` brokers. Racks force shares, so a plan is as even as it is among those of
+        the same one."""
+        _, group = np.unique(np.where(kept, np.round(share, _DIGITS), -1.0), return_inverse=True)
+        extremes = np.zeros((4, len(count)), dtype=np.int64)
+        for number in np.unique(group[kept]).tolist():
+            of_it = kept & (group == number)
+            for row, figures in enumerate((count, held)):
+                extremes[2 * row, of_it] = figures[of_it].min()
+                extremes[2 * row + 1, of_it] = figures[of_it].max()
+        return cls(
+            count_min=extremes[0],
+            count_max=extremes[1],
+            bytes_min=extremes[2],
+            bytes_max=extremes[3],
+        )
+
+    @classmethod
+    def by_all(cls, balance: Balance, brokers: int) -> Self:
+        """The extremes of the whole cluster for everybody."""
+        count, held = balance.replicas, balance.bytes
+        return cls(
+            count_min=np.full(brokers, count.min),
+            count_max=np.full(brokers, count.max),
+            bytes_min=np.full(brokers, held.min),
+            bytes_max=np.full(brokers, held.max),
+        )
