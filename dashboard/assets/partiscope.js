@@ -373,8 +373,19 @@
   function drawMarkup(box) {
     const wanted = document.createElement("template");
     wanted.innerHTML = box.dataset.markup;
+    for (const details of wanted.content.querySelectorAll("details[data-key]")) {
+      details.open = opened.has(details.dataset.key);
+    }
     takeChildren(box, wanted.content);
   }
+
+  // What was opened, by its key: it stays open when it comes anew, wherever it stands then.
+  const opened = new Set();
+  document.addEventListener("toggle", ({ target }) => {
+    if (!target.dataset.key || !target.isConnected) return;
+    if (target.open) opened.add(target.dataset.key);
+    else opened.delete(target.dataset.key);
+  }, true);
 
   function takeChildren(box, wanted) {
     let place = box.firstChild;
@@ -402,8 +413,9 @@
 
   function takeAttributes(node, wanted) {
     for (const { name } of Array.from(node.attributes)) {
-      // What was opened stays open.
-      if (!wanted.hasAttribute(name) && name !== "open") node.removeAttribute(name);
+      // What was opened stays open; what has a key, by that.
+      const isOpen = name === "open" && !node.dataset.key;
+      if (!wanted.hasAttribute(name) && !isOpen) node.removeAttribute(name);
     }
     for (const { name, value } of wanted.attributes) {
       if (node.getAttribute(name) !== value) node.setAttribute(name, value);
@@ -415,7 +427,40 @@
     input.setAttribute("aria-label", input.parentElement.textContent);
   }
 
+  // Dash makes anew what a callback answers. What was drawn there moves over and is then changed,
+  // node by node, and whoever had the focus there has it again.
+  let focused = null;
+  document.addEventListener("focusin", (event) => { focused = event.target; });
+  document.addEventListener("focusout", () => window.setTimeout(() => {
+    if (document.activeElement === document.body) focused = null;
+  }));
+
+  function boxesIn(nodes) {
+    const elements = Array.from(nodes).filter((node) => node.nodeType === Node.ELEMENT_NODE);
+    return elements.flatMap((node) => [
+      ...(node.matches("[data-markup]") ? [node] : []), ...node.querySelectorAll("[data-markup]"),
+    ]);
+  }
+
+  // Within the block that was answered: another view begins anew.
+  function moveOver(changes) {
+    const blocks = changes.filter(({ target }) => target.id && target.tagName !== "MAIN");
+    const left = new Map();
+    for (const { target, removedNodes } of blocks) {
+      left.set(target, [...(left.get(target) || []), ...boxesIn(removedNodes)]);
+    }
+    for (const { target, addedNodes } of blocks) {
+      for (const box of boxesIn(addedNodes)) {
+        const before = left.get(target).shift();
+        if (before && !box.hasChildNodes()) box.append(...before.childNodes);
+      }
+    }
+  }
+
   new MutationObserver((changes) => {
+    const had = focused && !focused.isConnected ? focused : null;
+    moveOver(changes);
+    if (had && had.isConnected) had.focus({ preventScroll: true });
     for (const change of changes) {
       if (change.type === "attributes") drawMarkup(change.target);
       for (const node of change.addedNodes) {
@@ -569,6 +614,18 @@
     return new Date(Date.now() - ms).toISOString().replace(/\.\d+Z$/, "Z");
   }
 
+  // A table follows its filter while that is typed; Dash would answer some 50 ms later.
+  const FILTER_PAUSE_MS = 30;
+  let filterTimer = 0;
+  document.addEventListener("input", ({ target }) => {
+    if (!target.closest(".filter-input")) return;
+    window.clearTimeout(filterTimer);
+    filterTimer = window.setTimeout(() => {
+      keepInUrl({ q: target.value });
+      withGrids((api) => api.purgeInfiniteCache());
+    }, FILTER_PAUSE_MS);
+  });
+
   window.dash_clientside = window.dash_clientside || {};
   const none = () => window.dash_clientside.no_update;
 
@@ -681,11 +738,6 @@
       const name = begins ? `${Date.now()}-${Math.random()}` : null;
       keepInUrl({ follow: begins ? "yes" : "" });
       return [!begins, begins ? "Stop following" : "Follow", name];
-    },
-    filterChanged: (text) => {
-      keepInUrl({ q: text });
-      withGrids((api) => api.purgeInfiniteCache());
-      return none();
     },
   };
 

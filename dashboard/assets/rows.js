@@ -1,53 +1,30 @@
-// Rows of the large tables: the grid asks block by block, rows come by plain requests. Dash only
-// hands the request over, which has the grid's own functions in it; what it would do for an answer
-// takes the page's one thread longer than the rows.
+// Rows of the large tables come block by block by plain requests. Dash gives every grid a source of
+// its own, which asks by a callback; at its first question the grid is given ours, and Dash has
+// nothing to do with a jump, a sort or a refresh any more, which took the page's one thread longer
+// than the rows.
 (function () {
   "use strict";
 
-  const FRESH_MS = 1000;
-  // Answers on their way to blocks that the grid has not asked for yet, by their addresses.
-  const ahead = new Map();
-
-  function addressOf(kind, asked, from, to) {
+  function addressOf(kind, scope, request) {
     const cluster = document.documentElement.dataset.cluster;
-    const wanted = new URLSearchParams({ from, to });
-    for (const [name, value] of Object.entries(asked)) if (value) wanted.set(name, value);
-    return `${cluster ? "/@" + encodeURIComponent(cluster) : ""}/rows/${kind}?${wanted}`;
+    const field = document.getElementById("filter-" + kind);
+    const [sorted] = request.sortModel;
+    const wanted = {
+      from: request.startRow,
+      to: request.endRow,
+      q: field && field.value,
+      sort: sorted && (sorted.sort === "desc" ? "-" : "") + sorted.colId,
+      scope,
+      at: new URLSearchParams(window.location.search).get("at"),
+    };
+    const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
+    return `${cluster ? "/@" + encodeURIComponent(cluster) : ""}/rows/${kind}?${query}`;
   }
 
   async function fetched(address) {
     const response = await window.fetch(address);
     if (!response.ok) throw new Error((await response.text()).trim());
     return response.json();
-  }
-
-  function answer(address) {
-    const known = ahead.get(address);
-    ahead.delete(address);
-    return known && Date.now() - known.began < FRESH_MS ? known.page : fetched(address);
-  }
-
-  // Blocks of a grid; none while it is only just being made.
-  function blocksOf(id) {
-    try {
-      return Object.values(window.dash_ag_grid.getApi(id).getCacheBlockState() || {});
-    } catch (error) {
-      return [];
-    }
-  }
-
-  // The grid asks for one block at a time; a window over the border of two waits for both.
-  function fetchAhead(id, addressOfBlock) {
-    for (const [address, { began }] of ahead) {
-      if (Date.now() - began > FRESH_MS) ahead.delete(address);
-    }
-    for (const block of blocksOf(id)) {
-      const address = addressOfBlock(block.startRow, block.endRow);
-      if (block.pageStatus !== "needsLoading" || ahead.has(address)) continue;
-      const page = fetched(address);
-      page.catch(() => {});
-      ahead.set(address, { page, began: Date.now() });
-    }
   }
 
   function tell(kind, words, isProblem) {
@@ -57,25 +34,46 @@
     window.dash_clientside.set_props(place.id, { children: words, className });
   }
 
-  async function giveRows(request, id, asked) {
-    const kind = id.replace(/^grid-/, "");
-    const [sorted] = request.sortModel;
-    const sort = sorted ? (sorted.sort === "desc" ? "-" : "") + sorted.colId : "";
-    const addressOfBlock = (from, to) => addressOf(kind, { ...asked, sort }, from, to);
+  function sourceOf(kind, scope) {
+    const getRows = async (request) => {
+      try {
+        const page = await fetched(addressOf(kind, scope, request));
+        request.successCallback(page.rows, page.count);
+        tell(kind, page.words, page.is_problem);
+      } catch (error) {
+        request.failCallback();
+        tell(kind, `✖ no rows: ${error.message}; they are asked for again with the next figures`, true);
+      }
+    };
+    return { getRows };
+  }
+
+  const LOOK_AGAIN_MS = 50;
+  const CALM_TIMES = 20;
+  const LOOKS_MAX = 2400;
+  const newest = {};
+
+  function gridOf(id) {
     try {
-      const coming = answer(addressOfBlock(request.startRow, request.endRow));
-      fetchAhead(id, addressOfBlock);
-      const page = await coming;
-      tell(kind, page.words, page.is_problem);
-      request.successCallback(page.rows, page.count);
+      const api = window.dash_ag_grid.getApi(id);
+      return api.isDestroyed() ? null : api;
     } catch (error) {
-      tell(kind, `✖ no rows: ${error.message}; they are asked for again with the next figures`, true);
-      request.failCallback();
+      return null; // it is only just being made
     }
   }
 
-  window.dash_clientside.partiscope.rowsWanted = (request, text, scope, time, id) => {
-    if (request) giveRows(request, id, { q: text, scope, at: time && time.at });
+  // The grid of a view just left may still stand under the same name: until ours has stayed.
+  function give(id, source, looks, calm) {
+    if (looks > LOOKS_MAX || calm > CALM_TIMES || newest[id] !== source) return;
+    const grid = gridOf(id);
+    const isOurs = grid && grid.getGridOption("datasource") === source;
+    if (grid && !isOurs) grid.setGridOption("datasource", source);
+    window.setTimeout(() => give(id, source, looks + 1, isOurs ? calm + 1 : 0), LOOK_AGAIN_MS);
+  }
+
+  // Dash's question itself stays without an answer: the grid asks its new source.
+  window.dash_clientside.partiscope.rowsWanted = (request, scope, id) => {
+    if (request) give(id, newest[id] = sourceOf(id.replace(/^grid-/, ""), scope), 0, 0);
     return window.dash_clientside.no_update;
   };
 })();

@@ -20,7 +20,7 @@ from dashboard.components.parts import attributes
 from dashboard.theme import DARK, LIGHT
 
 BLOCK_ROWS: Final = 100
-"""Asked for at once. Over the border of two blocks the browser asks for both side by side."""
+"""Asked for at once; over the border of two blocks the browser asks for both side by side."""
 NAME_WIDTH: Final = 150
 EXAMPLES: Final = {
     "topics": "lag>10000 partitions>=12 status:under-replicated",
@@ -93,17 +93,9 @@ def register_grid(app: Dash, kind: str) -> None:
         State(ids.grid_columns(kind), "id"),
     )
     in_browser(
-        ClientsideFunction("partiscope", "filterChanged"),
-        Input(ids.grid_filter(kind), "value"),
-        prevent_initial_call=True,
-    )
-
-    in_browser(
         ClientsideFunction("partiscope", "rowsWanted"),
         Input(ids.grid(kind), "getRowsRequest"),
-        State(ids.grid_filter(kind), "value"),
         State(ids.grid_scope(kind), "data"),
-        State(ids.TIME, "data"),
         State(ids.grid(kind), "id"),
         prevent_initial_call=True,
     )
@@ -114,7 +106,8 @@ def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
         id=ids.grid_filter(kind),
         value=query.get("q", ""),
         type="search",
-        debounce=0.03,
+        # Tables listen to the field itself (`partiscope.js`).
+        debounce=True,
         className="filter-input",
         placeholder=f"filter, e.g. {EXAMPLES[kind]}   ( / )",
         autoComplete="off",
@@ -195,10 +188,8 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
             # A refresh loads every block that is kept, one after another, and a jump waits for it:
             # two blocks cover any window.
             "maxBlocksInCache": 2,
-            # One request at a time: the grid's request is a single property, and a second one
-            # would overwrite the first before it is seen. What else the grid lacks is fetched
-            # meanwhile (`rowsWanted`).
-            "maxConcurrentDatasourceRequests": 1,
+            # A window over the border of two blocks waits for both at once.
+            "maxConcurrentDatasourceRequests": 2,
             "infiniteInitialRowCount": 1,
             "blockLoadDebounceMillis": 10,
             # Rows that are drawn beyond the window: a jump draws them as well.

@@ -19,7 +19,7 @@ from control.views.times import TimeError, parse_moment
 from dashboard import ids
 from dashboard.components.forms import choice, problem, text_field
 from dashboard.components.markup import still
-from dashboard.components.parts import card, crumbs, empty
+from dashboard.components.parts import attributes, card, crumbs, empty
 from dashboard.context import Screen
 from dashboard.desk import DeskError
 from dashboard.tail import KEPT_MAX, Positions, Tail, Tails
@@ -250,6 +250,7 @@ def message_line(record: FetchedRecord) -> html.Details:
             dcc.Link("link to this message", href=link),
         ],
         className="message",
+        **attributes({"data-key": row.key}),
     )
 
 

@@ -148,10 +148,13 @@ def test_the_map_tells_the_cell_under_the_pointer_and_a_click_opens_its_topic(pa
 
 def test_a_new_version_shows_by_itself_without_reload(page: Page, store: Store) -> None:
     page.evaluate("window.notReloaded = true")
+    broker = page.locator("#broker-table a", has_text="102")
+    broker.focus()
 
     store.write(leader=-1)
 
     expect(page.locator("#findings")).to_contain_text("1 partition offline")
+    expect(broker).to_be_focused()
     assert page.evaluate("window.notReloaded")
     store.write()
     expect(page.locator("#findings")).not_to_contain_text("offline")

@@ -67,6 +67,13 @@ def test_lines_of_a_file_arrive_on_the_page_that_follows(
 
     expect(reader.locator("#browse-result .message")).to_have_count(3)
     expect(reader.locator("#browse-result")).to_contain_text("without a key")
+    reader.locator(".message", has_text="second").locator("summary").click()
+    choose(writer, "more.txt", b"c\tfourth\nd\tfifth\n")
+    expect(said).to_contain_text("more.txt")
+    writer.locator("#produce-send").click()
+    expect(reader.locator("#browse-result .message")).to_have_count(5)
+    expect(reader.locator(".message[open]")).to_have_count(1)
+    expect(reader.locator(".message[open]")).to_contain_text("second")
     assert "follow=yes" in reader.url
     reader.locator("#browse-follow").click()
     expect(reader.locator("#browse-follow")).to_have_text("Follow")

@@ -19,7 +19,6 @@ def test_a_view_path_sets_filter_and_sort(sort: str) -> None:
     wanted = {"-lag": {"lag": "desc"}, "topic": {"topic": "asc"}, "": {}}
     assert sorted_columns == wanted[sort]
     assert block.children[1].children[1].value == "lag>1"
-    assert grid.dashGridOptions["maxConcurrentDatasourceRequests"] == 1
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
