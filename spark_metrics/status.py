@@ -270,6 +270,7 @@ FROM {{moved}}
 """  # noqa: S608
 
 _STATUS: Final = f"""CASE WHEN lag IS NULL THEN NULL WHEN lag = 0 THEN 'OK'
+    WHEN read_ms = first_ms THEN NULL
     WHEN rewind_from IS NOT NULL AND read_ms - rewind_ms <= {TREND_WINDOW_MS} THEN 'REWIND'
     WHEN standing_ms >= patience_ms AND commit_ms > still_since_ms + {REPEAT_MS} THEN 'STALL'
     WHEN standing_ms >= patience_ms AND NOT is_owned THEN 'STOP'

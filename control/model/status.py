@@ -58,7 +58,7 @@ GROUP_SEVERITIES: Final[Mapping[str, Severity]] = {
 }
 """Worst first. A group is OK when each of its partitions is."""
 UNJUDGED: Final[Mapping[str, str]] = {
-    "not-known": "no end offset was read at or after its commit yet",
+    "not-known": "no end offset was read at or after its commit yet, or only once",
     "no-commit": "it has committed nothing",
 }
 """Words for the absence of a verdict, and why there is none."""
