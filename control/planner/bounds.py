@@ -74,7 +74,7 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
     loosest = bytes_mean * (1 + tolerance.beside)
     if tolerance.replicas is not None:
         count_min, count_max = _beside_others(
-            whole_bounds(count_mean, tolerance.replicas),
+            _not_worse(placement, whole_bounds(count_mean, tolerance.replicas), count_mean),
             count_mean * max(0.0, 1 - tolerance.beside),
             count_mean * (1 + tolerance.beside),
             placement.is_target,
@@ -91,6 +91,23 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
         bytes_max=bytes_max,
         bytes_loosest=loosest,
         unit=unit,
+    )
+
+
+def _not_worse(
+    placement: Placement, bounds: tuple[Floats, Floats], mean: Floats
+) -> tuple[Floats, Floats]:
+    """A tolerance allows nobody more, or fewer, than somebody had before, where as many brokers
+    hold as many replicas."""
+    count_min, count_max = bounds
+    target = placement.is_target
+    is_other = placement.request.replication_factor is not None or placement.is_removed.any()
+    if is_other or not target.any():
+        return bounds
+    before = placement.columns.count()[target]
+    return (
+        np.maximum(count_min, np.minimum(np.floor(mean), before.min())),
+        np.minimum(count_max, np.maximum(np.ceil(mean), before.max())),
     )
 
 

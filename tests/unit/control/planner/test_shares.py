@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
+from control.planner.figures import balance_of
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import plan
 from control.planner.shares import Reached, rack_shares
+from tests.unit.control.planner.clusters import seeded
 
 
 @pytest.mark.parametrize(
@@ -33,3 +37,12 @@ def test_a_balance_is_among_brokers_of_the_same_share() -> None:
     assert reached.count_max.tolist() == [6, 6, 9, 9, 0]
     assert reached.bytes_min.tolist() == [40, 40, 70, 70, 0]
     assert reached.bytes_max.tolist() == [60, 60, 90, 90, 0]
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_tolerance_allows_nobody_more_than_somebody_had_before(seed: int) -> None:
+    before = seeded(seed, brokers=6, racks=6, factor=3, partitions=250)
+    had = balance_of(before).replicas
+    for alternative in plan(before, PlanRequest()).alternatives:
+        has = alternative.balance.replicas
+        assert had.min <= has.min <= has.max <= had.max
