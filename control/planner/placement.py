@@ -53,6 +53,8 @@ class Placement:
         """Brokers that may receive replicas; these are the ones to be balanced."""
         self.rack: list[int] = roles.rack.tolist()
         self.racks = roles.racks
+        self.widest = max(int(columns.width.max(initial=0)), request.replication_factor or 0)
+        """Replicas of a partition, at most."""
         kept = roles.rack[~roles.removed]
         self.rack_brokers = tuple(np.bincount(kept, minlength=roles.racks).tolist())
         self.capacity = capacities(topology)
@@ -238,15 +240,16 @@ def racks_let_go(placement: Placement, partitions: Numbers, source: int, target:
     left, entered, racks = placement.rack[source], placement.rack[target], placement.racks
     if racks == 1 or left == entered:
         return np.ones(len(partitions), dtype=np.bool_)
-    on_rack = placement.on_rack[partitions]
-    there, here, width = on_rack[:, entered], on_rack[:, left], on_rack.sum(axis=1)
-    most = np.ones(int(width.max(initial=0)) + 1, dtype=np.int64)
-    for wide in range(racks + 1, len(most)):
-        most[wide] = most_per_rack(wide, placement.rack_brokers)
+    there, here = placement.on_rack[partitions, entered], placement.on_rack[partitions, left]
     is_new: Flags = there == 0
-    is_open: Flags = (width <= racks) | (there < np.maximum(most[width], here))
-    leaves_none: Flags = (here == 1) & (left < racks)
-    return is_new | (is_open & ~leaves_none)
+    keeps_both: Flags = (here > 1) | (left >= racks)
+    if placement.widest > racks:
+        width = placement.on_rack[partitions].sum(axis=1)
+        most = np.ones(placement.widest + 1, dtype=np.int64)
+        for wide in range(racks + 1, len(most)):
+            most[wide] = most_per_rack(wide, placement.rack_brokers)
+        keeps_both &= (width <= racks) | (there < np.maximum(most[width], here))
+    return is_new | keeps_both
 
 
 def counted_by_rack(columns: Columns, rack: Numbers, racks: int) -> NDArray[np.int16]:

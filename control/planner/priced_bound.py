@@ -36,6 +36,9 @@ _SAMPLE: Final = 10_000
 """Replicas on which prices are found first, where there are many more."""
 _ROUNDS_MIN: Final = 8
 """Those of a sample are good already: the largest clusters do with few of their own."""
+_ROUNDS_AFRESH: Final = 100
+"""So many of its own lead a search somewhere from nowhere."""
+_FAR: Final = 1.01
 _PATIENCE: Final = 15
 _SHRINK: Final = 0.6
 _TIMID: Final = 0.03
@@ -62,16 +65,36 @@ def priced_bytes(
         return 0
     rounds = min(_ROUNDS_MAX, max(_ROUNDS_MIN, _WORK_MAX // len(columns.of)))
     prices = np.zeros((2, columns.brokers))
+    kept = ~removed
     every = len(columns.of) // _SAMPLE
     if every > 1:
         few, chosen = _sampled(columns, every)
         slots = _SlotMaker(few, rack, removed, scope[chosen]).made(mended[chosen])
-        market = _Market(few, slots, ~removed, reached, rack)
+        market = _Market(few, slots, kept, reached.by_extremes(kept), rack)
         market.stand_for(columns, few, every)
         _, prices = market.search(moved, _ROUNDS_MAX, prices)
     slots = _SlotMaker(columns, rack, removed, scope).made(mended)
-    best, _ = _Market(columns, slots, ~removed, reached, rack).search(moved, rounds, prices)
+    best = 0.0
+    for limits in _looser_first(reached, kept):
+        market = _Market(columns, slots, kept, limits, rack)
+        proven, found = market.search(moved, rounds, prices)
+        if every > 1 and rounds >= _ROUNDS_AFRESH and proven * _FAR < moved:
+            # A sample's prices may be near the best, and still nowhere to go on from.
+            afresh, others = market.search(moved, rounds, np.zeros_like(prices))
+            proven, found = (afresh, others) if afresh > proven else (proven, found)
+        best, prices = max(best, proven), found
     return max(0, int(best - _ROUNDING * columns.size.sum()))
+
+
+def _looser_first(reached: Reached, kept: Flags) -> list[Reached]:
+    """Prices that are good where all have the same limits prove no less where some have closer
+    ones, and are found sooner: the search for those begins there."""
+    looser = reached.by_extremes(kept)
+    is_same = bool(
+        (reached.count_max[kept] == looser.count_max[kept]).all()
+        and (reached.bytes_max[kept] == looser.bytes_max[kept]).all()
+    )
+    return [reached] if is_same else [looser, reached]
 
 
 @dataclass(frozen=True, slots=True)

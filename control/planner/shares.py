@@ -82,6 +82,16 @@ class Reached:
             bytes_max=extremes[3],
         )
 
+    def by_extremes(self, kept: Flags) -> Self:
+        """Looser: for everybody what any of the `kept` brokers has."""
+        brokers, of_any = len(kept), kept if kept.any() else ~kept
+        return type(self)(
+            count_min=np.full(brokers, self.count_min[of_any].min()),
+            count_max=np.full(brokers, self.count_max[of_any].max()),
+            bytes_min=np.full(brokers, self.bytes_min[of_any].min()),
+            bytes_max=np.full(brokers, self.bytes_max[of_any].max()),
+        )
+
     @classmethod
     def by_all(cls, balance: Balance, brokers: int) -> Self:
         """The extremes of the whole cluster for everybody."""
