@@ -64,9 +64,10 @@ RUNGS: Final = {
     "10k": Size(
         partitions=10_000,
         interval_ms=1_000,
-        warm_s=45,
+        # Plans for a large cluster are compiled beside the first batches.
+        warm_s=110,
         seconds=30,
-        limit_s=120,
+        limit_s=190,
         to_store_ms_max=2_000,
     ),
     "100k": Size(
