@@ -8,7 +8,8 @@ watches the store: how long from a round's begin until the store shows it, what 
 where its time goes, CPU and memory of the job. All partitions have traffic: nothing is saved by
 rounds that repeat nothing. Then it times the reader on what was stored. Tells how far it is, and
 prints a JSON line for each rung, at last a table and which targets were missed, with the phase
-that took most of a batch. No rung takes longer than its own limit, all together ten minutes.
+that took most of a batch. No rung takes longer than its own limit, all together a quarter of an
+hour.
 """
 
 import argparse

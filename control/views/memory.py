@@ -1,7 +1,8 @@
-"""Memory of processes that show snapshots: what a new one leaves behind goes back at once.
+"""How processes that show snapshots behave beside what they show: small, and soon to answer.
 
 Decoding and judging a version of a large store takes several times the memory that its snapshot
-keeps; Arrow's, NumPy's and the C library's allocators hold on to it.
+keeps; Arrow's, NumPy's and the C library's allocators hold on to it. Python looks for garbage, and
+gives the turn to another thread, at times that keys and requests feel.
 """
 
 import ctypes

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from partiscope import parts, running
+from partiscope.layout import ClusterLayout
 from partiscope.running import run_until_signal
+from partiscope.settings import Settings
 from partiscope.supervisor import Part, PartFailedError, Supervisor
 
 
@@ -29,3 +32,45 @@ def test_a_part_that_cannot_start_in_a_later_stage_is_named(tmp_path: Path) -> N
 
     with pytest.raises(PartFailedError, match=r"executor ended before .* no room for state"):
         run_until_signal(stage)
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_the_page_starts_after_collectors_that_are_quick_and_without_those_that_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_slow: bool
+) -> None:
+    def part(name: str, *, waits_for: str = "") -> Part:
+        wait = f"while not (here / '{waits_for}').exists(): time.sleep(0.02)\n" if waits_for else ""
+        code = (
+            f"import pathlib, time; here = pathlib.Path({str(tmp_path)!r})\n{wait}"
+            f"(here / '{name}').touch(); print('ready', flush=True); time.sleep(60)"
+        )
+        command = (sys.executable, "-c", code)
+        return Part(name=name, command=command, log_file=tmp_path / f"{name}.log")
+
+    started: list[str] = []
+
+    def told(made: Part) -> Part:
+        started.append(made.name)
+        if made.name == "page":
+            assert (tmp_path / "collector").exists() != is_slow
+        return made
+
+    collector = part("collector", waits_for="page" if is_slow else "")
+    monkeypatch.setattr(running, "COLLECTORS_ALONE_S", 0.3 if is_slow else 30.0)
+    monkeypatch.setattr(parts, "broker_parts", lambda *_: [])
+    monkeypatch.setattr(parts, "metrics_part", lambda *_: part("metrics"))
+    monkeypatch.setattr(parts, "collector_parts", lambda *_: [collector])
+    monkeypatch.setattr(parts, "dashboard_part", lambda *_: told(part("page")))
+    monkeypatch.setattr(parts, "executor_part", lambda *_: told(part("executor")))
+    layout = ClusterLayout(cluster_id="test", nodes=(), overrides={})
+
+    async def stage() -> str:
+        supervisor = Supervisor(lambda text: None)
+        try:
+            starting = running.start_everything(supervisor, layout, Settings(), with_demo=False)
+            return await asyncio.wait_for(starting, 30)
+        finally:
+            await supervisor.stop()
+
+    assert asyncio.run(stage()).startswith("ready in")
+    assert set(started) == {"page", "executor"}
