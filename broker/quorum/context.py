@@ -9,6 +9,7 @@ from broker.quorum.events import (
     Reply,
     Send,
     SnapshotInstalled,
+    VoteChanged,
 )
 from broker.quorum.messages import (
     FetchResponse,
@@ -18,14 +19,18 @@ from broker.quorum.messages import (
     Response,
     RpcError,
 )
-from broker.quorum.ports import Dice, QuorumLog, VoteStore
+from broker.quorum.ports import Dice, QuorumLog
 from broker.quorum.snapshot_id import SnapshotId
 from broker.quorum.state import Backoff, State
 from broker.quorum.vote import Vote
 
 
 class RaftContext:
-    """The surroundings of the states of one voter; collects the effects of one event."""
+    """The surroundings of the states of one voter; collects the effects of one event.
+
+    A vote or a higher epoch is durable before any message says so: what this voter would say
+    meanwhile is held back until the disk has it.
+    """
 
     state: State
 
@@ -34,7 +39,7 @@ class RaftContext:
         *,
         config: QuorumConfig,
         log: QuorumLog,
-        store: VoteStore,
+        vote: Vote,
         dice: Dice,
         now_ms: int,
         committed_offset: int = 0,
@@ -43,12 +48,14 @@ class RaftContext:
         self.log = log
         self.now_ms = now_ms
         self.high_watermark = max(log.start_offset, committed_offset)
-        self.store = store
-        self.vote: Vote = store.read()
+        self.vote = vote
         if log.last_epoch > self.vote.epoch:
             self.vote = Vote(epoch=log.last_epoch)
         self._dice = dice
         self._effects: list[Effect] = []
+        self._unwritten_vote: Vote | None = None
+        self._held_back: list[Send | Reply] = []
+        """No more than the others' requests and what one round of an election sends each."""
         self._is_flush_requested = False
         self._is_durable = True
 
@@ -69,7 +76,24 @@ class RaftContext:
 
     def emit(self, effect: Effect) -> None:
         """Want something done."""
-        self._effects.append(effect)
+        if self._unwritten_vote is not None and isinstance(effect, Send | Reply):
+            self._held_back.append(effect)
+        else:
+            self._effects.append(effect)
+
+    def change_vote(self, vote: Vote) -> None:
+        """Vote, or know of a later epoch, from now on."""
+        if (vote.epoch, vote.voted_id) != (self.vote.epoch, self.vote.voted_id):
+            self._unwritten_vote = vote
+            self.emit(VoteChanged(vote=vote))
+        self.vote = vote
+
+    def note_vote_written(self, vote: Vote) -> None:
+        """It is durable: say what waited for it, unless the vote has changed again."""
+        if vote == self._unwritten_vote:
+            self._unwritten_vote = None
+            self._effects += self._held_back
+            self._held_back = []
 
     def take_effects(self) -> tuple[Effect, ...]:
         """Everything wanted since the last call."""

@@ -1,9 +1,8 @@
 """The voter: Raft in Kafka's shape (KIP-595, pre-vote of KIP-996), free of input and output.
 
 `handle(event, now_ms)` returns effects; the shell (broker.quorum.node, or the simulation)
-carries messages, keeps one timer for `deadline_ms` and reports back. The log and the vote file
-are ports used synchronously, because their durability is part of the algorithm; only records are
-made durable beside it, and count once they are.
+carries messages, keeps one timer for `deadline_ms` and reports back. The log is a port used
+synchronously; records and votes are made durable beside it, and count, or are told, once they are.
 """
 
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from broker.quorum.events import (
     RequestReceived,
     ResignRequested,
     ResponseReceived,
+    VoteWritten,
 )
 from broker.quorum.leader import Leader
 from broker.quorum.roles import RaftRoles
@@ -67,6 +67,8 @@ class RaftCore(RaftRoles):
                 self._begin_flush()
             case Flushed(flush=flush):
                 self._note_flushed(self.log.finish_flush(flush))
+            case VoteWritten(vote=vote):
+                self.note_vote_written(vote)
             case ResignRequested():
                 self.resign()
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from broker.quorum.messages import Request, Response
 from broker.quorum.ports import Flush
 from broker.quorum.snapshot_id import SnapshotId
+from broker.quorum.vote import Vote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +52,26 @@ class Flushed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VoteWritten:
+    """The vote of an effect VoteChanged is durable."""
+
+    vote: Vote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResignRequested:
     """This node is about to stop: give leadership away."""
 
 
 Event = (
-    Tick | RequestReceived | ResponseReceived | RequestFailed | FlushDue | Flushed | ResignRequested
+    Tick
+    | RequestReceived
+    | ResponseReceived
+    | RequestFailed
+    | FlushDue
+    | Flushed
+    | VoteWritten
+    | ResignRequested
 )
 
 
@@ -86,6 +101,13 @@ class FlushBegun:
     """Run this, holding nobody up, and report it; several are run one after the other."""
 
     flush: Flush
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteChanged:
+    """Make this durable, holding nobody up, and report it; in order with what FlushBegun tells."""
+
+    vote: Vote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +144,7 @@ Effect = (
     | Reply
     | FlushNeeded
     | FlushBegun
+    | VoteChanged
     | HighWatermarkAdvanced
     | SnapshotInstalled
     | LeaderChanged

@@ -1,4 +1,4 @@
-"""The thread that forces the metadata to the disk.
+"""The thread that forces the metadata and the votes to the disk.
 
 It may take tenths of a second when others write to the same disk; whoever produces or fetches from
 this node must not wait for that.
@@ -10,37 +10,37 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from broker.log.errors import StorageError, storage_error
-from broker.quorum.events import Flushed
+from broker.quorum.events import Event
 from broker.quorum.loop import LoopTasks
-from broker.quorum.ports import Flush
 
 THREAD_NAME: Final = "metadata-flush"
 
 
 class Flusher:
-    """One flush after the other; `on_done` and `on_error` are called in the event loop."""
+    """One after the other; `on_done` and `on_error` are called in the event loop."""
 
     def __init__(
-        self, *, on_done: Callable[[Flushed], None], on_error: Callable[[StorageError], None]
+        self, *, on_done: Callable[[Event], None], on_error: Callable[[StorageError], None]
     ) -> None:
         self._on_done = on_done
         self._on_error = on_error
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=THREAD_NAME)
         self._tasks = LoopTasks()
 
-    def start(self, flush: Flush) -> None:
-        """Have it run, after those that were begun before."""
-        self._tasks.start(self._run(flush))
+    def start(self, run: Callable[[], None], done: Event) -> None:
+        """Have it run, after those that were begun before, and report that it is done."""
+        self._tasks.start(self._run(run, done))
 
     async def stop(self) -> None:
-        """Report nothing any more; what runs ends by itself."""
+        """Report nothing any more and begin nothing; what runs is awaited, for whoever reads the
+        files next must find them at rest."""
         await self._tasks.stop()
-        self._thread.shutdown(wait=False)
+        await asyncio.to_thread(self._thread.shutdown, wait=True, cancel_futures=True)
 
-    async def _run(self, flush: Flush) -> None:
+    async def _run(self, run: Callable[[], None], done: Event) -> None:
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, flush.run)
+            await asyncio.get_running_loop().run_in_executor(self._thread, run)
         except OSError as error:
             self._on_error(storage_error("Forcing the metadata to the disk failed", error))
         else:
-            self._on_done(Flushed(flush=flush))
+            self._on_done(done)

@@ -5,6 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from broker.clock import Clock
@@ -17,6 +18,7 @@ from broker.quorum.events import (
     Event,
     FlushBegun,
     FlushDue,
+    Flushed,
     FlushNeeded,
     HighWatermarkAdvanced,
     LeaderChanged,
@@ -26,7 +28,9 @@ from broker.quorum.events import (
     Send,
     SnapshotInstalled,
     Tick,
+    VoteChanged,
     VoterGone,
+    VoteWritten,
 )
 from broker.quorum.exchange import Connect, VoterExchange
 from broker.quorum.flusher import Flusher
@@ -36,7 +40,7 @@ from broker.quorum.messages import Request, Response
 from broker.quorum.metadata_log import CommittedBatch, MetadataLog
 from broker.quorum.ports import Dice, VoteStore
 from broker.quorum.snapshot_files import Snapshot
-from broker.quorum.waiters import CommitWaiters
+from broker.quorum.waiters import Answers, CommitWaiters
 
 REPLAY_BYTES_MAX: Final = 1024 * 1024
 FAREWELL_S_MAX: Final = 0.3
@@ -101,12 +105,13 @@ class QuorumNode:
         self.listener: QuorumListener | None = None
         self.on_fault: Callable[[Exception], None] | None = None
         self._clock = clock
+        self._store = store
         self._snapshot = read_start(log)
         self._replayed_offset = 0 if self._snapshot is None else self._snapshot.id.end_offset
         self._core = RaftCore(
             config=config,
             log=log,
-            store=store,
+            vote=store.read(),
             dice=dice,
             now_ms=clock.monotonic_ms(),
             committed_offset=self._replayed_offset,
@@ -120,8 +125,7 @@ class QuorumNode:
         self._is_started = False
         self._timer = DeadlineTimer(clock, lambda: self._handle(Tick()))
         self._flusher = Flusher(on_done=self._handle, on_error=self._fail)
-        self._answers: dict[int, asyncio.Future[Response]] = {}
-        self._next_token = 0
+        self._answers = Answers()
 
     @property
     def _listener(self) -> QuorumListener:
@@ -166,8 +170,7 @@ class QuorumNode:
         await self._exchange.close(farewell_s=0)
         self._timer.set(None)
         await self._flusher.stop()
-        for future in self._answers.values():
-            future.cancel()
+        self._answers.cancel()
         self._waiters.fail(self.leader_id)
 
     async def handle(self, request: Request) -> Response:
@@ -177,15 +180,12 @@ class QuorumNode:
         """
         if not self._is_started:
             raise NotLeaderError(None)
-        self._next_token += 1
-        token = self._next_token
-        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._answers[token] = future
+        token, future = self._answers.expect()
         try:
             self._handle(RequestReceived(token=token, request=request))
             return await future
         finally:
-            self._answers.pop(token, None)
+            self._answers.forget(token)
 
     def append(self, values: Sequence[bytes]) -> int:
         """Append one batch as leader; the offset of its last record. Raises NotLeaderError."""
@@ -248,9 +248,7 @@ class QuorumNode:
         self._effects.clear()
         self._timer.set(None)
         self._waiters.fail(None)
-        for future in self._answers.values():
-            if not future.done():
-                future.set_exception(NotLeaderError(None))
+        self._answers.fail()
         self._listener.handle_leader_change(self._core.epoch, None)
         if self.on_fault is not None:
             self.on_fault(error)
@@ -273,13 +271,13 @@ class QuorumNode:
             case Send(peer=peer, request=request):
                 self._exchange.send(peer, request)
             case Reply(token=token, response=response):
-                future = self._answers.get(token)
-                if future is not None and not future.done():
-                    future.set_result(response)
+                self._answers.give(token, response)
             case FlushNeeded():
                 asyncio.get_running_loop().call_soon(self._handle, FlushDue())
             case FlushBegun(flush=flush):
-                self._flusher.start(flush)
+                self._flusher.start(flush.run, Flushed(flush=flush))
+            case VoteChanged(vote=vote):
+                self._flusher.start(partial(self._store.write, vote), VoteWritten(vote=vote))
             case HighWatermarkAdvanced(high_watermark=high_watermark):
                 self._replay(high_watermark)
             case SnapshotInstalled():

@@ -42,7 +42,7 @@ class RaftRoles(RaftContext):
     - resigned: unattached after the election timeout.
     - any: unattached or follower in a higher epoch.
 
-    A vote or a higher epoch is durable before any message says so.
+    A vote or a higher epoch is durable before any message says so (RaftContext).
     """
 
     def __init__(self, **ports: Any) -> None:
@@ -127,9 +127,7 @@ class RaftRoles(RaftContext):
         if state.name not in TRANSITIONS[self.state.name] or vote.epoch < self.epoch:
             raise IllegalTransitionError("; ".join(self._story))
         self.state.leave(self)
-        if (vote.epoch, vote.voted_id) != (self.vote.epoch, self.vote.voted_id):
-            self.store.write(vote)
-        self.vote = vote
+        self.change_vote(vote)
         self.state = state
         if (self.epoch, self.leader_id) != known_before:
             self.emit(LeaderChanged(epoch=self.epoch, leader_id=self.leader_id))

@@ -1,9 +1,10 @@
-"""Who waits for records to be committed."""
+"""Who waits: for records to be committed, for the answer to a request."""
 
 import asyncio
 from collections import deque
 
 from broker.quorum.errors import NotLeaderError
+from broker.quorum.messages import Response
 
 
 class CommitWaiters:
@@ -31,3 +32,39 @@ class CommitWaiters:
             _, future = self._waiting.popleft()
             if not future.done():
                 future.set_exception(NotLeaderError(leader_id))
+
+
+class Answers:
+    """Requests of other voters that the core has not answered yet, by token."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, asyncio.Future[Response]] = {}
+        self._last_token = 0
+
+    def expect(self) -> tuple[int, asyncio.Future[Response]]:
+        """A token, and the future of the answer; forget it once it is not waited for any more."""
+        self._last_token += 1
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._waiting[self._last_token] = future
+        return self._last_token, future
+
+    def forget(self, token: int) -> None:
+        """Nobody waits for it."""
+        self._waiting.pop(token, None)
+
+    def give(self, token: int, response: Response) -> None:
+        """The answer, if it is still waited for."""
+        future = self._waiting.get(token)
+        if future is not None and not future.done():
+            future.set_result(response)
+
+    def fail(self) -> None:
+        """There will be no answers: this voter has fallen silent."""
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(NotLeaderError(None))
+
+    def cancel(self) -> None:
+        """Whoever waits is about to end."""
+        for future in self._waiting.values():
+            future.cancel()

@@ -24,6 +24,8 @@ from broker.quorum.events import (
     ResponseReceived,
     Send,
     Tick,
+    VoteChanged,
+    VoteWritten,
 )
 from broker.quorum.leader import Leader
 from broker.quorum.messages import Request
@@ -95,7 +97,7 @@ class Cluster:
         node.core = RaftCore(
             config=self.config(node_id),
             log=node.log,
-            store=node.votes,
+            vote=node.votes.read(),
             dice=self.dice,
             now_ms=self.now_ms,
             committed_offset=0 if latest is None else latest.end_offset,
@@ -188,15 +190,29 @@ class Cluster:
                 case FlushNeeded():
                     self._deliver(node_id, FlushDue(), self.dice.randrange(5))
                 case FlushBegun(flush=flush):
-                    self._begin_flush(node_id, Flushed(flush=flush))
+                    self._deliver(node_id, Flushed(flush=flush), self._disk_ms(node_id))
+                case VoteChanged(vote=vote):
+                    self._write_vote(node_id, vote)
         self._arm(node_id)
 
-    def _begin_flush(self, node_id: int, flushed: Flushed) -> None:
-        """One after the other; some take long."""
+    def _write_vote(self, node_id: int, vote: Vote) -> None:
+        """A crash before loses it; one right after leaves a vote that nobody was told of."""
+        node, delay_ms = self.nodes[node_id], self._disk_ms(node_id)
+        incarnation = node.incarnation
+
+        def write() -> None:
+            if node.incarnation == incarnation and node.core is not None:
+                node.votes.write(vote)
+
+        self._at(self.now_ms + delay_ms, write)
+        self._deliver(node_id, VoteWritten(vote=vote), delay_ms + self.dice.randrange(3))
+
+    def _disk_ms(self, node_id: int) -> int:
+        """When the disk has done one thing more: one after the other; some take long."""
         free_ms = max(self._disk_free_ms.get(node_id, 0), self.now_ms)
         took_ms = self.dice.randrange(200 if self.dice.randrange(20) == 0 else 5)
         self._disk_free_ms[node_id] = free_ms + took_ms
-        self._deliver(node_id, flushed, free_ms + took_ms - self.now_ms)
+        return free_ms + took_ms - self.now_ms
 
     def _arm(self, node_id: int) -> None:
         node = self.nodes[node_id]

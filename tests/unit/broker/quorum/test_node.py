@@ -19,6 +19,7 @@ from broker.quorum.metadata_log import CommittedBatch, MetadataLog
 from broker.quorum.node import QuorumNode
 from broker.quorum.ports import Flush, Peer
 from broker.quorum.snapshot_files import Snapshot
+from broker.quorum.vote import Vote
 from broker.quorum.vote_file import VoteFile
 from tests.support.settle import TIMEOUT_S
 
@@ -60,14 +61,27 @@ class Stubborn:
         self.real.run()
 
 
+class SlowVotes(VoteFile):
+    """Votes on a disk that takes its time."""
+
+    def __init__(self, directory: Path, disk: threading.Event) -> None:
+        super().__init__(directory, voters=(1,))
+        self._disk = disk
+
+    def write(self, vote: Vote) -> None:
+        assert self._disk.wait(TIMEOUT_S)
+        super().write(vote)
+
+
 class FragileLog(MetadataLog):
     """A log on real files whose disk can be made to fail, or to take its time."""
 
     def __init__(self, log: PartitionLog, clock: SystemClock) -> None:
         super().__init__(log, clock)
         self.is_full = False
-        self.disk = threading.Event()
+        self.disk, self.votes_disk = threading.Event(), threading.Event()
         self.disk.set()
+        self.votes_disk.set()
 
     def begin_flush(self) -> Stubborn | None:  # type: ignore[override]
         real = super().begin_flush()
@@ -92,7 +106,7 @@ def make_node(directory: Path) -> tuple[QuorumNode, FragileLog, Replayed]:
         config=QuorumConfig(node_id=1, voters=(Voter(id=1, host="h", port=1),)),
         cluster_id="c",
         log=log,
-        store=VoteFile(directory, voters=(1,)),
+        store=SlowVotes(directory, log.votes_disk),
         dice=random.Random(1),
         clock=clock,
         connect=no_peers,
@@ -131,6 +145,23 @@ async def test_a_slow_disk_holds_nobody_up_and_commits_in_its_time(tmp_path: Pat
     log.disk.set()
     await asyncio.gather(waiting, node.wait_committed(later))
     assert replayed.values == [b"a", b"b", b"c"]
+    await node.stop()
+
+
+async def test_a_vote_on_a_slow_disk_holds_nobody_up_and_counts_in_its_time(
+    tmp_path: Path,
+) -> None:
+    node, log, replayed = make_node(tmp_path)
+    log.votes_disk.clear()
+    node.start()
+    await replayed.has_leader.wait()
+    waiting = asyncio.create_task(node.wait_committed(node.append([b"a"])))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    assert VoteFile(tmp_path, voters=(1,)).read() == Vote()
+    log.votes_disk.set()
+    await waiting
+    assert VoteFile(tmp_path, voters=(1,)).read().epoch == 1
     await node.stop()
 
 

@@ -14,6 +14,7 @@ from broker.quorum.errors import (
 )
 from broker.quorum.events import (
     Effect,
+    Event,
     FlushBegun,
     FlushDue,
     Flushed,
@@ -25,7 +26,9 @@ from broker.quorum.events import (
     ResponseReceived,
     Send,
     Tick,
+    VoteChanged,
     VoterGone,
+    VoteWritten,
 )
 from broker.quorum.leader import Leader
 from broker.quorum.messages import (
@@ -58,23 +61,32 @@ class Voter101:
         self.core = RaftCore(
             config=QuorumConfig(node_id=101, voters=voters),
             log=self.log,
-            store=self.votes,
+            vote=self.votes.read(),
             dice=random.Random(1),
             now_ms=0,
         )
 
     def tick(self, after_ms: int = 0) -> tuple[Effect, ...]:
-        return self.core.handle(Tick(), self.core.now_ms + after_ms)
+        return self.handle(Tick(), after_ms)
+
+    def handle(self, event: Event, after_ms: int = 0) -> tuple[Effect, ...]:
+        """Whatever comes of it on a disk that takes no time."""
+        effects = self.core.handle(event, self.core.now_ms + after_ms)
+        for effect in effects:
+            if isinstance(effect, VoteChanged):
+                self.votes.write(effect.vote)
+                effects += self.core.handle(VoteWritten(vote=effect.vote), self.core.now_ms)
+        return effects
 
     def ask(self, request: Request) -> Response:
         """What it answers at once."""
-        effects = self.core.handle(RequestReceived(token=1, request=request), self.core.now_ms)
+        effects = self.handle(RequestReceived(token=1, request=request))
         (reply,) = [effect for effect in effects if isinstance(effect, Reply)]
         return reply.response
 
     def answer(self, peer: int, response: Response, request: Request) -> tuple[Effect, ...]:
         event = ResponseReceived(peer=peer, request=request, response=response)
-        return self.core.handle(event, self.core.now_ms)
+        return self.handle(event)
 
     def begin_flush(self) -> Flushed:
         """What tells the voter that its disk is done."""
@@ -131,6 +143,21 @@ def test_one_vote_an_epoch_and_it_is_durable() -> None:
     assert voter.votes.vote == Vote(epoch=1, voted_id=102)
     assert not granted(voter.ask(vote(1, candidate=103)))
     assert granted(voter.ask(vote(1, candidate=102))), "the same answer to a repeated request"
+
+
+def test_nothing_is_said_before_the_vote_is_durable() -> None:
+    voter = Voter101()
+    asked = RequestReceived(token=1, request=vote(1, candidate=102))
+    effects = voter.core.handle(asked, 0)
+    assert not [effect for effect in effects if isinstance(effect, Send | Reply)]
+    seen, voted = [effect for effect in effects if isinstance(effect, VoteChanged)]
+    assert (seen.vote, voted.vote) == (Vote(epoch=1), Vote(epoch=1, voted_id=102))
+    repeated = RequestReceived(token=2, request=vote(1, candidate=103))
+    assert voter.core.handle(repeated, 0) == ()
+    assert voter.core.handle(VoteWritten(vote=seen.vote), 0) == ()
+    said = voter.core.handle(VoteWritten(vote=voted.vote), 0)
+    answers = [effect for effect in said if isinstance(effect, Reply)]
+    assert [(each.token, granted(each.response)) for each in answers] == [(1, True), (2, False)]
 
 
 def test_promise_costs_no_vote() -> None:
@@ -246,7 +273,7 @@ def follower(leader: int = 102, **log: object) -> tuple[Voter101, FetchRequest]:
     """Voter 101 following, and its fetch in flight."""
     voter = Voter101(**log)  # type: ignore[arg-type]
     begin = BeginEpochRequest(leader_id=leader, epoch=5)
-    effects = voter.core.handle(RequestReceived(token=1, request=begin), 0)
+    effects = voter.handle(RequestReceived(token=1, request=begin))
     assert LeaderChanged(epoch=5, leader_id=leader) in effects
     (request,) = [
         e.request for e in effects if isinstance(e, Send) and isinstance(e.request, FetchRequest)
@@ -272,7 +299,7 @@ def test_follower_of_another_leader_waits_for_no_flush_of_before() -> None:
     voter.answer(102, FetchResponse(epoch=5, leader_id=102, records=records), request)
     before = voter.begin_flush()
     announced = RequestReceived(token=1, request=BeginEpochRequest(leader_id=103, epoch=6))
-    effects = voter.core.handle(announced, voter.core.now_ms)
+    effects = voter.handle(announced)
     (asked,) = [effect.request for effect in effects if isinstance(effect, Send)]
     assert isinstance(asked, FetchRequest)
     assert asked.fetch_offset == voter.log.flushed_count == 1
