@@ -32,6 +32,7 @@ pytestmark = [
 ]
 
 TOPIC: Final = "deliveries"
+BROKERS: Final = 3
 PARTITIONS: Final = 4
 RECORDS: Final = 2_000
 
@@ -91,6 +92,17 @@ def test_what_is_produced_is_seen_in_the_store_and_on_the_page(running: Installa
         grown = page.get_by_text(f"{wanted[0] + more[0]:,}", exact=True).first
         expect(grown).to_be_visible(timeout=60_000)  # pushed: nobody reloads
     assert errors == []
+    _assert_every_broker_is_told(running)
+
+
+def _assert_every_broker_is_told(running: Installation) -> None:
+    """By samples of its own, all of them understood."""
+    found = running.aggregates()
+    assert found is not None
+    assert found.tables["health"].to_pylist()[0]["bad_records_total"] == 0
+    ages_ms = [it["read_ms"] - it["sampled_ms"] for it in found.tables["brokers"].to_pylist()]
+    assert len(ages_ms) == BROKERS
+    assert max(ages_ms) < 60_000
 
 
 def _services(installation: Installation) -> Services:

@@ -1,5 +1,8 @@
 """Connections as settings name them: properties files, named clusters, what is missing."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,14 +120,23 @@ def test_commands_find_what_runs_by_the_data_directory(tmp_path: Path) -> None:
         settings_with(data=data)
 
 
-def test_every_command_takes_the_data_directory(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PARTISCOPE_DATA", "elsewhere")
+def test_every_command_takes_the_data_directory(tmp_path: Path) -> None:
     Installation(bus="127.0.0.1:1").save(tmp_path)
-    for words in (["topics", "list"], ["groups", "list"], ["moves"], ["tail", "orders"]):
-        assert run([*words, "--data", str(tmp_path)]) == 4, words
-        assert "127.0.0.1:1 did not answer" in capsys.readouterr().err
+    environment = {**os.environ, "PARTISCOPE_DATA": "elsewhere"}
+    # Side by side: each waits some seconds for a bus that is not there.
+    begun = [
+        subprocess.Popen(
+            (sys.executable, "-m", "partiscope", *words, "--data", str(tmp_path)),
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for words in (["topics", "list"], ["groups", "list"], ["moves"], ["tail", "orders"])
+    ]
+    for command in begun:
+        _, words = command.communicate(timeout=60)
+        assert command.returncode == 4, (command.args, words)
+        assert "127.0.0.1:1 did not answer" in words
 
 
 SEVERAL = """
