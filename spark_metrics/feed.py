@@ -10,25 +10,28 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_metrics.brought import met
 from spark_metrics.coordinators import told_still, with_alive
 from spark_metrics.files import StoreFiles
 from spark_metrics.gather import gather
+from spark_metrics.heads import Head
 from spark_metrics.logs import logs_of
 from spark_metrics.memory import KnownBroker
-from spark_metrics.names import NAMES, NOBODY, aligned, met, named, names_of
+from spark_metrics.names import NAMES, NOBODY, aligned, named, names_of
 from spark_metrics.parse import cut_rows
 from spark_metrics.schema import COMMIT_STATE
 from spark_metrics.session import compiled_session
+from spark_metrics.shares import Rows, Share, rows_told, shares
 from spark_metrics.size import OutgrownError
 from spark_metrics.slot import TABLES, Slot, known_frame
 from spark_metrics.status import newest_commits
@@ -59,28 +62,36 @@ Put = Callable[[str, str, pa.Table], str]
 
 @dataclass(slots=True, kw_only=True)
 class Wave:
-    """One pass: the rows of samples, the state of before, what the driver knows."""
+    """One pass: records of samples, the state of before, what the driver knows."""
 
-    replicas: pa.Table
-    commits: pa.Table
-    """Rows of ``parse.parse_rows``, until they are taken."""
+    records: list[tuple[int, Head]]
+    """With their numbers in the batch, until they are taken."""
     known: Sequence[KnownBroker]
     alive: Mapping[tuple[str, str], int]
     """When each group (by cluster and id) committed anything last."""
     state: State
     files: StoreFiles
     put: Put
+    bad: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """What is kept of records of which some rows were bad, by their numbers."""
 
     def known_lines(self) -> Iterator[str]:
         for it in self.known:
             fenced = "" if it.fenced_ms is None else it.fenced_ms
             yield f"{it.cluster}\t{it.broker}\t{it.complete_ms}\t{fenced}\t{it.silent_ms}"
 
-    def take(self) -> tuple[pa.Table, pa.Table]:
-        """The rows of replicas and of commits; the wave forgets them, for they are large."""
-        taken = self.replicas, self.commits
-        self.replicas, self.commits = (rows.slice(0, 0) for rows in taken)
-        return taken
+    def take(self, buckets: int) -> Iterator[Share]:
+        """The share of each bucket, one after the other; the wave forgets them."""
+        found = shares(self.records, buckets, has_commits=bool(self.state.commits))
+        self.records.clear()
+        while found:
+            yield found.pop(0)
+
+    def rows_of(self, share: Share) -> Rows:
+        """The rows of a share, which forgets them; what is bad of them is remembered."""
+        rows = share.take()
+        self.bad |= rows.bad
+        return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,16 +139,15 @@ class FileFeed:
         self._threads = ThreadPoolExecutor(self._cores)
 
     def run(self, wave: Wave) -> list[Answer]:
-        fresh = wave.replicas.num_rows + wave.commits.num_rows
-        rows = max(wave.state.rows, fresh)
+        rows = max(wave.state.rows, rows_told(wave.records))
         if self._rows_max is not None and rows > self._rows_max:
             raise OutgrownError(rows)
         count = buckets_for(rows, so_far=max(1, len(wave.state.partitions)))
-        shares = _handed_out(_shares(wave, count))
+        parts = wave.take(count)
         if count > 1 and self._has_large(rows):
-            answers = list(self._threads.map(partial(self._take, wave), shares))
+            answers = list(self._threads.map(partial(self._take, wave), parts))
         else:
-            answers = [self._run(self.small, wave, share) for share in shares]
+            answers = [self._run(self.small, wave, share) for share in parts]
         self._names.keep(answers)
         if count > 1:
             self._make_large()
@@ -171,43 +181,49 @@ class FileFeed:
             folder = self._folder / f"large-{number}"
             self._free.put(Slot(compiled_session(self._session), folder))
 
-    def _take(self, wave: Wave, share: "_Share") -> Answer:
+    def _take(self, wave: Wave, share: Share) -> Answer:
         slot = self._free.get()
         try:
             return self._run(slot, wave, share)
         finally:
             self._free.put(slot)
 
-    def _run(self, slot: Slot, wave: Wave, share: "_Share") -> Answer:
+    def _run(self, slot: Slot, wave: Wave, share: Share) -> Answer:
+        brought = wave.rows_of(share)
         slot.clear()
-        slot.give_table("fresh_replicas", gather(share.replicas))
+        slot.give_table("fresh_replicas", gather(brought.replicas))
+        told = brought.commits
+        del brought
         slot.give_known(wave.known_lines())
         before = wave.state.partitions
         if (file := share.file_of(before)) is not None:
             _give(slot, "partitions", file, wave.files)
         elif before:
-            slot.give_table("partitions", share.rows_of(wave.files, before))
+            slot.give_table("partitions", _rows_of(share, wave.files, before))
         there = _present(slot.partitions_plan.toArrow())
         part = str(share.bucket)
         path = wave.put("partitions", part, there)
         if not share.has_commits:
-            beside = aligned(with_alive(share.commits, {}), NOBODY, there)
-            return _answer(wave, part, there, path, named(slot.no_commits, beside))
+            beside = aligned(with_alive(told, {}), NOBODY, there)
+            commits = named(slot.no_commits, beside, met(beside.fresh, NOBODY).carried)
+            return _answer(wave, part, there, path, commits)
         slot.give_table("logs", logs_of(there))
         known, state = self._commits(wave, share)
-        beside = aligned(with_alive(share.commits, wave.alive), known, there)
-        slot.give_table("commits", met(beside.fresh, state))
-        del state
-        return _answer(wave, part, there, path, named(slot.commits_plan.toArrow(), beside))
+        beside = aligned(with_alive(told, wave.alive), known, there)
+        rows, carried = met(beside.fresh, state)
+        slot.give_table("commits", rows)
+        del rows, state
+        commits = named(slot.commits_plan.toArrow(), beside, carried)
+        return _answer(wave, part, there, path, commits)
 
-    def _commits(self, wave: Wave, share: "_Share") -> tuple[pa.Table, pa.Table]:
+    def _commits(self, wave: Wave, share: Share) -> tuple[pa.Table, pa.Table]:
         """Names of the commits in the state, and their figures."""
         before = wave.state.commits
         if not before:
             return NOBODY, NOBODY
         if (file := share.file_of(before)) is not None:
             return self._names.with_figures(wave.files, file)
-        state = share.rows_of(wave.files, before)
+        state = _rows_of(share, wave.files, before)
         return names_of(state), state
 
 
@@ -228,47 +244,16 @@ class Names:
         return names_of(found) if kept is None else kept, found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Share:
-    """What a wave brings for one bucket."""
-
-    bucket: int
-    buckets: int
-    replicas: pa.Table
-    commits: pa.Table
-    has_commits: bool
-    """Whether any bucket has some, in the wave or in the state."""
-
-    def file_of(self, state: Sequence[str]) -> str | None:
-        """The file of the state that is this bucket's; None: the cut was another one before."""
-        return state[self.bucket] if len(state) == self.buckets else None
-
-    def rows_of(self, files: StoreFiles, state: Sequence[str]) -> pa.Table:
-        """The bucket's rows out of all files of the state."""
-        whole = pa.concat_tables([files.read_whole(path) for path in state])
-        return cut_rows(whole.unify_dictionaries(), self.buckets)[self.bucket]
+def _together(files: StoreFiles, paths: Sequence[str]) -> pa.Table:
+    """The rows of several files; in some of them a column may have nulls."""
+    each = [files.read_whole(path) for path in paths]
+    return pa.concat_tables(each, promote_options="permissive")
 
 
-def _shares(wave: Wave, buckets: int) -> list[_Share]:
-    whole = wave.take()
-    has_commits = bool(wave.state.commits) or whole[1].num_rows > 0
-    replicas, commits = (cut_rows(rows, buckets) for rows in whole)
-    return [
-        _Share(
-            bucket=bucket,
-            buckets=buckets,
-            replicas=replicas[bucket],
-            commits=commits[bucket],
-            has_commits=has_commits,
-        )
-        for bucket in range(buckets)
-    ]
-
-
-def _handed_out(shares: list[_Share]) -> Iterator[_Share]:
-    """One after the other; the list forgets them, for they are large."""
-    while shares:
-        yield shares.pop(0)
+def _rows_of(share: Share, files: StoreFiles, state: Sequence[str]) -> pa.Table:
+    """The bucket's rows out of all files of the state."""
+    whole = _together(files, state).unify_dictionaries()
+    return cut_rows(whole, share.buckets)[share.bucket]
 
 
 _TOLD_COMMITS: Final = [*COMMITS.names, "is_fresh"]
@@ -308,8 +293,10 @@ class FrameFeed:
         self._names = Names()
 
     def run(self, wave: Wave) -> list[Answer]:
+        (share,) = wave.take(1)
+        brought = wave.rows_of(share)
         there = newest_partitions(
-            self._session.createDataFrame(gather(wave.replicas)),
+            self._session.createDataFrame(gather(brought.replicas)),
             self._state(wave),
             known_frame(self._lines(list(wave.known_lines()))),
             is_single=False,
@@ -317,13 +304,14 @@ class FrameFeed:
         there = _present(there)
         path = wave.put("partitions", "0", there)
         known, state = self._commits(wave)
-        beside = aligned(with_alive(wave.commits, wave.alive), known, there)
+        beside = aligned(with_alive(brought.commits, wave.alive), known, there)
+        rows, carried = met(beside.fresh, state)
         commits = newest_commits(
-            self._session.createDataFrame(met(beside.fresh, state)),
+            self._session.createDataFrame(rows),
             logs=self._session.createDataFrame(logs_of(there)),
             is_single=False,
         ).toArrow()
-        answers = [_answer(wave, "0", there, path, named(commits, beside))]
+        answers = [_answer(wave, "0", there, path, named(commits, beside, carried))]
         self._names.keep(answers)
         return answers
 
@@ -334,7 +322,7 @@ class FrameFeed:
             return NOBODY, NOBODY
         if len(paths) == 1:
             return self._names.with_figures(wave.files, paths[0])
-        state = pa.concat_tables([wave.files.read_whole(path) for path in paths])
+        state = _together(wave.files, paths)
         return names_of(state), state
 
     def _lines(self, lines: Sequence[str]) -> DataFrame:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from broker.metrics_schema import PACKED_VERSION, SCHEMA_VERSION
+from broker.metrics_schema import BUCKETS, PACKED_VERSION, SCHEMA_VERSION
 from spark_metrics.memory import Observed, RegisteredBroker
 from spark_metrics.registry import RegisteredGroup
 from spark_metrics.rounds import RoundPart
@@ -48,6 +48,8 @@ class Head:
     groups: tuple[RegisteredGroup, ...] = ()
     rows: Mapping[str, int] | None = None
     """How many rows of which kind the body has."""
+    bucket: int | None = None
+    """The bucket of topics that all its rows are of, as it says."""
     body: bytes | memoryview = b""
     """One line of JSON: the rows, of version 1 the whole record; of version 3 the columns' bytes
     follow. No copy of the record."""
@@ -101,6 +103,7 @@ def _head(record: KafkaRecord, document: Mapping[str, Any], body: bytes | memory
         brokers=brokers,
         groups=groups,
         rows={kind: _count(document.get(kind)) for kind in ("replicas", "commits")},
+        bucket=_bucket(document.get("bucket")),
         body=body,
         version=PACKED_VERSION if document.get("packed") else min(document["v"], SCHEMA_VERSION),
     )
@@ -108,6 +111,10 @@ def _head(record: KafkaRecord, document: Mapping[str, Any], body: bytes | memory
 
 def _count(rows: Any) -> int:
     return rows if isinstance(rows, int) else len(rows or ())
+
+
+def _bucket(told: Any) -> int | None:
+    return told if type(told) is int and 0 <= told < BUCKETS else None
 
 
 def _readable(document: Mapping[str, Any], kind: str, read: Any) -> tuple[tuple[Any, ...], bool]:

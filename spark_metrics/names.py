@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.keys import coded, key_codes, places_of
-from spark_metrics.schema import COMMIT_STATE, FRESH_COMMITS, ROW, TEXT, TOLD, arrow_schema
+from spark_metrics.schema import CARRIED, FRESH_COMMITS, ROW, TEXT, TOLD
 
 ID: Final = ("cluster", "group_id", "topic", "partition")
 NAMES: Final = (*ID, "member_id")
@@ -71,11 +71,11 @@ def aligned(rows: pa.Table, known: pa.Table, logs: pa.Table) -> Aligned:
     )
 
 
-def named(answer: pa.Table, beside: Aligned) -> pa.Table:
-    """The answer of ``status.newest_commits`` with its names, by its numbers and without them.
+def named(answer: pa.Table, beside: Aligned, carried: pa.Table) -> pa.Table:
+    """The answer of ``status.newest_commits`` with its names and with what was carried past it.
 
-    Rows that are new come as Spark's hash map has them. Put in order once, they lie as sources
-    tell them, and are found without a search from then on.
+    ``carried``: of ``brought.Brought``. Rows that are new come as Spark's hash map has them. Put
+    in order once, they lie as sources tell them, and are found without a search from then on.
     """
     assert not answer[ROW].null_count, "rows of the state that have no name"
     rows, count = answer[ROW].to_numpy(), beside.fresh.num_rows
@@ -84,14 +84,15 @@ def named(answer: pa.Table, beside: Aligned) -> pa.Table:
         rows = answer[ROW].to_numpy()
     ids = beside.ids
     if len(rows) < count:
-        ids = ids.take(pa.array(rows))
-    is_told = answer["is_full"].to_numpy()
+        ids, carried = (table.take(pa.array(rows)) for table in (ids, carried))
+    is_told = carried["is_full"].to_numpy()
     members = beside.members.unify_dictionaries().combine_chunks()
     owners = members.take(pa.array(np.where(is_told, rows, count + rows)))
     columns = {name: coded(ids[name]) if name != "partition" else ids[name] for name in ID}
+    columns |= {name: carried[name] for name in CARRIED}
     for name, column in {**columns, "member_id": owners}.items():
         answer = answer.append_column(name, column)
-    return answer.drop_columns([ROW, "is_full"])
+    return answer.drop_columns([ROW])
 
 
 def names_of(state: pa.Table) -> pa.Table:
@@ -99,25 +100,6 @@ def names_of(state: pa.Table) -> pa.Table:
     return pa.table(
         {name: state[name] if name == "partition" else coded(state[name]) for name in NAMES}
     )
-
-
-def met(fresh: pa.Table, state: pa.Table) -> pa.Table:
-    """``schema.MET_COMMITS``: each row of the state beside what the wave brings; new ones alone."""
-    new = fresh.num_rows - state.num_rows
-    held = {}
-    for item in arrow_schema(COMMIT_STATE):
-        known = _of_state(state, item)
-        held[item.name] = pa.chunked_array([*known.chunks, pa.nulls(new, item.type)])
-    return pa.table({**{name: fresh[name] for name in fresh.column_names}, **held})
-
-
-def _of_state(state: pa.Table, item: pa.Field) -> pa.ChunkedArray:
-    """A column of the state; files of earlier versions lack some."""
-    if item.name in state.column_names:
-        return state[item.name].cast(item.type)
-    if item.name == "is_owned":
-        return pa.chunked_array(pc.is_valid(state["member_id"]))
-    return pa.chunked_array([pa.nulls(state.num_rows, item.type)])
 
 
 def _in_order(rows: pa.Table, places: Any, count: int) -> pa.Table:

@@ -78,15 +78,19 @@ def _envelopes(told: Sequence[tuple[int, Head]]) -> dict[str, pa.Array]:
         "source": pa.array([it.broker for it in parts], pa.int64()),
         "broker_epoch": pa.array([it.broker_epoch for it in parts], pa.int64()),
         "round_ms": pa.array([it.round_ms for it in parts], pa.int64()),
+        "bucket": pa.array([head.bucket for _, head in told], pa.int64()),
     }
 
 
 def _bad(kind: str, rows: pa.Table) -> Any:
-    """Per row whether it lacks what it needs, or claims to be read in the future."""
+    """Per row whether it lacks what it needs, claims to be read in the future, or is of another
+    bucket than its record says."""
     needed = [name for name in TEXTS[kind] if name != "member_id"]
     is_bad = pc.greater(rows["read_ms"], pc.add(rows["round_ms"], AHEAD_MS_MAX))
     for name in (*needed, "partition", "read_ms"):
         is_bad = pc.or_kleene(is_bad, pc.is_null(rows[name]))
+    is_elsewhere = pc.not_equal(rows["bucket"], _buckets_of(rows["topic"]))
+    is_bad = pc.or_kleene(is_bad, pc.fill_null(is_elsewhere, False))
     if kind == "replicas":
         leads = pc.equal(rows["leader"], rows["source"])
         ends = pc.or_(pc.is_null(rows["high_watermark"]), pc.is_null(rows["log_end_offset"]))
@@ -167,13 +171,18 @@ def _last(places: Any, which: Any, count: int) -> Any:
     return found
 
 
+def _buckets_of(column: pa.ChunkedArray) -> pa.Array:
+    """The bucket of each row's topic."""
+    topics = coded(column)
+    known = [None if it is None else bucket_of(it) for it in topics.dictionary.to_pylist()]
+    return pa.array(known, pa.int64()).take(topics.indices)
+
+
 def cut_rows(rows: pa.Table, buckets: int) -> list[pa.Table]:
     """The rows of each bucket of topics."""
     if buckets == 1:
         return [rows]
-    topics = coded(rows["topic"])
-    if not len(topics):
+    if not rows.num_rows:
         return [rows] * buckets
-    known = [bucket_of(topic) % buckets for topic in topics.dictionary.to_pylist()]
-    bucket = np.array(known, np.int64)[topics.indices.to_numpy(zero_copy_only=False)]
+    bucket = _buckets_of(rows["topic"]).to_numpy() % buckets
     return [rows.filter(pa.array(bucket == number)) for number in range(buckets)]

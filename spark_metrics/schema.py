@@ -150,8 +150,22 @@ FRESH_COMMITS: Final[Mapping[str, Any]] = {
 }
 """A row for each commit that is known, in the order of the state: its partition's row, what the
 wave brings (null: nothing) and when its group committed anything last, as the driver knows."""
-MET_COMMITS: Final[Mapping[str, Any]] = {**FRESH_COMMITS, **COMMIT_STATE}
-"""The same beside its state: what the plan of commits reads."""
+CARRIED: Final = {
+    **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
+    **{"is_owned": "BOOLEAN", "alive_ms": "BIGINT"},
+}
+"""Of a commit's state, what no plan changes (``spark_metrics.brought``)."""
+READING_OF: Final = {"ms": "read_ms", "offset": "committed_offset", "commit_ms": "commit_ms"}
+"""Fields of a reading, and the columns of the one that is paired; one that waits lies in
+``wait_a_…`` or ``wait_b_…``."""
+MET_COMMITS: Final[Mapping[str, Any]] = {
+    **{ROW: "INT", "log_row": "INT", "brings": "BOOLEAN", "is_owned": "BOOLEAN"},
+    **dict.fromkeys((f"newest_{field}" for field in READING_OF), "BIGINT"),
+    **{name: kind for name, kind in COMMIT_STATE.items() if name not in CARRIED},
+    "alive_ms": "BIGINT",
+}
+"""What the plan of commits reads: of each its partition's row, its newest reading and whether the
+wave ``brings`` it, who owns it and when its group committed last, and its state."""
 TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 """A text as the driver has it while it looks at rows: a place in a dictionary."""
 _ARROW: Final = {

@@ -25,7 +25,6 @@ from spark_metrics.heads import (
 )
 from spark_metrics.layout import Manifest
 from spark_metrics.memory import Memory, decode_memory, encode_memory
-from spark_metrics.parse import parse_rows
 from spark_metrics.phases import Phases
 from spark_metrics.readings import (
     Clocks,
@@ -205,24 +204,17 @@ class StoreSink:
         )
 
     def _run(self, done: _Pass, wave: list[tuple[int, Head]], number: int, phases: Phases) -> None:
-        with phases.of("decode"):
-            reading = self._threads.submit(parse_rows, "commits", wave)
-            replicas, commits = parse_rows("replicas", wave), reading.result()
-            bad = replicas.bad_numbers | commits.bad_numbers
-            done.bad |= {place: bad_value(head) for place, head in wave if place in bad}
-            wave.clear()
         given = Wave(
-            replicas=replicas.rows,
-            commits=commits.rows,
+            records=wave,
             known=done.memory.known_brokers(),
             alive=self._alive,
             state=done.state,
             files=self._writer.files,
             put=partial(self._put, number),
         )
-        del reading, replicas, commits
         with phases.of("plans"):
             answers = self._feed().run(given)
+        done.bad |= given.bad
         done.answers = answers
         done.state = State(
             partitions=[answer.partitions_path for answer in answers],

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_metrics.files import conform
+from spark_metrics.nullability import declared
 from spark_metrics.schema import (
     GATHERED,
     LOGS,
@@ -89,7 +90,7 @@ class Slot:
         rows = schema.empty_table() if table is None else conform(table, schema)
         texts = [item.name for item in schema if item.type == pa.string()]
         pq.write_table(
-            rows, target, compression="none", use_dictionary=texts, write_statistics=False
+            declared(rows), target, compression="none", use_dictionary=texts, write_statistics=False
         )
 
     def link_table(self, name: str, path: str) -> None:

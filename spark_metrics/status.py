@@ -21,6 +21,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from spark_metrics.schema import READING_OF
+
 SPEED_WINDOW_MS: Final = 15_000
 """Long enough to hold three of the default auto-commits (5 s)."""
 TREND_WINDOW_MS: Final = 60_000
@@ -39,49 +41,10 @@ REPEAT_MS: Final = 1_000
 DEAD_BAND_RECORDS_PER_S: Final = 1.0
 """Lag that changes slower than this is steady."""
 
-_READING: Final = ("ms", "offset", "commit_ms")
-"""Fields of a reading; one that waits lies in ``wait_a_…`` or ``wait_b_…``."""
-
 
 def _each(sql: str, *fields: str) -> str:
     """The same SQL for each of these fields, named in it by ``@``."""
     return ", ".join(sql.replace("@", field) for field in fields)
-
-
-_PAIRED_AS: Final = {"ms": "read_ms", "offset": "committed_offset", "commit_ms": "commit_ms"}
-_NEWEST: Final = ", ".join(
-    f"CASE WHEN wait_b_ms IS NOT NULL THEN wait_b_{field}"
-    f" WHEN wait_a_ms IS NOT NULL THEN wait_a_{field} ELSE {paired} END AS newest_{field}"
-    for field, paired in _PAIRED_AS.items()
-)
-"""The newest reading is one that waits; where none does, the paired one."""
-_BROUGHT: Final = f"""
-WITH met AS (
-  SELECT * EXCEPT (alive_ms, told_alive_ms), coalesce(told_alive_ms, alive_ms) AS alive_ms,
-    {_NEWEST}
-  FROM {{rows}}),
-judged AS (
-  SELECT *, told_ms IS NOT NULL AND coalesce(told_ms >= newest_ms, true) AS is_full,
-    coalesce(again_ms > greatest(told_ms, newest_ms)
-      AND greatest(told_ms, full_ms) >= since_ms, false) AS is_same
-  FROM met),
-told AS (
-  SELECT * EXCEPT (source, round_ms, full_ms, is_owned, told_source, told_round_ms, told_owned,
-      again_round_ms, since_ms),
-    IF(is_full, told_source, source) AS source,
-    greatest(again_round_ms, IF(is_full, told_round_ms, round_ms)) AS round_ms,
-    IF(is_full, told_ms, full_ms) AS full_ms,
-    IF(is_full, told_owned, is_owned) AS is_owned,
-    is_same OR is_full AND coalesce(told_ms > newest_ms, true) AS brings
-  FROM judged)
-SELECT * EXCEPT (told_ms, told_offset, told_commit_ms, again_ms, is_same, newest_ms,
-    newest_offset, newest_commit_ms),
-  IF(brings, IF(is_same, again_ms, told_ms), newest_ms) AS newest_ms,
-  IF(brings AND is_full, told_offset, newest_offset) AS newest_offset,
-  IF(brings AND is_full, told_commit_ms, newest_commit_ms) AS newest_commit_ms
-FROM told WHERE full_ms IS NOT NULL
-"""  # noqa: S608 (nothing here comes from outside)
-"""What the newest reading is now, and whether the wave ``brings`` it."""
 
 
 def _halving(begin: str, end: str, most: int, **searches: tuple[str, str, str]) -> str:
@@ -124,7 +87,7 @@ _WAITING: Final = """CASE {kept} WHEN 1 THEN newest_@ WHEN 2 THEN wait_b_@ WHEN 
 _PAIRED: Final = f"""
 WITH met AS (
   SELECT /*+ SHUFFLE_HASH(l) */ b.* EXCEPT (log_row), l.* EXCEPT (row)
-  FROM {{brought}} AS b LEFT JOIN {{logs}} AS l ON b.log_row = l.row),
+  FROM {{rows}} AS b LEFT JOIN {{logs}} AS l ON b.log_row = l.row),
 {_halving("met", "ended", 7, **_ENDS_AFTER)},
 chosen AS (
   SELECT * EXCEPT (ends_n, ends_b, ends_a),
@@ -139,12 +102,12 @@ placed AS (
       WHEN pairs = 3 THEN IF(wait_b_ms IS NOT NULL AND brings, 1, 0)
       WHEN wait_a_ms IS NULL THEN 0 WHEN brings THEN 1 ELSE 2 END AS second_is
   FROM chosen)
-SELECT * EXCEPT ({_each("newest_@, wait_a_@, wait_b_@", *_READING)}, brings, pairs, shows, place,
+SELECT * EXCEPT ({_each("newest_@, wait_a_@, wait_b_@", *READING_OF)}, brings, pairs, shows, place,
     first_is, second_is, end_times, end_offsets, committed_offset, end_offset, commit_ms, read_ms,
     end_read_ms, lag),
   committed_offset AS old_offset, lag AS old_lag, pairs > 0 AS is_fresh,
-  {_each(f"{_WAITING.format(kept='first_is')} AS wait_a_@", *_READING)},
-  {_each(f"{_WAITING.format(kept='second_is')} AS wait_b_@", *_READING)},
+  {_each(f"{_WAITING.format(kept='first_is')} AS wait_a_@", *READING_OF)},
+  {_each(f"{_WAITING.format(kept='second_is')} AS wait_b_@", *READING_OF)},
   {_SHOWN.format(kept="read_ms").replace("@", "ms")} AS read_ms,
   {_SHOWN.format(kept="committed_offset").replace("@", "offset")} AS committed_offset,
   {_SHOWN.format(kept="commit_ms").replace("@", "commit_ms")} AS commit_ms,
@@ -288,7 +251,7 @@ _RISK: Final = """CASE WHEN lag IS NULL OR lag = 0 THEN NULL WHEN lost_records >
         CAST((committed_offset - log_start_offset) / start_per_ms AS BIGINT), NULL)) END"""
 _TOLD: Final = f"""
 SELECT * EXCEPT (at_ms, trend_per_s, trend_span_ms, standing_ms, patience_ms, owned_patience_ms,
-    alive_patience_ms, start_per_ms, log_start_offset, retention_ms),
+    alive_patience_ms, start_per_ms, log_start_offset, retention_ms, is_owned, alive_ms),
   IF(at_ms IS NULL, NULL, greatest(0L, end_read_ms - at_ms)) AS time_lag_ms,
   CASE WHEN lag = 0 THEN 0L WHEN lag_records_per_s < -{DEAD_BAND_RECORDS_PER_S}
     THEN CAST(lag / -lag_records_per_s * 1000.0D AS BIGINT) END AS time_to_clear_ms,
@@ -299,17 +262,16 @@ FROM {{speeds}}
 
 
 def newest_commits(rows: DataFrame, *, logs: DataFrame, is_single: bool) -> DataFrame:
-    """One row per group and committed partition: ``COMMITS``, the state, and ``is_fresh``.
+    """One row per group and committed partition: figures, the state, and ``is_fresh``.
 
-    Names are not among them but the ``row`` of ``rows``, and ``is_full``: whether the wave tells
-    who owns it (``names.named``). ``rows``: ``schema.MET_COMMITS``. ``logs``: ``schema.LOGS`` of
-    the answer of ``transform.newest_partitions`` for the same batch (``logs.logs_of``).
-    ``is_single``: as there. Whose coordinator has left them out, or fell silent, are among them
-    (``coordinators.told_still``).
+    Neither names nor what is ``schema.CARRIED`` are among them, but the ``row`` of ``rows``
+    (``names.named`` puts them together). ``rows``: ``schema.MET_COMMITS``. ``logs``:
+    ``schema.LOGS`` of the answer of ``transform.newest_partitions`` for the same batch
+    (``logs.logs_of``). ``is_single``: as there. Whose coordinator has left them out, or fell
+    silent, are among them (``coordinators.told_still``).
     """
     session = rows.sparkSession
-    brought = session.sql(_BROUGHT, rows=rows)
-    paired = session.sql(_PAIRED, brought=brought, logs=logs)
+    paired = session.sql(_PAIRED, rows=rows, logs=logs)
     aged = _cut(session.sql(_AGED, paired=paired), is_single=is_single)
     moved = session.sql(_MOVED, aged=aged)
     speeds = session.sql(_SPEEDS, moved=moved)

@@ -30,6 +30,7 @@ from spark_metrics.layout import (
     next_version,
     now_path,
 )
+from spark_metrics.nullability import declared
 from spark_metrics.points import (
     COARSER,
     FINE,
@@ -176,7 +177,7 @@ class StoreWriter:
         It may have columns beside those that readers see.
         """
         path = now_path(table, self._version(), part)
-        self.files.write_table(path, rows)
+        self.files.write_table(path, declared(rows))
         return path
 
     def _version(self) -> int:

@@ -9,8 +9,8 @@ import pytest
 
 from spark_metrics.files import StoreFiles
 from spark_metrics.keys import key_codes, places_of, sorted_by
-from spark_metrics.names import ID, NAMES, NOBODY, aligned, met, named, names_of
-from spark_metrics.schema import MET_COMMITS, ROWS, arrow_schema
+from spark_metrics.names import ID, NAMES, NOBODY, Aligned, aligned, named, names_of
+from spark_metrics.schema import CARRIED, ROWS, arrow_schema
 
 Name = tuple[str, str, str, int]
 A, B, C = ("c", "g", "t", 0), ("c", "g", "t", 1), ("c", "h", "s", 0)
@@ -29,10 +29,14 @@ def wave(*rows: tuple[Name, int, str | None]) -> pa.Table:
     return table.append_column("alive_ms", pa.nulls(table.num_rows, pa.int64()))
 
 
-def answer(*rows: tuple[int, bool]) -> pa.Table:
-    """Of a plan: number of the row, and whether the wave told it in full."""
-    numbers, full = zip(*rows, strict=True)
-    return pa.table({"row": pa.array(numbers, pa.int32()), "is_full": list(full)})
+def told(beside: Aligned, *rows: tuple[int, bool]) -> pa.Table:
+    """What becomes of a plan's answer: number of the row, and whether the wave told it in full."""
+    numbers = [number for number, _ in rows]
+    count = beside.fresh.num_rows
+    carried = pa.table({name: pa.array(range(count)) for name in CARRIED})
+    is_full = [dict(rows).get(number, False) for number in range(count)]
+    answer = pa.table({"row": pa.array(numbers, pa.int32())})
+    return named(answer, beside, carried.append_column("is_full", pa.array(is_full)))
 
 
 def ids(table: pa.Table) -> list[Name]:
@@ -44,28 +48,28 @@ def test_new_commits_stand_in_their_order_with_their_partitions_row() -> None:
     assert beside.fresh["row"].to_pylist() == [0, 1, 2]
     assert beside.fresh["log_row"].to_pylist() == [2, 1, 0]
     assert beside.fresh["told_owned"].to_pylist() == [True, False, True]
-    told = named(answer((0, True), (1, True), (2, True)), beside)
-    assert ids(told) == [A, B, C]
-    assert told["member_id"].to_pylist() == ["m", None, "n"]
-    assert "row" not in told.column_names
+    found = told(beside, (0, True), (1, True), (2, True))
+    assert ids(found) == [A, B, C]
+    assert found["member_id"].to_pylist() == ["m", None, "n"]
+    assert "row" not in found.column_names
 
 
 def test_known_commits_keep_their_rows_whatever_the_order_of_a_wave() -> None:
     first = aligned(wave((A, 1, "m"), (B, 2, "n")), NOBODY, LOGS)
-    known = names_of(named(answer((0, True), (1, True)), first))
+    known = names_of(told(first, (0, True), (1, True)))
     beside = aligned(wave((C, 30, "o"), (B, 20, "p")), known, LOGS)
     assert beside.fresh["told_offset"].to_pylist() == [None, 20, 30]
     assert beside.fresh["log_row"].to_pylist() == [2, 1, 0]
-    told = named(answer((2, True), (0, False), (1, True)), beside)
-    assert ids(told) == [A, B, C]
-    assert told["member_id"].to_pylist() == ["m", "p", "o"]
-    assert ids(named(answer((2, True), (0, False)), beside)) == [A, C]
+    found = told(beside, (2, True), (0, False), (1, True))
+    assert ids(found) == [A, B, C]
+    assert found["member_id"].to_pylist() == ["m", "p", "o"]
+    assert ids(told(beside, (2, True), (0, False))) == [A, C]
 
 
 def test_who_owned_it_stays_where_the_wave_only_says_that_nothing_changed() -> None:
-    known = names_of(named(answer((0, True)), aligned(wave((A, 1, "m")), NOBODY, LOGS)))
-    told = named(answer((0, False)), aligned(wave((A, 1, None)), known, LOGS))
-    assert told["member_id"].to_pylist() == ["m"]
+    known = names_of(told(aligned(wave((A, 1, "m")), NOBODY, LOGS), (0, True)))
+    found = told(aligned(wave((A, 1, None)), known, LOGS), (0, False))
+    assert found["member_id"].to_pylist() == ["m"]
 
 
 def test_a_commit_whose_partition_nobody_told_has_no_row_of_it() -> None:
@@ -75,25 +79,13 @@ def test_a_commit_whose_partition_nobody_told_has_no_row_of_it() -> None:
     assert nothing.fresh.num_rows == nothing.ids.num_rows == 0
 
 
-def test_rows_of_the_state_stand_beside_what_a_wave_brings_and_new_ones_alone() -> None:
-    first = named(answer((0, True)), aligned(wave((A, 1, "m")), NOBODY, LOGS))
-    state = first.append_column("lag", pa.array([7], pa.int64()))
-    beside = aligned(wave((B, 20, None), (A, 10, "m")), names_of(state), LOGS)
-    found = met(beside.fresh, state)
-    assert found.column_names == list(MET_COMMITS)
-    assert found["told_offset"].to_pylist() == [10, 20]
-    assert found["lag"].to_pylist() == [7, None]
-    assert found["is_owned"].to_pylist() == [True, None], "a file that has no such column yet"
-    assert met(aligned(wave((A, 1, None)), NOBODY, LOGS).fresh, NOBODY)["lag"].to_pylist() == [None]
-
-
 def test_names_are_read_of_files_as_places_in_dictionaries(tmp_path: Path) -> None:
     files = StoreFiles(str(tmp_path))
-    told = named(answer((0, True)), aligned(wave((A, 1, "m")), NOBODY, LOGS))
-    files.write_table("some", told)
+    found = told(aligned(wave((A, 1, "m")), NOBODY, LOGS), (0, True))
+    files.write_table("some", found)
     read = files.read_texts("some", [*NAMES, "is_unknown"])
     assert read.column_names == [*NAMES]
-    assert names_of(read).to_pylist() == told.select(NAMES).to_pylist()
+    assert names_of(read).to_pylist() == found.select(NAMES).to_pylist()
     keys = pa.schema({"group_id": pa.string()})
     assert files.read_table("some", keys).to_pylist() == [{"group_id": "g"}]
 
