@@ -79,12 +79,6 @@ def _mean(name: str) -> str:
     return f"sum({name} * {_WEIGHT}) / sum({_WEIGHT}) {known}"
 
 
-def sorted_points(shape: Shape) -> str:
-    """SQL of all points as they are, by key and time."""
-    order = ", ".join((*shape.key, "at_ms"))
-    return f"SELECT {', '.join(shape.schema.names)} FROM history ORDER BY {order}"  # noqa: S608
-
-
 def points(
     shape: Shape,
     keys: Mapping[str, object],

@@ -9,21 +9,23 @@ Files of a span are a small merge tree: ``MERGE_FILES`` files of a level become 
 by key and time, so a query opens a few dozen files and skips most of each.
 """
 
+import os
+import sys
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
-import duckdb
 import pyarrow as pa
 
 from spark_metrics.files import Order, StoreFiles
 from spark_metrics.layout import HistoryFile, history_path
+from spark_metrics.merge_in_memory import in_order, merged_points
 from spark_metrics.merging import open_run, slices
-from spark_metrics.points import COARSER, SHAPES, SPANS_MS
-from spark_metrics.queries import merged, sorted_points
+from spark_metrics.points import COARSER, SHAPES, SPANS_MS, Shape
 
 MERGE_FILES: Final = 16
 LEVEL_MAX: Final = 2
@@ -32,8 +34,9 @@ MERGE_ROWS_MAX: Final = 32_000_000
 """Files that would have more rows together are left alone."""
 LATE_MS: Final = 15_000
 """A minute is merged so long after its end; what comes later still is merged by itself."""
-MEMORY_LIMIT: Final = "256MB"
-"""Of DuckDB, which is given one slice of keys after the other (``spark_metrics.merging``)."""
+NICENESS: Final = 10
+"""Of the thread that merges, where the system knows such a thing: it takes what batches leave of
+the machine. Not more, for it holds Python's lock now and then, and batches wait for that."""
 INPUTS_MAX: Final = 128
 """So many files are open at once; what is left of a long pause is merged by the next lot."""
 
@@ -142,7 +145,9 @@ class Upkeep:
     def begin(self, tasks: Sequence[Task], version: int) -> None:
         """Begin these tasks; ``version`` is that of the manifest that names their inputs."""
         if self._executor is None:
-            self._executor = ThreadPoolExecutor(1, thread_name_prefix="upkeep")
+            self._executor = ThreadPoolExecutor(
+                1, thread_name_prefix="upkeep", initializer=_step_back
+            )
         # Numbers 0 and 1 are those of the batch itself.
         paths = [
             history_path(task.table, task.span, version, number)
@@ -160,30 +165,25 @@ class Upkeep:
         return done
 
     def _run(self, tasks: Sequence[tuple[Task, str]]) -> list[Done]:
-        config: dict[str, str | bool | int | float | list[str]]
-        config = {"threads": 1, "memory_limit": MEMORY_LIMIT}
-        with duckdb.connect(config=config) as connection:
-            return [self._done(connection, task, path) for task, path in tasks]
+        return [self._done(task, path) for task, path in tasks]
 
-    def _done(self, connection: duckdb.DuckDBPyConnection, task: Task, path: str) -> Done:
+    def _done(self, task: Task, path: str) -> Done:
         try:
-            return Done(task=task, output=self._merged(connection, task, path))
-        except (OSError, duckdb.Error, pa.ArrowException) as error:
+            return Done(task=task, output=self._merged(task, path))
+        except (OSError, pa.ArrowException) as error:
             lost = {file.path for file in task.inputs if not self._files.is_readable(file.path)}
             return Done(task=task, problem=str(error), unreadable=frozenset(lost))
 
-    def _merged(self, connection: duckdb.DuckDBPyConnection, task: Task, path: str) -> HistoryFile:
+    def _merged(self, task: Task, path: str) -> HistoryFile:
         shape = SHAPES[task.table]
         key = list(shape.key)
-        is_rollup, bucket = task.is_rollup, SPANS_MS[task.span]
-        sql = merged(shape, bucket) if is_rollup else sorted_points(shape)
         rows_max = sum(file.rows for file in task.inputs)
         with ExitStack() as opened:
             sources = [opened.enter_context(self._files.open(file.path)) for file in task.inputs]
             runs = [open_run(source, key, shape.schema) for source in sources]
             rows, ends = self._files.write_sorted(
                 path,
-                (_asked(connection, sql, some) for some in slices(runs)),
+                (_points(task, shape, some) for some in slices(runs)),
                 shape.schema,
                 order=Order(key=key, measured="at_ms", rows_max=rows_max),
             )
@@ -194,12 +194,19 @@ class Upkeep:
             rows=rows,
             from_ms=ends[0],
             until_ms=ends[1],
-            is_rolled=not is_rollup and task.inputs[0].is_rolled,
+            is_rolled=not task.is_rollup and task.inputs[0].is_rolled,
         )
 
 
-def _asked(connection: duckdb.DuckDBPyConnection, sql: str, rows: pa.Table) -> pa.Table:
-    """The answer over these rows; what they are part of comes slice by slice."""
-    with connection.cursor() as cursor:
-        cursor.register("history", rows)
-        return cursor.sql(sql).to_arrow_table()
+def _points(task: Task, shape: Shape, rows: pa.Table) -> pa.Table:
+    """What becomes of a slice of all rows."""
+    if task.is_rollup:
+        return merged_points(rows, shape, SPANS_MS[task.span], shape.schema)
+    return in_order(rows, [*shape.key])
+
+
+def _step_back() -> None:
+    """Let this thread have less of the machine than others."""
+    with suppress(AttributeError, OSError):  # only Linux gives each thread its own
+        if sys.platform == "linux":
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
