@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from spark_metrics.files import conform, is_sorted_by
 from spark_metrics.keys import sorted_by
+from spark_metrics.stretches import footers
 
 HELD_ROWS: Final = 131_072
 """Of all files together, about."""
@@ -86,8 +87,14 @@ def slices(runs: Iterable[Run]) -> Iterator[pa.Table]:
 
 def open_run(source: Any, key: Sequence[str], schema: Any) -> Run:
     """An open file of history. One that is not sorted by its key is read whole and sorted."""
-    file = pq.ParquetFile(source, pre_buffer=False)
-    if is_sorted_by(file.metadata, key):
-        batches = file.iter_batches(BATCH_ROWS, use_threads=False)
-        return Run((conform(pa.table(batch), schema) for batch in batches), key)
-    return Run(iter([sorted_by(conform(file.read(), schema), key)]), key)
+    return Run((conform(part, schema) for part in _sorted_parts(source, key)), key)
+
+
+def _sorted_parts(source: Any, key: Sequence[str]) -> Iterator[pa.Table]:
+    for footer in footers(source):
+        file = pq.ParquetFile(source, metadata=footer, pre_buffer=False)
+        if is_sorted_by(footer, key):
+            batches = file.iter_batches(BATCH_ROWS, use_threads=False)
+            yield from map(pa.table, batches)
+        else:
+            yield sorted_by(file.read(), key)

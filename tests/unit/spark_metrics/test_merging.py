@@ -7,11 +7,12 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spark_metrics import lookup, merging
+from spark_metrics import footers, lookup, merging, stretches
 from spark_metrics.files import Order, StoreFiles
 from spark_metrics.keys import sorted_by
 from spark_metrics.lookup import Lookup
@@ -43,8 +44,10 @@ def files(tmp_path: Path) -> StoreFiles:
 
 
 @pytest.fixture
-def written(files: StoreFiles) -> list[list[Row]]:
-    """Files of groups of 25 rows; the last but one is not sorted, the last lacks a column."""
+def written(files: StoreFiles, monkeypatch: pytest.MonkeyPatch) -> list[list[Row]]:
+    """Files of groups of 25 rows in stretches of 75; the last but one is neither sorted nor in
+    stretches, the last lacks a column."""
+    monkeypatch.setattr(stretches, "GROUPS", 3)
     dice = Random(3)
     found = [some_rows(dice) for _ in range(FILES)]
     order = Order(key=KEY, measured="at_ms", rows_max=1)
@@ -96,6 +99,41 @@ def test_slices_hold_each_row_once_and_come_in_the_order_of_keys(
     assert len(keys) > 10, "they are small"
 
 
+def test_a_file_in_stretches_is_a_file_for_everybody(
+    files: StoreFiles, written: list[list[Row]]
+) -> None:
+    with files.open("0") as source:
+        footers_of_its_own = list(stretches.footers(source))
+        assert [each.num_rows for each in footers_of_its_own] == [75] * 5 + [25]
+        assert pq.read_metadata(source).num_rows == ROWS
+    table = pq.read_table(files.absolute("0"), schema=SCHEMA)
+    assert as_set(table.to_pylist()) == as_set(written[0])
+    by_duckdb = duckdb.read_parquet(files.absolute("0")).to_arrow_table()
+    assert by_duckdb.cast(SCHEMA) == table
+
+
+def test_one_key_costs_one_stretch_of_a_file(files: StoreFiles, written: list[list[Row]]) -> None:
+    row = sorted(written[0], key=lambda each: tuple(each[name] for name in KEY))[ROWS // 8]
+    with files.open("0") as source:
+        index = stretches.read_index(source)
+    assert index is not None
+    assert index.holding({name: row[name] for name in KEY}) == range(1)
+    assert index.holding({"cluster": "aa"}) == range(1)
+    assert index.holding({"cluster": "ö"}) == range(5, 6)
+    assert index.holding({"partition": 1}) == range(6)
+
+
+@pytest.mark.parametrize("size", [0, 3, 40])
+def test_a_file_cut_short_is_a_spoilt_one(
+    files: StoreFiles, written: list[list[Row]], size: int
+) -> None:
+    assert written
+    path = Path(files.absolute("0"))
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises((OSError, pa.ArrowException)):
+        Lookup(files).rows(["0"], {"cluster": "b"}, SCHEMA)
+
+
 @pytest.mark.parametrize(
     "keys",
     [
@@ -134,7 +172,7 @@ def test_only_so_many_footers_are_kept(
     files: StoreFiles, written: list[list[Row]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert written
-    monkeypatch.setattr(lookup, "FOOTER_BYTES_MAX", 1)
+    monkeypatch.setattr(footers, "BYTES_MAX", 1)
     asked = Lookup(files)
     asked.rows([str(number) for number in range(FILES)], {"cluster": "b"}, SCHEMA)
     assert len(asked._footers) == 1
