@@ -8,11 +8,13 @@ stderr. Ends with 0 on SIGTERM and Ctrl-C, with 1 when it cannot go on.
 
 import argparse
 import os
+import re
 import signal
 import sys
 import tempfile
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 from broker.metrics_schema import METRICS_TOPIC
 from spark_metrics.errors import MetricsError
@@ -23,6 +25,9 @@ from spark_metrics.session import SessionSettings
 from spark_metrics.size import OutgrownError
 from spark_metrics.source import RECORDS_PER_BATCH_MAX, SourceSettings
 from spark_metrics.store import RETENTION_MS
+
+MASTER: Final = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+")
+"""As ``org.apache.spark.deploy.SparkSubmit`` takes them."""
 
 
 def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
@@ -45,6 +50,11 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
     chosen = parser.parse_args(arguments)
     if any("=" not in item for item in chosen.conf):
         parser.error("--conf takes NAME=VALUE")
+    if not MASTER.fullmatch(chosen.master):
+        parser.error(
+            f"--master {chosen.master} is no Spark master: it takes local[2], local[*], "
+            "spark://HOST:PORT, yarn or k8s://URL"
+        )
     return RunSettings(
         job=JobSettings(
             source=SourceSettings(

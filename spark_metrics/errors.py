@@ -5,6 +5,7 @@ MetricsError            carries what happened, why, and what to do next
 ├── StoreTakenError         another metrics job writes the same store
 ├── JarsError               Spark's Kafka connector cannot be had
 ├── TopicError              the metrics topic cannot be reached
+├── SparkStartError         Spark, or the master that was named, cannot be had
 └── OutgrownError           the process is to be started again, larger (``spark_metrics.size``)
 
 (JavaMissingError stands alone in ``spark_metrics.java``, which set-up uses without the rest.)
@@ -31,6 +32,10 @@ class StoreTakenError(MetricsError):
 
 class JarsError(MetricsError):
     """Spark's Kafka connector is neither in the cache nor to be fetched."""
+
+
+class SparkStartError(MetricsError):
+    """Spark does not start: its JVM ended, or the master does not answer or takes no job."""
 
 
 class TopicError(MetricsError):

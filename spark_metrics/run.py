@@ -26,7 +26,7 @@ from spark_metrics.first_sight import has_sight, show_first_sight
 from spark_metrics.jars import connector_jars
 from spark_metrics.java import find_java
 from spark_metrics.job import JobSettings, build_job
-from spark_metrics.session import SessionSettings, build_session
+from spark_metrics.session import SessionSettings, build_session, gist
 from spark_metrics.sink import BatchReport
 from spark_metrics.size import OutgrownError, rows_max, session_for
 from spark_metrics.store import StoreWriter
@@ -93,6 +93,7 @@ class Run:
 
         Raises:
             JavaMissingError, JarsError: set-up is not complete.
+            SparkStartError: Spark does not start.
             StoreTakenError: another job writes this store.
             OutgrownError: the process is to be started again, for a larger cluster.
         """
@@ -108,7 +109,10 @@ class Run:
         starting = _in_background(lambda: self._start(writer, is_seen))
         source = self._settings.job.source
         is_there = wait_for_topic(
-            source.bootstrap, source.topic, is_stopped=self._stopped.is_set, say=say
+            source.bootstrap,
+            source.topic,
+            is_stopped=lambda: self._stopped.is_set() or _has_failed(starting),
+            say=say,
         )
         try:
             if is_there:
@@ -116,7 +120,7 @@ class Run:
                     writer, source, is_over=lambda: starting.done() or self._stopped.is_set()
                 )
                 is_seen.set()
-            if is_there and (started := self._started(starting)) is not None:
+            if (started := self._started(starting)) is not None:
                 self._keep_running(started, writer)
         finally:
             end_jvm()
@@ -184,7 +188,7 @@ class Run:
             if self._fatal is not None:
                 return
             self._failures += 1
-            say(f"the query failed: {_gist(error)}")
+            say(f"the query failed: {gist(error)}")
             return
         # A batch that is cut off fails, as it must; nobody needs to read its stack.
         session.sparkContext.setLogLevel("OFF")
@@ -212,6 +216,10 @@ class Run:
         """It is told by whoever called ``run``; the query's stack says no more."""
         self._fatal = error
         session.sparkContext.setLogLevel("OFF")
+
+
+def _has_failed(starting: Future[Started]) -> bool:
+    return starting.done() and starting.exception() is not None
 
 
 def _rows_of(writer: StoreWriter) -> int:
@@ -264,10 +272,3 @@ def _in_background(call: Callable[[], _T]) -> Future[_T]:
 
     threading.Thread(target=run, daemon=True).start()
     return future
-
-
-def _gist(error: Exception) -> str:
-    """What went wrong, without Spark's stack; of an error in our own code, its last line."""
-    lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    ours = [line for line in lines if "Error: " in line or "Exception: " in line]
-    return (ours or lines)[-1 if ours else 0].strip()[:500]

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Final
 
 import pyspark
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark_metrics.errors import SparkStartError
 from spark_metrics.jars import connector_jars, jars_folder
 from spark_metrics.java import find_java
 
@@ -56,11 +59,27 @@ def build_session(settings: SessionSettings) -> SparkSession:
     Raises:
         JavaMissingError: no Java that Spark can run on.
         JarsError: set-up has not fetched the connector.
+        SparkStartError: the JVM ended, or the master cannot be reached.
     """
     os.environ["JAVA_HOME"] = str(find_java().home)
+    builder = SparkSession.builder
+    for name, value in _options(settings).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise SparkStartError(
+            f"Spark does not start with --master {settings.master}",
+            why=gist(error),
+            what_next="What Java wrote is above. See that the master runs and that its port is "
+            "reachable from here, or use local[2].",
+        ) from error
+
+
+def _options(settings: SessionSettings) -> dict[str, str]:
     jars = [str(jar) for jar in connector_jars()]
     is_local = settings.master.startswith("local")
-    options = {
+    return {
         "spark.master": settings.master,
         "spark.app.name": "partiscope metrics",
         "spark.driver.memory": settings.driver_memory,
@@ -110,10 +129,13 @@ def build_session(settings: SessionSettings) -> SparkSession:
         "spark.cleaner.periodicGC.interval": "10min",
         **settings.further,
     }
-    builder = SparkSession.builder
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+
+
+def gist(error: Exception) -> str:
+    """What went wrong, without Spark's stack; of an error in our own code, its last line."""
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    ours = [line for line in lines if "Error: " in line or "Exception: " in line]
+    return (ours or lines or [type(error).__name__])[-1 if ours else 0].strip(" :.")[:500]
 
 
 def _java_options(settings: SessionSettings) -> tuple[str, ...]:

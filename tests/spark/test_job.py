@@ -21,6 +21,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob, is_running
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+TOPIC = "samples"
 STOP_S_MAX = 10.0
 """A stop takes two seconds; a loaded machine needs some more."""
 
@@ -41,7 +42,7 @@ def job(cluster: LocalCluster, tmp_path: Path) -> Iterator[MetricsJob]:
 class Samples:
     """Produces rounds of one partition whose end offset counts the rounds, and bad records."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str = TOPIC) -> None:
         self.topic = topic
         self.producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
         self.began_ms = time.time_ns() // 1_000_000 - 3_600_000
@@ -78,7 +79,7 @@ def test_kill_9_neither_loses_nor_doubles(
     cluster: LocalCluster, job: MetricsJob, kills_s: tuple[float, ...]
 ) -> None:
     """Killed so long after samples came: before, within and after their batch."""
-    topic = f"samples-{len(kills_s)}"
+    topic = f"{TOPIC}-{len(kills_s)}"
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(30)
     job.flags = ("--topic", topic)
@@ -162,6 +163,16 @@ def test_without_its_jars_it_says_what_to_do(job: MetricsJob) -> None:
     assert job.process.wait(60) == 1
     assert "make setup" in job.words()
     assert json.dumps(job.out()) == '""'
+
+
+@pytest.mark.soak
+def test_a_master_that_takes_no_job_is_named_while_the_topic_is_waited_for(job: MetricsJob) -> None:
+    job.flags = ("--topic", "not-there-yet", "--master", "local[many]")
+    job.start()
+    assert job.process is not None
+    assert job.process.wait(120) == 1
+    assert "Spark does not start with --master local[many]: " in job.words()
+    assert "Traceback" not in job.words()
 
 
 @pytest.mark.soak
