@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from control.planner.columns import Flags, Floats
+from control.planner.columns import Flags, Floats, Numbers
 from control.planner.goals import Tolerance, whole_bounds
 from control.planner.placement import Placement
-from control.planner.shares import rack_shares
+from control.planner.shares import SHARE_DIGITS, rack_shares
 
 _ANY: Final = 2**62
 """Replicas: more than any broker has."""
@@ -23,11 +23,14 @@ class Bounds:
     bytes_max: Floats
     bytes_loosest: Floats
     """What they may hold while another has to hold as much."""
+    alike: Numbers
+    """Who has the same share: the number of each broker's group."""
     unit: float
 
     def beside(self, placement: Placement) -> "Bounds":
         """Where a broker could not be brought within its numbers or bytes, these bounds for the
-        others: being evener moves bytes that change nothing for the fullest and the emptiest."""
+        others: being evener moves bytes that change nothing for the fullest and the emptiest. Who
+        has the same share may hold as many bytes, whatever these are."""
         target, count = placement.is_target, placement.count
         held = np.where(target, placement.bytes, 0.0)
         lacking, crowded = target & (count < self.count_min), target & (count > self.count_max)
@@ -35,7 +38,10 @@ class Bounds:
         bytes_max = self.bytes_max
         if (held > bytes_max).any():
             loose = np.minimum(self.bytes_loosest, held.max(initial=0.0))
-            bytes_max = np.maximum(bytes_max, loose)
+            fullest = np.zeros(int(self.alike.max(initial=0)) + 1)
+            np.maximum.at(fullest, self.alike[target], held[target])
+            forced = np.where(fullest[self.alike] > bytes_max, fullest[self.alike], 0.0)
+            bytes_max = np.maximum(bytes_max, np.maximum(loose, forced))
         return replace(
             self,
             count_min=np.minimum(self.count_min, fewest),
@@ -75,7 +81,7 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
     if tolerance.replicas is not None:
         count_min, count_max = _beside_others(
             _not_worse(placement, whole_bounds(count_mean, tolerance.replicas), count_mean),
-            count_mean * max(0.0, 1 - tolerance.beside),
+            count_mean / (1 + tolerance.beside),
             count_mean * (1 + tolerance.beside),
             placement.is_target,
         )
@@ -90,6 +96,7 @@ def bounds_of(placement: Placement, tolerance: Tolerance) -> Bounds:
         count_max=count_max,
         bytes_max=bytes_max,
         bytes_loosest=loosest,
+        alike=np.unique(np.round(count_mean, SHARE_DIGITS), return_inverse=True)[1],
         unit=unit,
     )
 
@@ -133,6 +140,7 @@ def relief_bounds(placement: Placement, relieved: list[int]) -> Bounds:
         count_max=np.full(placement.brokers, np.inf),
         bytes_max=bytes_max,
         bytes_loosest=bytes_max,
+        alike=np.arange(placement.brokers),
         unit=unit,
     )
 

@@ -48,10 +48,10 @@ class Tolerance:
     traffic: float | None = None
     spreads_topics: bool = False
     puts_traffic_first: bool = False
-    beside: float = 0.4
-    """How far above (or below) their share brokers may stay while racks, or partitions that fit
-    nowhere else, force another to hold as much (or as few): moving what they have would not bring
-    the largest down."""
+    beside: float = 1.0
+    """How far above their share brokers may stay (or as many times below) while racks, or
+    partitions that fit nowhere else, force another to hold as much (or as few): moving what they
+    have would not bring the largest down. 1: half to twice their share."""
 
 
 def whole_bounds(mean: Floats, tolerance: float) -> tuple[Floats, Floats]:
@@ -63,7 +63,9 @@ def whole_bounds(mean: Floats, tolerance: float) -> tuple[Floats, Floats]:
 
 
 _BALANCED: Final = Tolerance(name="balanced", replicas=0.03, leaders=0.03, bytes=0.035, traffic=0.1)
-_EVEN: Final = Tolerance(name="even", replicas=0.0, leaders=0.0, bytes=0.01, traffic=0.05)
+_EVEN: Final = Tolerance(
+    name="even", replicas=0.0, leaders=0.0, bytes=0.01, traffic=0.05, beside=0.4
+)
 _MINIMAL: Final = Tolerance(name="minimal", replicas=0.09, leaders=0.09, bytes=0.09, beside=_ANYHOW)
 _RACKS: Final = Tolerance(name="racks", replicas=None, leaders=None, bytes=None)
 _LEADERS: Final = Tolerance(name="leaders", replicas=None, leaders=0.0, bytes=None)

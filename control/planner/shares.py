@@ -18,7 +18,7 @@ from control.planner.figures import Balance
 from control.planner.placement import most_per_rack
 
 _BISECTIONS: Final = 60
-_DIGITS: Final = 6
+SHARE_DIGITS: Final = 6
 """Shares that agree so far are the same."""
 
 
@@ -68,7 +68,9 @@ class Reached:
     def by_share(cls, count: Numbers, held: Numbers, kept: Flags, share: Floats) -> Self:
         """Of the `kept` brokers. Racks force shares, so a plan is as even as it is among those of
         the same one."""
-        _, group = np.unique(np.where(kept, np.round(share, _DIGITS), -1.0), return_inverse=True)
+        _, group = np.unique(
+            np.where(kept, np.round(share, SHARE_DIGITS), -1.0), return_inverse=True
+        )
         extremes = np.zeros((4, len(count)), dtype=np.int64)
         for number in np.unique(group[kept]).tolist():
             of_it = kept & (group == number)

@@ -32,6 +32,7 @@ def test_the_worked_example() -> None:
         count_max=np.full(3, np.inf),
         bytes_max=np.array([10.0, 16.0, 15.0]),
         bytes_loosest=np.full(3, np.inf),
+        alike=np.zeros(3, dtype=np.int64),
         unit=8.2,
     )
     rethink(placement, bounds)

@@ -1,0 +1,58 @@
+"""Chance: only ever fewer bytes, within the same bounds, and the same each time."""
+
+import numpy as np
+import pytest
+
+from control.planner.anneal import anneal
+from control.planner.bounds import Bounds
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import plan
+from control.planner.placement import Placement
+from control.planner.proposal import proposal_of
+from control.planner.topology import Topology, TopologyBroker, TopologyPartition
+from tests.unit.control.planner.clusters import seeded
+
+
+def test_the_worked_example() -> None:
+    """1 must lose 6 bytes, 2 has room for 7 and no replica fits: 10 went to 3, which gave 4 to 2.
+    Nine to 2 and its three to 1 are fewer."""
+    sizes = (10, 9, 3, 4, 9)
+    on = (1, 1, 2, 3, 3)
+    before = Topology(
+        brokers=tuple(TopologyBroker(id=id_) for id_ in (1, 2, 3)),
+        partitions=tuple(
+            TopologyPartition(topic="t", partition=p, replicas=(broker,), size_bytes=size)
+            for p, (size, broker) in enumerate(zip(sizes, on, strict=True))
+        ),
+    )
+    bounds = Bounds(
+        count_min=np.zeros(3),
+        count_max=np.full(3, np.inf),
+        bytes_max=np.array([13.0, 10.0, 19.0]),
+        bytes_loosest=np.full(3, np.inf),
+        alike=np.zeros(3, dtype=np.int64),
+        unit=7.0,
+    )
+    placement = Placement(before, PlanRequest())
+    placement.move(0, 0, 2)
+    placement.move(3, 2, 1)
+    assert (placement.bytes <= bounds.bytes_max).all()
+    anneal(placement, bounds, enough=0)
+    placement.check_invariants()
+    assert proposal_of("by chance", before, placement.targets()).moved_bytes == 12
+    assert (placement.bytes <= bounds.bytes_max).all()
+
+
+@pytest.mark.parametrize(
+    ("brokers", "racks", "factor"), [(20, 0, 1), (0, (10, 4, 3, 2, 1, 1), 2), (0, (16, 6), 5)]
+)
+def test_few_replicas_a_broker_are_evened_near_the_proven_minimum(
+    brokers: int, racks: int | tuple[int, ...], factor: int
+) -> None:
+    before = seeded(1, brokers=brokers, racks=racks, partitions=600 // factor, factor=factor)
+    request = PlanRequest(alternatives=1)
+    (found,), (again,) = plan(before, request).alternatives, plan(before, request).alternatives
+    assert found.violations == ()
+    assert found.proposal == again.proposal
+    assert found.lower_bound_bytes is not None
+    assert found.lower_bound_bytes <= found.proposal.moved_bytes <= 1.05 * found.lower_bound_bytes
