@@ -4,6 +4,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.support.question_store import write_story
 from tests.support.terminal import Terminal
 
@@ -28,4 +30,23 @@ def test_it_starts_sends_little_copies_by_osc_52_and_leaves_a_clean_terminal(
         terminal.type(b"q")
         terminal.read_until(LEFT_ALTERNATE_SCREEN)
         terminal.read(1.0)
+        assert terminal.process.wait(60) == 0
+
+
+def test_it_starts_with_secrets_that_one_process_alone_may_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "partiscope.toml"
+    settings.write_text(
+        '[clusters.prod]\nbootstrap = "127.0.0.1:1"\n'
+        '[clusters.prod.connection]\nsecurity_protocol = "SASL_PLAINTEXT"\n'
+        'sasl_mechanism = "PLAIN"\nusername = "partiscope"\npassword = "p-a-s-s"\n'
+    )
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(settings))
+    write_story(tmp_path / "store", at_ms=time.time_ns() // 1_000_000)
+    with Terminal(tmp_path / "store", (80, 24)) as terminal:
+        shown = terminal.read_until(b"THROUGHPUT")
+        assert b"p-a-s-s" not in shown
+        terminal.type(b"q")
+        terminal.read_until(LEFT_ALTERNATE_SCREEN)
         assert terminal.process.wait(60) == 0
