@@ -208,6 +208,8 @@ def _is_text(of: Any) -> bool:
 
 def conform(table: Any, schema: Any) -> Any:
     """The table with exactly the columns of ``schema``, in its order and types."""
+    if table.schema == schema:
+        return table
     columns = [
         table[item.name].cast(item.type)
         if item.name in table.column_names

@@ -52,7 +52,7 @@ def in_order(rows: Any, key: Sequence[str]) -> Any:
     (codes,) = key_codes([rows.select(key).append_column(_SINCE, since)], [*key, _SINCE])
     if bool((codes[1:] >= codes[:-1]).all()):
         return rows
-    return rows.take(pa.array(np.argsort(codes, kind="stable")))
+    return rows.combine_chunks().take(pa.array(np.argsort(codes, kind="stable")))
 
 
 class _Points:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from spark_metrics.files import conform, is_sorted_by
 from spark_metrics.keys import sorted_by
+from spark_metrics.schema import TEXT
 from spark_metrics.stretches import footers
 
 HELD_ROWS: Final = 131_072
@@ -77,7 +78,7 @@ def slices(runs: Iterable[Run]) -> Iterator[pa.Table]:
         bound = min((run.last for run in left if not run.is_over), default=None)
         taken = [part for run in left if (part := run.take_below(bound)) is not None]
         if any(part.num_rows for part in taken):
-            yield pa.concat_tables(taken)
+            yield pa.concat_tables(taken).unify_dictionaries()
         else:
             for run in left:
                 if not run.is_over and run.last == bound:
@@ -86,13 +87,19 @@ def slices(runs: Iterable[Run]) -> Iterator[pa.Table]:
 
 
 def open_run(source: Any, key: Sequence[str], schema: Any) -> Run:
-    """An open file of history. One that is not sorted by its key is read whole and sorted."""
-    return Run((conform(part, schema) for part in _sorted_parts(source, key)), key)
+    """An open file of history, texts as places in dictionaries.
+
+    One that is not sorted by its key is read whole and sorted.
+    """
+    texts = [item.name for item in schema if item.type == pa.string()]
+    schema = pa.schema([(it.name, TEXT if it.name in texts else it.type) for it in schema])
+    return Run((conform(part, schema) for part in _sorted_parts(source, key, texts)), key)
 
 
-def _sorted_parts(source: Any, key: Sequence[str]) -> Iterator[pa.Table]:
+def _sorted_parts(source: Any, key: Sequence[str], texts: Sequence[str]) -> Iterator[pa.Table]:
     for footer in footers(source):
-        file = pq.ParquetFile(source, metadata=footer, pre_buffer=False)
+        there = [name for name in texts if name in footer.schema.names]
+        file = pq.ParquetFile(source, metadata=footer, pre_buffer=False, read_dictionary=there)
         if is_sorted_by(footer, key):
             batches = file.iter_batches(BATCH_ROWS, use_threads=False)
             yield from map(pa.table, batches)

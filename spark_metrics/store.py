@@ -8,7 +8,7 @@ one file per table (two, where a minute ends in it); ``upkeep`` makes fewer of t
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -47,6 +47,8 @@ UPKEEP_RETRY_MS: Final = 60_000
 """History that could not be merged (no space, say) is tried again so long after."""
 SWEEP_MS: Final = 10_000
 BAD_FILES_MAX: Final = 20
+WRITERS: Final = 2
+"""So many files of history are written side by side."""
 FOLDERS: Final = ("now", "history", "bad")
 
 
@@ -104,6 +106,7 @@ class StoreWriter:
         self._unnamed_since_ms: dict[str, int] = {}
         self._swept_ms = 0
         self._pending: int | None = None
+        self._threads = ThreadPoolExecutor(WRITERS)
         self.files.make_folders(*FOLDERS)
         self.manifest: Manifest | None = None
         self.begun_afresh_because: str | None = None
@@ -197,13 +200,19 @@ class StoreWriter:
                 lost = f"; {len(it.unreadable)} files of it are lost" if it.unreadable else ""
                 self._on_notice(f"{it.task.table} could not be merged: {it.problem}{lost}")
         kept = adopted(self.manifest.history if self.manifest else {}, done)
-        history = {}
-        for table in HISTORY_TABLES:
-            files = [file for file in kept.get(table, ()) if not self._is_over(file, now_ms)]
-            for number, rows in enumerate(_cut_at_last_minute(fresh.get(table))):
-                files.append(self._write_history_file(table, number, version, rows))
-            history[table] = tuple(files)
-        return history
+        history = {
+            table: [file for file in kept.get(table, ()) if not self._is_over(file, now_ms)]
+            for table in HISTORY_TABLES
+        }
+        parts = [
+            (table, number, version, rows)
+            for table in HISTORY_TABLES
+            for number, rows in enumerate(_cut_at_last_minute(fresh.get(table)))
+        ]
+        written = self._threads.map(lambda part: self._write_history_file(*part), parts)
+        for (table, *_), file in zip(parts, written, strict=True):
+            history[table].append(file)
+        return {table: tuple(files) for table, files in history.items()}
 
     def _is_over(self, file: HistoryFile, now_ms: int) -> bool:
         """Whether its time is over; what the next span lacks still is kept as long as that."""
