@@ -1,8 +1,11 @@
 """What a batch that is behind need not read: rows that a newer round of its source tells. Pure."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from broker.metrics_packed import parts_of
+from broker.metrics_schema import PACKED_VERSION
 from spark_metrics.heads import Head
 from spark_metrics.rounds import SourceKey
 
@@ -15,7 +18,8 @@ def newest_rounds(wave: Wave) -> list[tuple[int, Head]]:
 
     Of two rows the newest counts, and what a complete round lacks is gone, so nothing is lost,
     unless some of its rows only say that nothing has changed since an earlier one: then all are
-    read. What is bad among rows that are not read is not told.
+    read. A record that is not read counts as bad where its body is not as it should be, as far as
+    that can be told without reading the rows: of columns that are packed, by their layout.
     """
     complete = _complete(wave)
     behind = {_source(head) for _, head in wave if _is_before(head, complete)}
@@ -25,11 +29,28 @@ def newest_rounds(wave: Wave) -> list[tuple[int, Head]]:
         if b'"since_ms"' in bytes(head.body):
             behind.discard(_source(head))
     return [
-        (number, replace(head, rows={}, body=b""))
+        (number, _let_go(head))
         if _is_before(head, complete) and _source(head) in behind
         else (number, head)
         for number, head in wave
     ]
+
+
+def _let_go(head: Head) -> Head:
+    """The same without its rows."""
+    return replace(head, rows={}, body=b"", is_bad=head.is_bad or not _is_whole(head))
+
+
+def _is_whole(head: Head) -> bool:
+    """Whether the layout of packed columns can be read, and fits their bytes."""
+    if head.version < PACKED_VERSION:
+        return True
+    line, _, packed = bytes(head.body).partition(b"\n")
+    try:
+        parts = parts_of(json.loads(line), packed)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return False
+    return all(f"{kind}_columns" in parts for kind, rows in (head.rows or {}).items() if rows)
 
 
 def _complete(wave: Wave) -> dict[SourceKey, int]:

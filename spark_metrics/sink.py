@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -175,8 +176,10 @@ class StoreSink:
         Records are let go of as soon as their rows are read: of a large round they are 75 MB.
         """
         done = self._begin(before)
-        done.bad = {number: bad_value(head) for number, head in enumerate(heads) if head.is_bad}
-        for number, wave in enumerate(waves := [newest_rounds(it) for it in cut_waves(heads)]):
+        waves = [newest_rounds(it) for it in cut_waves(heads)]
+        every = chain(enumerate(heads), *waves)
+        done.bad = {number: bad_value(head) for number, head in every if head.is_bad}
+        for number, wave in enumerate(waves):
             is_last = number == len(waves) - 1
             earlier = done.memory
             _observe(done, [head for _, head in wave], offsets_of=heads if is_last else ())

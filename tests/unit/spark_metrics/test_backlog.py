@@ -109,3 +109,14 @@ def test_what_is_no_sample_stays() -> None:
     found = newest_rounds(wave(b"not json", *full(0), *full(1_000)))
     assert found[0][1].is_bad
     assert read(found) == [3, 4]
+
+
+def test_records_that_are_not_read_count_as_bad_where_they_could_not_be() -> None:
+    old, new = packed(0), packed(1_000)
+    head, layout, columns = old[2].split(b"\n", 2)
+    old[2] = b"\n".join((head, layout, columns[:-1]))
+    old[5] = old[5].replace(b"replicas_columns", b"replicas_colvmns")
+    old[6] = old[6].replace(b'\n{"replicas', b"\n{replicas")
+    found = newest_rounds(wave(*old, *new))
+    assert read(found) == [*range(8, 16)]
+    assert [number for number, head in found if head.is_bad] == [2, 5, 6]
