@@ -25,6 +25,8 @@ from control.planner.placement import Placement
 from control.planner.reach import LOSS_MAX, Reach
 
 _PASSES_MAX: Final = 4
+_FEW: Final = 0.01
+"""Of what has moved: so little spared is not worth another pass."""
 _TRIED: Final = 64
 _ELSEWHERE_TRIED: Final = 8
 _WORTH: Final = 0.05
@@ -32,10 +34,10 @@ _WORTH: Final = 0.05
 
 
 def economize(placement: Placement, bounds: Bounds) -> None:
-    """Spare what can be spared, until nothing is."""
+    """Spare what can be spared, until next to nothing is."""
     economy = _Economy(placement, bounds)
     for _ in range(_PASSES_MAX):
-        if not economy.run_once():
+        if economy.run_once() <= _FEW:
             return
 
 
@@ -52,15 +54,15 @@ class _Economy(Reach):
         for ranks in self._come:
             ranks.sort()
 
-    def run_once(self) -> bool:
-        """Every moved replica once; whether anything was spared."""
+    def run_once(self) -> float:
+        """Every moved replica once; the share of them that was spared."""
         moved = {(rank, broker) for broker, ranks in enumerate(self._come) for rank in ranks}
-        spared = False
+        spared = 0
         for rank, broker in sorted(moved, reverse=True):
             partition = self.placement.partition_at[rank]
             if broker in self.placement.replicas[partition]:
-                spared |= self._spare(partition, broker)
-        return spared
+                spared += self._spare(partition, broker)
+        return spared / max(1, len(moved))
 
     def _spare(self, partition: int, broker: int) -> bool:
         replicas = self.placement.replicas[partition]
@@ -109,12 +111,12 @@ class _Economy(Reach):
         has_place = (placement.count < bounds.count_max)[self.targets]
         free = (bounds.bytes_max - placement.bytes)[self.targets]
         places = self.targets[np.argsort(-np.where(has_place, free, -np.inf), kind="stable")]
-        ways = (
-            (other, target)
-            for other in islice(self._smaller(partition, home, room), _ELSEWHERE_TRIED)
-            for target in self.nearby(places, home)
-            if target != broker and self.gain(home, target, placement.size[other], 1) >= 0
-        )
+        others = list(islice(self._smaller(partition, home, room), _ELSEWHERE_TRIED))
+        if not others:
+            return False
+        near = [(b, self.gain_of_one(home, b)) for b in self.nearby(places, home) if b != broker]
+        size = placement.size
+        ways = ((p, target) for p in others for target, gain in near if gain(size[p]) >= 0)
         return self._trade(partition, broker, home, ways)
 
     def _smaller(self, partition: int, home: int, room: float) -> Iterator[int]:

@@ -207,11 +207,11 @@ class Evener(Reach):
     def _one_of(self, source: int, target: int, partitions: Iterator[int]) -> int | None:
         """The first that lowers the penalty: rather a follower, if it is near the first."""
         placement, size = self.placement, self.placement.size
-        leader = None
+        leader, gain = None, self.gain_of_one(source, target)
         for tried, partition in enumerate(partitions):
             if not placement.may_move(partition, source, target):
                 continue
-            if self.gain(source, target, size[partition], 1) <= GAIN_MIN:
+            if gain(size[partition]) <= GAIN_MIN:
                 continue
             if leader is not None and size[partition] > size[leader] + _WORTH * self.bounds.unit:
                 continue

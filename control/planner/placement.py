@@ -61,6 +61,8 @@ class Placement:
         """Bytes that each may hold; None where nothing is known of any."""
         self.topics: TopicCounts | None = None
         """Kept within their bounds while it is there."""
+        self.changes = 0
+        """How often anything was placed elsewhere, held or released."""
         self.journal: list[Step] | None = None
         """Each move is noted while it is there."""
         self.count = columns.count()
@@ -172,6 +174,7 @@ class Placement:
         replicas[0], replicas[position] = replicas[position], replicas[0]
 
     def _list(self, partition: int, broker: int, sign: int, *, is_leader: bool) -> None:
+        self.changes += 1
         self.count[broker] += sign
         self.bytes[broker] += sign * self.size[partition]
         self.leaders[broker] += sign * is_leader
@@ -220,12 +223,14 @@ class Placement:
 
 def hold(placement: Placement, partition: int, broker: int) -> None:
     """Offer that replica to nobody until it is released."""
+    placement.changes += 1
     ranks = placement.by_size[broker]
     del ranks[bisect_left(ranks, placement.rank_of[partition])]
 
 
 def release(placement: Placement, partition: int, broker: int) -> None:
     """It may be moved again."""
+    placement.changes += 1
     insort(placement.by_size[broker], placement.rank_of[partition])
 
 

@@ -19,12 +19,12 @@ At a price of 1 a byte on broker 1, staying costs a partition as much as going: 
 of which broker 1 earns at most 60. So 40 must move.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from control.planner.columns import Columns, Flags, Floats, Numbers
+from control.planner.columns import Columns, Flags, Floats, Numbers, sampled
 from control.planner.placement import most_per_rack
 from control.planner.shares import Reached
 
@@ -38,7 +38,7 @@ _ROUNDS_MIN: Final = 8
 """Those of a sample are good already: the largest clusters do with few of their own."""
 _ROUNDS_AFRESH: Final = 100
 """So many of its own lead a search somewhere from nowhere."""
-_FAR: Final = 1.01
+_FAR: Final = 1.03
 _PATIENCE: Final = 15
 _SHRINK: Final = 0.6
 _TIMID: Final = 0.03
@@ -68,7 +68,7 @@ def priced_bytes(
     kept = ~removed
     every = len(columns.of) // _SAMPLE
     if every > 1:
-        few, chosen = _sampled(columns, every)
+        few, chosen = sampled(columns, every)
         slots = _SlotMaker(few, rack, removed, scope[chosen]).made(mended[chosen])
         market = _Market(few, slots, kept, reached.by_extremes(kept), rack)
         market.stand_for(columns, few, every)
@@ -77,12 +77,11 @@ def priced_bytes(
     best = 0.0
     for limits in _looser_first(reached, kept):
         market = _Market(columns, slots, kept, limits, rack)
-        proven, found = market.search(moved, rounds, prices)
-        if every > 1 and rounds >= _ROUNDS_AFRESH and proven * _FAR < moved:
+        if every > 1 and rounds >= _ROUNDS_AFRESH and market.proven(prices)[0] * _FAR < moved:
             # A sample's prices may be near the best, and still nowhere to go on from.
-            afresh, others = market.search(moved, rounds, np.zeros_like(prices))
-            proven, found = (afresh, others) if afresh > proven else (proven, found)
-        best, prices = max(best, proven), found
+            prices = np.zeros_like(prices)
+        proven, prices = market.search(moved, rounds, prices)
+        best = max(best, proven)
     return max(0, int(best - _ROUNDING * columns.size.sum()))
 
 
@@ -110,6 +109,8 @@ class _Choice:
     def filled(self, value: Floats) -> Flags:
         """The cheapest, shaped as `slots`."""
         offered = value[self.slots]
+        if offered.shape[2] == 1 and not self.everywhere:
+            return self._cheapest(offered[:, :, 0])[:, :, None]
         place = offered.argsort(axis=2, kind="stable").argsort(axis=2)
         offered[place >= self.limit] = np.inf
         if self.everywhere:
@@ -117,6 +118,14 @@ class _Choice:
         rows = offered.reshape(len(offered), -1)
         order = rows.argsort(axis=1, kind="stable").argsort(axis=1)
         return (order < self.wanted[:, None]).reshape(offered.shape)
+
+    def _cheapest(self, offered: Floats) -> Flags:
+        """One slot a rack: all rows want as many."""
+        number = int(self.wanted[0])
+        filled = np.zeros(offered.shape, dtype=np.bool_)
+        places = offered.argpartition(number - 1, axis=1)[:, :number]
+        np.put_along_axis(filled, places, True, axis=1)
+        return filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,26 +234,6 @@ class _SlotMaker:
         )
 
 
-def _sampled(columns: Columns, every: int) -> tuple[Columns, Numbers]:
-    """(each so manieth partition in order of size, which these are)."""
-    chosen = np.sort(np.argsort(columns.size, kind="stable")[every // 2 :: every])
-    row = np.full(len(columns.size), -1)
-    row[chosen] = np.arange(len(chosen))
-    kept = row[columns.of] >= 0
-    width = columns.width[chosen]
-    few = replace(
-        columns,
-        size=columns.size[chosen],
-        width=width,
-        first=np.cumsum(width) - width,
-        of=row[columns.of[kept]],
-        on=columns.on[kept],
-        bytes_in=columns.bytes_in[chosen],
-        bytes_out=columns.bytes_out[chosen],
-    )
-    return few, chosen
-
-
 class _Market:
     """Prices and what they prove."""
 
@@ -272,7 +261,12 @@ class _Market:
         self._at = slots.zone * len(self._grid) + self._below
         self._home_size: Floats = self._size[slots.home_slot]
         self._first_home = np.flatnonzero(np.diff(slots.home_slot, prepend=-1))
-        self._homes = np.diff(np.append(self._first_home, len(slots.home_slot)))
+        homes = np.diff(np.append(self._first_home, len(slots.home_slot)))
+        self._filled_slot = slots.home_slot[self._first_home]
+        self._shared = np.flatnonzero(homes > 1)
+        """Slots, among those with a home, that have several: `_rivals` are these homes."""
+        self._rivals = np.flatnonzero(np.repeat(homes > 1, homes))
+        self._rival_homes = homes[self._shared]
         self._unit = max(1.0, float(size.mean()))
         self._weight, self._base = 1.0, np.zeros((2, columns.brokers))
         of_count = np.stack((reached.count_min, reached.count_max)) * self._unit
@@ -345,15 +339,23 @@ class _Market:
         if len(slots.home_slot):
             asked = per_replica[slots.home_on] + per_byte[slots.home_on] * self._home_size
             least = np.minimum.reduceat(asked, self._first_home)
-            winners = np.flatnonzero(asked == np.repeat(least, self._homes))
-            winners = winners[np.flatnonzero(np.diff(slots.home_slot[winners], prepend=-1))]
-            slot = slots.home_slot[winners]
-            better = least <= value[slot]
-            stays = slot[better]
+            winners = self._winners(asked, least)
+            better = least <= value[self._filled_slot]
+            stays = self._filled_slot[better]
             value[stays] = least[better]
             filler[stays] = slots.home_on[winners[better]]
             is_home[stays] = True
         return value, filler, is_home
+
+    def _winners(self, asked: Floats, least: Floats) -> Numbers:
+        """Per slot with a home the cheapest of its homes, the first of those that ask the same."""
+        winners = self._first_home.copy()
+        if len(self._shared):
+            wanted = np.repeat(least[self._shared], self._rival_homes)
+            slot = np.repeat(self._shared, self._rival_homes)
+            matches = np.flatnonzero(asked[self._rivals] == wanted)[::-1]
+            winners[slot[matches]] = self._rivals[matches]
+        return winners
 
     def _by_zone(self, per_replica: Floats, per_byte: Floats) -> tuple[Floats, Numbers]:
         """(price of the cheapest broker, who it is) per zone and size of the grid."""

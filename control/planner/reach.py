@@ -38,6 +38,8 @@ class Reach:
             )
         ]
         self._partition_at = np.array(placement.partition_at, dtype=np.int64)
+        self._free_to: dict[tuple[int, int], Numbers] = {}
+        self._free_at = -1
         self.looked_at = 0
         """Replicas that were looked at one and all."""
 
@@ -55,11 +57,14 @@ class Reach:
 
     def of_each_rack(self, brokers: Numbers, broker: int) -> list[int]:
         """The first few of every rack, in their order: for when all nearby ones are closed."""
-        rack = self._rack[brokers]
-        place = np.zeros(len(brokers), dtype=np.int64)
-        for number in np.unique(rack):
-            place[rack == number] = np.arange(int((rack == number).sum()))
-        return [b for b in brokers[place < _OF_EACH_RACK].tolist() if b != broker]
+        rack, chosen = self.placement.rack, []
+        left = dict.fromkeys(rack, _OF_EACH_RACK)
+        for b in brokers.tolist():
+            if left[rack[b]]:
+                left[rack[b]] -= 1
+                if b != broker:
+                    chosen.append(b)
+        return chosen
 
     def around(self, broker: int, ideal: float) -> Iterator[int]:
         """Movable partitions of a broker, from the ideal size outwards."""
@@ -81,18 +86,48 @@ class Reach:
 
     def around_beyond(self, source: int, target: int, ideal: float) -> Iterator[int]:
         """Like `around`, of those that racks let go to `target`, however far from the ideal."""
+        free = self._let_go(source, target)
+        sizes = self.placement.columns.size[free]
+        middle = int(np.searchsorted(sizes, ideal))
+        low = max(0, middle - _REPLICAS_TRIED)
+        distance = np.abs(sizes[low : middle + _REPLICAS_TRIED] - ideal)
+        nearest = low + np.argsort(distance, kind="stable")[:_REPLICAS_TRIED]
+        yield from free[nearest].tolist()
+
+    def _let_go(self, source: int, target: int) -> Numbers:
+        """All of the source's that racks let go to the target, the smallest first. The same for
+        every target of a rack, as long as nothing changes."""
         placement = self.placement
+        if self._free_at != placement.changes:
+            self._free_at, self._free_to = placement.changes, {}
+        way = source, placement.rack[target]
+        if way in self._free_to:
+            return self._free_to[way]
         ranks = np.array(placement.by_size[source], dtype=np.int64)
         partitions = self._partition_at[ranks]
         self.looked_at += len(ranks)
-        partitions = partitions[racks_let_go(placement, partitions, source, target)]
-        distance = np.abs(placement.columns.size[partitions] - ideal)
-        nearest = np.argsort(distance, kind="stable")[:_REPLICAS_TRIED]
-        yield from partitions[nearest].tolist()
+        free: Numbers = partitions[racks_let_go(placement, partitions, source, target)]
+        self._free_to[way] = free
+        return free
 
     def gain(self, source: int, target: int, size: int, number: int) -> float:
         """Penalty saved when `size` bytes in `number` replicas go from source to target."""
         return self._saved(source, -number, -size) + self._saved(target, number, size)
+
+    def gain_of_one(self, source: int, target: int) -> Callable[[int], float]:
+        """`gain` of one replica, by its bytes: for trying many, as long as nothing moves."""
+        of_numbers = self.gain(source, target, 0, 1)
+        placement, unit = self.placement, self.bounds.unit
+        from_source = float(placement.bytes[source]) - self._limits[source][2]
+        from_target = float(placement.bytes[target]) - self._limits[target][2]
+        now = max(from_source, 0.0) + max(from_target, 0.0)
+
+        def gain(size: int) -> float:
+            left, came = from_source - size, from_target + size
+            then = (left if left > 0 else 0.0) + (came if came > 0 else 0.0)
+            return of_numbers + (now - then) / unit
+
+        return gain
 
     def may_shift(self, source: int, target: int) -> Callable[[int], bool]:
         """Whether `gain` of so many bytes in no replica (an exchange) is no loss: for trying many
