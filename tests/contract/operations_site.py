@@ -71,7 +71,12 @@ class Site:
 
         wait_until(is_settled, f"{topic} has settled", story=story)
         assert eyes.reassigning() == ""
-        assert eyes.throttles(topic) == {}
+        # A broker that has just come back may still tell the configs of before.
+        wait_until(
+            lambda: eyes.throttles(topic) == {},
+            f"no throttle of {topic} is left",
+            story=lambda: str(eyes.throttles(topic)),
+        )
 
     @contextmanager
     def without(self, node: int) -> Iterator[None]:
