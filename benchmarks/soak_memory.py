@@ -7,7 +7,8 @@ Three nodes of Kafka with 600 partitions of three replicas, a little traffic, ei
 commit, and the product as a user starts it. The resident memory of each process is noted every
 30 s. Prints per process what it had after warming up and at the end, and the slope in between:
 MiB an hour by least squares, with its standard error, so that a slope within two of them is none.
-A JVM takes the heap that it was allowed before it collects, so its slope tells least.
+A JVM takes the heap that it was allowed before it collects, so its slope tells least: of the
+metrics job's, what it holds after a collection is told too, when warm and at the end (by `jcmd`).
 """
 
 import argparse
@@ -26,6 +27,7 @@ import numpy as np
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.cimpl import NewTopic, TopicPartition
 
+from benchmarks.java_heap import Held, held_after_collecting
 from benchmarks.processes import cpu_seconds, resident_mib
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import QUICK_START, KafkaCluster, ready_admin
@@ -36,10 +38,11 @@ SAMPLE_S: Final = 30.0
 SETTLE_S: Final = 20.0
 BEAT_S: Final = 1.0
 RECORDS_PER_BEAT: Final = 20
+JVM: Final = "metrics, JVM"
 PARTS: Final = {
     "-m spark_metrics": "metrics, Python",
-    "spark.driver": "metrics, JVM",
-    "SparkSubmit": "metrics, JVM",
+    "spark.driver": JVM,
+    "SparkSubmit": JVM,
     "collect": "collector",
     "executor": "executor",
     "dashboard": "page",
@@ -125,18 +128,30 @@ def lasting(up: Installation) -> dict[int, str]:
     }
 
 
+def jvm_heap(processes: Mapping[int, str]) -> Held | None:
+    """What the metrics job's JVM holds after a collection; None where nobody can ask it."""
+    pids = [pid for pid, part in processes.items() if part == JVM]
+    return held_after_collecting(pids[0]) if pids else None
+
+
 def watch(
-    processes: Mapping[int, str], traffic: Traffic, minutes: float, target: Path
-) -> dict[int, Series]:
-    """A reading of each process every 30 s, into the file as well, while traffic goes on."""
+    processes: Mapping[int, str], traffic: Traffic, minutes: tuple[float, float], target: Path
+) -> tuple[dict[int, Series], list[Held | None]]:
+    """A reading of each process every 30 s, into the file as well, while traffic goes on.
+
+    And what the JVM holds, after each of these minutes; the last ends it.
+    """
     found: dict[int, Series] = {pid: Series() for pid in processes}
+    held: list[Held | None] = []
     begun_s = time.monotonic()
     next_s = begun_s
     with target.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["seconds", "pid", "part", "rss_mib"])
-        while time.monotonic() < begun_s + minutes * 60:
+        while len(held) < len(minutes):
             traffic.beat()
+            if time.monotonic() >= begun_s + minutes[len(held)] * 60:
+                held.append(jvm_heap(processes))
             if time.monotonic() >= next_s:
                 next_s += SAMPLE_S
                 at_s = time.monotonic() - begun_s
@@ -146,7 +161,7 @@ def watch(
                     rows.writerow([round(at_s), pid, processes[pid], round(series.mib[-1], 2)])
                 file.flush()
             time.sleep(BEAT_S)
-    return found
+    return found, held
 
 
 def summary(
@@ -188,7 +203,8 @@ def main() -> None:
         up.wait_ready()
         processes = lasting(up)
         before_s, begun_s = sum(map(cpu_seconds, processes)), time.monotonic()
-        found = watch(processes, traffic, asked.minutes, asked.csv)
+        marks = (asked.warm_minutes, asked.minutes)
+        found, held = watch(processes, traffic, marks, asked.csv)
         cpu = (sum(map(cpu_seconds, processes)) - before_s) / (time.monotonic() - begun_s)
         rows = summary(processes, found, asked.warm_minutes * 60)
         restarts = [line for line in up.lines if "again" in line]
@@ -197,6 +213,8 @@ def main() -> None:
         print(
             "{part:<20}{warm_mib:>9} MiB{end_mib:>9} MiB{mib_per_hour:>9} ± {error}".format(**row)
         )
+    for minutes, each in zip(marks, held, strict=True):
+        print(f"metrics, JVM after {minutes:g} minutes: {each or 'nobody to ask: no jcmd'}")
     print(*restarts, sep="\n")
     print(json.dumps({"benchmark": "soak_memory", "minutes": asked.minutes, "rows": rows}))
 
