@@ -151,6 +151,24 @@ def test_history_goes_on_over_many_versions_and_merged_files(tmp_path: Path) -> 
     assert history["size_bytes"].to_pylist() == list(range(40))
 
 
+@pytest.mark.parametrize("back_ms", [0, 7_500, 30_000])
+def test_a_past_moment_has_each_partition_once_as_it_was_last(store: Path, back_ms: int) -> None:
+    reader, at_ms = AggregatesReader(str(store)), AT_MS - back_ms
+    past = reader.as_of(cluster=CLUSTER, at_ms=at_ms)
+    assert past is not None
+    told = {
+        (row["topic"], row["partition"]): row["high_watermark"]
+        for row in past.tables["partitions"].to_pylist()
+    }
+    assert past.tables["partitions"].num_rows == len(told) == SIZES.topics * SIZES.partitions
+    for topic, partition in told:
+        points = reader.partition_history(
+            cluster=CLUSTER, topic=topic, partition=partition, since_ms=0, until_ms=at_ms
+        )
+        assert told[topic, partition] == points["high_watermark"][-1].as_py()
+    assert past.tables["health"].num_rows <= 1
+
+
 def test_a_torn_manifest_is_told_with_reason_and_next_step(store: Path) -> None:
     (store / MANIFEST).write_bytes((store / MANIFEST).read_bytes()[:40])
     with pytest.raises(StoreUnreadableError, match="cannot be read") as caught:
