@@ -13,7 +13,7 @@ Worked example: racks were repaired by moving p from 1 to 2, then 2 had too many
 When p may be on 3, p goes from 1 to 3 and q stays.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -92,14 +92,16 @@ class _Economy(Reach):
 
     def _onwards(self, partition: int, broker: int, home: int) -> bool:
         """Another that came to its home goes on to `broker`."""
-        others = self._near(self._come[home], partition)
-        return self._trade(partition, broker, home, self._for_it(partition, broker, home, others))
+        least, most = self.shifts(broker, home)
+        own = self.placement.size[partition]
+        others = self._near(self._come[home], partition, (own - most, own - least))
+        return self._trade(partition, broker, home, ((p, broker) for p in others))
 
     def _instead(self, partition: int, broker: int, home: int) -> bool:
         """A smaller one of its home goes to `broker`: the smallest for which its home has room."""
         room = float(self.bounds.bytes_max[home] - self.placement.bytes[home])
         others = self._smaller(partition, home, room)
-        return self._trade(partition, broker, home, self._for_it(partition, broker, home, others))
+        return self._trade(partition, broker, home, ((p, broker) for p in others))
 
     def _elsewhere(self, partition: int, broker: int, home: int) -> bool:
         """Where its home gave more than it had to: a smaller one of its home goes to any broker."""
@@ -127,14 +129,6 @@ class _Economy(Reach):
         smaller = (placement.partition_at[rank] for rank in ranks[at : at + _TRIED])
         return (p for p in smaller if placement.size[p] < size and home in self._homes[p])
 
-    def _for_it(
-        self, partition: int, broker: int, home: int, others: Iterator[int]
-    ) -> Iterator[tuple[int, int]]:
-        """(another, `broker`) for each that may weigh in its place."""
-        size, may_shift = self.placement.size, self.may_shift(broker, home)
-        own = size[partition]
-        return ((p, broker) for p in others if p != partition and may_shift(own - size[p]))
-
     def _trade(
         self, partition: int, broker: int, home: int, ways: Iterator[tuple[int, int]]
     ) -> bool:
@@ -150,13 +144,15 @@ class _Economy(Reach):
                 return True
         return False
 
-    def _near(self, ranks: list[int], partition: int) -> Iterator[int]:
-        """Of these, those nearest in size."""
+    def _near(self, ranks: list[int], partition: int, sizes: tuple[float, float]) -> Iterator[int]:
+        """Of these, those nearest in size, within these sizes."""
         at = bisect_left(ranks, self.placement.rank_of[partition])
-        low, high = max(0, at - _TRIED // 2), at + _TRIED // 2
-        middle = at - low
-        nearest = sorted(enumerate(ranks[low:high]), key=lambda item: abs(item[0] - middle))
-        return (self.placement.partition_at[rank] for _, rank in nearest)
+        low, high = max(0, at - _TRIED // 2), min(len(ranks), at + _TRIED // 2)
+        first = bisect_left(ranks, sizes[0], low, high, key=self.size_of)
+        last = bisect_right(ranks, sizes[1], first, high, key=self.size_of)
+        nearest = sorted(range(first, last), key=lambda place: abs(place - at))
+        near = (self.placement.partition_at[ranks[place]] for place in nearest)
+        return (p for p in near if p != partition)
 
     def _move(self, partition: int, source: int, target: int) -> None:
         self.placement.move(partition, source, target)

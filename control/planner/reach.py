@@ -129,20 +129,15 @@ class Reach:
 
         return gain
 
-    def may_shift(self, source: int, target: int) -> Callable[[int], bool]:
-        """Whether `gain` of so many bytes in no replica (an exchange) is no loss: for trying many
-        at once, as long as nothing moves."""
+    def shifts(self, source: int, target: int) -> tuple[float, float]:
+        """(least, most) bytes that an exchange may take from source to target so that `gain` of
+        it is no loss; the least is below zero."""
         placement = self.placement
-        (_, _, source_max, unit), (_, _, target_max, _) = self._limits[source], self._limits[target]
-        from_source = float(placement.bytes[source]) - source_max
-        from_target = float(placement.bytes[target]) - target_max
-        most = max(from_source, 0.0) + max(from_target, 0.0) + LOSS_MAX * unit
-
-        def may(size: int) -> bool:
-            left, came = from_source - size, from_target + size
-            return (left if left > 0 else 0.0) + (came if came > 0 else 0.0) <= most
-
-        return may
+        from_source = float(placement.bytes[source]) - self._limits[source][2]
+        from_target = float(placement.bytes[target]) - self._limits[target][2]
+        least = max(-from_source, 0.0) + max(from_target, 0.0)
+        most = max(-from_target, 0.0) + max(from_source, 0.0)
+        return -least, most
 
     def _saved(self, broker: int, number: int, size: int) -> float:
         """Penalty saved when a broker has so much more. Plain numbers: this is the inner loop."""
