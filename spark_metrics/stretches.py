@@ -43,9 +43,10 @@ class StretchWriter:
         self._options = options
         self._writer: Any = None
         self._groups = 0
-        self._firsts: list[Any] = []
-        self._footers: list[Any] = []
+        self._firsts: list[dict[str, Any]] = []
+        self._whole: Any = None
         self._places: list[tuple[int, int]] = []
+        self._ended: list[Any] = []
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +65,7 @@ class StretchWriter:
         if self._groups == GROUPS:
             self._end_stretch()
         if self._writer is None:
-            self._firsts.append(table.slice(0, 1).select(self._key))
+            self._firsts.append({name: table[name][0].as_py() for name in self._key})
         self._begun().write_table(table, row_group_size=max(1, table.num_rows))
         self._groups += 1
 
@@ -72,15 +73,20 @@ class StretchWriter:
         if self._writer is None:
             stretch = _Stretch(self._sink)
             self._writer = pq.ParquetWriter(
-                stretch.stream, self._schema, metadata_collector=self._footers, **self._options
+                stretch.stream, self._schema, metadata_collector=self._ended, **self._options
             )
             stretch.count_before()
         return self._writer
 
     def _end_stretch(self) -> None:
         self._begun().close()
-        size = len(_as_file(self._footers[-1]))
+        footer = self._ended.pop()
+        size = len(_as_file(footer))
         self._places.append((self._sink.tell() - size, size))
+        if self._whole is None:
+            self._whole = footer
+        else:
+            self._whole.append_row_groups(footer)
         self._writer, self._groups = None, 0
 
     def _close(self) -> None:
@@ -90,16 +96,10 @@ class StretchWriter:
         value = _as_stream(self._index())
         self._sink.write(value)
         self._sink.write(_END.pack(value.size, _MARK))
-        whole, *others = self._footers
-        for other in others:
-            whole.append_row_groups(other)
-        self._sink.write(_as_file(whole))
+        self._sink.write(_as_file(self._whole))
 
     def _index(self) -> Any:
-        firsts = {
-            name: [value for each in self._firsts for value in each[name].to_pylist()]
-            for name in self._key
-        }
+        firsts = {name: [first[name] for first in self._firsts] for name in self._key}
         at, size = zip(*self._places, strict=True)
         schema = pa.schema([self._schema.field(name) for name in self._key])
         schema = schema.append(pa.field(_AT, pa.int64())).append(pa.field(_SIZE, pa.int64()))
