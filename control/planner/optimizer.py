@@ -102,9 +102,8 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
 
 _CLEAR: Final = 1.01
 """A plan so near to the quick bound needs no better one."""
-_FAR: Final = 1.02
-"""A plan so far above its bound is tried by chance as well."""
-_ENOUGH: Final = 1.04
+_FAR: Final = 1.04
+"""A plan so far above its bound is tried by chance as well, until it is no longer."""
 _BY_CHANCE_MAX: Final = 20_000
 """Replicas: larger clusters have one to match every gap."""
 _CALMER: Final = 0.1
@@ -117,7 +116,7 @@ def _enough(found: Alternative) -> int | None:
     bound = found.lower_bound_bytes
     if bound is None or found.proposal.moved_bytes <= _FAR * bound:
         return None
-    return int(_ENOUGH * bound)
+    return int(_FAR * bound)
 
 
 def _bad_and_moved(found: Alternative) -> tuple[int, int]:
