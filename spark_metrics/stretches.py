@@ -72,10 +72,11 @@ class StretchWriter:
     def _begun(self) -> Any:
         if self._writer is None:
             stretch = _Stretch(self._sink)
+            stream = pa.PythonFile(stretch, "w")
             self._writer = pq.ParquetWriter(
-                stretch.stream, self._schema, metadata_collector=self._ended, **self._options
+                stream, self._schema, metadata_collector=self._ended, **self._options
             )
-            stretch.count_before()
+            stretch.count_before(stream)
         return self._writer
 
     def _end_stretch(self) -> None:
@@ -119,12 +120,12 @@ class _Stretch:
         self._sink = sink
         self._before = int(sink.tell())
         self._is_counting = False
-        self.stream = pa.PythonFile(self, "w")
 
-    def count_before(self) -> None:
+    def count_before(self, stream: Any) -> None:
+        """``stream``: Arrow's, which writes here. (Kept here it would never be let go of.)"""
         self._is_counting = True
         for at in range(0, self._before, len(_NOTHING)):
-            self.stream.write(_NOTHING[: self._before - at])
+            stream.write(_NOTHING[: self._before - at])
         self._is_counting = False
 
     def write(self, value: Any) -> None:

@@ -1,5 +1,6 @@
 """Sorted files read side by side, and rows of some keys found in them."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import chain, pairwise
@@ -110,6 +111,12 @@ def test_a_file_in_stretches_is_a_file_for_everybody(
     assert as_set(table.to_pylist()) == as_set(written[0])
     by_duckdb = duckdb.read_parquet(files.absolute("0")).to_arrow_table()
     assert by_duckdb.cast(SCHEMA) == table
+
+
+def test_a_file_that_was_written_leaves_nothing_in_memory(written: list[list[Row]]) -> None:
+    assert written
+    gc.collect()
+    assert not [it for it in gc.get_objects() if type(it) is stretches._Stretch]
 
 
 def test_one_key_costs_one_stretch_of_a_file(files: StoreFiles, written: list[list[Row]]) -> None:
