@@ -1,13 +1,15 @@
 """How good plans are on clusters of any shape: brokers, racks, replication and sizes by chance.
 
-    python -m benchmarks.planner_shapes [--shapes 240] [--first 0] [--json FILE] [--show]
+    python -m benchmarks.planner_shapes [--shapes 240] [--first 0] [--replicas 500 5000]
+                                        [--json FILE] [--show]
 
 4 to 40 brokers on 1 to 8 racks of unequal size, 1 to 6 replicas of each partition, 500 to 5,000 in
-all, log-normal sizes; by turns disorder is balanced, up to three brokers join, one leaves. The
-number of a shape is its seed. Told are bytes moved against the proven bound for the balance
-reached, violations, and whether any balance is worse than before (where nobody leaves). The bound
-is told twice: as plans tell it, for the balance among brokers of the same share, and for the
-extremes of the whole cluster alone, which on unequal racks say nothing of the larger ones.
+all (a few dozen a broker; clusters that are recorded have hundreds), log-normal sizes; by turns
+disorder is balanced, up to three brokers join, one leaves. The number of a shape is its seed. Told
+are bytes moved against the proven bound for the balance reached, violations, and whether any
+balance is worse than before (where nobody leaves). The bound is told twice: as plans tell it, for
+the balance among brokers of the same share, and for the extremes of the whole cluster alone, which
+on unequal racks say nothing of the larger ones.
 """
 
 import argparse
@@ -72,7 +74,7 @@ class Planned:
         return self.result.gap_percent, whole
 
 
-def shape(number: int) -> Shape:
+def shape(number: int, replicas: tuple[int, int] = REPLICAS) -> Shape:
     """The shape of this number, always the same."""
     dice = np.random.default_rng(number)
     case = CASES[number % len(CASES)]
@@ -83,7 +85,7 @@ def shape(number: int) -> Shape:
     weights = dice.dirichlet(np.full(racks, 2.0))
     rack_brokers = 1 + dice.multinomial(brokers - racks, weights)
     rack_of = dice.permutation(np.repeat(np.arange(racks), rack_brokers))
-    partitions = int(dice.integers(*REPLICAS)) // factor
+    partitions = int(dice.integers(*replicas)) // factor
     sizes = dice.lognormal(np.log(2e8), dice.uniform(*SIGMA), partitions).astype(np.int64).tolist()
     placed = _placed(dice, rack_of[: brokers - joined], partitions, factor)
     ids = range(101, 101 + brokers)
@@ -213,12 +215,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shapes", type=int, default=240)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--replicas", type=int, nargs=2, default=REPLICAS, help="least, most")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--show", action="store_true", help="a line for each plan")
     given = parser.parse_args()
     found: list[Planned] = []
     for number in range(given.first, given.first + given.shapes):
-        alternatives = planned(shape(number))
+        alternatives = planned(shape(number, given.replicas))
         found += alternatives
         if given.show:
             print("\n".join(map(line, alternatives)), flush=True)

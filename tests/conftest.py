@@ -1,6 +1,7 @@
 """What several folders share: Kafka's jars, the order of the folders, who runs beside whom."""
 
 import os
+import signal
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,10 @@ from tests.support import kafka_oracle
 settings.register_profile("steady", derandomize=True, database=None)
 settings.register_profile("exploring", print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+# Where a script starts the tests in its background Ctrl-C is ignored, by all that they start too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LAST: Final = ("contract", "e2e", "spark")
 """In this order, after everything that needs no processes; each starts and ends its own."""

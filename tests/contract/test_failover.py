@@ -157,7 +157,7 @@ def test_a_move_goes_on_when_its_leader_dies(pair: LocalCluster) -> None:
     finally:
         producer.stop()
     check_ledger(producer, consume_all(pair.bootstrap, len(producer.acknowledged)))
-    assert not (pair.log_dir(101) / f"{TOPIC}-0").exists()
+    wait_removed(pair, 101)
 
 
 @pytest.mark.timeout(120)
@@ -178,7 +178,13 @@ def test_throttles_hold_on_either_side_and_change_while_the_move_runs(pair: Loca
     assert_rate(pair, 4_000_000)
     set_rates(pair, follower=100_000_000, leader=100_000_000)
     wait_replicas(pair, 101, 103)
-    assert not (pair.log_dir(102) / f"{TOPIC}-0").exists()
+    wait_removed(pair, 102)
+
+
+def wait_removed(cluster: LocalCluster, broker: int) -> None:
+    """Until a broker has heard that its replica is no longer wanted, and has none."""
+    folder = cluster.log_dir(broker) / f"{TOPIC}-0"
+    wait_until(lambda: not folder.exists(), f"{folder} is removed", story=cluster.story)
 
 
 def produce_bytes(cluster: LocalCluster, count: int) -> None:
