@@ -44,6 +44,11 @@ def sorted_by(table: pa.Table, key: Sequence[str]) -> pa.Table:
     if not key:
         return table
     (codes,) = key_codes([table], key)
+    return in_order_of(table, codes)
+
+
+def in_order_of(table: pa.Table, codes: Any) -> pa.Table:
+    """The same rows in the order of a number for each; those of one number stay as they lie."""
     if bool((codes[1:] >= codes[:-1]).all()):
         return table
     return table.take(pa.array(np.argsort(codes, kind="stable")))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.keys import key_codes
+from spark_metrics.keys import in_order_of, key_codes
 from spark_metrics.points import Shape
 from spark_metrics.queries import HistoryRange
 
@@ -38,7 +38,7 @@ def merged_points(rows: Any, shape: Shape, bucket: int, schema: Any) -> Any:
     wanted = {*schema.names, *shape.key, "at_ms", "readings"}
     rows = rows.select([name for name in rows.column_names if name in wanted])
     key = [*shape.key]
-    points = _Points(in_order(rows, key).combine_chunks(), key, bucket)
+    points = _Points(in_order(rows, key), key, bucket)
     columns = [_column(points, item.name, shape).cast(item.type) for item in schema]
     return pa.table(columns, schema=schema)
 
@@ -50,9 +50,7 @@ def in_order(rows: Any, key: Sequence[str]) -> Any:
         return rows
     since = pa.array(at - at.min())
     (codes,) = key_codes([rows.select(key).append_column(_SINCE, since)], [*key, _SINCE])
-    if bool((codes[1:] >= codes[:-1]).all()):
-        return rows
-    return rows.combine_chunks().take(pa.array(np.argsort(codes, kind="stable")))
+    return in_order_of(rows.combine_chunks(), codes)
 
 
 class _Points:

@@ -23,6 +23,17 @@ def cluster(
     )
 
 
+def single(brokers: int, sizes: Sequence[int], on: Sequence[int]) -> Topology:
+    """Brokers 1, 2, …; one topic ``t`` of one replica each: its size, and the broker it is on."""
+    return Topology(
+        brokers=tuple(TopologyBroker(id=id_) for id_ in range(1, brokers + 1)),
+        partitions=tuple(
+            TopologyPartition(topic="t", partition=p, replicas=(broker,), size_bytes=size)
+            for p, (size, broker) in enumerate(zip(sizes, on, strict=True))
+        ),
+    )
+
+
 def seeded(
     seed: int,
     *,

@@ -9,22 +9,13 @@ from control.planner.goals import PlanRequest
 from control.planner.optimizer import plan
 from control.planner.placement import Placement
 from control.planner.proposal import proposal_of
-from control.planner.topology import Topology, TopologyBroker, TopologyPartition
-from tests.unit.control.planner.clusters import seeded
+from tests.unit.control.planner.clusters import seeded, single
 
 
 def test_the_worked_example() -> None:
     """1 must lose 6 bytes, 2 has room for 7 and no replica fits: 10 went to 3, which gave 4 to 2.
     Nine to 2 and its three to 1 are fewer."""
-    sizes = (10, 9, 3, 4, 9)
-    on = (1, 1, 2, 3, 3)
-    before = Topology(
-        brokers=tuple(TopologyBroker(id=id_) for id_ in (1, 2, 3)),
-        partitions=tuple(
-            TopologyPartition(topic="t", partition=p, replicas=(broker,), size_bytes=size)
-            for p, (size, broker) in enumerate(zip(sizes, on, strict=True))
-        ),
-    )
+    before = single(3, sizes=(10, 9, 3, 4, 9), on=(1, 1, 2, 3, 3))
     bounds = Bounds(
         count_min=np.zeros(3),
         count_max=np.full(3, np.inf),

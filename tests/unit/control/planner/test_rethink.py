@@ -9,21 +9,12 @@ from control.planner.optimizer import plan
 from control.planner.placement import Placement
 from control.planner.proposal import proposal_of
 from control.planner.rethink import rethink
-from control.planner.topology import Topology, TopologyBroker, TopologyPartition
-from tests.unit.control.planner.clusters import seeded
+from tests.unit.control.planner.clusters import seeded, single
 
 
 def test_the_worked_example() -> None:
     """1 and 2 must lose 6 and 9 bytes; 1 gave its 6 to 2, which so had to give 15."""
-    sizes = (10, 6, 10, 9, 6)
-    on = (1, 1, 2, 2, 2)
-    before = Topology(
-        brokers=tuple(TopologyBroker(id=id_) for id_ in (1, 2, 3)),
-        partitions=tuple(
-            TopologyPartition(topic="t", partition=p, replicas=(broker,), size_bytes=size)
-            for p, (size, broker) in enumerate(zip(sizes, on, strict=True))
-        ),
-    )
+    before = single(3, sizes=(10, 6, 10, 9, 6), on=(1, 1, 2, 2, 2))
     placement = Placement(before, PlanRequest())
     for partition, source, target in ((1, 0, 1), (3, 1, 2), (4, 1, 2)):
         placement.move(partition, source, target)
