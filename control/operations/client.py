@@ -18,7 +18,6 @@ from control.kafka.reader import RecordReader, Start, StartKind
 from control.kafka.settings import KafkaSettings
 from control.operations.bus import EVENTS, Bus, Outage
 from control.operations.commands import (
-    PARTITIONS_PER_WAVE,
     THROTTLE_AUTO,
     ControlAction,
     ControlCommand,
@@ -31,6 +30,7 @@ from control.operations.events import Event, EventKind, decode_event
 from control.operations.planning import resolve_throttle
 from control.operations.state import OperationState, apply_event, fold, submitted
 from control.planner.proposal import Proposal
+from control.planner.waves import USUAL_WAVES, WaveRules
 
 WATCH_OUTAGE_S: Final = 60.0
 
@@ -67,7 +67,7 @@ class OperationsClient:
         *,
         bootstrap: str,
         throttle: Throttle = THROTTLE_AUTO,
-        partitions_per_wave: int = PARTITIONS_PER_WAVE,
+        waves: WaveRules = USUAL_WAVES,
         reason: str = "",
         is_strict: bool = True,
         rollback_of: str | None = None,
@@ -79,7 +79,7 @@ class OperationsClient:
             bootstrap=bootstrap,
             changes=proposal.changes,
             throttle=throttle,
-            partitions_per_wave=partitions_per_wave,
+            waves=waves,
             allows_replication_factor_change=numbers_change,
             is_strict=is_strict,
             rollback_of=rollback_of,
@@ -99,9 +99,12 @@ class OperationsClient:
         """Go on after a pause."""
         await self._control(operation_id, ControlAction.RESUME)
 
-    async def cancel(self, operation_id: str, *, reason: str = "") -> None:
-        """Take back what is moving; finished partitions stay where they are."""
-        await self._control(operation_id, ControlAction.CANCEL, reason)
+    async def cancel(
+        self, operation_id: str, *, reason: str = "", after_wave: bool = False
+    ) -> None:
+        """Take back what is moving (`after_wave`: let it arrive); finished partitions stay."""
+        action = ControlAction.CANCEL_AFTER_WAVE if after_wave else ControlAction.CANCEL
+        await self._control(operation_id, action, reason)
 
     async def throttle(self, operation_id: str, throttle: Throttle) -> None:
         """Another rate while it runs: bytes per second, ``50MiB``, auto or none.

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from control.operations.errors import CommandDecodeError
 from control.planner.proposal import PartitionChange, Proposal
+from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
 OPERATIONS_TOPIC: Final = "__partiscope_operations"
 COMMAND_VERSION: Final = 1
-PARTITIONS_PER_WAVE: Final = 20
 
 THROTTLE_AUTO: Final = "auto"
 THROTTLE_NONE: Final = "none"
@@ -30,6 +30,8 @@ class ControlAction(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     CANCEL = "cancel"
+    CANCEL_AFTER_WAVE = "cancel_after_wave"
+    """What is moving arrives; nothing else begins."""
     THROTTLE = "throttle"
     """To another rate, which the command carries."""
 
@@ -45,7 +47,7 @@ class ReassignCommand:
     bootstrap: str
     changes: tuple[PartitionChange, ...]
     throttle: Throttle = THROTTLE_AUTO
-    partitions_per_wave: int = PARTITIONS_PER_WAVE
+    waves: WaveRules = USUAL_WAVES
     elects_preferred: bool = True
     allows_replication_factor_change: bool = False
     is_strict: bool = True
@@ -98,7 +100,7 @@ def encode_command(command: Command) -> bytes:
             "bootstrap": command.bootstrap,
             "changes": changes_document(command.changes),
             "throttle": command.throttle,
-            "partitions_per_wave": command.partitions_per_wave,
+            **_waves_document(command.waves),
             "elects_preferred": command.elects_preferred,
             "allows_replication_factor_change": command.allows_replication_factor_change,
             "is_strict": command.is_strict,
@@ -163,7 +165,7 @@ def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> 
         bootstrap=document["bootstrap"],
         changes=parse_changes(document["changes"]),
         throttle=document.get("throttle", THROTTLE_AUTO),
-        partitions_per_wave=int(document.get("partitions_per_wave", PARTITIONS_PER_WAVE)),
+        waves=_parse_waves(document),
         elects_preferred=bool(document.get("elects_preferred", True)),
         allows_replication_factor_change=bool(
             document.get("allows_replication_factor_change", False)
@@ -171,4 +173,23 @@ def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> 
         is_strict=bool(document.get("is_strict", True)),
         rollback_of=document.get("rollback_of"),
         **shared,
+    )
+
+
+def _waves_document(rules: WaveRules) -> dict[str, Any]:
+    return {
+        "partitions_per_wave": rules.partitions,
+        "partitions_per_broker": rules.per_broker,
+        "wave_order": rules.order.value,
+        "leaders_turn": rules.leaders.value,
+    }
+
+
+def _parse_waves(document: Mapping[str, Any]) -> WaveRules:
+    usual, per_broker = USUAL_WAVES, document.get("partitions_per_broker")
+    return WaveRules(
+        partitions=int(document.get("partitions_per_wave", usual.partitions)),
+        per_broker=None if per_broker is None else int(per_broker),
+        order=SizeOrder(document.get("wave_order", usual.order)),
+        leaders=LeaderTurn(document.get("leaders_turn", usual.leaders)),
     )

@@ -85,6 +85,8 @@ def _apply_control(flags: ControlFlags, command: ControlCommand) -> None:
             flags.is_paused = False
         case ControlAction.CANCEL:
             flags.is_cancelled = True
+        case ControlAction.CANCEL_AFTER_WAVE:
+            flags.is_last_wave = True
         case ControlAction.THROTTLE:
             flags.throttle = command.throttle
     flags.changed.set()

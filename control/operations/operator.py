@@ -36,6 +36,7 @@ from control.planner.ghost import KeptPlans
 from control.planner.goals import Goal, PlanRequest
 from control.planner.optimizer import Plan
 from control.planner.proposal import Proposal
+from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
 Values = Mapping[str, str]
 
@@ -100,7 +101,7 @@ class Operator:
         preview = await self.planning.preview(
             proposal,
             throttle=fields["throttle"],
-            partitions_per_wave=int(fields["partitions_per_wave"]),
+            rules=_wave_rules(fields),
         )
         return replace(preview, checks=(*preview.checks, await self._others(proposal)))
 
@@ -123,7 +124,7 @@ class Operator:
             proposal,
             bootstrap=self.bootstrap,
             throttle=fields["throttle"],
-            partitions_per_wave=int(fields["partitions_per_wave"]),
+            waves=_wave_rules(fields),
             reason=fields["reason"],
         )
 
@@ -255,6 +256,15 @@ def _plan_request(fields: Values) -> PlanRequest:
         relieve_brokers=_ids(fields["relieve_brokers"]),
         exclude_brokers=_ids(fields["exclude_brokers"]),
         replication_factor=int(fields["replication_factor"] or 0) or None,
+    )
+
+
+def _wave_rules(fields: Values) -> WaveRules:
+    return WaveRules(
+        partitions=int(fields["partitions_per_wave"] or USUAL_WAVES.partitions),
+        per_broker=int(fields["partitions_per_broker"] or 0) or None,
+        order=SizeOrder(fields["wave_order"]),
+        leaders=LeaderTurn(fields["leaders_turn"]),
     )
 
 

@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 from control.kafka.ports import ClusterPort
 from control.model.ids import TopicPartition
 from control.model.units import parse_byte_rate
-from control.operations.commands import (
-    PARTITIONS_PER_WAVE,
-    THROTTLE_AUTO,
-    THROTTLE_NONE,
-    Throttle,
-)
+from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, Throttle
 from control.operations.errors import InvalidInputError
 from control.operations.facts import ClusterFacts, read_facts, topology_of
 from control.operations.meters import measure_growth, measure_produced, read_readers
@@ -26,7 +21,7 @@ from control.planner.goals import Goal, PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.proposal import PartitionChange, Proposal, proposal_of
 from control.planner.topology import Topology
-from control.planner.waves import plan_waves
+from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +130,7 @@ class Planning:
         *,
         throttle: Throttle = THROTTLE_AUTO,
         is_strict: bool = True,
-        partitions_per_wave: int = PARTITIONS_PER_WAVE,
+        rules: WaveRules = USUAL_WAVES,
     ) -> Preview:
         """Figures now and after, and pre-flight, without changing anything."""
         changes = proposal.changes
@@ -150,7 +145,7 @@ class Planning:
             proposal,
             throttle=throttle,
             is_strict=is_strict,
-            partitions_per_wave=partitions_per_wave,
+            rules=rules,
         )
 
 
@@ -192,7 +187,7 @@ def preview_of(
     *,
     throttle: Throttle,
     is_strict: bool = True,
-    partitions_per_wave: int = PARTITIONS_PER_WAVE,
+    rules: WaveRules = USUAL_WAVES,
 ) -> Preview:
     """The preview of a proposal on a cluster read before."""
     rate = resolve_throttle(throttle, proposal.changes, facts.produced)
@@ -203,9 +198,9 @@ def preview_of(
         throttle_bytes_per_s=rate,
         is_strict=is_strict,
         is_adaptive=is_adaptive,
-        partitions_per_wave=partitions_per_wave,
+        rules=rules,
     )
-    waves = plan_waves(proposal.changes, partitions_per_wave=partitions_per_wave)
+    waves = plan_waves(proposal.changes, rules)
     takes: tuple[float, float] | tuple[None, None] = (None, None)
     if rate:
         takes = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive)

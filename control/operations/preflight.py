@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 
-from control.operations.commands import PARTITIONS_PER_WAVE
 from control.operations.facts import ClusterFacts, topology_of
 from control.operations.preflight_load import check_disk, check_throttle, check_time
 from control.operations.verdict import NAMES_MAX, Check, Verdict
 from control.operations.verdict import check_of as _check
 from control.planner.nearest import Nearest
 from control.planner.proposal import PartitionChange
-from control.planner.waves import plan_waves
+from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
 __all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
 
@@ -21,10 +20,10 @@ def preflight(
     throttle_bytes_per_s: int | None,
     is_strict: bool = True,
     is_adaptive: bool = False,
-    partitions_per_wave: int = PARTITIONS_PER_WAVE,
+    rules: WaveRules = USUAL_WAVES,
 ) -> tuple[Check, ...]:
     """Every check, in the order in which an operator would ask."""
-    waves = plan_waves(changes, partitions_per_wave=partitions_per_wave)
+    waves = plan_waves(changes, rules)
     return (
         _check_existence(facts, changes),
         _check_stale(facts, changes, is_strict=is_strict),

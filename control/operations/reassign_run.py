@@ -40,7 +40,7 @@ class ReassignRun:
         self._admin = admin
         self._command = command
         self._context = context
-        self._waves = plan_waves(command.changes, partitions_per_wave=command.partitions_per_wave)
+        self._waves = plan_waves(command.changes, command.waves)
         self._watch = MoveWatch(admin, command.changes, waves=len(self._waves))
         self._throttle = ThrottleKeeper(admin, command, context)
         self._produced: Mapping[TopicPartition, float] | None = None
@@ -71,7 +71,7 @@ class ReassignRun:
     async def _start(self) -> bool:
         """Pre-flight; False when refused or cancelled before the start."""
         command, context = self._command, self._context
-        if context.flags().is_cancelled:
+        if context.flags().is_ending:
             outcome = Outcome.CANCELLED
             await context.emit(EventKind.FINISHED, "cancelled before it began", outcome=outcome)
             return False
@@ -89,7 +89,7 @@ class ReassignRun:
             throttle_bytes_per_s=rate,
             is_strict=command.is_strict,
             is_adaptive=is_adaptive,
-            partitions_per_wave=command.partitions_per_wave,
+            rules=command.waves,
         )
         if is_refused(checks):
             await context.emit(EventKind.REFUSED, failures(checks))
@@ -108,7 +108,7 @@ class ReassignRun:
     async def _run_waves(self) -> Outcome:
         for number, wave in enumerate(self._waves, 1):
             await self._wait_while_paused()
-            if self._context.flags().is_cancelled:
+            if self._context.flags().is_ending:
                 return await self._cancel()
             await self._watch.refresh()
             if not self._watch.left(wave):
@@ -128,6 +128,7 @@ class ReassignRun:
         await self._submit(wave)
         tick_s = FIRST_TICK_S
         while not context.flags().is_cancelled:
+            await self._note_last_wave(number)
             await context.flags().wait(tick_s)
             await self._watch.refresh()
             await self._throttle.tick(self._watch.reading(time.monotonic()))
@@ -151,12 +152,18 @@ class ReassignRun:
             self._refused[key] = str(error)
             await self._context.emit(EventKind.NOTE, str(error))
 
+    async def _note_last_wave(self, number: int) -> None:
+        """Say once that nothing begins after this wave."""
+        words = f"wave {number} of {len(self._waves)} is the last: cancelled when it is done"
+        if self._context.flags().is_last_wave and words not in self._context.state().notes:
+            await self._context.emit(EventKind.NOTE, words)
+
     async def _wait_while_paused(self) -> None:
         context = self._context
-        if not context.flags().is_paused or context.flags().is_cancelled:
+        if not context.flags().is_paused or context.flags().is_ending:
             return
         await context.emit(EventKind.PAUSED, "paused: no new wave starts")
-        while context.flags().is_paused and not context.flags().is_cancelled:
+        while context.flags().is_paused and not context.flags().is_ending:
             await context.flags().wait()
         await context.emit(EventKind.RESUMED, "resumed")
 
@@ -170,7 +177,8 @@ class ReassignRun:
             moving = [c.key for c in self._command.changes if self._watch.is_moving(c)]
             if not moving:
                 await self._restore_order()
-                await self._emit_progress(len(self._waves))
+                reached = context.state().progress
+                await self._emit_progress(reached.wave if reached else 0)
                 return Outcome.CANCELLED
             await self._admin.alter_reassignments(dict.fromkeys(moving, None))
             await asyncio.sleep(FIRST_TICK_S)

@@ -14,6 +14,7 @@ from control.operations import checks
 from control.operations.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.planner.by_hand import LeaderOrder
 from control.planner.goals import Goal
+from control.planner.waves import LeaderTurn, SizeOrder
 
 __all__ = [
     "ADD_PARTITIONS",
@@ -135,6 +136,29 @@ REASSIGN: Final = OperationForm(
             default="20",
             help="partitions at a time",
             check=checks.whole(1, 10_000),
+        ),
+        FormField(
+            name="partitions_per_broker",
+            label="Per broker",
+            kind=FieldKind.NUMBER,
+            help="at most so many to or from one broker at a time",
+            check=checks.whole(1, 10_000),
+        ),
+        FormField(
+            name="wave_order",
+            label="Order",
+            kind=FieldKind.CHOICE,
+            default=SizeOrder.SMALL.value,
+            choices=tuple(order.value for order in SizeOrder),
+            help="small or large partitions first",
+        ),
+        FormField(
+            name="leaders_turn",
+            label="New leaders",
+            kind=FieldKind.CHOICE,
+            default=LeaderTurn.ANY.value,
+            choices=tuple(turn.value for turn in LeaderTurn),
+            help="partitions that get another leader: any time, first or last",
         ),
         _REASON,
     ),

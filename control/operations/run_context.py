@@ -15,10 +15,17 @@ class ControlFlags:
 
     is_paused: bool = False
     is_cancelled: bool = False
+    is_last_wave: bool = False
+    """Nothing begins any more; what moves arrives."""
     throttle: Throttle | None = None
     """The last one asked for while it runs; None: as the command says."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set with each change; whoever waits clears it first."""
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether no further wave may begin."""
+        return self.is_cancelled or self.is_last_wave
 
     async def wait(self, timeout_s: float | None = None) -> None:
         """Until a change after this call, or the timeout."""

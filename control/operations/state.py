@@ -11,11 +11,12 @@ FINISHED   FINISHED, REFUSED: `outcome` says how
 ========== =======================================================
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from control.operations.calibration import Misses
 from control.operations.commands import ReassignCommand, changes_document, parse_changes
 from control.operations.events import Event, EventKind, MoveProgress, Outcome
 from control.planner.proposal import PartitionChange
@@ -54,6 +55,8 @@ class OperationState:
     expected_s: tuple[float, float] | None = None
     """(soonest, latest) seconds as foreseen at the start; null without a throttle."""
     progress: MoveProgress | None = None
+    misses: Misses | None = None
+    """Where the truth lay in what was told; null unless it was done."""
     message: str = ""
     """The last line for people."""
     notes: tuple[str, ...] = ()
@@ -89,14 +92,20 @@ class OperationState:
         return moved or self.outcome is not Outcome.CANCELLED
 
     def may(self, action: str) -> bool:
-        """Whether pause, resume, cancel, throttle or rollback makes sense now."""
+        """Whether pause, resume, cancel, cancel_after_wave, throttle or rollback makes sense."""
         return {
             "pause": self.phase is Phase.RUNNING,
             "resume": self.phase is Phase.PAUSED,
             "cancel": not self.is_finished,
+            "cancel_after_wave": self._has_waves_left,
             "throttle": self.is_started and not self.is_finished,
             "rollback": self.may_roll_back,
         }[action]
+
+    @property
+    def _has_waves_left(self) -> bool:
+        progress, is_going = self.progress, self.phase in (Phase.RUNNING, Phase.PAUSED)
+        return is_going and (progress is None or progress.wave < progress.waves)
 
     def document(self) -> dict[str, Any]:
         """JSON values for `partiscope moves --json`."""
@@ -213,9 +222,21 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
         case EventKind.REFUSED:
             return {"outcome": Outcome.REFUSED, "finished_ms": event.at_ms}
         case EventKind.FINISHED:
-            return {"outcome": Outcome(data["outcome"]), "finished_ms": event.at_ms}
+            misses = data.get("misses")
+            return {
+                "outcome": Outcome(data["outcome"]),
+                "finished_ms": event.at_ms,
+                "misses": None if misses is None else Misses.parse(misses),
+            }
         case _:
             return {}
+
+
+def misses_of(states: Iterable[OperationState], bootstrap: str) -> list[Misses]:
+    """Of all that was done on a cluster, the oldest first."""
+    done = [s for s in states if s.bootstrap == bootstrap and s.misses is not None]
+    done.sort(key=lambda state: state.finished_ms or 0)
+    return [state.misses for state in done if state.misses is not None]
 
 
 def fold(events: list[Event]) -> dict[str, OperationState]:

@@ -31,7 +31,14 @@ from dashboard.pages.plan_review import alternative_words, review
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
 EDIT_DEBOUNCE_MS: Final = 700
 VIOLATIONS_MAX: Final = 5
-RUN_FIELDS: Final = ("throttle", "partitions_per_wave", "reason")
+RUN_FIELDS: Final = (
+    "throttle",
+    "partitions_per_wave",
+    "partitions_per_broker",
+    "wave_order",
+    "leaders_turn",
+    "reason",
+)
 """Fields that say how to run a plan, not what to plan: asked for at its confirmation."""
 
 

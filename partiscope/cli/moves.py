@@ -53,6 +53,9 @@ def moves(
     throttle: Annotated[
         str, typer.Option(help="With `throttle`: auto, none, or a rate such as 50MiB.")
     ] = "",
+    after_wave: Annotated[
+        bool, typer.Option("--after-wave", help="With `cancel`: let arrive what is moving.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """List reassignments; watch, pause, resume, throttle, cancel or roll back one.
@@ -63,11 +66,14 @@ def moves(
     address = bus or settings.bundled_bootstrap
     if (action is Action.THROTTLE) != bool(throttle):
         raise CommandError("`moves throttle` goes with --throttle RATE", Exit.WRONG_USE)
+    if after_wave and action is not Action.CANCEL:
+        raise CommandError("--after-wave goes with `moves cancel`", Exit.WRONG_USE)
     wish = Wish(
         action=action,
         move=move,
         reason=reason,
         throttle=throttle,
+        after_wave=after_wave,
         named=bootstrap,
         cluster=None if bootstrap is None else settings.cluster_at(bootstrap),
     )
@@ -82,6 +88,7 @@ class Wish:
     move: str | None
     reason: str
     throttle: str
+    after_wave: bool
     named: str | None
     cluster: NamedCluster | None
     """The one that was named; None: any that shares the bus."""
@@ -105,7 +112,7 @@ async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
         ask: dict[Action, Callable[[str], Awaitable[None]]] = {
             Action.PAUSE: client.pause,
             Action.RESUME: client.resume,
-            Action.CANCEL: lambda it: client.cancel(it, reason=reason),
+            Action.CANCEL: lambda it: client.cancel(it, reason=reason, after_wave=wish.after_wave),
             Action.THROTTLE: lambda it: client.throttle(it, wish.throttle),
         }
         await ask[action](chosen)
@@ -129,14 +136,16 @@ async def _newest(client: OperationsClient, wish: Wish) -> str:
 async def follow(client: OperationsClient, operation_id: str, *, as_json: bool = False) -> int:
     """Show an operation until it ends; its outcome as an exit status."""
     state: OperationState | None = None
+    said = ""
     async for state in client.watch(operation_id):
+        said, before = progress_line(state), said
         if as_json:
             sys.stdout.write(json.dumps(state.document()) + "\n")
             sys.stdout.flush()
         elif sys.stderr.isatty():
-            sys.stderr.write(f"\r{progress_line(state)}\033[K")
-        else:
-            note(progress_line(state))
+            sys.stderr.write(f"\r{said}\033[K")
+        elif said != before:
+            note(said)
     assert state is not None
     if sys.stderr.isatty() and not as_json:
         note("")
@@ -154,7 +163,8 @@ def progress_line(state: OperationState) -> str:
         low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
         eta = f"  ≈ {duration_text(low)} to {duration_text(high)} left"
     return (
-        f"{head}  {bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}  "
+        f"{head}  wave {progress.wave} of {progress.waves}  "
+        f"{bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}  "
         f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}{_stalls(progress)}"
     )
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -17,6 +17,7 @@ from control.operations.conflicts import check_others, unknown_others
 from control.operations.planning import Planning, Preview
 from control.operations.preflight import Verdict, failures
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
+from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 from control.views.format import byte_rate_text, bytes_text, duration_text
 from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
@@ -36,15 +37,35 @@ def reassign(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Pre-flight only.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     reason: Annotated[str, typer.Option(help="For the journal.")] = "",
+    partitions_per_wave: Annotated[
+        int, typer.Option(min=1, help="So many partitions at a time.")
+    ] = USUAL_WAVES.partitions,
+    partitions_per_broker: Annotated[
+        int | None, typer.Option(min=1, help="At most so many to or from one broker at a time.")
+    ] = None,
+    order: Annotated[SizeOrder, typer.Option(help="Which go first.")] = USUAL_WAVES.order,
+    new_leaders: Annotated[
+        LeaderTurn, typer.Option(help="When partitions have their turn that get another leader.")
+    ] = USUAL_WAVES.leaders,
     bootstrap: Bootstrap = None,
     bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
 ) -> None:
     """Run a plan until it is done. Safe to interrupt: the executor goes on (`partiscope moves`)."""
+    way = Way(
+        throttle=throttle,
+        reason=reason,
+        waves=WaveRules(
+            partitions=partitions_per_wave,
+            per_broker=partitions_per_broker,
+            order=order,
+            leaders=new_leaders,
+        ),
+    )
     settings = settings_with(bootstrap=bootstrap)
     address = known_bootstrap(settings)
     before = before_file(plan)
     made_for = _targets(before) if before.exists() else {}
-    preview = asyncio.run(_preview(address, plan.stem, (_targets(plan), made_for), throttle))
+    preview = asyncio.run(_preview(address, plan.stem, (_targets(plan), made_for), way))
     preview = asyncio.run(_with_others(bus or settings.bundled_bootstrap, address, preview))
     _show(preview)
     if preview.is_refused:
@@ -54,9 +75,16 @@ def reassign(
         return
     require_change(bootstrap)
     require_typed("yes", "this moves data", is_confirmed=yes)
-    raise typer.Exit(
-        asyncio.run(_run(bus or settings.bundled_bootstrap, address, preview, throttle, reason))
-    )
+    raise typer.Exit(asyncio.run(_run(bus or settings.bundled_bootstrap, address, preview, way)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How a plan is to be run."""
+
+    throttle: Throttle
+    waves: WaveRules
+    reason: str
 
 
 def _targets(plan: Path) -> Targets:
@@ -68,14 +96,12 @@ def _targets(plan: Path) -> Targets:
         raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
 
 
-async def _preview(
-    address: str, name: str, files: tuple[Targets, Targets], throttle: Throttle
-) -> Preview:
+async def _preview(address: str, name: str, files: tuple[Targets, Targets], way: Way) -> Preview:
     targets, made_for = files
     async with KafkaAdmin.to(address) as admin:
         planning = Planning(admin)
         proposal = await planning.proposal(targets, name=name, made_for=made_for)
-        return await planning.preview(proposal, throttle=throttle)
+        return await planning.preview(proposal, throttle=way.throttle, rules=way.waves)
 
 
 async def _with_others(bus: str, address: str, preview: Preview) -> Preview:
@@ -89,10 +115,14 @@ async def _with_others(bus: str, address: str, preview: Preview) -> Preview:
     return replace(preview, checks=(*preview.checks, check))
 
 
-async def _run(bus: str, address: str, preview: Preview, throttle: Throttle, reason: str) -> int:
+async def _run(bus: str, address: str, preview: Preview, way: Way) -> int:
     async with OperationsClient(bus) as client:
         operation_id = await client.submit_reassign(
-            preview.proposal, bootstrap=address, throttle=throttle, reason=reason
+            preview.proposal,
+            bootstrap=address,
+            throttle=way.throttle,
+            waves=way.waves,
+            reason=way.reason,
         )
         note(f"submitted {operation_id}; `partiscope moves watch {operation_id}` shows it anywhere")
         return await follow(client, operation_id)

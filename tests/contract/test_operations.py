@@ -15,6 +15,7 @@ from control.operations.preflight import Verdict
 from control.operations.state import OperationState, Phase
 from control.planner.goals import Goal, PlanRequest
 from control.planner.proposal import PartitionChange, Proposal
+from control.planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,
     end_offsets,
@@ -53,7 +54,7 @@ async def submit(
     client: OperationsClient, proposal: Proposal, bootstrap: str, *, rate: int = RATE
 ) -> str:
     return await client.submit_reassign(
-        proposal, bootstrap=bootstrap, throttle=rate, partitions_per_wave=1, reason="a test"
+        proposal, bootstrap=bootstrap, throttle=rate, waves=WaveRules(partitions=1), reason="a test"
     )
 
 

@@ -12,6 +12,7 @@ from control.operations.client import OperationsClient, wait_for
 from control.operations.events import EventKind, Outcome
 from control.operations.planning import Planning
 from control.operations.state import OperationState, Phase
+from control.planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,
     end_offsets,
@@ -53,7 +54,7 @@ async def begin(admin: KafkaAdmin, client: OperationsClient, *, rate: int | str)
     proposal = await Planning(admin).proposal(targets)
     bootstrap = admin.wire.settings.bootstrap
     operation_id = await client.submit_reassign(
-        proposal, bootstrap=bootstrap, throttle=rate, partitions_per_wave=1
+        proposal, bootstrap=bootstrap, throttle=rate, waves=WaveRules(partitions=1)
     )
     return topic, operation_id
 
@@ -146,6 +147,23 @@ async def test_pause_cancel_and_roll_back_work_after_a_crash(
         back = await wait_for(client, undo)
         assert back.outcome is Outcome.DONE, executor.said()
     assert await placement_of(admin, topic) == dict.fromkeys(range(2), FROM)
+    assert await throttles(admin, topic) == {}
+
+
+async def test_cancelled_after_the_wave_what_moves_arrives_and_nothing_else_begins(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, operation_id = await begin(admin, client, rate=20_000)
+
+        async def no_more() -> None:
+            await client.cancel(operation_id, after_wave=True)
+            await client.throttle(operation_id, 5_000_000)
+
+        await watch_until(client, operation_id, in_wave(1), then=no_more)
+        ended = await wait_for(client, operation_id)
+        assert ended.outcome is Outcome.CANCELLED, executor.said()
+    assert await placement_of(admin, topic) == {0: TO, 1: FROM}
     assert await throttles(admin, topic) == {}
 
 

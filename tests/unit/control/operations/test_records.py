@@ -25,13 +25,14 @@ from control.operations.events import (
 )
 from control.operations.state import OperationState, Phase, accepted_data, fold, submitted
 from control.planner.proposal import PartitionChange
+from control.planner.waves import LeaderTurn, SizeOrder, WaveRules
 
 COMMAND = ReassignCommand(
     operation_id="mv-1",
     bootstrap="127.0.0.1:9092",
     changes=(PartitionChange(topic="t", partition=3, before=(1, 2), after=(2, 3), size_bytes=77),),
     throttle=12345,
-    partitions_per_wave=4,
+    waves=WaveRules(partitions=4, per_broker=2, order=SizeOrder.LARGE, leaders=LeaderTurn.LAST),
     is_strict=False,
     rollback_of="mv-0",
     who="me@here",

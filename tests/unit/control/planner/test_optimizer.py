@@ -11,7 +11,7 @@ from control.planner.optimizer import Alternative, plan
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyPartition
-from control.planner.waves import plan_waves
+from control.planner.waves import LeaderTurn, SizeOrder, WaveRules, plan_waves
 from tests.unit.control.planner.clusters import cluster, judged_as
 
 
@@ -136,10 +136,31 @@ def test_waves_begin_with_what_moves_no_data_and_then_the_small() -> None:
         )
 
     changes = [change(0, (3, 2), 900), change(1, (2, 1), 5000), change(2, (3, 2), 10)]
-    waves = plan_waves(changes, partitions_per_wave=1)
+    waves = plan_waves(changes, WaveRules(partitions=1))
     assert [[c.partition for c in wave] for wave in waves] == [[1], [2], [0]]
     with pytest.raises(ValueError, match="at least one"):
-        plan_waves(changes, partitions_per_wave=0)
+        plan_waves(changes, WaveRules(partitions=0))
+
+
+def test_waves_heed_the_order_asked_for_and_what_a_broker_may_bear() -> None:
+    def change(partition: int, before: tuple[int, ...], after: tuple[int, ...]) -> PartitionChange:
+        return PartitionChange(
+            topic="t", partition=partition, before=before, after=after, size_bytes=10 + partition
+        )
+
+    led_by_3, follows_4 = change(0, (1, 2), (3, 2)), change(1, (1, 2), (1, 4))
+    from_2, order_only = change(2, (2, 5), (2, 6)), change(3, (1, 2), (2, 1))
+    changes = [led_by_3, follows_4, from_2, order_only]
+
+    def cut(**rules: Any) -> list[list[int]]:
+        return [[c.partition for c in wave] for wave in plan_waves(changes, WaveRules(**rules))]
+
+    assert cut(order=SizeOrder.LARGE, partitions=2) == [[3], [2, 1], [0]]
+    assert cut(leaders=LeaderTurn.LAST, partitions=1) == [[1], [2], [0], [3]]
+    assert cut(leaders=LeaderTurn.FIRST, order=SizeOrder.LARGE, partitions=1) == [
+        *([3], [0], [2], [1])
+    ]
+    assert cut(per_broker=1) == [[3], [0, 2], [1]]  # broker 1 sends one at a time
 
 
 def test_a_higher_replication_factor_adds_copies_on_other_racks_and_moves_nothing_else() -> None:
