@@ -1,12 +1,14 @@
 """Reassignments of differing size, load and throttle: what was foreseen, and what came.
 
-    python -m benchmarks.moves [--on ours|kafka] [--moves 21] [--least-s 0] [--json FILE]
+    python -m benchmarks.moves [--on ours|kafka] [--moves 21] [--dice N] [--least-s 0] [--json FILE]
 
 Three brokers, one topic after the other moved by the executor while a paced producer (acks=all)
-writes to it; with `--least-s 30` moves take as long as operators' do. For each move: the interval
-that pre-flight foresaw and the time that it took; the share of its progress reports whose interval
-of time left held the truth; the rate that copies reached against the throttle; the producer's p99
-in the seconds before and during the move.
+writes to it; with `--least-s 30` moves take as long as operators' do, with `--dice` their sizes,
+throttles and loads are drawn. For each move: the interval that pre-flight foresaw and the time that
+it took; the share of its progress reports whose interval of time left held the truth; the rate that
+copies reached against the throttle; the producer's p99 in the seconds before and during the move.
+At the end: how often intervals made to hold 50, 80 and 95 % of the truth did, each by what the
+moves before it had taught.
 """
 
 import argparse
@@ -19,11 +21,13 @@ from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from random import Random
 from types import TracebackType
 from typing import Final, Self
 
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
+from control.operations.calibration import Misses, calibration_of
 from control.operations.client import OperationsClient
 from control.operations.events import MoveProgress, Outcome
 from control.operations.planning import Planning
@@ -78,6 +82,7 @@ class Moved:
     reports: int
     reports_held: int
     rate: float | None
+    misses: Misses
     trail: list[tuple[float, int, float | None, float | None]]
     """Of each report of progress: seconds before the end, bytes done, time left low and high."""
     before_s: list[float] = field(repr=False)
@@ -102,6 +107,7 @@ class Moved:
 SHAPES: Final = ((8, 1), (12, 3), (24, 6), (16, 2), (32, 4), (6, 2), (40, 8), (20, 12))
 THROTTLES: Final = (2, 4, 8)
 LOADS: Final = (50, 200)
+SHARES: Final = (0.5, 0.8, 0.95)
 
 
 def cases(count: int, least_s: int = 0) -> list[Case]:
@@ -123,6 +129,25 @@ def cases(count: int, least_s: int = 0) -> list[Case]:
                 records_per_s=load,
                 turn=number % len(TURNS),
                 moves_leader=number // len(TURNS) % 2 == 0,
+            )
+        )
+    return found
+
+
+def drawn_cases(count: int, dice: Random) -> list[Case]:
+    """Two to forty seconds long, sizes and throttles by their logarithms."""
+    found = []
+    for number in range(count):
+        throttle = dice.choice((1, 2, 4, 8, 12, 16))
+        takes_s = 2 * 20 ** dice.random()
+        found.append(
+            Case(
+                mib=max(1, round(takes_s * throttle)),
+                partitions=round(24 ** dice.random()),
+                throttle_mib=throttle,
+                records_per_s=dice.choice((20, 50, 100, 200)),
+                turn=number % len(TURNS),
+                moves_leader=dice.random() < 0.5,
             )
         )
     return found
@@ -206,6 +231,7 @@ async def move(site: Site, topic: str, case: Case) -> Moved:
     assert state.took_s is not None
     assert state.expected_s is not None
     assert state.finished_ms is not None
+    assert state.misses is not None
     held = held_reports(reports, state.finished_ms / 1000)
     return Moved(
         case=case,
@@ -214,6 +240,7 @@ async def move(site: Site, topic: str, case: Case) -> Moved:
         reports=len(held),
         reports_held=sum(held),
         rate=rate_of(reports),
+        misses=state.misses,
         trail=[
             (state.finished_ms / 1000 - at_s, p.bytes_done, p.eta_s_low, p.eta_s_high)
             for at_s, p in reports
@@ -267,6 +294,22 @@ def show(found: Sequence[Moved]) -> None:
         )
     for name, value in summary(found).items():
         print(f"{name}: {value}")
+    for wanted in SHARES:
+        held, held_left = learned(found, wanted)
+        print(f"made to hold {wanted:.0%}: foreseen {held:.0%}, of time left {held_left:.0%}")
+
+
+def learned(found: Sequence[Moved], share: float) -> tuple[float, float]:
+    """How many intervals, foreseen and of time left, would have held the truth had they been made
+    to hold this share of it."""
+    past = [moved.misses for moved in found]
+    foreseen, left = [], []
+    for number, misses in enumerate(past):
+        made = calibration_of(past[:number], is_adaptive=False, share=share)
+        if misses.foreseen is not None:
+            foreseen.append(made.foreseen[0] <= misses.foreseen <= made.foreseen[1])
+        left += [made.left[0] <= miss <= made.left[1] for miss in misses.left]
+    return sum(foreseen) / max(len(foreseen), 1), sum(left) / max(len(left), 1)
 
 
 def summary(found: Sequence[Moved]) -> dict[str, float | int]:
@@ -303,11 +346,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--on", choices=("ours", "kafka"), default="ours")
     parser.add_argument("--moves", type=int, default=21)
+    parser.add_argument("--dice", type=int, help="draw the moves, by this seed")
     parser.add_argument("--least-s", type=int, default=0, help="seconds that each takes at least")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
+    wanted = cases(chosen.moves, chosen.least_s)
+    if chosen.dice is not None:
+        wanted = drawn_cases(chosen.moves, Random(chosen.dice))
     with tempfile.TemporaryDirectory() as folder, site_of(chosen.on, Path(folder)) as site:
-        found = asyncio.run(run_all(site, cases(chosen.moves, chosen.least_s)))
+        found = asyncio.run(run_all(site, wanted))
     show(found)
     if chosen.json is not None:
         rows = [{k: v for k, v in asdict(m).items() if not k.endswith("ing_s")} for m in found]

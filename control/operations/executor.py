@@ -30,10 +30,14 @@ from control.operations.ownership import Ownership
 from control.operations.reassign_run import ReassignRun
 from control.operations.run_context import ControlFlags
 from control.operations.state import OperationState, accepted_data, fold
+from control.operations.throttle import ThrottleRecord
+from control.operations.throttle_keeper import ThrottleKeeper
 
 RETRY_S: Final = 2.0
-TIDY_S: Final = 5.0
+TIDY_S: Final = 1.0
 """How often brokers that were down are looked for, while they have a throttle of ours."""
+AWAY_S: Final = 5.0
+"""The same while the whole cluster does not answer."""
 OWNER_WAIT_S: Final = 3.0
 
 Say = Callable[[str], None]
@@ -143,10 +147,10 @@ class Executor:
         memory, outage = self.memory, ClusterOutage()
         while cluster in memory.busy_clusters():
             arrived, waiting = memory.arrived, memory.unfinished(cluster)
-            command = waiting[0] if waiting else None
+            command, again_s = (waiting[0] if waiting else None), TIDY_S
             try:
                 async with self._turn(cluster):
-                    await self._tidy(ownership, cluster)
+                    await self.tidy(ownership, cluster)
                     if command is not None:
                         await self._run_one(ownership, command, outage)
                 await outage.end()
@@ -154,12 +158,13 @@ class Executor:
                 self._say(f"{cluster}: {error}; trying again")
                 contexts = [_Context(self, ownership, c.operation_id) for c in waiting]
                 await outage.bear(contexts, error)
+                again_s = AWAY_S
             except KafkaPortError as error:
                 self._say(f"{cluster}: {error}")
                 if command is not None:
                     await self._fail(ownership, command, error)
             if command is None:
-                await _first_of(arrived, (), timeout_s=TIDY_S)
+                await _first_of(arrived, (), timeout_s=again_s)
 
     @contextlib.asynccontextmanager
     async def _turn(self, cluster: str) -> AsyncIterator[None]:
@@ -168,11 +173,14 @@ class Executor:
         async with self._turns.setdefault(described.cluster_id, asyncio.Lock()):
             yield
 
-    async def _tidy(self, ownership: Ownership, cluster: str) -> None:
-        """Remove throttles that ended operations left behind, as far as brokers are up for it."""
+    async def tidy(
+        self, ownership: Ownership, cluster: str, *, except_on: Collection[int] = ()
+    ) -> None:
+        """Remove throttles that ended operations left behind, as far as brokers are up for it;
+        not on those that a running operation throttles: it has set its own there."""
         for command in self.memory.left_behind(cluster):
             try:
-                await self._run_of(ownership, command).remove_throttle()
+                await self._throttle_of(ownership, command).remove(except_on=except_on)
             except KafkaPortError as error:
                 self._say(f"{command.operation_id}: its throttle is still there: {error}")
 
@@ -199,16 +207,21 @@ class Executor:
         context = _Context(self, ownership, command.operation_id)
         await context.emit(EventKind.NOTE, str(error))
         try:
-            await self._run_of(ownership, command).remove_throttle()
+            await self._throttle_of(ownership, command).remove()
         except KafkaPortError as again:
             await context.emit(EventKind.NOTE, f"the throttle could not be removed: {again}")
         await context.emit(EventKind.FINISHED, str(error), outcome=Outcome.FAILED.value)
 
     def _run_of(
-        self, ownership: Ownership, command: ReassignCommand, outage: ClusterOutage | None = None
+        self, ownership: Ownership, command: ReassignCommand, outage: ClusterOutage
     ) -> ReassignRun:
         context = _Context(self, ownership, command.operation_id, outage)
-        return ReassignRun(self._admin_of(command.bootstrap), command, context)
+        calibration = self.memory.calibration(command)
+        return ReassignRun(self._admin_of(command.bootstrap), command, context, calibration)
+
+    def _throttle_of(self, ownership: Ownership, command: ReassignCommand) -> ThrottleKeeper:
+        context = _Context(self, ownership, command.operation_id)
+        return ThrottleKeeper(self._admin_of(command.bootstrap), command, context)
 
     def _admin_of(self, cluster: str) -> KafkaAdmin:
         if cluster not in self._clusters:
@@ -256,6 +269,11 @@ class _Context:
         await self._executor.emit(event)
         if self._outage is not None and kind in ANSWERED:
             await self._outage.end()
+
+    async def tidy(self) -> None:
+        state = self.state()
+        except_on = () if state.throttle is None else ThrottleRecord.parse(state.throttle).brokers
+        await self._executor.tidy(self._ownership, state.bootstrap, except_on=except_on)
 
 
 async def _first_of(

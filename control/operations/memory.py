@@ -2,10 +2,17 @@
 
 import asyncio
 
-from control.operations.commands import Command, ControlAction, ControlCommand, ReassignCommand
+from control.operations.calibration import Calibration, calibration_of
+from control.operations.commands import (
+    THROTTLE_AUTO,
+    Command,
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+)
 from control.operations.events import Event, EventKind
 from control.operations.run_context import ControlFlags
-from control.operations.state import OperationState, apply_event
+from control.operations.state import OperationState, apply_event, misses_of
 
 
 class Memory:
@@ -72,6 +79,11 @@ class Memory:
             if self.state_of(command.operation_id).is_finished
             and self.state_of(command.operation_id).throttle is not None
         ]
+
+    def calibration(self, command: ReassignCommand) -> Calibration:
+        """What moves that ended on its cluster say of the intervals that it will tell."""
+        ended = misses_of(self.states.values(), command.bootstrap)
+        return calibration_of(ended, is_adaptive=command.throttle == THROTTLE_AUTO)
 
     def _of(self, cluster: str) -> list[ReassignCommand]:
         return [command for command in self.commands.values() if command.bootstrap == cluster]

@@ -8,8 +8,9 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort, OngoingReassignment, PartitionMetadata
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
-from control.operations.eta import ArrivalWindow, RateWindow
+from control.operations.eta import ArrivalWindow
 from control.operations.events import MoveProgress, StalledMove
+from control.operations.forecast import Forecast
 from control.operations.stalls import StallWatch
 from control.planner.proposal import PartitionChange
 
@@ -23,7 +24,12 @@ class MoveWatch:
     """Follows the partitions of one operation."""
 
     def __init__(
-        self, admin: AdminPort, changes: tuple[PartitionChange, ...], *, waves: int
+        self,
+        admin: AdminPort,
+        changes: tuple[PartitionChange, ...],
+        *,
+        waves: int,
+        forecast: Forecast,
     ) -> None:
         self._admin = admin
         self._changes = changes
@@ -35,9 +41,9 @@ class MoveWatch:
         self._alive: frozenset[int] = frozenset()
         self._submitted: dict[TopicPartition, int] = {}
         self._stalls = StallWatch()
-        self._rate = RateWindow()
         self._arrivals = ArrivalWindow()
         self._answered_in_s = 0.0
+        self._forecast = forecast
 
     def take_sizes(self, sizes: Mapping[TopicPartition, int]) -> None:
         """Bytes per partition as they are now, newer than the plan's."""
@@ -94,6 +100,11 @@ class MoveWatch:
         """Changes of a wave that are not there yet."""
         return [change for change in wave if not self.is_there(change)]
 
+    @property
+    def alive(self) -> frozenset[int]:
+        """Brokers that are up."""
+        return self._alive
+
     def leaders(self) -> dict[TopicPartition, int]:
         """Present leaders."""
         return {key: partition.leader for key, partition in self._placed.items()}
@@ -125,9 +136,8 @@ class MoveWatch:
         """Bytes, rate and time left; `now_s` is a monotonic clock in seconds."""
         total = sum(self._sizes[c.key] * len(c.adding) for c in self._changes)
         done = sum(map(self._bytes_done, self._changes))
-        self._rate.add(now_s, done)
-        eta = self._rate.eta_s(total - done)
-        rate = self._rate.rate_bytes_per_s()
+        eta = self._forecast.tell_left(done, total, at_s=now_s)
+        rate = self._forecast.rate.rate_bytes_per_s()
         in_flight = [str(c.key) for c in self._changes if self.is_moving(c)]
         return MoveProgress(
             bytes_done=done,
@@ -137,8 +147,8 @@ class MoveWatch:
             wave=wave,
             waves=self._waves,
             rate_bytes_per_s=None if rate is None else round(rate, 1),
-            eta_s_low=None if eta is None else round(eta[0], 1),
-            eta_s_high=None if eta is None else round(eta[1], 1),
+            eta_s_low=None if eta is None else round(eta[0], 2),
+            eta_s_high=None if eta is None else round(eta[1], 2),
             in_flight=tuple(in_flight[:IN_FLIGHT_NAMES_MAX]),
             stalled=self._stalled(now_s, throttle),
         )

@@ -14,9 +14,11 @@ from typing import Final
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort, ElectionType
 from control.model.ids import TopicPartition
+from control.operations.calibration import Calibration
 from control.operations.commands import THROTTLE_AUTO, ReassignCommand
 from control.operations.events import EventKind, MoveProgress, Outcome
 from control.operations.facts import read_facts
+from control.operations.forecast import Forecast
 from control.operations.meters import measure_produced
 from control.operations.move_watch import MoveWatch
 from control.operations.planning import resolve_throttle
@@ -36,12 +38,22 @@ REFUSED_NAMES_MAX: Final = 5
 class ReassignRun:
     """One reassignment on one cluster."""
 
-    def __init__(self, admin: AdminPort, command: ReassignCommand, context: RunContext) -> None:
+    def __init__(
+        self,
+        admin: AdminPort,
+        command: ReassignCommand,
+        context: RunContext,
+        calibration: Calibration,
+    ) -> None:
         self._admin = admin
         self._command = command
         self._context = context
         self._waves = plan_waves(command.changes, command.waves)
-        self._watch = MoveWatch(admin, command.changes, waves=len(self._waves))
+        is_adaptive = command.throttle == THROTTLE_AUTO
+        self._forecast = Forecast(calibration=calibration, is_adaptive=is_adaptive)
+        self._watch = MoveWatch(
+            admin, command.changes, waves=len(self._waves), forecast=self._forecast
+        )
         self._throttle = ThrottleKeeper(admin, command, context)
         self._produced: Mapping[TopicPartition, float] | None = None
         self._refused: dict[TopicPartition, str] = {}
@@ -61,12 +73,12 @@ class ReassignRun:
         outcome = await self._run_waves()
         if self._command.elects_preferred:
             await self._elect()
-        await self.remove_throttle()
-        await context.emit(EventKind.FINISHED, self._last_words(outcome), outcome=outcome.value)
-
-    async def remove_throttle(self) -> None:
-        """Remove what this operation set, if anything; may be repeated."""
         await self._throttle.remove()
+        learned = {}
+        if outcome is Outcome.DONE:
+            learned["misses"] = self._forecast.misses(time.monotonic()).document()
+        words = self._last_words(outcome)
+        await context.emit(EventKind.FINISHED, words, outcome=outcome.value, **learned)
 
     async def _start(self) -> bool:
         """Pre-flight; False when refused or cancelled before the start."""
@@ -99,7 +111,8 @@ class ReassignRun:
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
         if rate:
-            expected = expected_seconds(facts, self._waves, rate, is_adaptive=is_adaptive)
+            made = expected_seconds(facts, self._waves, rate, is_adaptive=is_adaptive)
+            expected = self._forecast.foresee(made, at_s=time.monotonic())
         await context.emit(
             EventKind.STARTED, message, progress=progress.document(), expected_s=expected
         )
@@ -131,7 +144,10 @@ class ReassignRun:
             await self._note_last_wave(number)
             await context.flags().wait(tick_s)
             await self._watch.refresh()
-            await self._throttle.tick(self._watch.reading(time.monotonic()))
+            reading = self._watch.reading(time.monotonic())
+            if await self._throttle.tick(reading, self._watch.alive):
+                self._forecast.begin_anew()
+            await context.tidy()
             progress = await self._emit_progress(number)
             tick_s = _next_tick_s(tick_s, progress)
             for key in self._watch.gone_astray():
@@ -164,8 +180,10 @@ class ReassignRun:
             return
         await context.emit(EventKind.PAUSED, "paused: no new wave starts")
         while context.flags().is_paused and not context.flags().is_ending:
-            await context.flags().wait()
+            await context.flags().wait(TICK_S)
+            await context.tidy()
         await context.emit(EventKind.RESUMED, "resumed")
+        self._forecast.begin_anew()
 
     async def _cancel(self) -> Outcome:
         """Take back what is moving. What has arrived stays."""

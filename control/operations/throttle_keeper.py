@@ -4,7 +4,7 @@ What is about to be set is recorded first. A change records the new rate togethe
 replaces, so that whatever a crash left on a broker is known to be ours.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -34,6 +34,8 @@ class ThrottleKeeper:
         self._wanted: Throttle = command.throttle
         self._adaptive: AdaptiveThrottle | None = None
         self._floor = RATE_MIN_BYTES_PER_S
+        self._reached: frozenset[int] = frozenset()
+        """Brokers that have what is recorded, unless they have died since."""
 
     @property
     def rate(self) -> int | None:
@@ -65,32 +67,49 @@ class ThrottleKeeper:
                 return
         await self._apply(record)
 
-    async def tick(self, reading: Reading) -> None:
-        """What an operator asked for since, else what the reading suggests."""
+    async def tick(self, reading: Reading, alive: frozenset[int]) -> bool:
+        """What an operator asked for since (answers whether), else what the reading suggests; a
+        broker that has come back since the last tick gets the rate that it may have missed."""
+        await self._catch_up(alive)
         asked = self._asked()
         if asked != self._wanted:
             self._wanted = asked
             await self._change_to(resolve_throttle(asked, self._command.changes), "asked for")
             self._adapt_from(self.rate)
-        elif self._adaptive is not None and self._wanted == THROTTLE_AUTO:
+            return True
+        if self._adaptive is not None and self._wanted == THROTTLE_AUTO:
             rate = self._adaptive.observe(reading)
             if rate is not None:
                 await self._change_to(rate, "adapted to")
+        return False
 
-    async def remove(self) -> None:
-        """Remove what this operation set, if anything; may be repeated, and must be as long as
-        a broker that has it is down: that one stays recorded."""
+    async def _catch_up(self, alive: frozenset[int]) -> None:
+        record = self._recorded()
+        self._reached &= alive
+        if record is None or not alive.intersection(record.brokers) - self._reached:
+            return
+        if record.is_left_behind:
+            await self.remove()
+        else:
+            await self._apply(record)
+
+    async def remove(self, *, except_on: Collection[int] = ()) -> None:
+        """Remove what this operation set, if anything, but on these brokers; may be repeated, and
+        must be as long as a broker that has it is down: that one stays recorded."""
         record = self._recorded()
         if record is None:
             return
         await self._context.hold()
-        left = await self._throttling.remove(record)
+        left = await self._throttling.remove(record, except_on=except_on)
         if left is None:
             await self._context.emit(EventKind.THROTTLE_REMOVED, "throttle removed")
         elif left != record:
             down = ", ".join(map(str, left.brokers))
             message = f"throttle removed; on brokers that are down it goes when they return: {down}"
             await self._context.emit(EventKind.THROTTLE_RECORDED, message, **left.document())
+        elif not (record.is_left_behind or self._context.state().is_finished):
+            message = "brokers still show the throttle; it is removed again until they do not"
+            await self._context.emit(EventKind.NOTE, message)
 
     def _asked(self) -> Throttle:
         """The last wish of an operator, else the command's."""
@@ -128,4 +147,4 @@ class ThrottleKeeper:
 
     async def _apply(self, record: ThrottleRecord) -> None:
         await self._context.hold()
-        await self._throttling.apply(record)
+        self._reached = await self._throttling.apply(record)

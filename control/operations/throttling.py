@@ -1,7 +1,7 @@
 """Setting and removing throttles on a cluster, waiting each time until the brokers show it."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -40,8 +40,9 @@ class Throttling:
             topic_configs=await self._topic_configs({change.topic for change in changes}),
         )
 
-    async def apply(self, record: ThrottleRecord) -> None:
-        """Set it on every live broker and topic concerned, and wait until it shows."""
+    async def apply(self, record: ThrottleRecord) -> frozenset[int]:
+        """Set it on every live broker and topic concerned, and wait until it shows; answers on
+        which brokers."""
         record = await self._among_living(record)
         for _ in range(_SHOWN_POLLS_MAX):
             topics = topic_changes_to_set(record, await self._topic_configs(record.entries))
@@ -52,25 +53,32 @@ class Throttling:
                 if any(now[broker].get(name) != value for name, value in wanted.items())
             }
             if not topics and not brokers:
-                return
+                break
             await self._admin.alter_many_configs(_resources(brokers, topics))
             await asyncio.sleep(_SHOWN_POLL_S)
+        return frozenset(record.brokers)
 
-    async def remove(self, record: ThrottleRecord) -> ThrottleRecord | None:
-        """Remove what is ours, and wait until it shows; answers what must wait for a broker that
-        is down, since only the broker itself takes changes of its configs."""
+    async def remove(
+        self, record: ThrottleRecord, *, except_on: Collection[int] = ()
+    ) -> ThrottleRecord | None:
+        """Remove what is ours, and wait until it shows; answers what must wait: for a broker that
+        is down (only the broker itself takes changes of its configs), for one of `except_on`, or
+        all of it where brokers still show it after that wait."""
         whole, record = record, await self._among_living(record)
-        await self._remove(record)
-        down = tuple(broker for broker in whole.brokers if broker not in record.brokers)
-        return replace(whole, brokers=down, entries={}) if down else None
+        record = replace(record, brokers=tuple(b for b in record.brokers if b not in except_on))
+        if not await self._is_removed(record):
+            return whole
+        left = tuple(broker for broker in whole.brokers if broker not in record.brokers)
+        return replace(whole, brokers=left, entries={}) if left else None
 
-    async def _remove(self, record: ThrottleRecord) -> None:
+    async def _is_removed(self, record: ThrottleRecord) -> bool:
+        """Remove it until it no longer shows; False if it does to the last."""
         brokers = broker_changes_to_remove(record, await self._broker_configs(record.brokers))
         topics: Mapping[str, Mapping[str, str | None]] = {}
         for _ in range(_SHOWN_POLLS_MAX):
             topics = topic_changes_to_remove(record, await self._topic_configs(record.entries))
             if not topics and not brokers:
-                return
+                return True
             await self._admin.alter_many_configs(_resources(brokers, topics))
             await asyncio.sleep(_SHOWN_POLL_S)
             now = await self._broker_configs(record.brokers)
@@ -79,11 +87,12 @@ class Throttling:
                 for broker, configs in now.items()
                 if any(configs.get(name) in record.own_values for name in RATES)
             }
+        return False
 
     async def _among_living(self, record: ThrottleRecord) -> ThrottleRecord:
         """Without topics that were deleted and brokers that are down."""
         alive = {broker.id for broker in (await self._admin.describe_cluster()).brokers}
-        topics = {topic.name for topic in await self._admin.topics()}
+        topics = {t.name for t in await self._admin.topics()} if record.entries else set()
         return replace(
             record,
             brokers=tuple(broker for broker in record.brokers if broker in alive),

@@ -36,6 +36,9 @@ class Context:
     async def hold(self) -> None:
         return
 
+    async def tidy(self) -> None:
+        return
+
     async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:
         self.told.append(message)
         self._take(kind, message, data)

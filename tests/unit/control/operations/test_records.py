@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from control.operations.calibration import Misses
 from control.operations.commands import (
     ControlAction,
     ControlCommand,
@@ -23,7 +24,14 @@ from control.operations.events import (
     decode_event,
     encode_event,
 )
-from control.operations.state import OperationState, Phase, accepted_data, fold, submitted
+from control.operations.state import (
+    OperationState,
+    Phase,
+    accepted_data,
+    fold,
+    misses_of,
+    submitted,
+)
 from control.planner.proposal import PartitionChange
 from control.planner.waves import LeaderTurn, SizeOrder, WaveRules
 
@@ -114,6 +122,20 @@ def test_a_whole_life_folds_into_a_state() -> None:
     assert (state.phase, state.outcome) == (Phase.FINISHED, Outcome.CANCELLED)
     assert (state.finished_ms, state.throttle, state.notes) == (1007, None, ("odd",))
     assert state.document()["outcome"] == "cancelled"
+
+
+def test_what_is_learned_is_of_what_was_done_on_that_cluster_the_oldest_first() -> None:
+    def done(at_ms: int, miss: float, **changed: Any) -> OperationState:
+        misses = Misses(foreseen=miss, left=(miss,), is_adaptive=False).document()
+        told = [
+            event(EventKind.ACCEPTED, 1, **accepted_data(replace(COMMAND, **changed))),
+            event(EventKind.FINISHED, at_ms, "done", outcome="done", misses=misses),
+        ]
+        return fold(told)["mv-1"]
+
+    cancelled = fold([event(EventKind.FINISHED, 4, "cancelled", outcome="cancelled")])["mv-1"]
+    states = [done(3, 0.3), cancelled, done(2, 0.2), done(1, 0.1, bootstrap="other:9092")]
+    assert [m.foreseen for m in misses_of(states, COMMAND.bootstrap)] == [0.2, 0.3]
 
 
 def test_refused_and_unanswered_operations() -> None:
