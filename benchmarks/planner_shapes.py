@@ -24,6 +24,7 @@ import numpy as np
 
 from benchmarks.planner import Result, result_of
 from control.planner.columns import columns_of, rack_numbers
+from control.planner.demand import Demand
 from control.planner.figures import Balance, balance_of
 from control.planner.goals import PlanRequest
 from control.planner.lower_bound import lower_bound_bytes
@@ -154,18 +155,15 @@ def _whole_bound(chosen: Shape, alternative: Alternative) -> int:
     columns = columns_of(topology)
     removed = np.isin(topology.broker_ids, request.remove_brokers)
     everything = np.ones(len(topology.partitions), dtype=np.bool_)
-    reached = Reached.by_all(alternative.balance, columns.brokers)
-    quick = lower_bound_bytes(topology, request, reached, columns, mended=everything)
-    priced = priced_bytes(
-        columns,
-        rack_numbers(topology, removed),
-        removed,
-        reached,
+    demand = Demand(
+        columns=columns,
+        rack=rack_numbers(topology, removed),
+        removed=removed,
+        reached=Reached.by_all(alternative.balance, columns.brokers),
         scope=everything,
         mended=everything,
-        moved=alternative.proposal.moved_bytes,
     )
-    return max(quick, priced)
+    return max(lower_bound_bytes(demand), priced_bytes(demand, alternative.proposal.moved_bytes))
 
 
 def _is_worse(before: Balance, after: Result) -> bool:

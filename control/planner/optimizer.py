@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
 from control.planner.anneal import anneal
 from control.planner.bounds import bounds_of, relief_bounds
-from control.planner.columns import Columns, Flags, columns_of, rack_numbers
+from control.planner.columns import Columns, columns_of
 from control.planner.economy import economize
 from control.planner.even import even_out
 from control.planner.feasibility import check_request
@@ -22,16 +20,12 @@ from control.planner.figures import (
 )
 from control.planner.goals import Goal, PlanRequest, Tolerance
 from control.planner.leaders import even_leaders, leader_bounds
+from control.planner.least import Prover
 from control.planner.limits import proofs, unknown_sizes
-from control.planner.lower_bound import added_bytes, lower_bound_bytes
-from control.planner.placement import Placement, movable_partitions
-from control.planner.priced_bound import priced_bytes
+from control.planner.placement import Placement
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.repair import Mender
 from control.planner.rethink import rethink
-from control.planner.roles import roles_of
-from control.planner.shares import Reached, rack_shares
-from control.planner.topic_counts import TopicCounts
 from control.planner.topic_leaders import even_topic_leaders
 from control.planner.topic_spread import counts_for, spread_topics
 from control.planner.topology import Topology
@@ -41,12 +35,14 @@ from control.planner.verify import Violation, verify_proposal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """A judged proposal. `lower_bound_bytes` is proven for the balance that it reaches."""
+    """A judged proposal. The lower bounds are proven for the balance that it reaches; None where
+    nothing is."""
 
     proposal: Proposal
     balance: Balance
     violations: tuple[Violation, ...]
     lower_bound_bytes: int | None
+    lower_bound_replicas: int | None
 
     @property
     def name(self) -> str:
@@ -100,8 +96,6 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     )
 
 
-_CLEAR: Final = 1.01
-"""A plan so near to the quick bound needs no better one."""
 _FAR: Final = 1.04
 """A plan so far above its bound is tried by chance as well, until it is no longer."""
 _BY_CHANCE_MAX: Final = 20_000
@@ -148,18 +142,20 @@ class _Judge:
         self._request = request
         self._columns = columns
         self._loads = loads
-        self._roles = roles_of(topology, request)
+        self._prover = Prover(topology, request, columns)
 
     def judge(self, proposal: Proposal) -> Alternative:
         request = self._request
         after = loads_after(self._loads, proposal.changes)
         reached = self.detailed(balance_among(after, request.remove_brokers), proposal)
         violations = verify_proposal(self._topology, request, proposal)
+        least = self._prover.least(proposal, reached, after, violations)
         return Alternative(
             proposal=proposal,
             balance=reached,
             violations=violations,
-            lower_bound_bytes=self._bound(proposal, reached, after, violations),
+            lower_bound_bytes=least.bytes,
+            lower_bound_replicas=least.replicas,
         )
 
     def detailed(self, balance: Balance, proposal: Proposal) -> Balance:
@@ -179,71 +175,6 @@ class _Judge:
             uneven = counts_for(topology, self._request, columns).uneven()
             balance = replace(balance, topics_uneven=uneven)
         return balance
-
-    def _topics(self) -> TopicCounts:
-        return counts_for(self._topology, self._request, self._columns)
-
-    def _bound(
-        self,
-        proposal: Proposal,
-        reached: Balance,
-        after: Sequence[BrokerLoad],
-        violations: Sequence[Violation],
-    ) -> int | None:
-        if all(len(c.before) == len(c.after) for c in proposal.changes):
-            left = {violation.where for violation in violations}
-            mended = self._scope()
-            if left:
-                mended &= [str(p.key) not in left for p in self._topology.partitions]
-            by_share = self._reached(after)
-            bound = lower_bound_bytes(
-                self._topology,
-                self._request,
-                by_share,
-                self._columns,
-                mended=mended,
-                most_in=None if reached.bytes_in is None else reached.bytes_in.max,
-                topics=self._topics() if reached.topics_uneven == 0 else None,
-            )
-            return max(bound, self._priced(proposal, by_share, mended, bound))
-        factor = self._request.replication_factor
-        if factor is None or not self._request.is_everything:
-            return None
-        return added_bytes(self._columns, factor)
-
-    def _reached(self, after: Sequence[BrokerLoad]) -> Reached:
-        roles, columns = self._roles, self._columns
-        kept, width = ~roles.removed, columns.width
-        share = np.zeros(columns.brokers)
-        if roles.racks > 1:
-            brokers = [
-                np.bincount(roles.rack[chosen], minlength=roles.racks)[: roles.racks]
-                for chosen in (kept, roles.target)
-            ]
-            ones, total = np.ones(len(width)), float(width.sum())
-            share[kept] = rack_shares(total, width, ones, *brokers)[roles.rack[kept]]
-        count = np.array([load.replicas for load in after], dtype=np.int64)
-        held = np.array([load.bytes for load in after], dtype=np.int64)
-        return Reached.by_share(count, held, kept, share)
-
-    def _scope(self) -> Flags:
-        return movable_partitions(self._topology, self._request)
-
-    def _priced(self, proposal: Proposal, reached: Reached, mended: Flags, bound: int) -> int:
-        """The dearer proof, where the quick one leaves a question."""
-        moved = proposal.moved_bytes
-        if moved <= _CLEAR * bound:
-            return 0
-        removed = np.isin(self._topology.broker_ids, self._request.remove_brokers)
-        return priced_bytes(
-            self._columns,
-            rack_numbers(self._topology, removed),
-            removed,
-            reached,
-            scope=self._scope(),
-            mended=mended,
-            moved=moved,
-        )
 
 
 def _propose(

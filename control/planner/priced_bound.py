@@ -20,11 +20,13 @@ of which broker 1 earns at most 60. So 40 must move.
 """
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 import numpy as np
 
 from control.planner.columns import Columns, Flags, Floats, Numbers, sampled
+from control.planner.demand import Demand
 from control.planner.placement import most_per_rack
 from control.planner.shares import Reached
 
@@ -48,41 +50,50 @@ _CLOSE: Final = 1.002
 _ROUNDING: Final = 1e-9
 
 
-def priced_bytes(
-    columns: Columns,
-    rack: tuple[Numbers, int],
-    removed: Flags,
-    reached: Reached,
-    *,
-    scope: Flags,
-    mended: Flags,
-    moved: int,
-) -> int:
-    """Bytes that every plan reaching `reached` must move. `rack`: number of each broker's rack,
-    and how many there are; `scope`: partitions that may move at all; `mended`: those of which
-    racks and removed brokers are asked; `moved`: what a plan moves, which ends the search."""
-    if not len(columns.size):
-        return 0
+def priced_bytes(demand: Demand, moved: int) -> int:
+    """Bytes that every plan must move. `moved`: what a plan moves, which ends the search."""
+    cost = demand.columns.size.astype(np.float64)
+    return max(0, int(_proven(demand, cost, float(moved)) - _ROUNDING * cost.sum()))
+
+
+def priced_replicas(demand: Demand, moved: int) -> int:
+    """Replicas that every plan must move: each costs the same."""
+    size = demand.columns.size
+    unit = max(1.0, float(size.mean())) if len(size) else 1.0
+    cost = np.full(len(size), unit)
+    proven = _proven(demand, cost, moved * unit) - _ROUNDING * float(cost.sum())
+    return max(0, ceil(proven / unit))
+
+
+def _proven(demand: Demand, cost: Floats, moved: float) -> float:
+    """The least that moves cost in all; `cost`: of moving a replica of each partition."""
+    columns, kept, everybody = demand.columns, ~demand.removed, np.arange(len(cost))
+    if not len(cost):
+        return 0.0
     rounds = min(_ROUNDS_MAX, max(_ROUNDS_MIN, _WORK_MAX // len(columns.of)))
     prices = np.zeros((2, columns.brokers))
-    kept = ~removed
     every = len(columns.of) // _SAMPLE
     if every > 1:
         few, chosen = sampled(columns, every)
-        slots = _SlotMaker(few, rack, removed, scope[chosen]).made(mended[chosen])
-        market = _Market(few, slots, kept, reached.by_extremes(kept), rack)
+        looser = demand.reached.by_extremes(kept)
+        market = _Market(few, cost[chosen], _slots(demand, few, chosen), demand, looser)
         market.stand_for(columns, few, every)
         _, prices = market.search(moved, _ROUNDS_MAX, prices)
-    slots = _SlotMaker(columns, rack, removed, scope).made(mended)
-    best = 0.0
-    for limits in _looser_first(reached, kept):
-        market = _Market(columns, slots, kept, limits, rack)
+    best, slots = 0.0, _slots(demand, columns, everybody)
+    for limits in _looser_first(demand.reached, kept):
+        market = _Market(columns, cost, slots, demand, limits)
         if every > 1 and rounds >= _ROUNDS_AFRESH and market.proven(prices)[0] * _FAR < moved:
             # A sample's prices may be near the best, and still nowhere to go on from.
             prices = np.zeros_like(prices)
         proven, prices = market.search(moved, rounds, prices)
         best = max(best, proven)
-    return max(0, int(best - _ROUNDING * columns.size.sum()))
+    return best
+
+
+def _slots(demand: Demand, columns: Columns, chosen: Numbers) -> "_Slots":
+    """Of these partitions, which `columns` has alone."""
+    maker = _SlotMaker(columns, demand.rack, demand.removed, demand.scope[chosen])
+    return maker.made(demand.mended[chosen])
 
 
 def _looser_first(reached: Reached, kept: Flags) -> list[Reached]:
@@ -240,19 +251,20 @@ class _Market:
     def __init__(
         self,
         columns: Columns,
+        cost: Floats,
         slots: _Slots,
-        kept: Flags,
+        demand: Demand,
         reached: Reached,
-        rack: tuple[Numbers, int],
     ) -> None:
-        self._slots, self._kept = slots, kept
+        self._slots, self._kept = slots, ~demand.removed
         self._brokers = columns.brokers
-        number, racks = rack
+        number, racks = demand.rack
         self._in_rack: Floats = (number[:, None] == np.arange(racks)) * (racks > 1.0)
         size = columns.size.astype(np.float64)
         grid = np.unique(np.quantile(size, np.linspace(0, 1, _SIZES)))
         self._grid: Floats = np.append(grid, grid[-1] + 1) if len(grid) == 1 else grid
         self._size: Floats = size[slots.of]
+        self._cost: Floats = cost[slots.of]
         self._below = np.clip(
             np.searchsorted(self._grid, self._size, side="right") - 1, 0, len(self._grid) - 2
         )
@@ -269,9 +281,9 @@ class _Market:
         self._rival_homes = homes[self._shared]
         self._unit = max(1.0, float(size.mean()))
         self._weight, self._base = 1.0, np.zeros((2, columns.brokers))
-        of_count = np.stack((reached.count_min, reached.count_max)) * self._unit
-        self._low: Floats = np.stack((of_count[0], reached.bytes_min.astype(np.float64)))
-        self._high: Floats = np.stack((of_count[1], reached.bytes_max.astype(np.float64)))
+        fewest, most = reached.count_min * self._unit, reached.count_max * self._unit
+        self._low: Floats = np.stack((fewest, np.zeros(columns.brokers)))
+        self._high: Floats = np.stack((most, reached.bytes_max.astype(np.float64)))
 
     def stand_for(self, whole: Columns, few: Columns, every: int) -> None:
         """Let each partition of a sample count as `every` many. What brokers hold before is that
@@ -281,7 +293,7 @@ class _Market:
         held = whole.held() - every * few.held()
         self._base = np.stack((count * self._unit, held.astype(np.float64)))
 
-    def search(self, moved: int, rounds: int, prices: Floats) -> tuple[float, Floats]:
+    def search(self, moved: float, rounds: int, prices: Floats) -> tuple[float, Floats]:
         """(the most that was proven within so many rounds, at which prices). Prices are per
         replica of mean size and per byte: a row each; the search begins at those given. Prices of
         a rack's brokers also rise and fall together: where racks are unequal, they have to."""
@@ -333,7 +345,7 @@ class _Market:
         per_replica, per_byte = prices[0] * self._unit, prices[1]
         self._cheapest, self._seller = self._by_zone(per_replica, per_byte)
         flat, share = self._cheapest.ravel(), self._above_share
-        value = flat[self._at] * (1 - share) + flat[self._at + 1] * share + self._size
+        value = flat[self._at] * (1 - share) + flat[self._at + 1] * share + self._cost
         filler = np.zeros(len(value), dtype=np.int64)
         is_home = np.zeros(len(value), dtype=np.bool_)
         if len(slots.home_slot):

@@ -31,6 +31,7 @@ def alternative_document(plan: Plan, alternative: Alternative) -> dict[str, Any]
         "moved_bytes": proposal.moved_bytes,
         "moved_leaders": proposal.moved_leaders,
         "lower_bound_bytes": alternative.lower_bound_bytes,
+        "lower_bound_replicas": alternative.lower_bound_replicas,
         "violations": [str(violation) for violation in alternative.violations],
         "balance": balance_document(alternative.balance),
         "assignment": reassignment_document(proposal.targets()),

@@ -56,12 +56,11 @@ def _fill(total: float, brokers: Floats, least: Floats, most: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """A balance, one element a broker: as many replicas and bytes as anybody of the same share
-    has, at least and at most."""
+    """A balance, one element a broker: as many replicas as anybody of the same share has, at least
+    and at most, and as many bytes at most."""
 
     count_min: Numbers
     count_max: Numbers
-    bytes_min: Numbers
     bytes_max: Numbers
 
     @classmethod
@@ -71,18 +70,12 @@ class Reached:
         _, group = np.unique(
             np.where(kept, np.round(share, SHARE_DIGITS), -1.0), return_inverse=True
         )
-        extremes = np.zeros((4, len(count)), dtype=np.int64)
+        fewest, most, fullest = np.zeros((3, len(count)), dtype=np.int64)
         for number in np.unique(group[kept]).tolist():
             of_it = kept & (group == number)
-            for row, figures in enumerate((count, held)):
-                extremes[2 * row, of_it] = figures[of_it].min()
-                extremes[2 * row + 1, of_it] = figures[of_it].max()
-        return cls(
-            count_min=extremes[0],
-            count_max=extremes[1],
-            bytes_min=extremes[2],
-            bytes_max=extremes[3],
-        )
+            fewest[of_it], most[of_it] = count[of_it].min(), count[of_it].max()
+            fullest[of_it] = held[of_it].max()
+        return cls(count_min=fewest, count_max=most, bytes_max=fullest)
 
     def by_extremes(self, kept: Flags) -> Self:
         """Looser: for everybody what any of the `kept` brokers has."""
@@ -90,17 +83,14 @@ class Reached:
         return type(self)(
             count_min=np.full(brokers, self.count_min[of_any].min()),
             count_max=np.full(brokers, self.count_max[of_any].max()),
-            bytes_min=np.full(brokers, self.bytes_min[of_any].min()),
             bytes_max=np.full(brokers, self.bytes_max[of_any].max()),
         )
 
     @classmethod
     def by_all(cls, balance: Balance, brokers: int) -> Self:
         """The extremes of the whole cluster for everybody."""
-        count, held = balance.replicas, balance.bytes
         return cls(
-            count_min=np.full(brokers, count.min),
-            count_max=np.full(brokers, count.max),
-            bytes_min=np.full(brokers, held.min),
-            bytes_max=np.full(brokers, held.max),
+            count_min=np.full(brokers, balance.replicas.min),
+            count_max=np.full(brokers, balance.replicas.max),
+            bytes_max=np.full(brokers, balance.bytes.max),
         )

@@ -45,6 +45,14 @@ def offer_of(item: Alternative) -> Offer:
     )
 
 
+def gap_text(item: Alternative) -> str:
+    """How far its moved bytes are above the proven least: ``2.2 %``."""
+    moved, least = item.proposal.moved_bytes, item.lower_bound_bytes
+    if moved == least:
+        return text.percent_text(0.0)
+    return text.percent_text(100 * (moved / least - 1) if least else None)
+
+
 def plan_rows(plan: Plan, alternative: Alternative) -> list[ChangeRow]:
     """The first `CHANGES_MAX` partitions of an alternative, each with why it moves."""
     reasons = Reasons(plan.before, plan.request)

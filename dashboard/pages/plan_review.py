@@ -14,7 +14,7 @@ from control.planner.optimizer import Alternative
 from control.views import format as text
 from control.views.ghost import map_path
 from control.views.moves import change_row
-from control.views.plans import CHANGES_MAX, PLAN_COLUMNS
+from control.views.plans import CHANGES_MAX, PLAN_COLUMNS, gap_text
 from control.views.rows import SHAPES, Cell, Tone
 from dashboard import ids
 from dashboard.components.parts import card, graph, tile
@@ -29,13 +29,15 @@ def alternative_words(alternative: Alternative) -> str:
     proposal = alternative.proposal
     if not proposal.changes:
         return f"{alternative.name}: nothing to move, the goal is reached already"
-    least = alternative.lower_bound_bytes
-    bound = "" if least is None else f" (proven minimum {text.bytes_text(least)})"
+    least, fewest = alternative.lower_bound_bytes, alternative.lower_bound_replicas
+    proven = f"{gap_text(alternative)} above the proven minimum, {text.bytes_text(least)}"
+    bound = "" if least is None else f" ({proven})"
+    number = "" if fewest is None else f" (minimum {text.count_text(fewest)})"
     broken = len(alternative.violations)
     violations = f", {text.plural_text(broken, 'violation')} left" if broken else ""
     return (
         f"{alternative.name}: moves {text.bytes_text(proposal.moved_bytes)}{bound}, "
-        f"{text.plural_text(proposal.moved_replicas, 'replica')}, "
+        f"{text.plural_text(proposal.moved_replicas, 'replica')}{number}, "
         f"{text.plural_text(proposal.moved_leaders, 'new leader')}; "
         f"bytes {_spread_words(alternative.balance.bytes)} of the mean{violations}"
     )

@@ -18,7 +18,8 @@ from control.planner.optimizer import plan as make_plan
 from control.planner.reassignment_json import format_reassignment
 from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyError, parse_topology
-from control.views.format import bytes_text
+from control.views.format import bytes_text, count_text
+from control.views.plans import gap_text
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
 from partiscope.cli.tables import write_table
@@ -175,10 +176,11 @@ def _write(out: Path, chosen: Alternative) -> None:
 
 def _print(made: Plan, seconds: float) -> None:
     now = made.balance_before
-    heads = ["plan", "moves", "bytes", "at least", "leaders", "replicas", "leads", "max bytes"]
+    heads = ["plan", "moves", "least", "bytes", "least", "above", "leaders"]
+    heads += ["replicas", "leads", "max bytes"]
     rows = [
         [
-            *("(now)", "0", "0 B", "–", "0"),
+            *("(now)", "0", "–", "0 B", "–", "–", "0"),
             *(f"{now.replicas.min}–{now.replicas.max}", f"{now.leaders.min}–{now.leaders.max}"),
             bytes_text(now.bytes.max),
         ]
@@ -197,10 +199,12 @@ def _row(alternative: Alternative) -> list[str]:
     proposal, balance = alternative.proposal, alternative.balance
     return [
         alternative.name,
-        str(proposal.moved_replicas),
+        count_text(proposal.moved_replicas),
+        count_text(alternative.lower_bound_replicas),
         bytes_text(proposal.moved_bytes),
         bytes_text(alternative.lower_bound_bytes),
-        str(proposal.moved_leaders),
+        gap_text(alternative),
+        count_text(proposal.moved_leaders),
         f"{balance.replicas.min}–{balance.replicas.max}",
         f"{balance.leaders.min}–{balance.leaders.max}",
         bytes_text(balance.bytes.max),

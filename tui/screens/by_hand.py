@@ -15,7 +15,7 @@ from control.operations.errors import InvalidInputError, OperationError
 from control.planner.by_hand import LeaderOrder, edits_text
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
-from control.views.format import bytes_text, plural_text
+from control.views.format import bytes_text, count_text, plural_text
 
 ENTRIES_MAX: Final = 200
 """A longer plan is not written out: only what is to be otherwise is typed."""
@@ -100,7 +100,8 @@ def _verdict(item: Alternative) -> str:
     spread = item.balance.bytes
     fullest = spread.max / spread.mean if spread.mean else 1.0
     lines = [
-        f"✔ {plural_text(item.proposal.moved_replicas, 'replica')}, "
+        f"✔ {plural_text(item.proposal.moved_replicas, 'replica')} "
+        f"(least {count_text(item.lower_bound_replicas)}), "
         f"{bytes_text(item.proposal.moved_bytes)} (least {bytes_text(item.lower_bound_bytes)}), "
         f"fullest {fullest:.2f} × mean"
     ]

@@ -21,10 +21,10 @@ from control.planner.ghost import plan_name
 from control.planner.goals import GoalError
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import PartitionChange
-from control.views.format import byte_rate_text, bytes_text, duration_text, ids_text
+from control.views.format import byte_rate_text, bytes_text, count_text, duration_text, ids_text
 from control.views.ghost import map_path
 from control.views.paths import ViewPath
-from control.views.plans import CHANGES_MAX
+from control.views.plans import CHANGES_MAX, gap_text
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
@@ -236,13 +236,15 @@ def _refusal(error: Exception) -> str:
 
 def _alternative(number: int, item: Alternative) -> Text:
     proposal, balance = item.proposal, item.balance
-    moved = bytes_text(proposal.moved_bytes)
+    moved, fewest = bytes_text(proposal.moved_bytes), item.lower_bound_replicas
+    proven = f"; {gap_text(item)} above the least, {count_text(fewest)} moves at least"
+    proven = "" if fewest is None else proven
     return Text(
         f"{number} {item.name:<9}{proposal.moved_replicas:>6} moves {moved:>9} "
         f"(least {bytes_text(item.lower_bound_bytes)}) → "
         f"{balance.replicas.min}–{balance.replicas.max} replicas, "
         f"{balance.leaders.min}–{balance.leaders.max} led, "
-        f"fullest {balance.bytes.max / max(1.0, balance.bytes.mean):.2f} × mean",
+        f"fullest {balance.bytes.max / max(1.0, balance.bytes.mean):.2f} × mean{proven}",
         no_wrap=True,
         overflow="ellipsis",
     )

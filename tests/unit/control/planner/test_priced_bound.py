@@ -1,41 +1,55 @@
 """The bound by prices: true for every placement, and near to what plans move where racks bind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from control.planner.columns import columns_of, rack_numbers
+from control.planner.demand import Demand
 from control.planner.figures import balance_of
 from control.planner.goals import PlanRequest
+from control.planner.lower_bound import lower_bound_bytes, lower_bound_replicas
 from control.planner.optimizer import plan
-from control.planner.priced_bound import priced_bytes
+from control.planner.priced_bound import priced_bytes, priced_replicas
 from control.planner.proposal import proposal_of
 from control.planner.shares import Reached
 from control.planner.topology import Topology
-from tests.unit.control.planner.clusters import cluster, seeded
+from tests.unit.control.planner.clusters import cluster, seeded, single
 
 
-def proven(before: Topology, after: Topology, moved: int) -> int:
-    """What must move from one placement to any that is as even as the other."""
-    columns = columns_of(before)
+def demand(before: Topology, after: Topology) -> Demand:
+    """Whatever is as even as the other placement."""
     everybody = np.ones(len(before.partitions), dtype=np.bool_)
     nobody = np.zeros(len(before.brokers), dtype=np.bool_)
-    return priced_bytes(
-        columns,
-        rack_numbers(before, nobody),
-        nobody,
-        Reached.by_all(balance_of(after), len(before.brokers)),
+    return Demand(
+        columns=columns_of(before),
+        rack=rack_numbers(before, nobody),
+        removed=nobody,
+        reached=Reached.by_all(balance_of(after), len(before.brokers)),
         scope=everybody,
         mended=everybody,
-        moved=moved,
     )
 
 
 def test_the_worked_example() -> None:
     before = cluster({1: "a", 2: "a"}, [(1,)] * 10, size=10)
     after = cluster({1: "a", 2: "a"}, [(1,)] * 6 + [(2,)] * 4, size=10)
-    assert proven(before, after, 40) in (39, 40)
+    asked = demand(before, after)
+    assert lower_bound_bytes(asked) == 40
+    assert priced_bytes(asked, 40) in (39, 40)
+    assert lower_bound_replicas(asked) == priced_replicas(asked, 4) == 4
+
+
+def test_the_largest_replicas_are_the_fewest_that_a_full_broker_may_lose() -> None:
+    sizes = [40, 30, 10, 10, 10, 10]
+    asked = demand(single(2, sizes, on=[1] * 6), single(2, sizes, on=[2, 1, 1, 1, 1, 2]))
+    anyhow = replace(asked.reached, count_min=np.zeros(2, np.int64), count_max=np.full(2, 6))
+    asked = replace(asked, reached=anyhow)
+    assert lower_bound_bytes(asked) == 50
+    assert lower_bound_replicas(asked) == 2  # 40 are too few
 
 
 @given(st.data(), st.integers(1, 5), st.integers(0, 10**6))
@@ -51,8 +65,12 @@ def test_no_placement_moves_less(data: st.DataObject, factor: int, seed: int) ->
             *((r, 1 - s) for r, s in zip(racks, sides, strict=True)),
         ]
         targets[partition.key] = tuple(101 + rack + 3 * side for rack, side in both[:factor])
-    moved = proposal_of("any", before, targets).moved_bytes
-    assert proven(before, before.with_replicas(targets), moved) <= moved
+    made = proposal_of("any", before, targets)
+    asked = demand(before, before.with_replicas(targets))
+    assert lower_bound_bytes(asked) <= made.moved_bytes
+    assert priced_bytes(asked, made.moved_bytes) <= made.moved_bytes
+    assert lower_bound_replicas(asked) <= made.moved_replicas
+    assert priced_replicas(asked, made.moved_replicas) <= made.moved_replicas
 
 
 @pytest.mark.parametrize("seed", [1, 2])

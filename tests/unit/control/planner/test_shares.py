@@ -35,7 +35,6 @@ def test_a_balance_is_among_brokers_of_the_same_share() -> None:
     reached = Reached.by_share(count, held, kept, share)
     assert reached.count_min.tolist() == [4, 4, 7, 7, 0]
     assert reached.count_max.tolist() == [6, 6, 9, 9, 0]
-    assert reached.bytes_min.tolist() == [40, 40, 70, 70, 0]
     assert reached.bytes_max.tolist() == [60, 60, 90, 90, 0]
 
 

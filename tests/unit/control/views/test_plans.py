@@ -1,8 +1,10 @@
 """Alternatives as a chart of text, and rows that say why."""
 
+from dataclasses import replace
+
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import plan
-from control.views.plans import CHANGES_MAX, Offer, offer_of, plan_rows, trade_off_lines
+from control.views.plans import CHANGES_MAX, Offer, gap_text, offer_of, plan_rows, trade_off_lines
 from tests.unit.control.planner.clusters import seeded
 
 
@@ -46,3 +48,10 @@ def test_every_moved_partition_says_why() -> None:
         point = offer_of(alternative)
         assert (point.lower_bound_bytes or 0) <= point.moved_bytes
         assert point.fullest_percent >= 0
+
+
+def test_the_gap_is_told_in_percent_of_the_proven_least() -> None:
+    first, *_ = plan(seeded(4, joined=3, disorder=0.3), PlanRequest()).alternatives
+    moved = first.proposal.moved_bytes
+    for least, words in ((moved, "0 %"), (moved // 2, "100 %"), (0, "n/a"), (None, "n/a")):
+        assert gap_text(replace(first, lower_bound_bytes=least)) == words
