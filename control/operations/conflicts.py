@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from control.operations.state import OperationState
+from control.operations.state import OperationState, is_same_cluster
 from control.operations.verdict import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
 
@@ -15,7 +15,7 @@ def check_others(
     wanted = {change.key for change in changes}
     same, waiting = [], []
     for state in states:
-        if state.is_finished or not _is_same_cluster(state.bootstrap, bootstrap):
+        if state.is_finished or not is_same_cluster(state.bootstrap, bootstrap):
             continue
         shared = wanted.intersection(change.key for change in state.changes)
         who = f"{state.operation_id} of {state.who or 'somebody'}"
@@ -35,8 +35,3 @@ def unknown_others(reason: str) -> Check:
     """The bus of operations does not answer."""
     words = f"the operations bus does not answer ({reason}): unknown"
     return Check(name="other operators", verdict=Verdict.WARN, reason=words)
-
-
-def _is_same_cluster(one: str, other: str) -> bool:
-    """Whether two bootstrap lists share an address."""
-    return not set(one.split(",")).isdisjoint(other.split(","))

@@ -30,6 +30,7 @@ from control.operations.errors import (
 from control.operations.group_offsets import OffsetReset, apply_reset, preview_reset
 from control.operations.journal import Journal
 from control.operations.planning import Planning, Preview
+from control.operations.preview_past import with_past
 from control.operations.verdict import Check, Verdict
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
 from control.planner.ghost import KeptPlans
@@ -103,7 +104,12 @@ class Operator:
             throttle=fields["throttle"],
             rules=_wave_rules(fields),
         )
-        return replace(preview, checks=(*preview.checks, await self._others(proposal)))
+        try:
+            states = await self.moves.list()
+        except KafkaPortError as error:
+            return replace(preview, checks=(*preview.checks, unknown_others(str(error))))
+        throttle = fields["throttle"]
+        return with_past(preview, states, bootstrap=self.bootstrap, throttle=throttle)
 
     async def _others(self, proposal: Proposal) -> Check:
         """What other operators have asked for."""

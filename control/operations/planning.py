@@ -49,9 +49,9 @@ class Preview:
     checks: tuple[Check, ...]
     throttle_bytes_per_s: int | None
     seconds_min: float | None
-    """Time of the busiest link at the throttle; null without one."""
+    """The soonest that it may be done; null without a throttle."""
     seconds_max: float | None
-    """The same with what producers write and wave by wave; null without a throttle."""
+    """The latest; eight times in ten it is done between the two."""
 
     @property
     def is_refused(self) -> bool:
@@ -201,9 +201,7 @@ def preview_of(
         rules=rules,
     )
     waves = plan_waves(proposal.changes, rules)
-    takes: tuple[float, float] | tuple[None, None] = (None, None)
-    if rate:
-        takes = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive)
+    takes = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive) or (None, None)
     now = topology_of(facts)
     known = set(now.broker_ids)
     keys = {partition.key for partition in now.partitions}

@@ -3,7 +3,12 @@
 from collections.abc import Iterable
 
 from control.operations.facts import ClusterFacts, topology_of
-from control.operations.preflight_load import check_disk, check_throttle, check_time
+from control.operations.preflight_load import (
+    check_disk,
+    check_throttle,
+    check_time,
+    expected_seconds,
+)
 from control.operations.verdict import NAMES_MAX, Check, Verdict
 from control.operations.verdict import check_of as _check
 from control.planner.nearest import Nearest
@@ -24,6 +29,7 @@ def preflight(
 ) -> tuple[Check, ...]:
     """Every check, in the order in which an operator would ask."""
     waves = plan_waves(changes, rules)
+    takes = expected_seconds(facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive)
     return (
         _check_existence(facts, changes),
         _check_stale(facts, changes, is_strict=is_strict),
@@ -36,7 +42,7 @@ def preflight(
         _check_health(facts, changes),
         _check_groups(facts, changes),
         check_throttle(facts, waves, throttle_bytes_per_s),
-        check_time(facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive),
+        check_time(takes, throttle_bytes_per_s),
     )
 
 

@@ -20,6 +20,8 @@ from control.planner.proposal import PartitionChange
 TIGHT_SHARE: Final = 0.5
 """A throttle of which producers take more than this is named a slow one."""
 
+TIME: Final = "time"
+
 Waves = Sequence[tuple[PartitionChange, ...]]
 
 
@@ -96,24 +98,22 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
     return Check(name=name, verdict=Verdict.OK, reason=reason)
 
 
-def check_time(
-    facts: ClusterFacts, waves: Waves, rate: int | None, *, is_adaptive: bool = False
-) -> Check:
-    """How long it takes, as an interval."""
-    name = "time"
-    if rate is None or rate <= 0:
+def check_time(takes: tuple[float, float] | None, rate: int | None) -> Check:
+    """How long it takes, as an interval of seconds; null without a throttle."""
+    if not takes or not rate:
         reason = "unknown without a throttle: as fast as disks and network go"
-        return Check(name=name, verdict=Verdict.OK, reason=reason)
-    low, high = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive)
-    span = f"{duration_text(low * 1000)} to {duration_text(high * 1000)}"
+        return Check(name=TIME, verdict=Verdict.OK, reason=reason)
+    span = " to ".join(duration_text(seconds * 1000) for seconds in takes)
     reason = f"≈ {span} at {byte_rate_text(rate)} per broker"
-    return Check(name=name, verdict=Verdict.OK, reason=reason)
+    return Check(name=TIME, verdict=Verdict.OK, reason=reason)
 
 
 def expected_seconds(
-    facts: ClusterFacts, waves: Waves, rate: int, *, is_adaptive: bool = False
-) -> tuple[float, float]:
-    """(soonest, latest) at this throttle, or beginning at it."""
+    facts: ClusterFacts, waves: Waves, rate: int | None, *, is_adaptive: bool = False
+) -> tuple[float, float] | None:
+    """(soonest, latest) at this throttle, or beginning at it; null without one."""
+    if not rate or rate < 0:
+        return None
     return seconds_of(waves, rate=rate, produced=facts.produced, is_adaptive=is_adaptive)
 
 

@@ -110,8 +110,8 @@ class ReassignRun:
         message = f"{len(command.changes)} partitions in {len(self._waves)} waves"
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
-        if rate:
-            made = expected_seconds(facts, self._waves, rate, is_adaptive=is_adaptive)
+        made = expected_seconds(facts, self._waves, rate, is_adaptive=is_adaptive)
+        if made is not None:
             expected = self._forecast.foresee(made, at_s=time.monotonic())
         await context.emit(
             EventKind.STARTED, message, progress=progress.document(), expected_s=expected

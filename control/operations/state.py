@@ -232,9 +232,15 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
             return {}
 
 
+def is_same_cluster(one: str, other: str) -> bool:
+    """Whether two bootstrap lists share an address."""
+    return not set(one.split(",")).isdisjoint(other.split(","))
+
+
 def misses_of(states: Iterable[OperationState], bootstrap: str) -> list[Misses]:
     """Of all that was done on a cluster, the oldest first."""
-    done = [s for s in states if s.bootstrap == bootstrap and s.misses is not None]
+    ended = [state for state in states if state.misses is not None]
+    done = [state for state in ended if is_same_cluster(state.bootstrap, bootstrap)]
     done.sort(key=lambda state: state.finished_ms or 0)
     return [state.misses for state in done if state.misses is not None]
 

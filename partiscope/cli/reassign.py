@@ -13,9 +13,10 @@ from control.kafka.errors import KafkaPortError
 from control.model.ids import TopicPartition
 from control.operations.client import OperationsClient
 from control.operations.commands import Throttle
-from control.operations.conflicts import check_others, unknown_others
+from control.operations.conflicts import unknown_others
 from control.operations.planning import Planning, Preview
 from control.operations.preflight import Verdict, failures
+from control.operations.preview_past import with_past
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 from control.views.format import byte_rate_text, bytes_text, duration_text
@@ -66,7 +67,8 @@ def reassign(
     before = before_file(plan)
     made_for = _targets(before) if before.exists() else {}
     preview = asyncio.run(_preview(address, plan.stem, (_targets(plan), made_for), way))
-    preview = asyncio.run(_with_others(bus or settings.bundled_bootstrap, address, preview))
+    past = _with_past(bus or settings.bundled_bootstrap, address, preview, way.throttle)
+    preview = asyncio.run(past)
     _show(preview)
     if preview.is_refused:
         raise CommandError(f"pre-flight refuses: {failures(preview.checks)}", Exit.REFUSED)
@@ -104,15 +106,14 @@ async def _preview(address: str, name: str, files: tuple[Targets, Targets], way:
         return await planning.preview(proposal, throttle=way.throttle, rules=way.waves)
 
 
-async def _with_others(bus: str, address: str, preview: Preview) -> Preview:
-    """What other operators have asked for is a check as well."""
+async def _with_past(bus: str, address: str, preview: Preview, throttle: Throttle) -> Preview:
+    """What other operators have asked for is a check as well, and past moves tell the time."""
     async with OperationsClient(bus) as client:
         try:
             states = await client.list()
-            check = check_others(states, preview.proposal.changes, bootstrap=address)
         except KafkaPortError as error:
-            check = unknown_others(str(error))
-    return replace(preview, checks=(*preview.checks, check))
+            return replace(preview, checks=(*preview.checks, unknown_others(str(error))))
+    return with_past(preview, states, bootstrap=address, throttle=throttle)
 
 
 async def _run(bus: str, address: str, preview: Preview, way: Way) -> int:

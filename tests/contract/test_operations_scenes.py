@@ -178,6 +178,33 @@ def test_a_target_that_stays_away_is_given_up_and_keeps_no_throttle(site: Site) 
     )
 
 
+def test_a_source_that_returns_after_the_end_is_let_go_while_the_next_move_runs(
+    site: Site,
+) -> None:
+    cli, source = site.cli, 101
+    topic = site.topic("left", FROM, partition_bytes=6 * MIB)
+    other = site.topic("next", {0: (102,)}, partition_bytes=4 * MIB)
+    plans = site.plan_by_hand(topic, to(site)), site.plan_by_hand(other, {0: (target_of(site),)})
+    moving = cli.start("reassign", plans[0], "--throttle", "1MiB", "--yes", "--reason", topic)
+    operation_id = cli.wait_until_moving(reason=topic)
+    with site.without(source):
+        cli.run("moves", "throttle", operation_id, "--throttle", "8MiB")
+        cli.end_of(moving)
+        slowly = ("--throttle", "16KiB", "--yes", "--reason", other)
+        following = cli.start("reassign", plans[1], *slowly)
+        operation_id = cli.wait_until_moving(reason=other)
+    wait_until(
+        lambda: not any(name.startswith(f"{source} ") for name in site.eyes.throttles(topic)),
+        "the broker that was away is let go",
+        story=lambda: str(site.eyes.throttles(topic)),
+    )
+    assert cli.moves()[0]["phase"] == "running"
+    cli.run("moves", "throttle", operation_id, "--throttle", "8MiB")
+    cli.end_of(following)
+    site.check_settled(topic, to(site))
+    site.check_settled(other, {0: (target_of(site),)})
+
+
 def test_a_throttle_is_never_exceeded(site: Site) -> None:
     topic = site.topic("slow", FROM, partition_bytes=4 * MIB)
     plan = site.plan_by_hand(topic, to(site))

@@ -1,0 +1,28 @@
+"""What the operations bus adds to a preview: who else moves, how long moves took. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from control.operations.calibration import calibration_of, stretched
+from control.operations.commands import THROTTLE_AUTO, Throttle
+from control.operations.conflicts import check_others
+from control.operations.planning import Preview
+from control.operations.preflight_load import TIME, check_time
+from control.operations.state import OperationState, misses_of
+
+
+def with_past(
+    preview: Preview, states: Sequence[OperationState], *, bootstrap: str, throttle: Throttle
+) -> Preview:
+    """The preview with the check of other operators, and with its time as moves that ended on this
+    cluster have taught it."""
+    changes, rate = preview.proposal.changes, preview.throttle_bytes_per_s
+    low, high, checks = preview.seconds_min, preview.seconds_max, preview.checks
+    if low is not None and high is not None:
+        ended = misses_of(states, bootstrap)
+        to = calibration_of(ended, is_adaptive=throttle == THROTTLE_AUTO).foreseen
+        low, high = stretched((low, high), to)
+        time = check_time((low, high), rate)
+        checks = tuple(time if check.name == TIME else check for check in checks)
+    others = check_others(states, changes, bootstrap=bootstrap)
+    return replace(preview, checks=(*checks, others), seconds_min=low, seconds_max=high)
