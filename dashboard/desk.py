@@ -10,8 +10,9 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.reader import RecordReader
 from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
+from control.operations import checks
 from control.operations.client import OperationsClient
-from control.operations.errors import OperationError, ReadOnlyError
+from control.operations.errors import InvalidInputError, OperationError, ReadOnlyError
 from control.operations.following import Moves
 from control.operations.operator import Operator
 from control.operations.performing import Done, perform
@@ -74,17 +75,29 @@ class Desk:
         """Do what a form of the registry says, other than moving and producing."""
         return await perform(self.operator, form, values, typed=typed)
 
-    async def control(self, action: str, operation_id: str) -> str:
-        """``pause``, ``resume``, ``cancel`` or ``rollback``; answers what was asked for."""
+    async def control(self, action: str, operation_id: str, *, rate: str = "") -> str:
+        """``pause``, ``resume``, ``cancel``, ``cancel_after_wave``, or ``throttle`` to a rate;
+        answers what was asked for."""
         if self._watched.is_read_only:
             raise ReadOnlyError(action)
         client = self.operator.moves
-        if action == "rollback":
-            return f"roll back submitted as {await client.rollback(operation_id)}"
-        await {"pause": client.pause, "resume": client.resume, "cancel": client.cancel}[action](
-            operation_id
-        )
-        return f"{action} asked for"
+        if action == "throttle":
+            problem = checks.throttle(rate)
+            if problem is not None:
+                raise InvalidInputError({"throttle": problem})
+            await client.throttle(operation_id, rate)
+            return f"throttle {rate} asked for"
+        if action.startswith("cancel"):
+            await client.cancel(operation_id, after_wave=action == "cancel_after_wave")
+        else:
+            await {"pause": client.pause, "resume": client.resume}[action](operation_id)
+        return f"{action.replace('_', ' ')} asked for"
+
+    async def roll_back(self, operation_id: str) -> str:
+        """The inverse of a move; answers its id."""
+        if self._watched.is_read_only:
+            raise ReadOnlyError("rolling back")
+        return await self.operator.moves.rollback(operation_id)
 
     async def produce(
         self, session_id: str, values: Values, records: Collection[KeyAndValue] = ()

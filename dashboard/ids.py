@@ -128,7 +128,13 @@ MOVES_TABLE: Final = "moves-table"
 MOVE_ID: Final = "move-id"
 MOVE_BODY: Final = "move-body"
 MOVE_SAID: Final = "move-said"
-MOVE_ACTIONS: Final = ("pause", "resume", "cancel", "rollback")
+MOVE_ASKED: Final = "move-asked"
+MOVE_QUESTION: Final = "move-question"
+MOVE_TYPED: Final = "move-typed"
+MOVE_CONFIRM: Final = "move-confirm"
+MOVE_LEAVE: Final = "move-leave"
+MOVE_RATE: Final = "move-rate"
+MOVE_ACTIONS: Final = ("pause", "resume", "cancel", "cancel_after_wave", "rollback", "throttle")
 
 # Produce.
 PRODUCE_PREVIEW: Final = "produce-preview"

@@ -19,6 +19,7 @@ from dashboard.pages import (
     job,
     journal,
     lists,
+    move,
     moves,
     overview,
     partition,
@@ -47,7 +48,7 @@ _LATER: Final[dict[str, Callable[[Screen, ViewPath], Any]]] = {
     "group": group.layout,
     "plan": plan.layout,
     "moves": moves.layout,
-    "move": moves.move_layout,
+    "move": move.layout,
     "produce": produce.layout,
     "produce_any": produce.layout,
     "browse": browse.layout,
@@ -69,8 +70,8 @@ VIEWS: Final[dict[str, Layout]] = {
 }
 
 PAGES: Final = (
-    overview, lists, partition, broker, group, map_page, plan, plan_map, moves, produce, browse,
-    journal, what_if, job, clusters,
+    overview, lists, partition, broker, group, map_page, plan, plan_map, move, moves, produce,
+    browse, journal, what_if, job, clusters,
 )  # fmt: skip
 
 

@@ -68,6 +68,20 @@ class StalledMove:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MovingPartition:
+    """One partition on its way; what cannot be said yet is null."""
+
+    topic: str
+    partition: int
+    bytes_done: int
+    """Of all its new replicas together."""
+    bytes_total: int
+    rate_bytes_per_s: float | None = None
+    eta_s_low: float | None = None
+    eta_s_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MoveProgress:
     """How far a reassignment is. ETA figures are null while nothing can be said."""
 
@@ -83,6 +97,8 @@ class MoveProgress:
     eta_s_high: float | None = None
     in_flight: tuple[str, ...] = ()
     stalled: tuple[StalledMove, ...] = ()
+    moving: tuple[MovingPartition, ...] = ()
+    """The first of `in_flight`, with their figures."""
 
     def document(self) -> dict[str, Any]:
         """JSON values."""
@@ -94,6 +110,7 @@ class MoveProgress:
         fields = dict(document)
         fields["in_flight"] = tuple(fields.get("in_flight", ()))
         fields["stalled"] = tuple(StalledMove(**s) for s in fields.get("stalled", ()))
+        fields["moving"] = tuple(MovingPartition(**m) for m in fields.get("moving", ()))
         return cls(**fields)
 
 

@@ -8,6 +8,7 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort, OngoingReassignment, PartitionMetadata
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
+from control.operations.copies import Copy, CopyWatch
 from control.operations.eta import ArrivalWindow
 from control.operations.events import MoveProgress, StalledMove
 from control.operations.forecast import Forecast
@@ -18,6 +19,8 @@ ASTRAY_READINGS: Final = 5
 """A partition neither moving nor there for so many readings was taken back: one reading may come
 from a broker that has not heard of the move yet."""
 IN_FLIGHT_NAMES_MAX: Final = 50
+COPIES_MAX: Final = 20
+"""Of so many at a time figures are told one by one: each event carries them."""
 
 
 class MoveWatch:
@@ -41,6 +44,7 @@ class MoveWatch:
         self._alive: frozenset[int] = frozenset()
         self._submitted: dict[TopicPartition, int] = {}
         self._stalls = StallWatch()
+        self._copies = CopyWatch()
         self._arrivals = ArrivalWindow()
         self._answered_in_s = 0.0
         self._forecast = forecast
@@ -138,7 +142,15 @@ class MoveWatch:
         done = sum(map(self._bytes_done, self._changes))
         eta = self._forecast.tell_left(done, total, at_s=now_s)
         rate = self._forecast.rate.rate_bytes_per_s()
-        in_flight = [str(c.key) for c in self._changes if self.is_moving(c)]
+        moving = [change for change in self._changes if self.is_moving(change)]
+        copies = [
+            Copy(
+                key=change.key,
+                bytes_done=self._bytes_done(change),
+                bytes_total=self._sizes[change.key] * len(change.adding),
+            )
+            for change in moving[:COPIES_MAX]
+        ]
         return MoveProgress(
             bytes_done=done,
             bytes_total=total,
@@ -149,8 +161,9 @@ class MoveWatch:
             rate_bytes_per_s=None if rate is None else round(rate, 1),
             eta_s_low=None if eta is None else round(eta[0], 2),
             eta_s_high=None if eta is None else round(eta[1], 2),
-            in_flight=tuple(in_flight[:IN_FLIGHT_NAMES_MAX]),
+            in_flight=tuple(str(change.key) for change in moving[:IN_FLIGHT_NAMES_MAX]),
             stalled=self._stalled(now_s, throttle),
+            moving=self._copies.look(copies, now_s),
         )
 
     def _bytes_done(self, change: PartitionChange) -> int:

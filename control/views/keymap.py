@@ -57,5 +57,6 @@ KEYS: Final = (
     KeyHelp(where="a table", key="J", does="the same as JSON"),
     KeyHelp(where="a topic", key="v", does="browse its messages"),
     KeyHelp(where="a move", key="x", does="cancel"),
+    KeyHelp(where="a move", key="X", does="cancel after its wave: what moves arrives"),
     KeyHelp(where="a move", key="u", does="undo (roll back)"),
 )

@@ -13,6 +13,36 @@ from control.views.columns import Column
 from control.views.rows import Cell, Row, Tone
 
 
+class Copying(Protocol):
+    """How far one partition of a move is."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def bytes_done(self) -> int: ...
+    @property
+    def bytes_total(self) -> int: ...
+    @property
+    def rate_bytes_per_s(self) -> float | None: ...
+    @property
+    def eta_s_low(self) -> float | None: ...
+    @property
+    def eta_s_high(self) -> float | None: ...
+
+
+class Stalled(Protocol):
+    """A partition that does not get on."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def reason(self) -> str: ...
+
+
 class Progress(Protocol):
     """How far a move is."""
 
@@ -34,6 +64,10 @@ class Progress(Protocol):
     def eta_s_low(self) -> float | None: ...
     @property
     def eta_s_high(self) -> float | None: ...
+    @property
+    def moving(self) -> Sequence[Copying]: ...
+    @property
+    def stalled(self) -> Sequence[Stalled]: ...
 
 
 class Change(Protocol):
@@ -76,6 +110,10 @@ class Move(Protocol):
     def changes(self) -> Sequence[Change]: ...
     @property
     def progress(self) -> Progress | None: ...
+    @property
+    def expected_s(self) -> tuple[float, float] | None: ...
+    @property
+    def took_s(self) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +127,25 @@ class MoveRow(Row):
     eta: Cell
     partitions: Cell
     size_bytes: Cell
+    copied: Cell
+    foreseen: Cell
+    took: Cell
     submitted: Cell
     who: Cell
     reason: Cell
     message: Cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingRow(Row):
+    """One partition on its way."""
+
+    name: Cell
+    done: Cell
+    size_bytes: Cell
+    rate: Cell
+    eta: Cell
+    stalled: Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +167,21 @@ MOVE_COLUMNS: Final = (
     Column(id="rate", title="rate", rank=2),
     Column(id="eta", title="ends", why="An interval, not a promise", is_number=False, rank=2),
     Column(id="partitions", title="partitions", rank=3),
-    Column(id="size_bytes", title="bytes", why="What travels", rank=2),
+    Column(id="size_bytes", title="planned", why="Bytes that travel, as planned", rank=2),
+    Column(id="copied", title="copied", why="Bytes that have travelled", rank=3),
+    Column(id="foreseen", title="foreseen", why="How long, as told before", rank=3),
+    Column(id="took", title="took", rank=3),
     Column(id="submitted", title="submitted", is_number=False, rank=3),
     Column(id="who", title="who", is_number=False, rank=3),
     Column(id="reason", title="why", is_number=False, rank=3),
+)
+MOVING_COLUMNS: Final = (
+    Column(id="name", title="partition", is_number=False, rank=1),
+    Column(id="done", title="done", rank=1),
+    Column(id="size_bytes", title="bytes", rank=2),
+    Column(id="rate", title="rate", rank=2),
+    Column(id="eta", title="ends", why="An interval, not a promise", is_number=False, rank=1),
+    Column(id="stalled", title="stands still", is_number=False, rank=1),
 )
 CHANGE_COLUMNS: Final = (
     Column(id="name", title="partition", is_number=False, rank=1),
@@ -127,6 +191,7 @@ CHANGE_COLUMNS: Final = (
     Column(id="moved", title="travels", rank=2),
 )
 
+SOON_S: Final = 300.0
 _TONES: Final = {
     "running": Tone.NOTICE,
     "waiting": Tone.MUTED,
@@ -158,11 +223,61 @@ def move_row(move: Move, *, now_ms: int) -> MoveRow:
         eta=eta_cell(progress, now_ms=now_ms) if running else Cell(None, text.NONE),
         partitions=Cell(len(move.changes), text.count_text(len(move.changes))),
         size_bytes=Cell(total, text.bytes_text(total)),
+        copied=_copied_cell(progress),
+        foreseen=foreseen_cell(move.expected_s),
+        took=took_cell(move.took_s),
         submitted=Cell(move.submitted_ms, text.clock_text(move.submitted_ms, now_ms=now_ms)),
         who=Cell(move.who, move.who or text.NONE),
         reason=Cell(move.reason, move.reason or text.NONE),
         message=Cell(move.message, move.message or text.NONE),
     )
+
+
+def moving_rows(progress: Progress | None, *, now_ms: int) -> list[MovingRow]:
+    """The partitions on their way, one by one; who stands still says why."""
+    if progress is None:
+        return []
+    reasons = {(item.topic, item.partition): item.reason for item in progress.stalled}
+    return [
+        _moving_row(part, reasons.pop((part.topic, part.partition), ""), now_ms=now_ms)
+        for part in progress.moving
+    ]
+
+
+def _moving_row(part: Copying, reason: str, *, now_ms: int) -> MovingRow:
+    name = f"{part.topic}-{part.partition}"
+    share = part.bytes_done / part.bytes_total * 100.0 if part.bytes_total else None
+    done, total = text.bytes_text(part.bytes_done), text.bytes_text(part.bytes_total)
+    return MovingRow(
+        key=name,
+        path=f"topics/{part.topic}/partitions/{part.partition}",
+        name=Cell(name, name),
+        done=Cell(share, text.NONE if share is None else text.percent_text(float(int(share)))),
+        size_bytes=Cell(part.bytes_done, f"{done} of {total}"),
+        rate=Cell(part.rate_bytes_per_s, text.byte_rate_text(part.rate_bytes_per_s)),
+        eta=eta_cell(part, now_ms=now_ms),
+        stalled=Cell(reason, reason or text.NONE, Tone.WARNING if reason else Tone.PLAIN),
+    )
+
+
+def foreseen_cell(expected_s: tuple[float, float] | None) -> Cell:
+    """How long it would take, as told before it began."""
+    if expected_s is None:
+        return Cell(None, text.NONE)
+    low, high = (text.duration_text(seconds * 1000) for seconds in expected_s)
+    return Cell(expected_s[1], f"{text.ESTIMATE}{low} – {high}")
+
+
+def took_cell(took_s: float | None) -> Cell:
+    """How long it took; none while it runs."""
+    shown = text.NONE if took_s is None else text.duration_text(took_s * 1000)
+    return Cell(took_s, shown)
+
+
+def _copied_cell(progress: Progress | None) -> Cell:
+    if progress is None:
+        return Cell(None, text.NONE)
+    return Cell(progress.bytes_done, text.bytes_text(progress.bytes_done))
 
 
 def done_percent(progress: Progress | None) -> float | None:
@@ -182,10 +297,17 @@ def done_cell(progress: Progress | None) -> Cell:
     return Cell(share, text.NONE if share is None else text.percent_text(float(int(share))))
 
 
-def eta_cell(progress: Progress | None, *, now_ms: int) -> Cell:
-    """``12:40-12:52``: between when and when it ends; one time when both fall together."""
+def eta_cell(progress: Progress | Copying | None, *, now_ms: int) -> Cell:
+    """``12:40-12:52``: between when and when it ends; one time when both fall together; what is
+    left where that is less than `SOON_S`."""
     if progress is None or progress.eta_s_low is None or progress.eta_s_high is None:
         return Cell(None, text.NA)
+    if progress.eta_s_high < SOON_S:
+        low, high = (
+            text.duration_text(seconds * 1000)
+            for seconds in (progress.eta_s_low, progress.eta_s_high)
+        )
+        return Cell(progress.eta_s_high, f"in {text.ESTIMATE}{low} – {high}")
     first, last = (
         text.clock_text(now_ms + seconds * 1000, now_ms=now_ms)
         for seconds in (progress.eta_s_low, progress.eta_s_high)

@@ -158,6 +158,16 @@
     window.setTimeout(() => focusSoon(id, until, times), FOCUS_AGAIN_MS);
   }
 
+  // What a key asks about a move is answered by the next one: Enter, or Escape.
+  const ASKED_AFTER_MS = 300;
+  function ask(button) {
+    click(button);
+    window.setTimeout(() => {
+      const word = document.getElementById("move-typed");
+      focusSoon(word ? "move-typed" : "move-confirm", Date.now() + FOCUS_MS_MAX);
+    }, ASKED_AFTER_MS);
+  }
+
   function focusHeader() {
     const header = document.querySelector(".grid .ag-header-cell");
     if (header) header.focus();
@@ -193,11 +203,12 @@
       else toast("v browses a topic: choose one first");
     },
     w: () => navigate("what-if" + query({ broker: scope().broker })),
-    x: () => click("move-cancel"),
+    x: () => ask("move-cancel"),
+    X: () => ask("move-cancel_after_wave"),
     F: () => click("browse-follow"),
-    u: () => click("move-rollback"),
+    u: () => ask("move-rollback"),
     y: copyLink,
-    Escape: levelUp,
+    Escape: () => (document.getElementById("move-leave") ? click("move-leave") : levelUp()),
   };
 
   function isTyping(event) {

@@ -67,6 +67,7 @@ class PageFace:
     def cancel(self) -> None:
         """Its button."""
         self._page.locator("#move-cancel").click()
+        self._page.locator("#move-confirm").click()
 
     def wait_until_shown(self, words: str) -> None:
         """On the move's page."""

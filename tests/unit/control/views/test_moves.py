@@ -45,6 +45,9 @@ def test_a_finished_move_has_no_rate_any_more() -> None:
             phase=Phase.FINISHED,
             outcome=Outcome.DONE,
             progress=progress(bytes_done=200, rate_bytes_per_s=1024.0),
+            expected_s=(8.0, 12.0),
+            started_ms=NOW_MS - 9_000,
+            finished_ms=NOW_MS,
         ),
         now_ms=NOW_MS,
     )
@@ -52,6 +55,11 @@ def test_a_finished_move_has_no_rate_any_more() -> None:
     assert (row.status.text, row.done.text, row.rate.text, row.eta.text) == (
         "done", "100 %", "–", "–"
     )  # fmt: skip
+    assert (row.copied.text, row.foreseen.text, row.took.text) == (
+        "200 B",
+        "≈ 8.0 s – 12 s",
+        "9.0 s",
+    )
 
 
 def test_the_end_is_an_interval() -> None:

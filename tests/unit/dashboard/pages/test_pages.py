@@ -5,12 +5,22 @@ from pathlib import Path
 import pytest
 
 from control.model.ids import TopicPartition
-from control.operations.events import Event, EventKind, MoveProgress, StalledMove
+from control.operations.events import Event, EventKind, MoveProgress, MovingPartition, StalledMove
 from control.operations.state import OperationState, Phase
 from control.planner.proposal import PartitionChange
 from dashboard import router, shell
 from dashboard.context import Screen
-from dashboard.pages import broker, group, journal, lists, moves, overview, partition, what_if
+from dashboard.pages import (
+    broker,
+    group,
+    journal,
+    lists,
+    move,
+    moves,
+    overview,
+    partition,
+    what_if,
+)
 from tests.unit.dashboard.screens import has_nested_lists, screen_on, words_of
 
 PATHS = (
@@ -174,16 +184,23 @@ def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> Non
         progress=MoveProgress(
             bytes_done=1024, bytes_total=4096, partitions_done=0, partitions_total=1, wave=1,
             waves=3, stalled=(StalledMove(topic="t", partition=1, reason="broker 2 is down"),),
+            moving=(
+                MovingPartition(
+                    topic="t", partition=1, bytes_done=1024, bytes_total=4096,
+                    rate_bytes_per_s=256.0, eta_s_low=10.0, eta_s_high=14.0,
+                ),
+            ),
         ),
     )  # fmt: skip
 
-    block = moves.move_block(screen, state)
+    block = move.move_block(screen, state)
 
     words = words_of(block)
     assert "1.0 KiB of 4.0 KiB" in words
     assert "wave 1 of 3" in words
     assert "t-1 stands still: broker 2 is down" in words
     assert "throttle 1.0 KiB/s" in words
+    assert "t-1 25 % 1.0 KiB of 4.0 KiB 256 B/s in ≈ 10 s – 14 s ▲ broker 2 is down" in words
     assert not has_nested_lists(block)
     assert block[0].children.style["width"] == "25.0%"
 

@@ -1,0 +1,300 @@
+"""One move, live: how far it is, partition by partition; pause, throttle, cancel, roll back."""
+
+from typing import Any, Final
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+
+from control.operations.errors import NotConfirmedError
+from control.operations.registry import REASSIGN
+from control.operations.state import OperationState
+from control.views import format as text
+from control.views.moves import (
+    CHANGE_COLUMNS,
+    MOVING_COLUMNS,
+    change_row,
+    done_percent,
+    foreseen_cell,
+    move_row,
+    moving_rows,
+    took_cell,
+)
+from control.views.paths import ViewPath
+from control.views.rows import Cell, Tone
+from dashboard import ids, rights
+from dashboard.components.forms import good, problem, text_field
+from dashboard.components.parts import attributes, card, crumbs, empty, tile
+from dashboard.components.tables import rows_table
+from dashboard.context import Screen
+from dashboard.desk import DeskError
+from dashboard.shown import Time
+
+CHANGES_MAX: Final = 200
+NEEDS_RIGHT: Final = frozenset({"cancel", "cancel_after_wave", "rollback", "throttle"})
+"""What asks the cluster itself to change something."""
+BUTTONS: Final = {
+    "pause": "Pause",
+    "resume": "Resume",
+    "cancel": "Cancel (x)",
+    "cancel_after_wave": "Cancel after the wave (X)",
+    "rollback": "Roll back (u)",
+}
+QUESTIONS: Final = {
+    "cancel": "Cancel it? What is moving goes back, what is done stays.",
+    "cancel_after_wave": "Cancel it after this wave? What is moving arrives, nothing else begins.",
+    "rollback": "Roll it back? Its partitions go where they were.",
+}
+"""What is asked before; the others can be taken back by one more click."""
+
+
+def layout(screen: Screen, path: ViewPath) -> list[Any]:
+    """One move."""
+    operation_id = path.params["move"]
+    buttons = [
+        dmc.Button(
+            label,
+            id=ids.move_button(action),
+            size="xs",
+            variant="light",
+            color="red" if action in QUESTIONS else "blue",
+        )
+        for action, label in BUTTONS.items()
+    ]
+    return [
+        crumbs([("Moves", "moves"), (operation_id, "")]),
+        dcc.Store(id=ids.MOVE_ID, data=operation_id),
+        dcc.Store(id=ids.MOVE_ASKED),
+        html.Div([*buttons, _rate_field()], className="actions"),
+        html.Div(id=ids.MOVE_QUESTION),
+        html.Div(id=ids.MOVE_SAID),
+        html.Div(id=ids.MOVE_BODY, className="form"),
+    ]
+
+
+def _rate_field() -> html.Div:
+    """Another throttle while it runs."""
+    field = dmc.TextInput(
+        id=ids.MOVE_RATE,
+        placeholder="auto, none, or 50MiB",
+        size="xs",
+        w=160,
+        **attributes({"aria-label": "Throttle"}),
+    )
+    button = dmc.Button(
+        "Throttle", id=ids.move_button("throttle"), size="xs", variant="light", className="submit"
+    )
+    return html.Div([field, button], className="actions operation-form")
+
+
+def register(app: Dash, screen: Screen) -> None:
+    """The live view, and what its buttons ask for."""
+
+    @app.callback(
+        Output(ids.MOVE_BODY, "children"),
+        *(Output(ids.move_button(action), "disabled") for action in ids.MOVE_ACTIONS),
+        Input(ids.MOVES_PUSHED, "data"),
+        Input(ids.MOVE_ID, "data"),
+        Input(ids.TIME, "data"),
+        websocket=True,
+    )
+    def fill(_: object, operation_id: str, time: Time | None) -> tuple[Any, ...]:
+        state = screen.desk.moves.get(operation_id)
+        may = [
+            state is not None and state.may(act) and not _is_denied(screen, act, time)
+            for act in ids.MOVE_ACTIONS
+        ]
+        return move_block(screen, state, time), *(not each for each in may)
+
+    @app.callback(
+        Output(ids.MOVE_SAID, "children"),
+        Output(ids.MOVE_QUESTION, "children"),
+        Output(ids.MOVE_ASKED, "data"),
+        *(Input(ids.move_button(action), "n_clicks") for action in ids.MOVE_ACTIONS),
+        State(ids.MOVE_ID, "data"),
+        State(ids.MOVE_RATE, "value"),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def press(*values: Any) -> tuple[Any, Any, Any]:
+        *clicks, operation_id, rate = values
+        if not any(clicks):
+            return no_update, no_update, no_update
+        action = str(ctx.triggered_id).removeprefix("move-")
+        if action in QUESTIONS:
+            return None, question(screen, action), action
+        try:
+            said = await screen.desk.control(action, str(operation_id), rate=str(rate or ""))
+        except DeskError as error:
+            return problem(error), None, None
+        return good(said), None, None
+
+    _register_confirm(app, screen)
+
+
+def _register_confirm(app: Dash, screen: Screen) -> None:
+    @app.callback(
+        Output(ids.MOVE_SAID, "children", allow_duplicate=True),
+        Output(ids.MOVE_QUESTION, "children", allow_duplicate=True),
+        Output(ids.LOCATION, "href", allow_duplicate=True),
+        Input(ids.MOVE_CONFIRM, "n_clicks"),
+        Input(ids.MOVE_LEAVE, "n_clicks"),
+        State(ids.MOVE_ASKED, "data"),
+        State(ids.MOVE_ID, "data"),
+        State(ids.MOVE_TYPED, "value", allow_optional=True),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def confirm(
+        yes: int | None, no: int | None, action: str, operation_id: str, typed: str | None
+    ) -> tuple[Any, Any, Any]:
+        if not yes and not no:
+            return no_update, no_update, no_update
+        if ctx.triggered_id == ids.MOVE_LEAVE:
+            return None, None, no_update
+        try:
+            _check_typed(screen, action, typed or "")
+            if action == "rollback":
+                undo = await screen.desk.roll_back(operation_id)
+                return None, None, f"/moves/{undo}"
+            return good(await screen.desk.control(action, operation_id)), None, no_update
+        except DeskError as error:
+            return problem(error), no_update, no_update
+
+
+def _word(screen: Screen, action: str) -> str:
+    """To stop something is urgent; to begin anew, in the other direction, is not."""
+    return screen.watched.word_to_type() if action == "rollback" else ""
+
+
+def _check_typed(screen: Screen, action: str, typed: str) -> None:
+    word = _word(screen, action)
+    if word and typed != word:
+        raise NotConfirmedError("rolling back", word)
+
+
+def question(screen: Screen, action: str) -> html.Div:
+    """What it would do, the word to type where there is one, and both answers."""
+    word = _word(screen, action)
+    typed = [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
+    answers = [
+        dmc.Button("Yes", id=ids.MOVE_CONFIRM, size="xs", color="red", className="submit"),
+        dmc.Button("Leave it", id=ids.MOVE_LEAVE, size="xs", variant="light"),
+    ]
+    words = html.P(QUESTIONS[action], className="empty-title")
+    return html.Div(
+        [words, *typed, html.Div(answers, className="actions")],
+        className="finding edge-warning stacked operation-form",
+        role="alertdialog",
+    )
+
+
+def _is_denied(screen: Screen, action: str, time: Time | None) -> bool:
+    """Whether a right lacks; who may not move may still hold what moves."""
+    if action in NEEDS_RIGHT:
+        return rights.is_denied(screen, REASSIGN.name, time)
+    return screen.snapshot.is_read_only
+
+
+def move_block(screen: Screen, state: OperationState | None, time: Time | None = None) -> Any:
+    """Progress, figures, what is said, what moves now, and the diff."""
+    if state is None:
+        return empty("Waiting for the executor", "`partiscope executor` (part of `up`) runs moves")
+    row = move_row(state, now_ms=screen.now_ms())
+    return [
+        progress_bar(done_percent(state.progress)),
+        html.P(state.message or "submitted", className="note", role="status"),
+        html.P(
+            rights.line(rights.words(screen, REASSIGN.name, time)),
+            className="lacking",
+            role="status",
+        ),
+        html.Div(_tiles(screen, state), className="tiles"),
+        *_on_their_way(screen, state),
+        *(html.P(f"◆ {note}", className="note") for note in state.notes),
+        card("What changes", *_changes(state)),
+        html.P(
+            f"asked for by {row.who.text} at {row.submitted.text}; reason: {row.reason.text}",
+            className="note",
+        ),
+    ]
+
+
+def _tiles(screen: Screen, state: OperationState) -> list[Any]:
+    row, progress = move_row(state, now_ms=screen.now_ms()), state.progress
+    last = (
+        [tile("took", took_cell(state.took_s))]
+        if state.is_finished
+        else [tile("rate", row.rate), tile("ends", row.eta, "An interval, not a promise")]
+    )
+    return [
+        tile("status", row.status),
+        tile("done", row.done),
+        tile("bytes", _bytes_cell(state)),
+        tile("partitions", _partitions_cell(state)),
+        *last,
+        tile("foreseen", foreseen_cell(state.expected_s), "How long, as told before it began"),
+        tile("wave", Cell(0, f"{progress.wave} of {progress.waves}" if progress else text.NONE)),
+        tile("throttle", _throttle_cell(state)),
+    ]
+
+
+def _on_their_way(screen: Screen, state: OperationState) -> list[Any]:
+    """Partition by partition, and what stands still without being among them."""
+    if state.progress is None or state.is_finished:
+        return []
+    rows = moving_rows(state.progress, now_ms=screen.now_ms())
+    warnings = [
+        html.Div(
+            f"▲ {item.topic}-{item.partition} stands still: {item.reason}",
+            className="finding edge-warning tone-warning",
+        )
+        for item in state.progress.stalled
+    ]
+    more = len(state.progress.in_flight) - len(rows)
+    note = [html.P(f"and {more} more", className="note")] if rows and more > 0 else []
+    table = [card("On their way", rows_table(rows, MOVING_COLUMNS), *note)] if rows else []
+    return [*warnings, *table]
+
+
+def _changes(state: OperationState) -> list[Any]:
+    table = rows_table([change_row(change) for change in state.changes[:CHANGES_MAX]],
+                       CHANGE_COLUMNS)  # fmt: skip
+    if len(state.changes) <= CHANGES_MAX:
+        return [table]
+    words = f"the first {CHANGES_MAX} of {len(state.changes):,}"
+    return [html.P(words, className="note"), table]
+
+
+def progress_bar(percent: float | None) -> html.Div:
+    """A bar that a screen reader can read too."""
+    share = percent or 0.0
+    return html.Div(
+        html.Div(style={"width": f"{share:.1f}%"}),
+        className="progress",
+        role="progressbar",
+        **attributes({"aria-valuenow": f"{share:.0f}", "aria-valuemin": "0",
+                      "aria-valuemax": "100"}),
+    )  # fmt: skip
+
+
+def _bytes_cell(state: OperationState) -> Cell:
+    if state.progress is None:
+        return Cell(None, text.NONE)
+    done, total = state.progress.bytes_done, state.progress.bytes_total
+    return Cell(done, f"{text.bytes_text(done)} of {text.bytes_text(total)}")
+
+
+def _partitions_cell(state: OperationState) -> Cell:
+    if state.progress is None:
+        return Cell(None, text.NONE)
+    done, total = state.progress.partitions_done, state.progress.partitions_total
+    return Cell(done, f"{done:,} of {total:,}")
+
+
+def _throttle_cell(state: OperationState) -> Cell:
+    rate = state.throttle_bytes_per_s
+    if rate is None:
+        return Cell(None, "none")
+    gone = state.throttle is None
+    words = f"{text.byte_rate_text(rate)}{', removed' if gone else ''}"
+    return Cell(rate, words, Tone.MUTED if gone else Tone.PLAIN)
