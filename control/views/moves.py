@@ -191,7 +191,7 @@ CHANGE_COLUMNS: Final = (
     Column(id="moved", title="travels", rank=2),
 )
 
-SOON_S: Final = 300.0
+SOON_S: Final = 600.0
 _TONES: Final = {
     "running": Tone.NOTICE,
     "waiting": Tone.MUTED,
@@ -307,7 +307,7 @@ def eta_cell(progress: Progress | Copying | None, *, now_ms: int) -> Cell:
             text.duration_text(seconds * 1000)
             for seconds in (progress.eta_s_low, progress.eta_s_high)
         )
-        return Cell(progress.eta_s_high, f"in {text.ESTIMATE}{low} – {high}")
+        return Cell(progress.eta_s_high, f"in {text.ESTIMATE}{low}–{high}")
     first, last = (
         text.clock_text(now_ms + seconds * 1000, now_ms=now_ms)
         for seconds in (progress.eta_s_low, progress.eta_s_high)

@@ -19,7 +19,7 @@ from control.views.format import (
     duration_text,
     ids_text,
 )
-from control.views.moves import MOVE_COLUMNS, move_row
+from control.views.moves import MOVE_COLUMNS, move_row, moving_rows
 from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
@@ -87,14 +87,18 @@ class MoveScreen(RightsScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "cancel", "cancel", show=True),
+        Binding("X", "cancel_after_wave", "after the wave", show=True),
         Binding("u", "undo", "roll back", show=True),
         Binding("t", "throttle", "throttle", show=True),
         Binding("space", "hold", "pause / resume", show=True),
     ]
-    NEEDS: ClassVar[Mapping[str, str]] = dict.fromkeys(("cancel", "undo", "throttle"), "reassign")
+    NEEDS: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("cancel", "cancel_after_wave", "undo", "throttle"), "reassign"
+    )
     WRITES: ClassVar[Mapping[str, str]] = {"hold": "reassign"}
     ASKS: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "cancel": ("cancel",), "undo": ("rollback",), "throttle": ("throttle",),
+        "cancel": ("cancel",), "cancel_after_wave": ("cancel_after_wave",),
+        "undo": ("rollback",), "throttle": ("throttle",),
         "hold": ("pause", "resume"),
     }  # fmt: skip
     """Per key, what it may ask of the move."""
@@ -142,11 +146,16 @@ class MoveScreen(RightsScreen):
         self.put("#move-head", head)
         for bar in self.query(ProgressBar):
             bar.update(progress=_percent(state))
-        self.put("#move-body", _body(state))
+        self.put("#move-body", _body(state, now_ms=self.services.now_ms()))
 
     def action_cancel(self) -> None:
         """Take back what is moving; what is done stays."""
         self._ask(f"Cancel {self._move}? What is moving goes back, what is done stays.", "cancel")
+
+    def action_cancel_after_wave(self) -> None:
+        """Let arrive what is moving; begin nothing else."""
+        question = f"Cancel {self._move} after this wave? What is moving arrives."
+        self._ask(question, "cancel_after_wave")
 
     def action_undo(self) -> None:
         """Submit the inverse."""
@@ -185,8 +194,8 @@ class MoveScreen(RightsScreen):
             if action == "rollback":
                 undo = await moves.rollback(self._move)
                 self.partiscope.action_open(str(ViewPath(view="move", params={"move": undo})))
-            elif action == "cancel":
-                await moves.cancel(self._move)
+            elif action.startswith("cancel"):
+                await moves.cancel(self._move, after_wave=action == "cancel_after_wave")
             elif action.startswith("throttle "):
                 await moves.throttle(self._move, action.split(" ", 1)[1])
             elif action == "pause":
@@ -206,20 +215,43 @@ def _percent(state: OperationState) -> float:
     return 100.0 * progress.bytes_done / progress.bytes_total
 
 
-def _body(state: OperationState) -> Text:
+def _body(state: OperationState, *, now_ms: int) -> Text:
     text = Text(style="")
     if state.progress is not None:
         text.append(_progress(state.progress, is_over=state.outcome is not None))
     text.append(f"\n throttle {byte_rate_text(state.throttle_bytes_per_s)} per broker")
     text.append(f"   {_planned_and_real(state)}" if state.expected_s or state.took_s else "")
     by = f"by {state.who}" if state.who else ""
-    text.append(f"\n{by}  {state.reason}\n", style="dim")
+    text.append(f"\n {by}  {state.reason}", style="dim")
+    for note in state.notes:
+        text.append(f"\n ◆ {note}", style="dim")
+    if state.progress is not None and state.outcome is None:
+        text.append(_on_their_way(state.progress, now_ms=now_ms))
+    text.append("\n")
     text.append(f"\n{'partition':<28}{'from':<18}to", style="bold")
     for change in state.changes[:CHANGES_MAX]:
         name = f"{change.key.topic}-{change.key.partition}"
         text.append(f"\n{name:<28.28}{ids_text(change.before):<18}{ids_text(change.after)}")
-    for note in state.notes:
-        text.append(f"\n◆ {note}", style="dim")
+    left_out = len(state.changes) - CHANGES_MAX
+    if left_out > 0:
+        text.append(f"\n… and {left_out:,} more", style="dim")
+    return text
+
+
+def _on_their_way(progress: MoveProgress, *, now_ms: int) -> Text:
+    """Partition by partition."""
+    rows = moving_rows(progress, now_ms=now_ms)
+    text = Text(style="")
+    if not rows:
+        return text
+    heads = f"\n\n{'moving':<22}{'done':>5}{'bytes':>20}{'rate':>11}  left or ends"
+    text.append(heads, style="bold")
+    for row in rows:
+        figures = f"{row.done.text:>5}{row.size_bytes.text:>20}{row.rate.text:>11}"
+        text.append(f"\n{row.name.text:<22.21}{figures}  {row.eta.text.removeprefix('in ')}")
+    more = len(progress.in_flight) - len(rows)
+    if more > 0:
+        text.append(f"\n… and {more} more", style="dim")
     return text
 
 
@@ -243,7 +275,6 @@ def _progress(progress: MoveProgress, *, is_over: bool) -> str:
     if not is_over and progress.eta_s_low is not None and progress.eta_s_high is not None:
         low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
         lines.append(f" ≈ {duration_text(low)} to {duration_text(high)} left")
-    if progress.in_flight:
-        lines.append(f" moving: {', '.join(progress.in_flight)}")
-    lines.extend(f" ▲ {item.topic}-{item.partition}: {item.reason}" for item in progress.stalled)
+    if not is_over:
+        lines += [f" ▲ {item.topic}-{item.partition}: {item.reason}" for item in progress.stalled]
     return "\n".join(lines)

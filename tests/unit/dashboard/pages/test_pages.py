@@ -200,7 +200,7 @@ def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> Non
     assert "wave 1 of 3" in words
     assert "t-1 stands still: broker 2 is down" in words
     assert "throttle 1.0 KiB/s" in words
-    assert "t-1 25 % 1.0 KiB of 4.0 KiB 256 B/s in ≈ 10 s – 14 s ▲ broker 2 is down" in words
+    assert "t-1 25 % 1.0 KiB of 4.0 KiB 256 B/s in ≈ 10 s–14 s ▲ broker 2 is down" in words
     assert not has_nested_lists(block)
     assert block[0].children.style["width"] == "25.0%"
 
