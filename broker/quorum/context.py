@@ -146,11 +146,10 @@ class RaftContext:
             self._is_flush_requested = True
             self.emit(FlushNeeded())
 
-    def maybe_flush(self) -> None:
-        """Make everything appended durable now, and wait for the disk, unless it is already."""
-        if not self._is_durable:
-            self.log.flush()
-            self._note_durable()
+    @property
+    def is_durable(self) -> bool:
+        """Whether everything appended is on the disk, as far as was reported."""
+        return self._is_durable
 
     def _note_durable(self) -> None:
         self._is_flush_requested, self._is_durable = False, True

@@ -58,13 +58,16 @@ class Follower(State):
         return min(self._fetch_deadline_ms, self._retry_at_ms)
 
     def enter(self, core: "RaftRoles") -> None:
-        """Begin to fetch, with all that this voter appended as a leader before durable.
+        """Begin to fetch, once all that this voter appended before (as a leader) is durable.
 
         A fetch offset acknowledges; acknowledging what a crash can still take would let the
         quorum lose committed records.
         """
-        core.maybe_flush()
-        self._fetch(core)
+        if core.is_durable:
+            self._fetch(core)
+        else:
+            core.request_flush()
+            self._waits_for_flush = True
 
     def tick(self, core: "RaftRoles") -> None:
         """Leave a silent leader, or try again."""
@@ -102,7 +105,7 @@ class Follower(State):
             self._fetch(core)
 
     def handle_flushed(self, core: "RaftRoles", offset: int) -> None:
-        """What was fetched is durable: the next fetch may acknowledge it. The time that the disk
+        """What was appended is durable: the next fetch may acknowledge it. The time that the disk
         took is no silence of the leader."""
         if self._waits_for_flush and offset >= core.log.end_offset:
             self._waits_for_flush = False

@@ -43,7 +43,6 @@ class PartitionLogPort(Protocol):
     def roll(self) -> None: ...
     @property
     def recovery_point(self) -> int: ...
-    def flush(self) -> None: ...
     def flush_job(
         self, *, is_with_active: bool = False, is_records_only: bool = False
     ) -> FlushJob | None: ...
@@ -64,10 +63,6 @@ class ForcedLog:
     """How the log gets to the disk."""
 
     _log: PartitionLogPort
-
-    def flush(self) -> None:
-        """fsync, now."""
-        self._log.flush()
 
     def begin_flush(self) -> FlushJob | None:
         """fsync of what is not durable by now, for another thread to do."""

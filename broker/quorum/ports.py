@@ -82,10 +82,6 @@ class QuorumLog(Protocol):
         """Drop all records from `offset` on."""
         ...
 
-    def flush(self) -> None:
-        """Return when every appended record is durable."""
-        ...
-
     def begin_flush(self) -> Flush | None:
         """What makes every record durable that is appended by now; None when all are already."""
         ...

@@ -40,7 +40,6 @@ def test_kafka_reads_every_record_of_our_metadata_log(tmp_path: Path) -> None:
     log = _open(tmp_path)
     log.append_leader_change(epoch=1, leader_id=101, voters=(101, 102, 103))
     log.append([encode_record(record) for record in EXAMPLES], epoch=1)
-    log.flush()
     printed = _dump(tmp_path / "00000000000000000000.log")
     assert '"leaderId":101,"voters":[{"voterId":101},{"voterId":102},{"voterId":103}]' in printed
     names = re.findall(r'"type":"(\w+)"', printed)

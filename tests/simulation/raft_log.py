@@ -122,9 +122,6 @@ class MemoryLog:
         self._cuts += 1
         self.flushed_count = min(self.flushed_count, offset)
 
-    def flush(self) -> None:
-        self.flushed_count = len(self.entries)
-
     def begin_flush(self) -> "MemoryFlush | None":
         if self.flushed_count == len(self.entries):
             return None

@@ -20,6 +20,14 @@ def open_log(directory: Path) -> MetadataLog:
     return MetadataLog(partition, SystemClock())
 
 
+def force(log: MetadataLog) -> None:
+    """Everything to the disk, as the thread does it."""
+    job = log.begin_flush()
+    if job is not None:
+        job.run()
+        assert log.finish_flush(job) == log.end_offset
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> MetadataLog:
     return open_log(tmp_path / "a")
@@ -88,7 +96,7 @@ def test_a_flush_counts_what_was_there_when_it_began(log: MetadataLog) -> None:
     log.truncate_to(1)
     log.append([b"d", b"e"], epoch=2)
     assert log.finish_flush(third) == 1, "what it forced is not what is there now"
-    log.flush()
+    force(log)
     assert log.begin_flush() is None
 
 
@@ -106,7 +114,7 @@ def test_ends_of_epochs_and_truncation(log: MetadataLog) -> None:
 
 def open_log_end(log: MetadataLog) -> int:
     """What a restart finds after a flush."""
-    log.flush()
+    force(log)
     directory = Path(log._log.directory)
     return open_log(directory).end_offset
 
@@ -119,10 +127,10 @@ async def filled(log: MetadataLog) -> None:
     """Three snapshots, ten records each; the last record stands behind them."""
     for end_offset in (10, 20, 30):
         log.append([b"%d" % n for n in range(10)], epoch=1)
-        log.flush()
+        force(log)
         await log.write_snapshot(id_(end_offset), [b"state at %d" % end_offset])
     log.append([b"last"], epoch=1)
-    log.flush()
+    force(log)
 
 
 async def test_the_log_before_the_older_snapshot_is_deleted(
@@ -166,7 +174,7 @@ async def test_a_crash_between_snapshot_and_log_is_mended_at_the_next_start(
     await filled(log)
     follower = open_log(tmp_path / "b")
     follower.append([b"old"], epoch=1)
-    follower.flush()
+    force(follower)
     name = id_(30).file_name
     (tmp_path / "b" / name).write_bytes((tmp_path / "a" / name).read_bytes())
     again = open_log(tmp_path / "b")

@@ -97,6 +97,10 @@ class Voter101:
     def flush(self) -> tuple[Effect, ...]:
         return self.core.handle(self.begin_flush(), self.core.now_ms)
 
+    def flush_again(self) -> tuple[Effect, ...]:
+        """Where nothing is left to do."""
+        return self.core.handle(FlushDue(), self.core.now_ms)
+
     def lead(self) -> RaftCore:
         """Win an election."""
         for pre_vote in (True, False):
@@ -293,17 +297,34 @@ def test_follower_acknowledges_what_its_disk_has() -> None:
     assert again.fetch_offset == 1
 
 
-def test_follower_of_another_leader_waits_for_no_flush_of_before() -> None:
+def test_follower_of_another_leader_asks_once_its_disk_has_all() -> None:
     voter, request = follower()
     records = pickle.dumps((0, [Entry(1, b"a")]))
     voter.answer(102, FetchResponse(epoch=5, leader_id=102, records=records), request)
     before = voter.begin_flush()
     announced = RequestReceived(token=1, request=BeginEpochRequest(leader_id=103, epoch=6))
-    effects = voter.handle(announced)
-    (asked,) = [effect.request for effect in effects if isinstance(effect, Send)]
+    assert not [effect for effect in voter.handle(announced) if isinstance(effect, Send)]
+    effects = voter.core.handle(before, voter.core.now_ms)
+    (asked,) = [effect for effect in effects if isinstance(effect, Send)]
+    assert isinstance(asked.request, FetchRequest)
+    assert (asked.peer, asked.request.fetch_offset) == (103, voter.log.flushed_count)
+    assert [effect for effect in voter.flush_again() if isinstance(effect, Send)] == []
+
+
+def test_a_leader_that_follows_another_acknowledges_what_its_disk_has() -> None:
+    voter = Voter101()
+    core = voter.lead()
+    voter.flush()
+    first = core.append([b"a"], core.now_ms)
+    begun = voter.begin_flush()
+    core.append([b"b"], core.now_ms)
+    begin = BeginEpochRequest(leader_id=102, epoch=core.epoch + 1)
+    effects = voter.handle(RequestReceived(token=1, request=begin))
+    effects += core.handle(begun, core.now_ms)
+    assert not [effect for effect in effects if isinstance(effect, Send)], "b may still be lost"
+    (asked,) = [effect.request for effect in voter.flush() if isinstance(effect, Send)]
     assert isinstance(asked, FetchRequest)
-    assert asked.fetch_offset == voter.log.flushed_count == 1
-    assert voter.core.handle(before, voter.core.now_ms) == ()
+    assert asked.fetch_offset == voter.log.flushed_count == first[0] + 2
 
 
 def test_follower_truncates_to_the_common_prefix() -> None:
