@@ -8,8 +8,10 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
 from control.views.export import ExportError, export
 from control.views.pages import TableQuery
+from control.views.plans import plan_files
 from control.views.times import TimeError, parse_moment
 from dashboard.context import Screen
+from dashboard.pages.plan_map import find_plan
 from dashboard.rows import PageOf
 from dashboard.shown import shown
 
@@ -17,7 +19,8 @@ _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
 def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> None:
-    """One route for all tables."""
+    """One route for all tables, one for plans."""
+    _register_plans(server, screen)
 
     @server.get("/export/{kind}.{format}", include_in_schema=False)
     def answer(kind: str, format: str, request: Request) -> Response:  # noqa: A002
@@ -43,4 +46,18 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
         name = f'attachment; filename="{kind}.{format}"'
         return StreamingResponse(
             pieces, media_type=_TYPES[format], headers={"content-disposition": name}
+        )
+
+
+def _register_plans(server: FastAPI, screen: Screen) -> None:
+    @server.get("/export/plan", include_in_schema=False)
+    def answer(name: str, way: str = "there") -> Response:
+        kept = find_plan(screen, name)
+        if kept is None:
+            return PlainTextResponse("404: this plan is no longer kept; plan again\n", 404)
+        there, back = plan_files(kept.alternative.proposal).items()
+        file, text = back if way == "back" else there
+        disposition = f'attachment; filename="{file}"'
+        return Response(
+            text, media_type=_TYPES["json"], headers={"content-disposition": disposition}
         )

@@ -6,6 +6,7 @@ OperationError                 title, reason, next step
 ├── ReadOnlyError              this session may only look
 ├── NotConfirmedError          the typed confirmation does not match
 ├── ConflictError              another operator moves the same partitions
+├── PlanGoneError              a plan that is no longer kept
 ├── NotElectedError            some partitions kept their leader
 └── FencedError                another executor owns the operations now
 """
@@ -67,6 +68,14 @@ class ConflictError(OperationError):
     def __init__(self, reason: str) -> None:
         next_step = "watch it with `partiscope moves`, then plan again"
         super().__init__("the reassignment was not begun", reason=reason, next_step=next_step)
+
+
+class PlanGoneError(OperationError):
+    """Plans are kept by name, the last few of them."""
+
+    def __init__(self) -> None:
+        reason = "others were made since, or the program began anew"
+        super().__init__("this plan is no longer kept", reason=reason, next_step="plan again")
 
 
 class NotElectedError(OperationError):

@@ -54,7 +54,7 @@ REASSIGN: Final = OperationForm(
             choices=tuple(goal.value for goal in Goal),
             help="balance · minimal: least data · racks: repair · leaders: no data · …",
         ),
-        FormField(name="topics", label="Topics", help="names or patterns, commas between; all"),
+        FormField(name="topics", label="Topics", help="names or patterns with commas; all"),
         FormField(
             name="partition",
             label="Partition",

@@ -67,8 +67,11 @@ class KeptPlans:
         return plan
 
     def find(self, name: str) -> KeptPlan | None:
-        """None: never kept, or replaced by newer ones."""
-        return self._plans.get(name)
+        """None: never kept, or replaced by ones that were looked at since."""
+        kept = self._plans.get(name)
+        if kept is not None:
+            self._plans.move_to_end(name)
+        return kept
 
     def _is_too_much(self, newest: Plan) -> bool:
         plans = {id(kept.plan): kept.plan for kept in self._plans.values()}

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from control.planner.explain import Reasons
+from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
+from control.planner.proposal import Proposal
+from control.planner.reassignment_json import format_reassignment
 from control.views import format as text
 from control.views.columns import Column
 from control.views.moves import CHANGE_COLUMNS, ChangeRow, change_row
@@ -60,6 +63,16 @@ def plan_rows(plan: Plan, alternative: Alternative) -> list[ChangeRow]:
         change_row(change, reasons.why(change))
         for change in alternative.proposal.changes[:CHANGES_MAX]
     ]
+
+
+def plan_files(proposal: Proposal) -> dict[str, str]:
+    """Kafka's reassignment JSON by file name: the plan, and where its partitions are before it,
+    which is the way back. kafka-reassign-partitions and `partiscope reassign` take both."""
+    name = f"partiscope-plan-{plan_name(proposal)}"
+    return {
+        f"{name}.json": format_reassignment(proposal.targets()),
+        f"{name}.before.json": format_reassignment(proposal.inverse().targets()),
+    }
 
 
 def trade_off_lines(offers: Sequence[Offer], *, width: int, height: int) -> list[str]:

@@ -25,7 +25,7 @@ def replica_board(changes: Sequence[PartitionChange], brokers: Sequence[int]) ->
     return card(
         "Where replicas go",
         html.P(words, className="note"),
-        html.Div(table, className="rows-frame"),
+        html.Div(table, className="rows-frame short", tabIndex=0),
     )
 
 

@@ -8,11 +8,11 @@ import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from control.model.fleet import WatchedCluster
-from control.operations.commands import changes_document, parse_changes
-from control.operations.errors import NotConfirmedError
+from control.operations.errors import NotConfirmedError, PlanGoneError
 from control.operations.planning import Preview
 from control.operations.registry import REASSIGN
 from control.planner.by_hand import NAME
+from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
 from control.views import format as text
@@ -225,7 +225,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
             return None, None, True, None
         given = fields.values_of(found, values)
         try:
-            preview = await screen.desk.operator.preview(chosen(choices, choice), given)
+            preview = await screen.desk.operator.preview(chosen(screen, choices, choice), given)
         except DeskError as error:
             return problem(error), last_words(None, screen.watched), False, None
         return (
@@ -259,7 +259,9 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         try:
             if (typed or "") != word:
                 raise NotConfirmedError("the reassignment", word)
-            operation_id = await screen.desk.operator.reassign(chosen(choices, choice), given)
+            operation_id = await screen.desk.operator.reassign(
+                chosen(screen, choices, choice), given
+            )
         except DeskError as error:
             return problem(error), no_update
         return None, f"/moves/{operation_id}"
@@ -280,7 +282,9 @@ async def edited(
 ) -> list[Any]:
     """The choices with one more: the chosen one, with these partitions placed by hand."""
     choices, choice = kept
-    plan = await screen.desk.operator.edit(chosen(choices, choice), entries, values)
+    for item in choices:
+        find_plan(screen, item["name"])  # what one may go back to outlives what one tried
+    plan = await screen.desk.operator.edit(chosen(screen, choices, choice), entries, values)
     others = [item for item in choices if item["offer"]["name"] != NAME]
     return [*others, kept_of(plan, plan.alternatives[0])]
 
@@ -288,7 +292,7 @@ async def edited(
 def kept_of(plan: Plan, item: Alternative) -> dict[str, Any]:
     """What the page keeps of an alternative."""
     return {
-        "changes": changes_document(item.proposal.changes),
+        "name": plan_name(item.proposal),
         "words": alternative_words(item),
         "broken": [str(violation) for violation in item.violations[:VIOLATIONS_MAX]],
         "offer": asdict(offer_of(item)),
@@ -312,10 +316,16 @@ def offered(choices: list[Any], choice: str, scheme: str, *, limits: Sequence[st
     return html.Div([chooser, card("What it costs", chart)], className="compare")
 
 
-def chosen(choices: list[Any], choice: str) -> Proposal:
-    """The chosen alternative, from what the page kept of it."""
-    kept = choices[int(choice)]
-    return Proposal(name="chosen on the page", changes=parse_changes(kept["changes"]))
+def chosen(screen: Screen, choices: list[Any], choice: str) -> Proposal:
+    """The chosen alternative, by the name that the page kept of it.
+
+    Raises:
+        PlanGoneError: many others were made since, or the page's server began anew.
+    """
+    kept = find_plan(screen, choices[int(choice)]["name"])
+    if kept is None:
+        raise PlanGoneError
+    return kept.alternative.proposal
 
 
 def reviewed(preview: Preview, scheme: str, why: Sequence[str]) -> list[Any]:

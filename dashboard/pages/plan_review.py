@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from dash import dcc, html
 
@@ -17,6 +18,7 @@ from control.views.moves import change_row
 from control.views.plans import CHANGES_MAX, PLAN_COLUMNS, gap_text
 from control.views.rows import SHAPES, Cell, Tone
 from dashboard import ids
+from dashboard.choosing import chosen_cluster
 from dashboard.components.parts import card, graph, tile
 from dashboard.components.replica_board import replica_board
 from dashboard.components.tables import rows_table
@@ -53,7 +55,8 @@ def review(preview: Preview, why: Sequence[str] = ()) -> list[Any]:
         tile("throttle", _throttle_cell(preview)),
         tile("takes", _time_cell(preview), "An interval: at the throttle alone, and wave by wave"),
     ]
-    on_map = dcc.Link("Show on the map →", href=f"/{map_path(plan_name(proposal))}")
+    name = plan_name(proposal)
+    on_map = dcc.Link("Show on the map →", href=f"/{map_path(name)}")
     return [
         html.Div(tiles, className="tiles"),
         html.Div(
@@ -63,11 +66,20 @@ def review(preview: Preview, why: Sequence[str] = ()) -> list[Any]:
             ],
             className="compare",
         ),
-        html.Div(on_map, className="actions"),
+        html.Div([on_map, *_files(name)], className="actions"),
         card("Brokers: now, during, after", broker_table(preview)),
         replica_board(proposal.changes, [item.broker for item in preview.brokers]),
         card("What changes", *changes_table(preview, why)),
         card("Pre-flight", html.Div([check_line(check) for check in preview.checks])),
+    ]
+
+
+def _files(name: str) -> list[Any]:
+    """Both files of the plan, as Kafka's tool takes them."""
+    about = {"name": name, "cluster": chosen_cluster.get()}
+    return [
+        html.A(words, href=f"/export/plan?{urlencode({**about, 'way': way})}", download="")
+        for way, words in {"there": "Plan as Kafka's JSON ↓", "back": "The way back ↓"}.items()
     ]
 
 
@@ -88,7 +100,7 @@ def changes_table(preview: Preview, why: Sequence[str]) -> list[Any]:
     changes = preview.proposal.changes
     reasons = chain(why, repeat(text.NONE))
     rows = [change_row(change, next(reasons)) for change in changes[:CHANGES_MAX]]
-    table = rows_table(rows, PLAN_COLUMNS)
+    table = html.Div(rows_table(rows, PLAN_COLUMNS), className="short", tabIndex=0)
     if len(changes) <= CHANGES_MAX:
         return [table]
     return [html.P(f"the first {CHANGES_MAX} of {len(changes):,}", className="note"), table]

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, Page, expect
 
+from control.planner.reassignment_json import parse_reassignment
 from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.cluster import ROOT, LocalCluster
 from tests.support.page_server import PageServer
@@ -238,6 +239,11 @@ def test_a_partition_is_moved_with_now_and_planned_side_by_side(
     review = page.locator("#plan-review")
     expect(review).to_contain_text(f"{TOPIC}-2")
     expect(review).to_contain_text("both copies fit in every wave")
+    for words, replicas in (("Plan as Kafka's JSON", target), ("The way back", before)):
+        with page.expect_download() as found:
+            review.get_by_text(words).click()
+        targets = parse_reassignment(Path(found.value.path()).read_text())
+        assert [list(ids) for ids in targets.values()] == [replicas]
     assert replicas_of(cluster, 2) == before, "a preview changes nothing"
     page.get_by_label("Reason").fill("a test")
     page.locator("#plan-confirm").click()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -24,7 +25,7 @@ from control.planner.proposal import PartitionChange
 from control.views.format import byte_rate_text, bytes_text, count_text, duration_text, ids_text
 from control.views.ghost import map_path
 from control.views.paths import ViewPath
-from control.views.plans import CHANGES_MAX, gap_text
+from control.views.plans import CHANGES_MAX, gap_text, plan_files
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
@@ -61,10 +62,24 @@ class PlannedScreen(ViewScreen):
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
         self._plan: Plan | None = None
+        self._chosen = 0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Away until then."""
         return self._plan is not None or action not in self.NEED_PLAN
+
+    def action_export(self) -> None:
+        """The chosen alternative and the way back, as Kafka's tool takes them."""
+        if self._plan is None:
+            return
+        files = plan_files(self._plan.alternatives[self._chosen].proposal)
+        try:
+            for name, text in files.items():
+                Path(name).write_text(text)
+        except OSError as error:
+            self.notify(f"nothing was saved: {error}", severity="error", markup=False)
+            return
+        self.notify(f"wrote {' and '.join(files)} to {Path.cwd()}", markup=False)
 
 
 class PlanScreen(PlannedScreen):
@@ -75,14 +90,14 @@ class PlanScreen(PlannedScreen):
         Binding("e", "edit", "edit scope", show=True),
         Binding("h", "by_hand", "by hand", show=True),
         Binding("m", "map", "on the map", show=True),
+        Binding("J", "export", "save as JSON", show=True),
     ]
-    NEED_PLAN = frozenset({"confirm", "edit", "by_hand", "map"})
+    NEED_PLAN = frozenset({"confirm", "edit", "by_hand", "map", "export"})
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
         self._values: Mapping[str, str] = {}
         self._preview: Preview | None = None
-        self._chosen = 0
 
     def compose_body(self) -> ComposeResult:
         """The steps, the form, the alternatives, the review."""

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import plan
-from control.views.plans import CHANGES_MAX, Offer, gap_text, offer_of, plan_rows, trade_off_lines
+from control.planner.reassignment_json import parse_reassignment
+from control.views.plans import (
+    CHANGES_MAX,
+    Offer,
+    gap_text,
+    offer_of,
+    plan_files,
+    plan_rows,
+    trade_off_lines,
+)
 from tests.unit.control.planner.clusters import seeded
 
 
@@ -55,3 +64,12 @@ def test_the_gap_is_told_in_percent_of_the_proven_least() -> None:
     moved = first.proposal.moved_bytes
     for least, words in ((moved, "0 %"), (moved // 2, "100 %"), (0, "n/a"), (None, "n/a")):
         assert gap_text(replace(first, lower_bound_bytes=least)) == words
+
+
+def test_a_plan_is_two_files_that_lead_there_and_back() -> None:
+    proposal = plan(seeded(7), PlanRequest()).alternatives[0].proposal
+    there, back = plan_files(proposal).items()
+
+    assert back[0] == there[0].replace(".json", ".before.json")
+    assert parse_reassignment(there[1]) == proposal.targets()
+    assert parse_reassignment(back[1]) == {c.key: c.before for c in proposal.changes}
