@@ -13,7 +13,7 @@ Worked example: racks were repaired by moving p from 1 to 2, then 2 had too many
 When p may be on 3, p goes from 1 to 3 and q stays.
 """
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -94,13 +94,18 @@ class _Economy(Reach):
         """Another that came to its home goes on to `broker`."""
         least, most = self.shifts(broker, home)
         own = self.placement.size[partition]
-        others = self._near(self._come[home], partition, (own - most, own - least))
+        others = self._near(partition, broker, home, (own - most, own - least))
         return self._trade(partition, broker, home, ((p, broker) for p in others))
 
     def _instead(self, partition: int, broker: int, home: int) -> bool:
         """A smaller one of its home goes to `broker`: the smallest for which its home has room."""
         room = float(self.bounds.bytes_max[home] - self.placement.bytes[home])
-        others = self._smaller(partition, home, room)
+        smaller = self._smaller(partition, home, room)
+        if not smaller:
+            return False
+        free = self.ways.let_go(home, broker)
+        first, last = free.searchsorted(smaller[0]), free.searchsorted(smaller[-1], side="right")
+        others = self._unmoved(free[first:last].tolist(), home)
         return self._trade(partition, broker, home, ((p, broker) for p in others))
 
     def _elsewhere(self, partition: int, broker: int, home: int) -> bool:
@@ -113,21 +118,31 @@ class _Economy(Reach):
         has_place = (placement.count < bounds.count_max)[self.targets]
         free = (bounds.bytes_max - placement.bytes)[self.targets]
         places = self.targets[np.argsort(-np.where(has_place, free, -np.inf), kind="stable")]
-        others = list(islice(self._smaller(partition, home, room), _ELSEWHERE_TRIED))
+        smaller = self._unmoved(self._smaller(partition, home, room), home)
+        others = list(islice(smaller, _ELSEWHERE_TRIED))
         if not others:
             return False
-        near = [(b, self.gain_of_one(home, b)) for b in self.nearby(places, home) if b != broker]
-        size = placement.size
-        ways = ((p, target) for p in others for target, gain in near if gain(size[p]) >= 0)
+        near = np.array([b for b in self.nearby(places, home) if b != broker], dtype=np.int64)
+        is_way = self.gains(home, near, placement.columns.size[others]) >= 0
+        ranks = np.array([placement.rank_of[p] for p in others])
+        racks = self._rack[near]
+        for rack in np.unique(racks[is_way.any(axis=0)]).tolist():
+            of_it = racks == rack
+            is_way[:, of_it] &= self.ways.lets_go(home, int(near[of_it][0]), ranks)[:, None]
+        ways = ((others[row], int(near[column])) for row, column in np.argwhere(is_way).tolist())
         return self._trade(partition, broker, home, ways)
 
-    def _smaller(self, partition: int, home: int, room: float) -> Iterator[int]:
-        """Of its home, those that have not moved: from the smallest for which there is room."""
-        placement, size = self.placement, self.placement.size[partition]
-        ranks = placement.by_size[home]
-        at = bisect_left(ranks, size - max(0.0, room), key=self.size_of)
-        smaller = (placement.partition_at[rank] for rank in ranks[at : at + _TRIED])
-        return (p for p in smaller if placement.size[p] < size and home in self._homes[p])
+    def _smaller(self, partition: int, home: int, room: float) -> list[int]:
+        """Ranks of its home's, from the smallest for which there is room."""
+        size, ranks = self.placement.size[partition], self.placement.by_size[home]
+        first = bisect_left(ranks, self.rank_from(size - max(0.0, room)))
+        last = bisect_left(ranks, self.rank_from(size), lo=first)
+        return ranks[first : min(last, first + _TRIED)]
+
+    def _unmoved(self, ranks: list[int], home: int) -> Iterator[int]:
+        """The partitions of those that were there at first."""
+        smaller = (self.placement.partition_at[rank] for rank in ranks)
+        return (p for p in smaller if home in self._homes[p])
 
     def _trade(
         self, partition: int, broker: int, home: int, ways: Iterator[tuple[int, int]]
@@ -144,15 +159,23 @@ class _Economy(Reach):
                 return True
         return False
 
-    def _near(self, ranks: list[int], partition: int, sizes: tuple[float, float]) -> Iterator[int]:
-        """Of these, those nearest in size, within these sizes."""
+    def _near(
+        self, partition: int, broker: int, home: int, sizes: tuple[float, float]
+    ) -> Iterator[int]:
+        """Of those that came to its home and that racks let go to `broker`: the nearest in size,
+        within these sizes."""
+        ranks, partition_at = self._come[home], self.placement.partition_at
         at = bisect_left(ranks, self.placement.rank_of[partition])
         low, high = max(0, at - _TRIED // 2), min(len(ranks), at + _TRIED // 2)
-        first = bisect_left(ranks, sizes[0], low, high, key=self.size_of)
-        last = bisect_right(ranks, sizes[1], first, high, key=self.size_of)
-        nearest = sorted(range(first, last), key=lambda place: abs(place - at))
-        near = (self.placement.partition_at[ranks[place]] for place in nearest)
-        return (p for p in near if p != partition)
+        first = bisect_left(ranks, self.rank_from(sizes[0]), low, high)
+        last = bisect_left(ranks, self.rank_after(sizes[1]), first, high)
+        if first == last:
+            return
+        free = self.ways.lets_go(home, broker, np.array(ranks[first:last], dtype=np.int64))
+        places = (first + np.flatnonzero(free)).tolist()
+        for place in sorted(places, key=lambda place: abs(place - at)):
+            if partition_at[ranks[place]] != partition:
+                yield partition_at[ranks[place]]
 
     def _move(self, partition: int, source: int, target: int) -> None:
         self.placement.move(partition, source, target)

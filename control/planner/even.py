@@ -117,7 +117,8 @@ class Evener(Reach):
             self._picked_over.add(source)
         further = self.of_each_rack(neediest, source)
         if any(
-            self._move_one_of(source, b, self.around_beyond(source, b, wanted(b))) for b in further
+            self._move_one_of(source, b, self.around_beyond(source, b, wanted(b)))
+            for b in self.ways.open_to(further, source)
         ):
             return True
         lacking = (b for b in further if placement.count[b] < bounds.count_max[b])
@@ -134,7 +135,7 @@ class Evener(Reach):
             for given in islice(self.around_beyond(way, target, wanted), _BY_WAY_TRIED):
                 if not placement.may_move(given, way, target):
                     continue
-                self.looked_at += _BY_WAY_COST
+                self.ways.looked_at += _BY_WAY_COST
                 for taken in self.around(source, size[given]):
                     is_fit = placement.may_move(taken, source, way)
                     if is_fit and self._gain_by(source, way, target, taken, given) > GAIN_MIN:
@@ -209,9 +210,9 @@ class Evener(Reach):
         placement, size = self.placement, self.placement.size
         leader, gain = None, self.gain_of_one(source, target)
         for tried, partition in enumerate(partitions):
-            if not placement.may_move(partition, source, target):
-                continue
             if gain(size[partition]) <= GAIN_MIN:
+                continue
+            if not placement.may_move(partition, source, target):
                 continue
             if leader is not None and size[partition] > size[leader] + _WORTH * self.bounds.unit:
                 continue

@@ -61,8 +61,8 @@ class Placement:
         """Bytes that each may hold; None where nothing is known of any."""
         self.topics: TopicCounts | None = None
         """Kept within their bounds while it is there."""
-        self.changes = 0
-        """How often anything was placed elsewhere, held or released."""
+        self.touched: list[int] = []
+        """Partitions in the order in which they were placed elsewhere, held or released."""
         self.journal: list[Step] | None = None
         """Each move is noted while it is there."""
         self.count = columns.count()
@@ -82,6 +82,7 @@ class Placement:
         other.by_size = [ranks.copy() for ranks in self.by_size]
         other.count, other.bytes = self.count.copy(), self.bytes.copy()
         other.leaders, other.on_rack = self.leaders.copy(), self.on_rack.copy()
+        other.touched = self.touched.copy()
         assert self.topics is None
         return other
 
@@ -174,7 +175,7 @@ class Placement:
         replicas[0], replicas[position] = replicas[position], replicas[0]
 
     def _list(self, partition: int, broker: int, sign: int, *, is_leader: bool) -> None:
-        self.changes += 1
+        self.touched.append(partition)
         self.count[broker] += sign
         self.bytes[broker] += sign * self.size[partition]
         self.leaders[broker] += sign * is_leader
@@ -223,15 +224,22 @@ class Placement:
 
 def hold(placement: Placement, partition: int, broker: int) -> None:
     """Offer that replica to nobody until it is released."""
-    placement.changes += 1
+    placement.touched.append(partition)
     ranks = placement.by_size[broker]
     del ranks[bisect_left(ranks, placement.rank_of[partition])]
 
 
 def release(placement: Placement, partition: int, broker: int) -> None:
     """It may be moved again."""
-    placement.changes += 1
+    placement.touched.append(partition)
     insort(placement.by_size[broker], placement.rank_of[partition])
+
+
+def is_offered(placement: Placement, partition: int, broker: int) -> bool:
+    """Whether that broker holds a replica of it which may be moved."""
+    ranks, rank = placement.by_size[broker], placement.rank_of[partition]
+    place = bisect_left(ranks, rank)
+    return place < len(ranks) and ranks[place] == rank
 
 
 def rack_limit(placement: Placement, partition: int) -> int:

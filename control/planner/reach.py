@@ -1,14 +1,15 @@
 """What a step of evening looks at: brokers near to one, replicas near to a size, what it gains."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
 
 from control.planner.bounds import Bounds
-from control.planner.columns import Numbers
-from control.planner.placement import Placement, racks_let_go
+from control.planner.columns import Floats, Numbers
+from control.planner.placement import Placement
+from control.planner.ways import Ways
 
 GAIN_MIN: Final = 1e-6
 LOSS_MAX: Final = 1e-9
@@ -28,6 +29,7 @@ class Reach:
         size = placement.size
         self._rack = np.array(placement.rack)
         self._sizes: list[int] = [size[p] for p in placement.partition_at]
+        self._size_at = np.array(self._sizes, dtype=np.int64)
         self._limits: list[tuple[float, float, float, float]] = [
             (least, most, held, bounds.unit)
             for least, most, held in zip(
@@ -38,10 +40,7 @@ class Reach:
             )
         ]
         self._partition_at = np.array(placement.partition_at, dtype=np.int64)
-        self._free_to: dict[tuple[int, int], Numbers] = {}
-        self._free_at = -1
-        self.looked_at = 0
-        """Replicas that were looked at one and all."""
+        self.ways = Ways(placement)
 
     def size_of(self, rank: int) -> int:
         """Bytes of the replica with this rank."""
@@ -70,7 +69,7 @@ class Reach:
         """Movable partitions of a broker, from the ideal size outwards."""
         placement, sizes = self.placement, self._sizes
         ranks, partition_at = placement.by_size[broker], placement.partition_at
-        high = bisect_left(ranks, ideal, key=sizes.__getitem__)
+        high = bisect_left(ranks, self.rank_from(ideal))
         low = high - 1
         for _ in range(_REPLICAS_TRIED):
             is_above = high < len(ranks)
@@ -86,29 +85,20 @@ class Reach:
 
     def around_beyond(self, source: int, target: int, ideal: float) -> Iterator[int]:
         """Like `around`, of those that racks let go to `target`, however far from the ideal."""
-        free = self._let_go(source, target)
-        sizes = self.placement.columns.size[free]
-        middle = int(np.searchsorted(sizes, ideal))
-        low = max(0, middle - _REPLICAS_TRIED)
-        distance = np.abs(sizes[low : middle + _REPLICAS_TRIED] - ideal)
-        nearest = low + np.argsort(distance, kind="stable")[:_REPLICAS_TRIED]
-        yield from free[nearest].tolist()
+        free = self.ways.let_go(source, target)
+        middle = int(free.searchsorted(self.rank_from(ideal)))
+        near = free[max(0, middle - _REPLICAS_TRIED) : middle + _REPLICAS_TRIED]
+        distance = np.abs(self._size_at[near] - ideal)
+        nearest = near[distance.argsort(kind="stable")[:_REPLICAS_TRIED]]
+        yield from self._partition_at[nearest].tolist()
 
-    def _let_go(self, source: int, target: int) -> Numbers:
-        """All of the source's that racks let go to the target, the smallest first. The same for
-        every target of a rack, as long as nothing changes."""
-        placement = self.placement
-        if self._free_at != placement.changes:
-            self._free_at, self._free_to = placement.changes, {}
-        way = source, placement.rack[target]
-        if way in self._free_to:
-            return self._free_to[way]
-        ranks = np.array(placement.by_size[source], dtype=np.int64)
-        partitions = self._partition_at[ranks]
-        self.looked_at += len(ranks)
-        free: Numbers = partitions[racks_let_go(placement, partitions, source, target)]
-        self._free_to[way] = free
-        return free
+    def rank_from(self, size: float) -> int:
+        """The first rank of at least this size."""
+        return bisect_left(self._sizes, size)
+
+    def rank_after(self, size: float) -> int:
+        """The first rank of more than this size."""
+        return bisect_right(self._sizes, size)
 
     def gain(self, source: int, target: int, size: int, number: int) -> float:
         """Penalty saved when `size` bytes in `number` replicas go from source to target."""
@@ -128,6 +118,31 @@ class Reach:
             return of_numbers + (now - then) / unit
 
         return gain
+
+    def gains(self, source: int, targets: Numbers, sizes: Numbers) -> Floats:
+        """`gain` of one replica: a row for each of these sizes, a column for each target."""
+        placement, bounds = self.placement, self.bounds
+        of_numbers = self._of_numbers(source, targets)
+        from_source = float(placement.bytes[source]) - self._limits[source][2]
+        from_target = placement.bytes[targets] - bounds.bytes_max[targets]
+        now = max(from_source, 0.0) + np.maximum(from_target, 0.0)
+        left, came = from_source - sizes[:, None], from_target + sizes[:, None]
+        then = np.maximum(left, 0.0) + np.maximum(came, 0.0)
+        gained: Floats = of_numbers + (now - then) / bounds.unit
+        return gained
+
+    def _of_numbers(self, source: int, targets: Numbers) -> Floats:
+        """Penalty saved when one replica of no bytes goes from source to each target."""
+        placement, bounds = self.placement, self.bounds
+        count, least, most = (
+            each[targets] for each in (placement.count, bounds.count_min, bounds.count_max)
+        )
+        held = np.maximum(placement.bytes[targets] - bounds.bytes_max[targets], 0.0) / bounds.unit
+        now = np.maximum(count - most, 0.0) + np.maximum(least - count, 0.0) + held
+        count = count + 1
+        then = np.maximum(count - most, 0.0) + np.maximum(least - count, 0.0) + held
+        saved: Floats = self._saved(source, -1, 0) + (now - then)
+        return saved
 
     def shifts(self, source: int, target: int) -> tuple[float, float]:
         """(least, most) bytes that an exchange may take from source to target so that `gain` of

@@ -78,7 +78,7 @@ class _Rethinker:
     @property
     def _is_over(self) -> bool:
         is_tired = self._left <= 0 or self._patience <= 0
-        return is_tired or self._evener.looked_at > _LOOKED_AT_MAX
+        return is_tired or self._evener.ways.looked_at > _LOOKED_AT_MAX
 
     def _run_once(self) -> bool:
         moved = self._moved()

@@ -4,8 +4,10 @@ It shares no code with the optimizer, so an error there is found here.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from control.model.ids import TopicPartition
 from control.model.units import bytes_text
@@ -35,9 +37,7 @@ def verify_proposal(
 ) -> tuple[Violation, ...]:
     """Every violated rule: unknown, stopped, duplicate, excluded or removed brokers, a changed
     number of replicas, partitions outside the scope, fewer racks than possible, full disks."""
-    found: list[Violation] = []
-    for change in proposal.changes:
-        found += _change_violations(before, request, change)
+    found = _change_violations(before, request, proposal.changes)
     after = {change.key: change.after for change in proposal.changes}
     found += _removed_violations(before, after, request)
     found += _rack_violations(before, after, request)
@@ -51,29 +51,31 @@ def distinct_racks_needed(replicas: int, racks: int) -> int:
 
 
 def _change_violations(
-    before: Topology, request: PlanRequest, change: PartitionChange
+    before: Topology, request: PlanRequest, changes: Iterable[PartitionChange]
 ) -> list[Violation]:
     known = set(before.broker_ids)
-    where, found = str(change.key), []
-
-    def add(rule: str, reason: str) -> None:
-        found.append(Violation(rule=rule, where=where, reason=reason, is_new=True))
-
-    unknown = [id_ for id_ in change.after if id_ not in known]
-    if unknown:
-        add("brokers", f"brokers {unknown} do not exist")
     down = {broker.id for broker in before.brokers if not broker.is_running}
-    if down.intersection(change.adding):
-        add("brokers", f"brokers {sorted(down.intersection(change.adding))} do not run")
-    if len(set(change.after)) < len(change.after):
-        add("replicas", f"{list(change.after)} names a broker twice")
-    if len(change.after) != (request.replication_factor or len(change.before)):
-        add("replicas", f"replicas change from {len(change.before)} to {len(change.after)}")
-    touched = {*change.adding, *change.removing} & set(request.exclude_brokers)
-    if touched:
-        add("excluded", f"touches excluded brokers {sorted(touched)}")
-    if not request.has_topic(change.topic) or where in request.keep_partitions:
-        add("scope", "is outside the scope of the request")
+    excluded, kept = set(request.exclude_brokers), set(request.keep_partitions)
+    in_scope = {p.topic: request.has_topic(p.topic) for p in before.partitions}
+    found = []
+    for change in changes:
+        where, wanted = str(change.key), request.replication_factor or len(change.before)
+        adding, removing, after = change.adding, change.removing, change.after
+        wrong = []
+        if unknown := [id_ for id_ in after if id_ not in known]:
+            wrong.append(("brokers", f"brokers {unknown} do not exist"))
+        if stopped := down.intersection(adding):
+            wrong.append(("brokers", f"brokers {sorted(stopped)} do not run"))
+        if len(set(after)) < len(after):
+            wrong.append(("replicas", f"{list(after)} names a broker twice"))
+        if len(after) != wanted:
+            reason = f"replicas change from {len(change.before)} to {len(after)}"
+            wrong.append(("replicas", reason))
+        if touched := excluded.intersection((*adding, *removing)):
+            wrong.append(("excluded", f"touches excluded brokers {sorted(touched)}"))
+        if not in_scope.get(change.topic, False) or where in kept:
+            wrong.append(("scope", "is outside the scope of the request"))
+        found += [Violation(rule=r, where=where, reason=why, is_new=True) for r, why in wrong]
     return found
 
 
@@ -99,24 +101,42 @@ def _rack_violations(before: Topology, after: _After, request: PlanRequest) -> l
     racks = len({b.rack for b in kept})
     if racks == 1:
         return []
+    replicas = [after.get(p.key, p.replicas) for p in before.partitions]
     brokers_on = Counter(b.rack for b in kept)
+    most = {wide: _most_on_a_rack(wide, brokers_on) for wide in set(map(len, replicas))}
     found = []
-    for partition in before.partitions:
-        replicas = after.get(partition.key, partition.replicas)
-        needed = distinct_racks_needed(len(replicas), racks)
-        most = _most_on_a_rack(len(replicas), brokers_on)
-        used = Counter(rack_of.get(id_) for id_ in replicas)
-        was = Counter(rack_of.get(id_) for id_ in partition.replicas)
-        fullest = max(used.values(), default=0)
+    for number in _suspicious(replicas, rack_of, racks, most):
+        partition, wide = before.partitions[number], len(replicas[number])
+        needed = distinct_racks_needed(wide, racks)
+        used = Counter(map(rack_of.get, replicas[number]))
+        was = Counter(map(rack_of.get, partition.replicas))
+        reason = f"{max(used.values())} replicas on one rack where {most[wide]} would do"
         if len(used) < needed:
             reason = f"on {len(used)} racks where {needed} are possible"
-        elif fullest > most:
-            reason = f"{fullest} replicas on one rack where {most} would do"
-        else:
-            continue
-        is_new = len(was) >= needed and max(was.values(), default=0) <= most
+        is_new = len(was) >= needed and max(was.values(), default=0) <= most[wide]
         where = str(partition.key)
         found.append(Violation(rule="racks", where=where, reason=reason, is_new=is_new))
+    return found
+
+
+def _suspicious(
+    replicas: Sequence[tuple[int, ...]],
+    rack_of: Mapping[int, str | None],
+    racks: int,
+    most: Mapping[int, int],
+) -> list[int]:
+    """Which partitions are on too few racks, or too many of one; in columns, for there are many."""
+    names = {rack: number for number, rack in enumerate({*rack_of.values(), None})}
+    number_of = {broker: names[rack] for broker, rack in rack_of.items()}
+    nowhere = names[None]
+    on = np.array([number_of.get(b, nowhere) for row in replicas for b in row], dtype=np.int64)
+    width = np.fromiter(map(len, replicas), np.int64, len(replicas))
+    of = np.repeat(np.arange(len(width)), width)
+    used = np.bincount(of * len(names) + on, minlength=len(width) * len(names))
+    used = used.reshape(-1, len(names))
+    limit = np.array([most.get(wide, 0) for wide in range(int(width.max(initial=0)) + 1)])
+    lacks = (used > 0).sum(axis=1) < np.minimum(width, racks)
+    found: list[int] = np.flatnonzero(lacks | (used.max(axis=1) > limit[width])).tolist()
     return found
 
 
