@@ -1,0 +1,191 @@
+"""Prices of brokers for replicas and bytes, and what they prove (control.planner.priced_bound).
+
+Prices of those that are chosen too often rise, and the other way round: a subgradient with memory,
+steps by Polyak's rule. What is cheapest on a rack is a concave function of a partition's size. It
+is computed at a few sizes; between two of them the straight line lies below, so the sum stays
+proven.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from control.planner.columns import Columns, Flags, Floats, Numbers
+from control.planner.demand import Demand
+from control.planner.shares import Reached
+from control.planner.slots import Slots
+
+_SIZES: Final = 256
+_NEAR_WHOLE: Final = ((0.0, 0.01), (0.01, 0.01), (0.01, 0.1), (0.01, 0.2), (0.05, 0.35))
+"""Prices of a replica, of a byte, so near to a whole number are tried as that."""
+_PATIENCE: Final = 15
+_SHRINK: Final = 0.6
+_TIMID: Final = 0.03
+_MEMORY: Final = 0.7
+_PROGRESS: Final = 3e-4
+_CLOSE: Final = 1.002
+
+
+class Market:
+    """Prices and what they prove."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        cost: Floats,
+        slots: Slots,
+        demand: Demand,
+        reached: Reached,
+    ) -> None:
+        self._slots, self._kept = slots, ~demand.removed
+        self._brokers = columns.brokers
+        number, racks = demand.rack
+        self._in_rack: Floats = (number[:, None] == np.arange(racks)) * (racks > 1.0)
+        size = columns.size.astype(np.float64)
+        grid = np.unique(np.quantile(size, np.linspace(0, 1, _SIZES)))
+        self._grid: Floats = np.append(grid, grid[-1] + 1) if len(grid) == 1 else grid
+        self._size: Floats = size[slots.of]
+        self._cost: Floats = cost[slots.of]
+        self._below = np.clip(
+            np.searchsorted(self._grid, self._size, side="right") - 1, 0, len(self._grid) - 2
+        )
+        step = np.diff(self._grid)[self._below]
+        self._above_share: Floats = (self._size - self._grid[self._below]) / step
+        self._at = slots.zone * len(self._grid) + self._below
+        self._home_size: Floats = self._size[slots.home_slot]
+        self._first_home = np.flatnonzero(np.diff(slots.home_slot, prepend=-1))
+        homes = np.diff(np.append(self._first_home, len(slots.home_slot)))
+        self._filled_slot = slots.home_slot[self._first_home]
+        self._shared = np.flatnonzero(homes > 1)
+        """Slots, among those with a home, that have several: `_rivals` are these homes."""
+        self._rivals = np.flatnonzero(np.repeat(homes > 1, homes))
+        self._rival_homes = homes[self._shared]
+        self._unit = max(1.0, float(size.mean()))
+        self._weight, self._base = 1.0, np.zeros((2, columns.brokers))
+        fewest, most = reached.count_min * self._unit, reached.count_max * self._unit
+        self._low: Floats = np.stack((fewest, np.zeros(columns.brokers)))
+        self._high: Floats = np.stack((most, reached.bytes_max.astype(np.float64)))
+
+    def stand_for(self, whole: Columns, few: Columns, every: int) -> None:
+        """Let each partition of a sample count as `every` many. What brokers hold before is that
+        of all, so that chance shifts only what moves."""
+        self._weight = float(every)
+        count = whole.count() - every * few.count()
+        held = whole.held() - every * few.held()
+        self._base = np.stack((count * self._unit, held.astype(np.float64)))
+
+    def search(self, moved: float, rounds: int, prices: Floats) -> tuple[float, Floats]:
+        """(the most that was proven within so many rounds, at which prices). Prices are per
+        replica of mean size and per byte: a row each; the search begins at those given. Prices of
+        a rack's brokers also rise and fall together: where racks are unequal, they have to."""
+        best_prices = prices
+        in_rack = self._in_rack
+        trend = np.zeros((2, sum(in_rack.shape)))
+        scale = np.zeros_like(trend)
+        best, boldness, waited = -np.inf, 1.0, 0
+        for _ in range(rounds):
+            proven, slope = self.proven(prices)
+            waited = 0 if proven > best + _PROGRESS * moved else waited + 1
+            if proven > best:
+                best, best_prices = proven, prices
+            if best * _CLOSE >= moved or boldness < _TIMID or not slope.any():
+                break
+            if waited >= _PATIENCE:
+                boldness, waited = boldness * _SHRINK, 0
+                prices, trend = best_prices, np.zeros_like(trend)
+                continue
+            slope = np.concatenate((slope, slope @ in_rack), axis=1)
+            scale = 0.9 * scale + 0.1 * slope**2
+            step = slope / np.sqrt(scale + 1e-3 * scale.max())
+            trend = _MEMORY * trend + boldness * (moved - proven) / (slope * step).sum() * step
+            prices = prices + trend[:, : self._brokers] + trend[:, self._brokers :] @ in_rack.T
+        return float(best), best_prices
+
+    def rounded(self, prices: Floats) -> tuple[float, Floats]:
+        """The same, where prices are whole numbers (0, or what a move costs) if they are near: the
+        best often are, and a search only comes near."""
+        found: list[tuple[float, Floats]] = []
+        for near in _NEAR_WHOLE:
+            whole = np.round(prices)
+            tried = np.where(np.abs(prices - whole) <= np.array(near)[:, None], whole, prices)
+            found.append((self.proven(tried)[0], tried))
+        return max(found, key=lambda one: one[0])
+
+    def proven(self, prices: Floats) -> tuple[float, Floats]:
+        """(bytes that these prices prove, how that changes with each price)."""
+        value, filler, is_home = self._filled(prices)
+        chosen = self._chosen(value)
+        count = np.zeros(self._brokers)
+        held = np.zeros(self._brokers)
+        at_home = np.flatnonzero(chosen & is_home)
+        count += np.bincount(filler[at_home], minlength=self._brokers)
+        held += np.bincount(filler[at_home], weights=self._size[at_home], minlength=self._brokers)
+        self._spread_over(np.flatnonzero(chosen & ~is_home), count, held)
+        load = self._base + self._weight * np.stack((count * self._unit, held))
+        earned = np.where(prices > 0, prices * self._high, prices * self._low)
+        asked = self._weight * value[chosen].sum() + (self._base * prices)[:, self._kept].sum()
+        total = float(asked - earned[:, self._kept].sum())
+        outside = load - np.clip(load, self._low, self._high)
+        priced = load - np.where(prices > 0, self._high, self._low)
+        slope = np.where(prices == 0, outside, priced)
+        return total, np.where(self._kept, slope, 0.0)
+
+    def _filled(self, prices: Floats) -> tuple[Floats, Numbers, Flags]:
+        """Per slot: the cheapest price, the broker of the cheapest home, whether that is it."""
+        slots = self._slots
+        per_replica, per_byte = prices[0] * self._unit, prices[1]
+        self._cheapest, self._seller = self._by_zone(per_replica, per_byte)
+        flat, share = self._cheapest.ravel(), self._above_share
+        value = flat[self._at] * (1 - share) + flat[self._at + 1] * share + self._cost
+        filler = np.zeros(len(value), dtype=np.int64)
+        is_home = np.zeros(len(value), dtype=np.bool_)
+        if len(slots.home_slot):
+            asked = per_replica[slots.home_on] + per_byte[slots.home_on] * self._home_size
+            least = np.minimum.reduceat(asked, self._first_home)
+            winners = self._winners(asked, least)
+            better = least <= value[self._filled_slot]
+            stays = self._filled_slot[better]
+            value[stays] = least[better]
+            filler[stays] = slots.home_on[winners[better]]
+            is_home[stays] = True
+        return value, filler, is_home
+
+    def _winners(self, asked: Floats, least: Floats) -> Numbers:
+        """Per slot with a home the cheapest of its homes, the first of those that ask the same."""
+        winners = self._first_home.copy()
+        if len(self._shared):
+            wanted = np.repeat(least[self._shared], self._rival_homes)
+            slot = np.repeat(self._shared, self._rival_homes)
+            matches = np.flatnonzero(asked[self._rivals] == wanted)[::-1]
+            winners[slot[matches]] = self._rivals[matches]
+        return winners
+
+    def _by_zone(self, per_replica: Floats, per_byte: Floats) -> tuple[Floats, Numbers]:
+        """(price of the cheapest broker, who it is) per zone and size of the grid."""
+        members = self._slots.members
+        cheapest = np.full((len(members), len(self._grid)), 1e30)
+        seller = np.zeros((len(members), len(self._grid)), dtype=np.int64)
+        for zone, brokers in enumerate(members):
+            if len(brokers):
+                asked = per_replica[brokers, None] + per_byte[brokers, None] * self._grid
+                least = asked.argmin(axis=0)
+                cheapest[zone] = asked[least, np.arange(len(self._grid))]
+                seller[zone] = brokers[least]
+        return cheapest, seller
+
+    def _chosen(self, value: Floats) -> Flags:
+        """Which slots are filled."""
+        chosen = np.ones(len(value), dtype=np.bool_)
+        for choice in self._slots.choices:
+            chosen[choice.slots] = choice.filled(value)
+        return chosen
+
+    def _spread_over(self, travelling: Numbers, count: Floats, held: Floats) -> None:
+        """Add what travels to the sellers of the sizes that its own lies between."""
+        number = self._cheapest.size
+        at, share = self._at[travelling], self._above_share[travelling]
+        got = np.bincount(at, weights=1 - share, minlength=number)
+        got += np.bincount(at + 1, weights=share, minlength=number)
+        size = np.tile(self._grid, len(self._slots.members))
+        np.add.at(count, self._seller.ravel(), got)
+        np.add.at(held, self._seller.ravel(), got * size)
