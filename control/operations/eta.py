@@ -62,9 +62,10 @@ class RateWindow:
         return (last - first) / (last_s - first_s) if last_s > first_s else None
 
     def eta_s(self, bytes_left: int) -> tuple[float, float] | None:
-        """(soonest, latest) seconds left, meant to hold eight times in ten: the mean rate, 1.3
-        standard errors up and down, but at least a tenth and at most half of the mean (copies
-        arrive in lumps); then what it takes until copies are in sync and all is cleaned up.
+        """(soonest, latest) seconds left, meant to hold eight times in ten (how often it does on a
+        cluster is learned: control.operations.calibration): the mean rate, 1.3 standard errors up
+        and down, but at least a tenth and at most half of the mean (copies arrive in lumps); then
+        what it takes until copies are in sync and all is cleaned up.
 
         Null with fewer than SAMPLES_MIN samples or while nothing arrives.
         """

@@ -85,7 +85,8 @@ def seconds_of(
     produced: Mapping[TopicPartition, float],
     is_adaptive: bool = False,
 ) -> tuple[float, float]:
-    """(soonest, latest), which hold the truth eight times in ten (benchmarks/moves.py).
+    """(soonest, latest), meant to hold the truth eight times in ten; how often they do on a
+    cluster is learned (control.operations.calibration; benchmarks/moves.py).
 
     Each wave waits for its busiest link, at what producers leave of the rate; what it costs to
     set the throttle, to notice that copies are complete and to clean up comes on top. An adaptive
