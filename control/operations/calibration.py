@@ -46,7 +46,11 @@ class Misses:
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "Misses":
         """The inverse of document()."""
-        return cls(**{**document, "left": tuple(document["left"])})
+        return cls(
+            foreseen=document["foreseen"],
+            left=tuple(document["left"]),
+            is_adaptive=document["is_adaptive"],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ control.operations.state, which folds the events of one operation into its state
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
@@ -106,12 +106,18 @@ class MoveProgress:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "MoveProgress":
-        """The inverse of document()."""
-        fields = dict(document)
-        fields["in_flight"] = tuple(fields.get("in_flight", ()))
-        fields["stalled"] = tuple(StalledMove(**s) for s in fields.get("stalled", ()))
-        fields["moving"] = tuple(MovingPartition(**m) for m in fields.get("moving", ()))
-        return cls(**fields)
+        """The inverse of document(); what a newer release adds is left out."""
+        known = _known(cls, document)
+        known["in_flight"] = tuple(known.get("in_flight", ()))
+        known["stalled"] = tuple(StalledMove(**s) for s in known.get("stalled", ()))
+        moving = known.get("moving", ())
+        known["moving"] = tuple(MovingPartition(**_known(MovingPartition, m)) for m in moving)
+        return cls(**known)
+
+
+def _known(kind: type, document: Mapping[str, Any]) -> dict[str, Any]:
+    names = {one.name for one in fields(kind)}
+    return {name: value for name, value in document.items() if name in names}
 
 
 def encode_event(event: Event) -> bytes:

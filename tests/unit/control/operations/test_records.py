@@ -84,6 +84,8 @@ def test_events_round_trip_and_carry_progress() -> None:
     one = event(EventKind.PROGRESS, 5, "half", **PROGRESS.document())
     decoded = decode_event(encode_event(one))
     assert MoveProgress.parse(decoded.data) == PROGRESS
+    newer = {**decoded.data, "of a newer release": 1}
+    assert MoveProgress.parse(newer) == PROGRESS
     with pytest.raises(CommandDecodeError):
         decode_event(b'{"kind":"nonsense"}')
 
