@@ -6,6 +6,7 @@ OperationError                 title, reason, next step
 ├── ReadOnlyError              this session may only look
 ├── NotConfirmedError          the typed confirmation does not match
 ├── ConflictError              another operator moves the same partitions
+├── NotReviewedError           another alternative was chosen than the one that is shown
 ├── PlanGoneError              a plan that is no longer kept
 ├── NotElectedError            some partitions kept their leader
 └── FencedError                another executor owns the operations now
@@ -67,6 +68,15 @@ class ConflictError(OperationError):
 
     def __init__(self, reason: str) -> None:
         next_step = "watch it with `partiscope moves`, then plan again"
+        super().__init__("the reassignment was not begun", reason=reason, next_step=next_step)
+
+
+class NotReviewedError(OperationError):
+    """Nothing changes that was not seen before."""
+
+    def __init__(self) -> None:
+        reason = "what the chosen alternative would do is still being worked out"
+        next_step = "wait until it is shown, then confirm"
         super().__init__("the reassignment was not begun", reason=reason, next_step=next_step)
 
 

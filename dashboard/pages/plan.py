@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from control.model.fleet import WatchedCluster
-from control.operations.errors import NotConfirmedError, PlanGoneError
+from control.operations.errors import NotConfirmedError, NotReviewedError, PlanGoneError
 from control.operations.planning import Preview
 from control.operations.registry import REASSIGN
 from control.planner.by_hand import NAME
@@ -40,6 +40,8 @@ RUN_FIELDS: Final = (
     "reason",
 )
 """Fields that say how to run a plan, not what to plan: asked for at its confirmation."""
+JUDGED_FIELDS: Final = tuple(name for name in RUN_FIELDS if name != "reason")
+"""Those that pre-flight looks at."""
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -211,8 +213,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
         Output(ids.PLAN_RUN, "hidden"),
         Output(ids.PLAN_OUTCOME, "children"),
         Input(ids.PLAN_CHOICE, "value"),
-        Input(fields.field_id(fields.PLAN, "throttle"), "value"),
-        Input(fields.field_id(fields.PLAN, "partitions_per_wave"), "value"),
+        *(Input(fields.field_id(fields.PLAN, name), "value") for name in JUDGED_FIELDS),
         State(ids.PLAN_CHOICES, "data"),
         State(ids.SCHEME, "data"),
         *fields.every_value(fields.PLAN),
@@ -220,7 +221,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     async def show_review(choice: str | None, *rest: Any) -> tuple[Any, Any, Any, Any]:
-        _, _, choices, scheme, found, values = rest
+        choices, scheme, found, values = rest[len(JUDGED_FIELDS) :]
         if choice is None or not choices:
             return None, None, True, None
         given = fields.values_of(found, values)
@@ -244,19 +245,23 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         State(ids.PLAN_CHOICE, "value"),
         State(ids.PLAN_CHOICES, "data"),
         State(ids.PLAN_TYPED, "value", allow_optional=True),
+        State(ids.PLAN_REVIEWED, "data"),
         *fields.every_value(fields.PLAN),
         running=[(Output(ids.PLAN_CONFIRM, "loading"), True, False)],
         prevent_initial_call=True,
         websocket=True,
     )
     async def confirm(
-        clicks: int | None, choice: str, choices: Any, typed: str | None, *fields_: list[Any]
+        clicks: int | None, choice: str, choices: Any, typed: str | None, *rest: Any
     ) -> tuple[Any, Any]:
         if not clicks:
             return no_update, no_update
+        reviewed_one, *fields_ = rest
         given = fields.values_of(*fields_)
         word = screen.watched.word_to_type()
         try:
+            if choices[int(choice)]["name"] != reviewed_one:
+                raise NotReviewedError
             if (typed or "") != word:
                 raise NotConfirmedError("the reassignment", word)
             operation_id = await screen.desk.operator.reassign(
@@ -358,4 +363,7 @@ def last_words(preview: Preview | None, watched: WatchedCluster) -> list[Any]:
     )
     word = "" if is_refused else watched.word_to_type()
     typed = [text_field(ids.PLAN_TYPED, f"Type {word} to confirm", word)] if word else []
-    return [*typed, button, html.P(words, className="note")]
+    reviewed_one = dcc.Store(
+        id=ids.PLAN_REVIEWED, data=plan_name(preview.proposal) if preview else None
+    )
+    return [*typed, button, html.P(words, className="note"), reviewed_one]

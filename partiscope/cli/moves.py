@@ -101,10 +101,16 @@ async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
             _list(await _known(client, wish), as_json=as_json)
             return Exit.DONE
         chosen = wish.move or await _newest(client, wish)
+        state = await client.get(chosen)  # refuses an unknown id
         if action is Action.WATCH:
             return await follow(client, chosen, as_json=as_json)
-        state = await client.get(chosen)  # refuses an unknown id
         require_change_of(state.bootstrap, wish.named)
+        if state.is_finished and action is not Action.ROLLBACK:
+            raise CommandError(
+                f"{chosen} is {state.outcome}: there is nothing to {action}. "
+                f"`partiscope moves` lists all; only rollback goes on from there",
+                Exit.REFUSED,
+            )
         if action is Action.ROLLBACK:
             undo = await client.rollback(chosen, reason=reason)
             note(f"{undo} takes {chosen} back")
@@ -127,10 +133,13 @@ async def _known(client: OperationsClient, wish: Wish) -> list[OperationState]:
 
 
 async def _newest(client: OperationsClient, wish: Wish) -> str:
+    """Of those that go on, where it is about them and there is one."""
     known = await _known(client, wish)
     if not known:
         raise CommandError("there is no reassignment yet", Exit.WRONG_USE)
-    return known[0].operation_id
+    is_of_any = wish.action in (Action.WATCH, Action.ROLLBACK)
+    going = [] if is_of_any else [state for state in known if not state.is_finished]
+    return (going or known)[0].operation_id
 
 
 async def follow(client: OperationsClient, operation_id: str, *, as_json: bool = False) -> int:

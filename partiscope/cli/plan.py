@@ -171,6 +171,9 @@ def _write(out: Path, chosen: Alternative) -> None:
             path.write_text(format_reassignment(targets))
     except OSError as error:
         raise CommandError(f"cannot write {out}: {error.strerror}") from error
+    if not proposal.changes:
+        note(f"{chosen.name} moves nothing, the goal is reached: {out} is empty")
+        return
     note(f"wrote {chosen.name} to {out}, and the way back to {before_file(out)}")
 
 

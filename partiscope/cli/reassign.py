@@ -64,9 +64,9 @@ def reassign(
     )
     settings = settings_with(bootstrap=bootstrap)
     address = known_bootstrap(settings)
-    before = before_file(plan)
+    targets, before = _targets(plan), before_file(plan)
     made_for = _targets(before) if before.exists() else {}
-    preview = asyncio.run(_preview(address, plan.stem, (_targets(plan), made_for), way))
+    preview = asyncio.run(_preview(address, plan.stem, (targets, made_for), way))
     past = _with_past(bus or settings.bundled_bootstrap, address, preview, way.throttle)
     preview = asyncio.run(past)
     _show(preview)

@@ -127,7 +127,7 @@ class PlanScreen(PlannedScreen):
         """Another alternative: preview it."""
         if self._plan is not None:
             chosen = self._plan.alternatives[event.option_index]
-            self._chosen = event.option_index
+            self._chosen, self._preview = event.option_index, None
             self.run_worker(self._make_preview(chosen), exclusive=True, group="preview")
 
     def on_option_list_option_selected(self) -> None:
@@ -208,11 +208,17 @@ class PlanScreen(PlannedScreen):
 
     async def _make_plan(self) -> None:
         try:
-            self._plan = await self.partiscope.operator.plan(self._values)
+            made = await self.partiscope.operator.plan(self._values)
         except (GoalError, OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
-        self._say("\n".join(f"◆ {limit}" for limit in self._plan.limits))
+        limits = "\n".join(f"◆ {limit}" for limit in made.limits)
+        moving = tuple(item for item in made.alternatives if item.proposal.changes)
+        if not moving:
+            self._say(f"✔ Nothing to move: the goal is reached already\n{limits}")
+            return
+        self._plan = replace(made, alternatives=moving)
+        self._say(limits)
         self.query_one(Steps).show(1)
         self.query_one(FormPanel).display = False
         self.refresh_bindings()
