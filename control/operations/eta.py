@@ -14,7 +14,7 @@ ENDING_S: Final = (0.2, 1.5)
 """From the last byte to the end, as benchmarks/moves.py has it."""
 DEVIATIONS: Final = 1.3
 """Standard errors that hold eight times in ten."""
-DOUBT_MIN: Final = 0.1
+DOUBT_MIN: Final = 0.03
 DOUBT_MAX: Final = 0.5
 
 
@@ -41,17 +41,25 @@ class ArrivalWindow:
 
 @dataclass(slots=True, kw_only=True)
 class RateWindow:
-    """The newest (time, bytes done) samples; bytes never fall, so a rate is never negative."""
+    """The newest (time, bytes done) samples since bytes arrive; bytes never fall, so a rate is
+    never negative.
+
+    The step in which the first bytes came is no part of it: it began before they did, which made
+    rates too low by a tenth after two seconds (or, where a throttle lets the first ones through at
+    once, far too high).
+    """
 
     samples: deque[tuple[float, int]] = field(
         default_factory=lambda: deque(maxlen=WINDOW_SAMPLES_MAX)
     )
+    _has_begun: bool = False
 
     def add(self, at_s: float, bytes_done: int) -> None:
         """One more sample, times increasing."""
-        newest = self.samples[-1][1] if self.samples else 0
-        while len(self.samples) > 1 and self.samples[0][1] == self.samples[1][1]:
-            self.samples.popleft()  # before the first byte came there was no rate
+        newest = self.samples[-1][1] if self.samples else bytes_done
+        if not self._has_begun:
+            self._has_begun = bytes_done > newest
+            self.samples.clear()
         self.samples.append((at_s, max(bytes_done, newest)))
 
     def rate_bytes_per_s(self) -> float | None:
@@ -64,8 +72,8 @@ class RateWindow:
     def eta_s(self, bytes_left: int) -> tuple[float, float] | None:
         """(soonest, latest) seconds left, meant to hold eight times in ten (how often it does on a
         cluster is learned: control.operations.calibration): the mean rate, 1.3 standard errors up
-        and down, but at least a tenth and at most half of the mean (copies arrive in lumps); then
-        what it takes until copies are in sync and all is cleaned up.
+        and down, but at least 3 % and at most half of the mean (copies arrive in lumps); then what
+        it takes until copies are in sync and all is cleaned up.
 
         Null with fewer than SAMPLES_MIN samples or while nothing arrives.
         """

@@ -65,12 +65,12 @@ def test_a_move_tells_calibrated_intervals_and_leaves_behind_what_they_missed() 
     to = Calibration(foreseen=(-0.5, 0.5), left=(0.0, 1.0))
     forecast = Forecast(calibration=to, is_adaptive=True)
     assert forecast.foresee((8.0, 12.0), at_s=100.0) == (9.0, 11.0)
-    told = [forecast.tell_left(100 * n, 1000, at_s=100.0 + n) for n in (0, 1, 2)]
-    made = forecast.rate.eta_s(800)
+    told = [forecast.tell_left(100 * n, 1000, at_s=100.0 + n) for n in range(4)]
+    made = forecast.rate.eta_s(700)
     assert made is not None
-    assert told == [None, None, stretched(made, to.left)]
+    assert told == [None, None, None, stretched(made, to.left)]
     found = forecast.misses(110.0)
-    left = round(miss_of(made, 8.0), 3)
+    left = round(miss_of(made, 7.0), 3)
     assert found == Misses(foreseen=0.0, left=(left,), is_adaptive=True)
     assert Misses.parse(found.document()) == found
 
@@ -92,5 +92,5 @@ def test_of_a_long_move_a_few_are_kept_from_begin_to_end() -> None:
     left = forecast.misses(12_000).left
     assert len(left) == LEFT_KEPT
     assert list(left) == sorted(left)
-    assert 1 < left[0] < 3
-    assert left[-1] > 10
+    assert 5 < left[0] < 8
+    assert left[-1] > 100
