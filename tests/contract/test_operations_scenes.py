@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from control.operations.throttle import RATES
 from tests.contract.operations_site import Site, site_of
 from tests.support.paced_producer import PacedProducer, check_kept, read_all
 from tests.support.settle import wait_until
@@ -154,6 +155,12 @@ def test_a_broker_dies_midway_and_comes_back(site: Site, is_target: bool) -> Non
         with site.without(victim):
             if is_target:
                 wait_until(lambda: is_down in stalls(site), "the stall is explained")
+            cli.run("moves", "throttle", operation_id, "--throttle", "128KiB")
+        wait_until(
+            lambda: site.eyes.throttles(topic).get(f"{victim} {RATES[0]}") == str(128 << 10),
+            "who was away gets the rate that was set meanwhile",
+            story=lambda: str(site.eyes.throttles(topic)),
+        )
         cli.run("moves", "throttle", operation_id, "--throttle", "8MiB")
         said = cli.end_of(moving)
         assert not is_target or f"stands still: {is_down}" in said, said
