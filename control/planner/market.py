@@ -19,8 +19,8 @@ _SIZES: Final = 256
 _NEAR_WHOLE: Final = ((0.0, 0.01), (0.01, 0.01), (0.01, 0.1), (0.01, 0.2), (0.05, 0.35))
 """Prices of a replica, of a byte, so near to a whole number are tried as that."""
 _PATIENCE: Final = 15
-_SHRINK: Final = 0.6
-_TIMID: Final = 0.03
+_SHRINK: Final = 0.5
+_TIMID: Final = 0.05
 _MEMORY: Final = 0.7
 _PROGRESS: Final = 3e-4
 _CLOSE: Final = 1.002

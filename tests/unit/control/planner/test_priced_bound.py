@@ -53,7 +53,7 @@ def test_the_largest_replicas_are_the_fewest_that_a_full_broker_may_lose() -> No
 
 
 @given(st.data(), st.integers(1, 5), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_placement_moves_less(data: st.DataObject, factor: int, seed: int) -> None:
     before = seeded(seed, brokers=6, racks=3, partitions=12, factor=factor, disorder=0.3)
     targets = {}
