@@ -168,6 +168,7 @@ async def test_cancelled_after_the_wave_what_moves_arrives_and_nothing_else_begi
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(600)
 async def test_an_automatic_throttle_finds_the_headroom(
     admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
 ) -> None:
