@@ -53,6 +53,8 @@ class ProducerOptions:
     compression: str = "none"
     is_idempotent: bool = False
     linger_ms: int = 0
+    request_max: int = 1 << 20
+    """Bytes; the topic's max.message.bytes counts as well."""
 
 
 class RecordProducer:
@@ -77,6 +79,7 @@ class RecordProducer:
             compression_type=compression,
             enable_idempotence=options.is_idempotent,
             linger_ms=options.linger_ms,
+            max_request_size=options.request_max,
             **self._settings.security_options(),
         )
         try:

@@ -25,7 +25,13 @@ ELECTION_S: Final = 15.0
 """Longer than Kafka takes to find a broker dead and another leader."""
 _OUTAGE_POLL_S: Final = 0.5
 _READ_MAX: Final = 1_000_000
-_KEEP_FOR_EVER: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
+_RECORD_MAX: Final = 16 << 20
+"""Bytes: a plan travels in one record."""
+_CONFIGS: Final = {
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "max.message.bytes": str(_RECORD_MAX),
+}
 
 
 class Outage:
@@ -72,7 +78,7 @@ class Bus:
         """Create both topics where they lack, on up to three brokers."""
         async with KafkaAdmin.to(self.settings) as admin:
             for name in (OPERATIONS_TOPIC, EVENTS_TOPIC):
-                await ensure_topic(admin, name, configs=_KEEP_FOR_EVER)
+                await ensure_topic(admin, name, configs=_CONFIGS)
 
     async def publish_command(self, command: Command) -> None:
         """Durable when it returns."""
@@ -125,7 +131,7 @@ class Bus:
     async def _send(self, partition: TopicPartition, key: str, value: bytes) -> None:
         async with self._starting:
             if self._producer is None:
-                options = ProducerOptions(acks="all", is_idempotent=True)
+                options = ProducerOptions(acks="all", is_idempotent=True, request_max=_RECORD_MAX)
                 producer = RecordProducer(self.settings, options)
                 self._producer = await producer.__aenter__()
         record = OutgoingRecord(

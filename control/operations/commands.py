@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from control.operations.errors import CommandDecodeError
+from control.operations.packed import pack, unpack
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
@@ -98,7 +99,7 @@ def encode_command(command: Command) -> bytes:
         document |= {
             "kind": "reassign",
             "bootstrap": command.bootstrap,
-            "changes": changes_document(command.changes),
+            "changes": pack(command.changes),
             "throttle": command.throttle,
             **_waves_document(command.waves),
             "elects_preferred": command.elects_preferred,
@@ -132,38 +133,10 @@ def decode_command(value: bytes | None) -> Command:
     raise CommandDecodeError(f"kind {document['kind']!r} is unknown")
 
 
-def changes_document(changes: tuple[PartitionChange, ...]) -> list[dict[str, Any]]:
-    """Changes as JSON values."""
-    return [
-        {
-            "topic": c.topic,
-            "partition": c.partition,
-            "before": list(c.before),
-            "after": list(c.after),
-            "size": c.size_bytes,
-        }
-        for c in changes
-    ]
-
-
-def parse_changes(entries: list[Mapping[str, Any]]) -> tuple[PartitionChange, ...]:
-    """The inverse of changes_document."""
-    return tuple(
-        PartitionChange(
-            topic=entry["topic"],
-            partition=int(entry["partition"]),
-            before=tuple(entry["before"]),
-            after=tuple(entry["after"]),
-            size_bytes=int(entry["size"]),
-        )
-        for entry in entries
-    )
-
-
 def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> ReassignCommand:
     return ReassignCommand(
         bootstrap=document["bootstrap"],
-        changes=parse_changes(document["changes"]),
+        changes=unpack(document["changes"]),
         throttle=document.get("throttle", THROTTLE_AUTO),
         waves=_parse_waves(document),
         elects_preferred=bool(document.get("elects_preferred", True)),

@@ -36,6 +36,7 @@ class MoveWatch:
     ) -> None:
         self._admin = admin
         self._changes = changes
+        self._change_of = {change.key: change for change in changes}
         self._waves = waves
         self._sizes = {change.key: change.size_bytes for change in changes}
         self._copied: dict[tuple[TopicPartition, int], int] = {}
@@ -67,7 +68,7 @@ class MoveWatch:
         self._placed = {p.key: p for topic in topics for p in topic.partitions}
         await self._read_copied()
         for key in self._submitted:
-            change = next(c for c in self._changes if c.key == key)
+            change = self._change_of[key]
             is_astray = not self.is_there(change) and not self.is_moving(change)
             self._submitted[key] = self._submitted[key] + 1 if is_astray else 0
 

@@ -17,8 +17,9 @@ from enum import StrEnum
 from typing import Any
 
 from control.operations.calibration import Misses
-from control.operations.commands import ReassignCommand, changes_document, parse_changes
+from control.operations.commands import ReassignCommand
 from control.operations.events import Event, EventKind, MoveProgress, Outcome
+from control.operations.packed import changes_document, pack, unpack
 from control.planner.proposal import PartitionChange
 
 
@@ -169,7 +170,7 @@ def accepted_data(command: ReassignCommand) -> dict[str, Any]:
         "bootstrap": command.bootstrap,
         "rollback_of": command.rollback_of,
         "submitted_ms": command.submitted_ms,
-        "changes": changes_document(command.changes),
+        "changes": pack(command.changes),
     }
 
 
@@ -202,7 +203,7 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
                 "bootstrap": data["bootstrap"],
                 "rollback_of": data["rollback_of"],
                 "submitted_ms": data["submitted_ms"],
-                "changes": parse_changes(data["changes"]),
+                "changes": unpack(data["changes"]),
             }
         case EventKind.STARTED:
             expected = data.get("expected_s")

@@ -217,6 +217,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
         State(ids.PLAN_CHOICES, "data"),
         State(ids.SCHEME, "data"),
         *fields.every_value(fields.PLAN),
+        running=[(Output(ids.PLAN_LAST, "className"), "actions waits", "actions")],
         prevent_initial_call=True,
         websocket=True,
     )

@@ -80,6 +80,20 @@ def test_what_is_no_command_is_refused(value: bytes | None) -> None:
         decode_command(value)
 
 
+def test_a_plan_of_a_large_cluster_fits_into_one_record() -> None:
+    changes = tuple(
+        replace(COMMAND.changes[0], partition=number, size_bytes=1000 * number**2)
+        for number in range(20_000)
+    )
+    large = replace(COMMAND, changes=changes)
+    assert len(encode_command(large)) < 1_000_000
+    assert decode_command(encode_command(large)) == large
+    accepted = decode_event(encode_event(event(EventKind.ACCEPTED, 1, **accepted_data(large))))
+    assert fold([accepted])["mv-1"].changes == changes
+    with pytest.raises(CommandDecodeError):
+        decode_command(encode_command(large).replace(b'"changes":"', b'"changes":"AAAA'))
+
+
 def test_events_round_trip_and_carry_progress() -> None:
     one = event(EventKind.PROGRESS, 5, "half", **PROGRESS.document())
     decoded = decode_event(encode_event(one))

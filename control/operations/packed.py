@@ -1,0 +1,94 @@
+"""The changes of a plan as they travel in a record: a list where they are few, else packed.
+
+A record of Kafka's usual size, 1 MiB, holds some 9,000 changes as a list and some 40,000 packed;
+topics of the bus take records of 16 MiB.
+"""
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Any, Final
+
+from control.planner.proposal import PartitionChange
+
+LISTED_MAX: Final = 1000
+
+Packed = list[dict[str, Any]] | str
+"""A JSON value: entries, or base64 of zlib of their columns as JSON."""
+
+
+def changes_document(changes: tuple[PartitionChange, ...]) -> list[dict[str, Any]]:
+    """Changes as JSON values, one by one."""
+    return [
+        {
+            "topic": c.topic,
+            "partition": c.partition,
+            "before": list(c.before),
+            "after": list(c.after),
+            "size": c.size_bytes,
+        }
+        for c in changes
+    ]
+
+
+def pack(changes: tuple[PartitionChange, ...]) -> Packed:
+    """As a record carries them."""
+    if len(changes) <= LISTED_MAX:
+        return changes_document(changes)
+    topics = {topic: number for number, topic in enumerate(sorted({c.topic for c in changes}))}
+    columns = {
+        "topics": list(topics),
+        "topic": [topics[c.topic] for c in changes],
+        "partition": [c.partition for c in changes],
+        "before": [c.before for c in changes],
+        "after": [c.after for c in changes],
+        "size": [c.size_bytes for c in changes],
+    }
+    text = json.dumps(columns, separators=(",", ":"))
+    return b64encode(zlib.compress(text.encode(), level=9)).decode()
+
+
+def unpack(packed: Packed) -> tuple[PartitionChange, ...]:
+    """The inverse of pack.
+
+    :raises ValueError: it is neither. KeyError, TypeError: a part of it lacks or is another.
+    """
+    if isinstance(packed, str):
+        return tuple(_of_columns(json.loads(_inflated(packed))))
+    return tuple(_of_entry(entry) for entry in packed)
+
+
+def _inflated(packed: str) -> bytes:
+    try:
+        return zlib.decompress(b64decode(packed, validate=True))
+    except zlib.error as error:
+        raise ValueError(f"changes are not packed: {error}") from error
+
+
+def _of_columns(columns: Mapping[str, Any]) -> list[PartitionChange]:
+    names = columns["topics"]
+    rows = zip(
+        *(columns[name] for name in ("topic", "partition", "before", "after", "size")),
+        strict=True,
+    )
+    return [
+        PartitionChange(
+            topic=names[topic],
+            partition=partition,
+            before=tuple(before),
+            after=tuple(after),
+            size_bytes=size,
+        )
+        for topic, partition, before, after, size in rows
+    ]
+
+
+def _of_entry(entry: Mapping[str, Any]) -> PartitionChange:
+    return PartitionChange(
+        topic=entry["topic"],
+        partition=int(entry["partition"]),
+        before=tuple(entry["before"]),
+        after=tuple(entry["after"]),
+        size_bytes=int(entry["size"]),
+    )
