@@ -142,7 +142,26 @@ def _check_min_isr(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) ->
         for c in changes
         if len(c.after) < facts.min_isr.get(c.topic, 1)
     ]
-    return _check("min.insync.replicas", bad, fine="stays possible")
+    if bad:
+        return _check("min.insync.replicas", bad, fine="")
+    tight = [words for change in changes if (words := _at_the_minimum(facts, change))]
+    fine = "stays possible; no moving partition is down to it"
+    return _check("min.insync.replicas", tight, fine=fine, verdict=Verdict.WARN)
+
+
+def _at_the_minimum(facts: ClusterFacts, change: PartitionChange) -> str:
+    """Whether producers with acks=all wait, or would with one replica less in sync, while it
+    moves: copies count only once they have caught up."""
+    partition, least = facts.partitions.get(change.key), facts.min_isr.get(change.topic, 1)
+    if partition is None or len(partition.isr) >= len(partition.replicas):
+        return ""
+    if len(partition.isr) > least:
+        return ""
+    means = "one more away and" if len(partition.isr) == least else "now"
+    return (
+        f"{change.key} has {len(partition.isr)} in sync and needs {least}: {means} "
+        f"producers with acks=all wait; bring its replicas back first"
+    )
 
 
 def _check_health(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:

@@ -67,9 +67,17 @@ def test_a_sound_move_passes() -> None:
             {"min.insync.replicas": Verdict.FAIL, "replicas": Verdict.WARN},
         ),
         (
+            replace(
+                FACTS,
+                partitions={KEY: replace(PARTITION, replicas=(1, 2, 3), isr=(1, 2))},
+            ),
+            replace(MOVE, before=(1, 2, 3), after=(1, 3, 2)),
+            {"in-sync replicas": Verdict.WARN},
+        ),
+        (
             replace(FACTS, partitions={KEY: replace(PARTITION, isr=(1,))}),
             MOVE,
-            {"in-sync replicas": Verdict.WARN},
+            {"in-sync replicas": Verdict.WARN, "min.insync.replicas": Verdict.WARN},
         ),
     ],
 )
