@@ -112,7 +112,7 @@ def trade_off(offers: Sequence[Offer], scheme: str) -> Figure:
             "range": [-0.05 * max([*moved, 1.0]), 1.12 * max([*moved, 1.0])],
         },
         yaxis={
-            "title": {"text": "fullest broker above the mean"},
+            "title": {"text": "fullest above the mean"},
             "ticksuffix": " %",
             "range": [0, max(highest * 1.35, 1.0)],
         },

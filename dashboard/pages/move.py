@@ -198,7 +198,11 @@ def _is_denied(screen: Screen, action: str, time: Time | None) -> bool:
 def move_block(screen: Screen, state: OperationState | None, time: Time | None = None) -> Any:
     """Progress, figures, what is said, what moves now, and the diff."""
     if state is None:
-        return empty("Waiting for the executor", "`partiscope executor` (part of `up`) runs moves")
+        return empty(
+            "No move of this name is known yet",
+            "One that was just asked for appears when the executor (part of `up`) takes it",
+            "g r lists all that ran and run",
+        )
     row = move_row(state, now_ms=screen.now_ms())
     return [
         progress_bar(done_percent(state.progress)),

@@ -125,6 +125,9 @@ class CannedMoves:
     async def list(self) -> list[OperationState]:
         return [_RUNNING, _DONE]
 
+    async def get(self, operation_id: str) -> OperationState:
+        return next(state for state in await self.list() if state.operation_id == operation_id)
+
     async def watch(self, operation_id: str) -> AsyncIterator[OperationState]:
         yield {state.operation_id: state for state in (_RUNNING, _DONE)}[operation_id]
 

@@ -131,10 +131,15 @@ class MoveScreen(RightsScreen):
         return super().check_action(action, parameters)
 
     async def _follow(self) -> None:
+        moves = self.partiscope.operator.moves
         try:
-            async for state in self.partiscope.operator.moves.watch(self._move):
-                self.take(state)
+            known = await moves.get(self._move)  # refuses a name that nothing has
+            self.take(known)
+            async for state in moves.watch(self._move):
+                if state.updated_ms >= known.updated_ms:  # it begins with its first event
+                    self.take(state)
         except (KafkaPortError, OperationError) as error:
+            self.put("#move-head", self._move)
             self.put("#move-body", Text(f"✖ {error}", style="bold red"))
 
     def take(self, state: OperationState) -> None:
