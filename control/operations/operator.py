@@ -256,6 +256,7 @@ def _plan_request(fields: Values) -> PlanRequest:
     return PlanRequest(
         goal=Goal(fields["goal"]),
         topics=_names(fields["topics"]),
+        partitions=_names(fields["partitions"]),
         exclude_topics=_names(fields["exclude_topics"]),
         keep_partitions=_names(fields["keep_partitions"]),
         remove_brokers=_ids(fields["remove_brokers"]),

@@ -118,6 +118,11 @@ REASSIGN: Final = OperationForm(
             help="names or patterns that stay",
         ),
         FormField(
+            name="partitions",
+            label="Only",
+            help="just these partitions: orders-3, …",
+        ),
+        FormField(
             name="keep_partitions",
             label="Keep",
             help="partitions that stay: orders-3, …",

@@ -69,10 +69,15 @@ def _check_names(topology: Topology, request: PlanRequest) -> None:
             raise GoalError(f"no topic matches {pattern}{_like(pattern, topics)}")
     if request.topics and not any(map(request.has_topic, topics)):
         raise GoalError("no topic is left: all that match are excluded")
-    keys = {str(p.key) for p in topology.partitions} if request.keep_partitions else set()
-    for name in request.keep_partitions:
+    named_ones = (*request.partitions, *request.keep_partitions)
+    keys = {str(p.key) for p in topology.partitions} if named_ones else set()
+    for name in named_ones:
         if name not in keys:
-            raise GoalError(f"partition {name} to keep does not exist{_like(name, keys)}")
+            word = "move" if name in request.partitions else "keep"
+            raise GoalError(f"partition {name} to {word} does not exist{_like(name, keys)}")
+    may_touch = request.scope()
+    if request.partitions and not any(may_touch(p.key) for p in topology.partitions):
+        raise GoalError("no partition is left: all that are named are kept, or of other topics")
 
 
 def _like(name: str, names: Iterable[str]) -> str:
@@ -105,7 +110,8 @@ class _Feasibility:
         self._check_disks()
 
     def _touched(self) -> Iterable[TopologyPartition]:
-        return filter(self.request.may_touch, self.topology.partitions)
+        may_touch = self.request.scope()
+        return (p for p in self.topology.partitions if may_touch(p.key))
 
     def _check_factor(self, factor: int) -> None:
         if factor < 1:

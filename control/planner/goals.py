@@ -1,14 +1,16 @@
 """What a plan should reach, what it may touch, and how even is even enough."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Final
 
 import numpy as np
 
+from control.model.ids import TopicPartition
 from control.planner.columns import Floats
-from control.planner.topology import TopologyPartition
 
 _ROUNDING: Final = 1e-9
 _ANYHOW: Final = 1e3
@@ -108,11 +110,13 @@ _ALTERNATIVES: Final[dict[Goal, tuple[Tolerance, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """Goal and scope. `topics` are names or shell patterns, empty for all; `exclude_brokers`
-    neither lose nor receive a replica; `keep_partitions` (``orders-3``) stay as they are."""
+    """Goal and scope. `topics` are names or shell patterns, `partitions` names (``orders-3``);
+    empty for all. `keep_partitions` stay as they are; `exclude_brokers` neither lose nor receive
+    a replica."""
 
     goal: Goal = Goal.BALANCE
     topics: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
     exclude_topics: tuple[str, ...] = ()
     keep_partitions: tuple[str, ...] = ()
     exclude_brokers: tuple[int, ...] = ()
@@ -125,7 +129,8 @@ class PlanRequest:
     @property
     def is_everything(self) -> bool:
         """Whether every partition may move."""
-        return not (self.topics or self.exclude_topics or self.keep_partitions)
+        wanted, kept = (self.topics, self.partitions), (self.exclude_topics, self.keep_partitions)
+        return not any((*wanted, *kept))
 
     def has_topic(self, topic: str) -> bool:
         """Whether the plan may move this topic."""
@@ -133,9 +138,18 @@ class PlanRequest:
             return False
         return not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
 
-    def may_touch(self, partition: TopologyPartition) -> bool:
-        """Whether the plan may move this partition."""
-        return self.has_topic(partition.topic) and str(partition.key) not in self.keep_partitions
+    def scope(self) -> Callable[[TopicPartition], bool]:
+        """Whether the plan may move a partition: for asking about many."""
+        wanted, kept = frozenset(self.partitions), frozenset(self.keep_partitions)
+        has_topic = cache(self.has_topic)
+
+        def may_touch(key: TopicPartition) -> bool:
+            if not has_topic(key.topic):
+                return False
+            name = str(key) if wanted or kept else ""
+            return (not wanted or name in wanted) and name not in kept
+
+        return may_touch
 
     def tolerances(self) -> tuple[Tolerance, ...]:
         """One per alternative, the recommended first."""

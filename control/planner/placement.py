@@ -295,12 +295,8 @@ def movable_partitions(topology: Topology, request: PlanRequest) -> Flags:
     """Which partitions the request allows to move."""
     if request.is_everything:
         return np.ones(len(topology.partitions), dtype=np.bool_)
-    topics = {p.topic for p in topology.partitions}
-    allowed = {topic for topic in topics if request.has_topic(topic)}
-    kept = set(request.keep_partitions)
-    return np.array(
-        [p.topic in allowed and str(p.key) not in kept for p in topology.partitions], dtype=np.bool_
-    )
+    may_touch = request.scope()
+    return np.fromiter((may_touch(p.key) for p in topology.partitions), np.bool_)
 
 
 def _inverse(order: list[int]) -> list[int]:

@@ -55,8 +55,8 @@ def _change_violations(
 ) -> list[Violation]:
     known = set(before.broker_ids)
     down = {broker.id for broker in before.brokers if not broker.is_running}
-    excluded, kept = set(request.exclude_brokers), set(request.keep_partitions)
-    in_scope = {p.topic: request.has_topic(p.topic) for p in before.partitions}
+    excluded = set(request.exclude_brokers)
+    may_touch, topics = request.scope(), {p.topic for p in before.partitions}
     found = []
     for change in changes:
         where, wanted = str(change.key), request.replication_factor or len(change.before)
@@ -73,7 +73,7 @@ def _change_violations(
             wrong.append(("replicas", reason))
         if touched := excluded.intersection((*adding, *removing)):
             wrong.append(("excluded", f"touches excluded brokers {sorted(touched)}"))
-        if not in_scope.get(change.topic, False) or where in kept:
+        if change.topic not in topics or not may_touch(change.key):
             wrong.append(("scope", "is outside the scope of the request"))
         found += [Violation(rule=r, where=where, reason=why, is_new=True) for r, why in wrong]
     return found

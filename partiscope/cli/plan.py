@@ -46,6 +46,7 @@ def plan(
     ] = None,
     goal: Annotated[Goal, typer.Option(help="What to reach.")] = Goal.BALANCE,
     topics: Annotated[str, typer.Option(metavar="NAME,…", help="Only these; * matches.")] = "",
+    partitions: Annotated[str, typer.Option(metavar="TOPIC-N,…", help="Only these.")] = "",
     exclude_topics: Annotated[
         str, typer.Option(metavar="NAME,…", help="Not these; * matches.")
     ] = "",
@@ -75,6 +76,7 @@ def plan(
     request = PlanRequest(
         goal=goal,
         topics=_names(topics),
+        partitions=_names(partitions),
         exclude_topics=_names(exclude_topics),
         keep_partitions=_names(keep),
         relieve_brokers=_ids(relieve_brokers),

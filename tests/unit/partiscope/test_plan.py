@@ -56,6 +56,7 @@ def test_an_edited_plan_is_judged_again_and_can_be_run(
         (("--replication-factor", "4"), "At most 3 is possible; or add brokers"),
         (("--topics", "orders"), "no topic matches orders"),
         (("--keep", "t-9"), "partition t-9 to keep does not exist"),
+        (("--partitions", "t-9"), "partition t-9 to move does not exist"),
         (("--goal", "traffic"), "no rate is known"),
     ],
 )

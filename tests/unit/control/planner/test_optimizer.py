@@ -215,6 +215,9 @@ def test_kept_partitions_and_excluded_topics_stay() -> None:
     moved = {c.partition for c in plan(topology, request).alternatives[0].proposal.changes}
     assert len(moved) == 3
     assert moved <= {2, 3, 4, 5}
+    request = PlanRequest(partitions=("t-3", "t-4", "t-5"), keep_partitions=("t-4",))
+    moved = {c.partition for c in plan(topology, request).alternatives[0].proposal.changes}
+    assert moved == {3, 5}
     nothing = plan(topology, PlanRequest(exclude_topics=("t*",)))
     assert nothing.alternatives[0].proposal.changes == ()
 
