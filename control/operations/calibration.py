@@ -85,7 +85,7 @@ def calibration_of(
 
 def _middle(by_move: Sequence[Sequence[float]], share: float) -> Interval:
     """Where this share of the misses to come will lie, as much of it below as above; moves count
-    alike. Of n that came the k-th stands at k / (n + 1): the next may lie beyond all of them."""
+    alike. Of n misses the k-th stands at k / (n + 1): the next may lie beyond all of them."""
     prior = NormalDist(sigma=1 / NormalDist().inv_cdf((1 + HELD_SHARE) / 2))
     if not by_move:
         return prior.inv_cdf((1 - share) / 2), prior.inv_cdf((1 + share) / 2)
@@ -94,6 +94,7 @@ def _middle(by_move: Sequence[Sequence[float]], share: float) -> Interval:
     misses = np.array([miss for _, of_one in counted for miss in of_one])
     weights = np.array([moves / len(of_one) for moves, of_one in counted for _ in of_one])
     order = np.argsort(misses)
-    below = (np.cumsum(weights[order]) - weights[order] / 2 + 0.5) / (weights.sum() + 1)
+    one = len(by_move) / sum(map(len, by_move))
+    below = (np.cumsum(weights[order]) - weights[order] / 2 + one / 2) / (weights.sum() + one)
     low, high = np.interp([(1 - share) / 2, (1 + share) / 2], below, misses[order])
     return float(low), float(high)

@@ -14,7 +14,7 @@ ENDING_S: Final = (0.2, 1.5)
 """From the last byte to the end, as benchmarks/moves.py has it."""
 DEVIATIONS: Final = 1.3
 """Standard errors that hold eight times in ten."""
-DOUBT_MIN: Final = 0.03
+DOUBT_MIN: Final = 0.015
 DOUBT_MAX: Final = 0.5
 
 
@@ -72,8 +72,8 @@ class RateWindow:
     def eta_s(self, bytes_left: int) -> tuple[float, float] | None:
         """(soonest, latest) seconds left, meant to hold eight times in ten (how often it does on a
         cluster is learned: control.operations.calibration): the mean rate, 1.3 standard errors up
-        and down, but at least 3 % and at most half of the mean (copies arrive in lumps); then what
-        it takes until copies are in sync and all is cleaned up.
+        and down, but at least 1.5 % and at most half of the mean (copies arrive in lumps); then
+        what it takes until copies are in sync and all is cleaned up.
 
         Null with fewer than SAMPLES_MIN samples or while nothing arrives.
         """
