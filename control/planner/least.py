@@ -5,12 +5,12 @@ A quick proof first (control.planner.lower_bound); where it leaves a question, t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from control.planner.columns import Columns, rack_numbers
+from control.planner.columns import Columns, Floats, rack_numbers
 from control.planner.demand import Demand
 from control.planner.figures import Balance, BrokerLoad
 from control.planner.goals import PlanRequest
@@ -47,8 +47,16 @@ class Least:
 class Prover:
     """For the plans of one request."""
 
-    def __init__(self, topology: Topology, request: PlanRequest, columns: Columns) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        request: PlanRequest,
+        columns: Columns,
+        relief: Floats | None = None,
+    ) -> None:
+        """`relief`: bytes that relieved brokers are to come down to, one element a broker."""
         self._topology, self._request, self._columns = topology, request, columns
+        self._relief = relief
         self._roles = roles_of(topology, request)
 
     def least(
@@ -99,7 +107,8 @@ class Prover:
         )
 
     def _reached(self, after: Sequence[BrokerLoad]) -> Reached:
-        """Among brokers of the same share: racks may force others."""
+        """Among brokers of the same share, since racks may force others; who is to be relieved by
+        itself."""
         roles, columns = self._roles, self._columns
         kept, width = ~roles.removed, columns.width
         share = np.zeros(columns.brokers)
@@ -112,4 +121,7 @@ class Prover:
             share[kept] = rack_shares(total, width, ones, *brokers)[roles.rack[kept]]
         count = np.array([load.replicas for load in after], dtype=np.int64)
         held = np.array([load.bytes for load in after], dtype=np.int64)
-        return Reached.by_share(count, held, kept, share)
+        reached = Reached.by_share(count, held, kept, share)
+        relieved = np.isin(self._topology.broker_ids, self._request.relieve_brokers)
+        own = np.maximum(held, 0 if self._relief is None else self._relief.astype(np.int64))
+        return replace(reached, bytes_max=np.where(relieved & kept, own, reached.bytes_max))

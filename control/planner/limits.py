@@ -1,5 +1,8 @@
 """Why a balance cannot be better, whatever the plan: proofs in one sentence each."""
 
+from collections import Counter
+from collections.abc import Collection
+
 import numpy as np
 
 from control.model.units import bytes_text
@@ -21,6 +24,23 @@ def unknown_sizes(topology: Topology) -> tuple[str, ...]:
         "no partition has any bytes as far as is known: only numbers are evened (a cluster tells "
         "sizes to those who may Describe it)",
     )
+
+
+def stopped_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
+    """Who cannot take part because it does not run."""
+    stopped = [b.id for b in topology.brokers if not b.is_running and b.id not in removed]
+    if not stopped:
+        return ()
+    held = Counter(id_ for partition in topology.partitions for id_ in partition.replicas)
+    return tuple(
+        f"broker {id_} does not run: it gets nothing, and its {_replicas(held[id_])}; start it, or "
+        "remove it to have them elsewhere"
+        for id_ in stopped
+    )
+
+
+def _replicas(number: int) -> str:
+    return "1 replica stays" if number == 1 else f"{number} replicas stay"
 
 
 def _rack_proofs(placement: Placement) -> list[str]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from control.planner.anneal import anneal
-from control.planner.bounds import bounds_of, relief_bounds
-from control.planner.columns import Columns, columns_of
+from control.planner.bounds import Bounds, bounds_of, relief_bounds
+from control.planner.columns import Columns, Floats, columns_of
 from control.planner.economy import economize
 from control.planner.even import even_out
 from control.planner.feasibility import check_request
@@ -21,7 +21,7 @@ from control.planner.figures import (
 from control.planner.goals import Goal, PlanRequest, Tolerance
 from control.planner.leaders import even_leaders, leader_bounds
 from control.planner.least import Prover
-from control.planner.limits import proofs, unknown_sizes
+from control.planner.limits import proofs, stopped_brokers, unknown_sizes
 from control.planner.placement import Placement
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.repair import Mender
@@ -75,7 +75,8 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     columns = columns_of(topology)
     loads = loads_of(topology, columns)
     placement = Placement(topology, request, columns)
-    judging = _Judge(topology, request, columns, loads)
+    relief = _relief(placement).bytes_max if request.goal is Goal.RELIEVE else None
+    judging = _Judge(topology, request, columns, loads, relief)
     proposals: list[Proposal] = []
     alternatives: list[Alternative] = []
     for tolerance in request.tolerances():
@@ -92,7 +93,11 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
         request=request,
         balance_before=judging.detailed(balance_among(loads), Proposal(name="now")),
         alternatives=tuple(alternatives),
-        limits=unknown_sizes(topology) + (() if request.goal in _KEEPS_DATA else proofs(placement)),
+        limits=(
+            *unknown_sizes(topology),
+            *stopped_brokers(topology, removed),
+            *(() if request.goal in _KEEPS_DATA else proofs(placement)),
+        ),
     )
 
 
@@ -137,12 +142,13 @@ class _Judge:
         request: PlanRequest,
         columns: Columns,
         loads: Sequence[BrokerLoad],
+        relief: Floats | None = None,
     ) -> None:
         self._topology = topology
         self._request = request
         self._columns = columns
         self._loads = loads
-        self._prover = Prover(topology, request, columns)
+        self._prover = Prover(topology, request, columns, relief)
 
     def judge(self, proposal: Proposal) -> Alternative:
         request = self._request
@@ -211,8 +217,7 @@ def _placed(
         _calm(placement, tolerance)
         return placement
     if request.goal is Goal.RELIEVE and tolerance.bytes is None:
-        relieved = [placement.topology.broker_ids.index(id_) for id_ in request.relieve_brokers]
-        even_out(placement, relief_bounds(placement, relieved))
+        _settle(placement, _relief(placement), enough)
     else:
         _even(placement, tolerance, enough)
     if placement.is_target.any():
@@ -246,14 +251,25 @@ def _even(placement: Placement, tolerance: Tolerance, enough: int | None) -> Non
     bounds = bounds_of(placement, tolerance)
     is_asked = _is_about_data(tolerance)
     if is_asked or not all(placement.has_room(b, 0) for b in range(placement.brokers)):
-        even_out(placement, bounds)
-        bounds = bounds.beside(placement)
-        economize(placement, bounds)
-        rethink(placement, bounds)
-        if enough is not None:
-            anneal(placement, bounds, enough)
+        bounds = _settle(placement, bounds, enough)
     if is_asked and tolerance.traffic is not None and placement.columns.has_traffic:
         even_arriving(placement, bounds, tolerance.traffic)
+
+
+def _relief(placement: Placement) -> Bounds:
+    ids = placement.topology.broker_ids
+    return relief_bounds(placement, [ids.index(id_) for id_ in placement.request.relieve_brokers])
+
+
+def _settle(placement: Placement, bounds: Bounds, enough: int | None) -> Bounds:
+    """Within these bounds, or those that are returned where that cannot be, with few bytes."""
+    even_out(placement, bounds)
+    bounds = bounds.beside(placement)
+    economize(placement, bounds)
+    rethink(placement, bounds)
+    if enough is not None:
+        anneal(placement, bounds, enough)
+    return bounds
 
 
 def _is_about_data(tolerance: Tolerance) -> bool:

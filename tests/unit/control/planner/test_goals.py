@@ -168,7 +168,9 @@ def test_a_removal_for_which_disks_lack_is_refused_with_the_proof() -> None:
 
 def test_a_stopped_broker_gets_nothing_and_can_be_emptied() -> None:
     before = stopped(cluster(THREE, [(1, 2)] * 6 + [(3, 1)]), 3)
-    for alternative in plan(before, PlanRequest()).alternatives:
+    made = plan(before, PlanRequest())
+    assert "broker 3 does not run: it gets nothing, and its 1 replica stays" in made.limits[0]
+    for alternative in made.alternatives:
         assert not any(3 in change.adding for change in alternative.proposal.changes)
     emptied = plan(before, PlanRequest(remove_brokers=(3,))).alternatives[0]
     assert emptied.violations == ()

@@ -12,7 +12,7 @@ from control.planner.proposal import PartitionChange, Proposal
 from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyPartition
 from control.planner.waves import LeaderTurn, SizeOrder, WaveRules, plan_waves
-from tests.unit.control.planner.clusters import cluster, judged_as
+from tests.unit.control.planner.clusters import cluster, judged_as, single
 
 
 def best(topology: Topology, **request: Any) -> Alternative:
@@ -207,6 +207,14 @@ def test_a_relieved_broker_goes_down_to_the_mean_and_nobody_else_above_it() -> N
     assert alternative.proposal.moved_replicas == 4
     assert all(c.before == (1,) for c in alternative.proposal.changes)
     assert (alternative.balance.bytes.min, alternative.balance.bytes.max) == (400, 400)
+
+
+def test_a_broker_is_relieved_of_no_more_than_it_must() -> None:
+    """27 too many: 21 would not do, 37 does; 21 and 37 were one step after the other."""
+    topology = single(3, [100, 37, 21, 200, 34], on=[1, 1, 1, 2, 3])
+    alternative = best(topology, goal=Goal.RELIEVE, relieve_brokers=(1,))
+    assert alternative.proposal.moved_bytes == 37
+    assert alternative.lower_bound_bytes in (27, 28)
 
 
 def test_kept_partitions_and_excluded_topics_stay() -> None:
