@@ -10,7 +10,7 @@ from control.kafka.ports import BrokerNode, PartitionMetadata, TopicMetadata
 from control.kafka.reader import FetchedRecord
 from control.model.ids import TopicPartition
 from control.operations.errors import InvalidInputError
-from control.operations.events import MoveProgress, Outcome, StalledMove
+from control.operations.events import MoveProgress, MovingPartition, Outcome, StalledMove
 from control.operations.facts import ClusterFacts, topology_of
 from control.operations.journal import JournalLine
 from control.operations.planning import Preview, preview_of
@@ -87,6 +87,18 @@ _RUNNING: Final = OperationState(
         eta_s_high=310.0,
         in_flight=("topic-1-1", "topic-1-2"),
         stalled=(StalledMove(topic="topic-1", partition=2, reason="broker 104 is down"),),
+        moving=(
+            MovingPartition(
+                topic="topic-1",
+                partition=1,
+                bytes_done=300 * MIB,
+                bytes_total=400 * MIB,
+                rate_bytes_per_s=3.0 * MIB,
+                eta_s_low=30.0,
+                eta_s_high=42.0,
+            ),
+            MovingPartition(topic="topic-1", partition=2, bytes_done=0, bytes_total=600 * MIB),
+        ),
     ),
 )
 _DONE: Final = replace(

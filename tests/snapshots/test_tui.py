@@ -66,7 +66,7 @@ SCREENS: Final[dict[str, tuple[str, Keys, Ready]]] = {
     "plan-map": ("plan", ("ctrl+s", "m"), _says("PLAN ON THE MAP")),
     "plan-by-hand": ("plan", ("ctrl+s", "h"), _says("✔", "least")),
     "moves": ("moves", (), _has_rows),
-    "move": ("moves/mv-3f9a21c4", (), _says("moving:", "broker 104 is down")),
+    "move": ("moves/mv-3f9a21c4", (), _says("left or ends", "broker 104 is down")),
     "journal": ("journal", (), _has_rows),
     "produce": ("produce/topic-1", (), _says("no key")),
     "explain": ("topics/topic-1", ("i",), _says("Log segments")),
