@@ -22,7 +22,7 @@ import numpy as np
 HELD_SHARE: Final = 0.8
 MOVES_MAX: Final = 30
 """The newest moves that are learned from; a cluster that has become busier is soon known."""
-PRIOR_MOVES: Final = 3
+PRIOR_MOVES: Final = 1
 _PRIOR_POINTS: Final = 9
 
 Interval = tuple[float, float]
