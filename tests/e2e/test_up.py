@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import pytest
@@ -162,6 +163,34 @@ def test_a_leader_is_killed_and_nothing_acknowledged_is_lost(running: Installati
     stop.set()
     thread.join(60)
     assert _missing(running.bootstrap, acknowledged) == {}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("broker", [101, 102, 103])
+def test_a_broker_that_hangs_is_told_by_the_others(running: Installation, broker: int) -> None:
+    """It still takes connections, and answers nobody: the figures of all others go on, once each
+    client of the job has found that out for itself."""
+    pid = running.pid_of(f"broker-{broker}.properties")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        what = f"{broker} told as down by figures of a few seconds"
+        is_told = partial(_is_told_as_down, running, broker)
+        wait_until(is_told, what, timeout_s=150.0, story=running.story)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    is_back = partial(_is_told_as_down, running, None)
+    wait_until(is_back, "all brokers told as alive", story=running.story)
+
+
+def _is_told_as_down(installation: Installation, broker: int | None) -> bool:
+    found = installation.aggregates()
+    assert found is not None
+    now_ms = time.time() * 1000
+    brokers = found.tables["brokers"].to_pylist()
+    down = {row["broker"] for row in brokers if row["is_fenced"]}
+    fresh = [row for row in brokers if now_ms - row["sampled_ms"] < 8_000]
+    others = BROKERS - (broker is not None)
+    return down == ({broker} - {None}) and len(fresh) >= others
 
 
 def _produce_until(
