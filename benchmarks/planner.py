@@ -62,7 +62,12 @@ class Result:
     @property
     def gap_percent(self) -> float:
         """Above the bound."""
-        return 100.0 * (self.moved_bytes / max(1, self.bound_bytes) - 1)
+        return gap_percent(self.moved_bytes, self.bound_bytes)
+
+
+def gap_percent(moved_bytes: int, bound_bytes: int) -> float:
+    """How far above the bound; 0 where nothing moves."""
+    return 100.0 * (moved_bytes / max(1, bound_bytes) - 1) if moved_bytes else 0.0
 
 
 def synthetic(replicas: int, *, joined: int = 0, order: float = 1.0) -> Topology:

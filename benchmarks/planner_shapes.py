@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.planner import Result, result_of
+from benchmarks.planner import Result, gap_percent, result_of
 from control.planner.columns import columns_of, rack_numbers
 from control.planner.demand import Demand
 from control.planner.figures import Balance, balance_of
@@ -71,7 +71,7 @@ class Planned:
     @property
     def gaps_percent(self) -> tuple[float, float]:
         """Above the bound: among brokers of the same share, and of the whole cluster."""
-        whole = 100.0 * (self.result.moved_bytes / max(1, self.whole_bound_bytes) - 1)
+        whole = gap_percent(self.result.moved_bytes, self.whole_bound_bytes)
         return self.result.gap_percent, whole
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from control.planner.bounds import Bounds
 from control.planner.columns import Flags, Floats, Numbers
+from control.planner.economy import homes_of
 from control.planner.placement import Placement, Step, racks_let_go
 
 _SEED: Final = 1
@@ -72,14 +73,22 @@ def anneal(placement: Placement, bounds: Bounds, enough: int) -> None:
     dice = np.random.default_rng(_SEED)
     steps = min(_STEPS, max(_STEPS_MIN, int(placement.count.sum()) ** 2 // _SMALL))
     for _ in range(_ROUNDS_MAX):
-        before = _Annealer(placement, bounds, dice).moved_bytes()
+        before = moved = _moved_bytes(placement)
         for course in _COURSES:
-            annealer = _Annealer(placement, bounds, dice)
-            if annealer.moved_bytes() <= enough:
+            if moved <= enough:
                 return
-            annealer.run(course, steps)
-        if _Annealer(placement, bounds, dice).moved_bytes() > (1 - _FEW) * before:
+            _Annealer(placement, bounds, dice).run(course, steps)
+            moved = _moved_bytes(placement)
+        if moved > (1 - _FEW) * before:
             return
+
+
+def _moved_bytes(placement: Placement) -> int:
+    homes, size = homes_of(placement), placement.size
+    return sum(
+        size[p] * sum(broker not in homes[p] for broker in replicas)
+        for p, replicas in enumerate(placement.replicas)
+    )
 
 
 class _Annealer:
@@ -106,11 +115,6 @@ class _Annealer:
         self._fewest = np.minimum(bounds.count_min, self._count)
         self._most_count = np.maximum(bounds.count_max, self._count)
         self._steps: list[Step] = []
-
-    def moved_bytes(self) -> int:
-        """By the placement as it is."""
-        moved = (self._holds & ~self._at_home).sum(axis=1)
-        return int((self._placement.columns.size * moved).sum())
 
     def run(self, course: _Course, steps: int) -> None:
         """So many steps, then back to the best."""

@@ -13,13 +13,9 @@ from control.views.columns import Column
 from control.views.rows import Cell, Row, Tone
 
 
-class Copying(Protocol):
-    """How far one partition of a move is."""
+class Pace(Protocol):
+    """How much has arrived, how fast, and when the rest will have; seconds."""
 
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int: ...
     @property
     def bytes_done(self) -> int: ...
     @property
@@ -30,6 +26,15 @@ class Copying(Protocol):
     def eta_s_low(self) -> float | None: ...
     @property
     def eta_s_high(self) -> float | None: ...
+
+
+class Copying(Pace, Protocol):
+    """How far one partition of a move is."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
 
 
 class Stalled(Protocol):
@@ -43,13 +48,9 @@ class Stalled(Protocol):
     def reason(self) -> str: ...
 
 
-class Progress(Protocol):
+class Progress(Pace, Protocol):
     """How far a move is."""
 
-    @property
-    def bytes_done(self) -> int: ...
-    @property
-    def bytes_total(self) -> int: ...
     @property
     def partitions_done(self) -> int: ...
     @property
@@ -58,12 +59,6 @@ class Progress(Protocol):
     def wave(self) -> int: ...
     @property
     def waves(self) -> int: ...
-    @property
-    def rate_bytes_per_s(self) -> float | None: ...
-    @property
-    def eta_s_low(self) -> float | None: ...
-    @property
-    def eta_s_high(self) -> float | None: ...
     @property
     def moving(self) -> Sequence[Copying]: ...
     @property

@@ -258,8 +258,11 @@ def _refusal(error: Exception) -> str:
 def _alternative(number: int, item: Alternative) -> Text:
     proposal, balance = item.proposal, item.balance
     moved, fewest = bytes_text(proposal.moved_bytes), item.lower_bound_replicas
-    proven = f"; {gap_text(item)} above the least, {count_text(fewest)} moves at least"
-    proven = "" if fewest is None else proven
+    proven = (
+        ""
+        if fewest is None
+        else f"; {gap_text(item)} above the least, {count_text(fewest)} moves at least"
+    )
     return Text(
         f"{number} {item.name:<9}{proposal.moved_replicas:>6} moves {moved:>9} "
         f"(least {bytes_text(item.lower_bound_bytes)}) → "
