@@ -46,17 +46,20 @@ def card(title: str, *children: Any, extra: Any = None, class_name: str = "") ->
 
 def graph(
     component_id: str, height: int = HEIGHT, *, grows: bool = False, figure: Figure | None = None
-) -> dcc.Graph:
+) -> html.Div:
     """A chart as wide as its card; one that ``grows`` also takes what height is left there.
-    Without a ``figure`` it is blank until its callback answers."""
-    return dcc.Graph(
+    Without a ``figure`` it is blank until its callback answers. Its place has its height before
+    the library of charts is there, so that nothing below it moves away from a pointer."""
+    growing = " grows" if grows else ""
+    chart = dcc.Graph(
         id=component_id,
         figure=figure or BLANK,
         config=GRAPH_CONFIG,
         style={"height": f"{height}px"},
-        className="graph grows" if grows else "graph",
+        className=f"graph{growing}",
         responsive=True,
     )
+    return html.Div(chart, className=f"graph-place{growing}", style={"minHeight": f"{height}px"})
 
 
 def tile(label: str, cell: Cell, why: str = "") -> html.Div:

@@ -317,8 +317,8 @@ def offered(choices: list[Any], choice: str, scheme: str, *, limits: Sequence[st
     chooser = card("Choose", group, *notes)
     if len(choices) == 1:
         return chooser
-    chart: Any = graph(ids.PLAN_CURVE, 240)
-    chart.figure = trade_off([Offer(**item["offer"]) for item in choices], scheme)
+    curve = trade_off([Offer(**item["offer"]) for item in choices], scheme)
+    chart = graph(ids.PLAN_CURVE, 240, figure=curve)
     return html.Div([chooser, card("What it costs", chart)], className="compare")
 
 

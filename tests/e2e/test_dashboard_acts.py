@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
 TOPIC: Final = "user-activity"
 PARTITIONS: Final = 3
+FROM_TOP: Final = "row => Math.round(row.getBoundingClientRect().top + window.scrollY)"
 expect.set_options(timeout=60_000)
 
 
@@ -326,6 +327,9 @@ def test_a_replica_is_dragged_and_the_plan_looked_at_on_the_map(
     page.locator("#plan-button").click()
     row = page.locator(f".replica-board tr[data-partition='{TOPIC}-0']")
     expect(row).to_have_attribute("data-replicas", f"{second},{first}")
+    place = row.evaluate(FROM_TOP)
+    expect(page.locator("#plan-now .main-svg").first).to_be_visible()
+    assert row.evaluate(FROM_TOP) == place, "what is pointed at must not move as charts come"
 
     row.locator(f"[data-broker='{first}'] .replica-chip").drag_to(
         row.locator(f"td[data-broker='{other}']")
