@@ -24,6 +24,8 @@ _TIMID: Final = 0.05
 _MEMORY: Final = 0.7
 _PROGRESS: Final = 3e-4
 _CLOSE: Final = 1.002
+_NOBODY: Final = 1e30
+"""The price where there is no broker."""
 
 
 class Market:
@@ -161,17 +163,20 @@ class Market:
         return winners
 
     def _by_zone(self, per_replica: Floats, per_byte: Floats) -> tuple[Floats, Numbers]:
-        """(price of the cheapest broker, who it is) per zone and size of the grid."""
-        members = self._slots.members
-        cheapest = np.full((len(members), len(self._grid)), 1e30)
-        seller = np.zeros((len(members), len(self._grid)), dtype=np.int64)
+        """(price of the cheapest broker, who it is) per zone and size of the grid; of the second
+        cheapest for a partition's second, and so on. All of them together are the cheapest for so
+        many, which again is a concave function of the size."""
+        members, turns = self._slots.members, self._slots.turns
+        cheapest = np.full((turns, len(members), len(self._grid)), _NOBODY)
+        seller = np.zeros((turns, len(members), len(self._grid)), dtype=np.int64)
         for zone, brokers in enumerate(members):
             if len(brokers):
                 asked = per_replica[brokers, None] + per_byte[brokers, None] * self._grid
-                least = asked.argmin(axis=0)
-                cheapest[zone] = asked[least, np.arange(len(self._grid))]
-                seller[zone] = brokers[least]
-        return cheapest, seller
+                least = asked.argsort(axis=0)[:turns] if turns > 1 else asked.argmin(axis=0)[None]
+                cheapest[: len(least), zone] = np.take_along_axis(asked, least, axis=0)
+                seller[: len(least), zone] = brokers[least]
+        shape = turns * len(members), len(self._grid)
+        return cheapest.reshape(shape), seller.reshape(shape)
 
     def _chosen(self, value: Floats) -> Flags:
         """Which slots are filled."""
@@ -186,6 +191,6 @@ class Market:
         at, share = self._at[travelling], self._above_share[travelling]
         got = np.bincount(at, weights=1 - share, minlength=number)
         got += np.bincount(at + 1, weights=share, minlength=number)
-        size = np.tile(self._grid, len(self._slots.members))
+        size = np.tile(self._grid, number // len(self._grid))
         np.add.at(count, self._seller.ravel(), got)
         np.add.at(held, self._seller.ravel(), got * size)

@@ -44,12 +44,15 @@ class _Choice:
 @dataclass(frozen=True, slots=True)
 class Slots:
     """Places to fill: `of` which partition, in which `zone` of `members` (a rack, anywhere, or
-    nowhere for one that can only be filled from home). Broker `home_on` fills slot `home_slot`
-    (ascending) without a move. Slots outside all `choices` are filled."""
+    nowhere for one that can only be filled from home). Several of a partition in one zone want
+    distinct brokers, so each is a zone of its own: all first ones (`zone` < zones), then all second
+    ones, of `turns`. Broker `home_on` fills slot `home_slot` (ascending) without a move. Slots
+    outside all `choices` are filled."""
 
     of: Numbers
     zone: Numbers
     members: tuple[Numbers, ...]
+    turns: int
     home_slot: Numbers
     home_on: Numbers
     choices: tuple[_Choice, ...]
@@ -69,6 +72,7 @@ class _SlotMaker:
         self._zone: list[Numbers] = []
         self._choices: list[_Choice] = []
         self._number = 0
+        self._turns = 1
 
     def made(self, mended: Flags) -> Slots:
         """All of them."""
@@ -90,6 +94,7 @@ class _SlotMaker:
             of=np.concatenate(self._of),
             zone=np.concatenate(self._zone),
             members=(*members, np.flatnonzero(~self._removed), np.zeros(0, np.int64)),
+            turns=self._turns,
             home_slot=slot[homes],
             home_on=columns.on[homes],
             choices=tuple(self._choices),
@@ -109,7 +114,9 @@ class _SlotMaker:
         """For each rack a slot for each replica that may stay, and `limit` for what comes."""
         racks, nowhere = self._racks, self._racks + 1
         zones = np.full((racks, width + limit), nowhere)
-        zones[:, width:] = np.arange(racks)[:, None]
+        turns = np.arange(limit) * (racks + 2)
+        zones[:, width:] = np.arange(racks)[:, None] + turns
+        self._turns = max(self._turns, limit)
         slots = self._add(partitions, zones.reshape(1, -1)).reshape(-1, racks, width + limit)
         mine, row, rack = self._replicas_of(partitions)
         place = mine - self._columns.first[self._columns.of[mine]]

@@ -52,6 +52,17 @@ def test_the_largest_replicas_are_the_fewest_that_a_full_broker_may_lose() -> No
     assert lower_bound_replicas(asked) == 2  # 40 are too few
 
 
+def test_two_that_come_to_a_rack_go_to_two_brokers_of_it() -> None:
+    """Only one of them may go to the broker that has room; where the other goes, one must leave."""
+    racks = {1: "a", 2: "a", 3: "a", 4: "a", 5: "b", 6: "b", 7: "b"}
+    before = cluster(racks, [(1, 2, 3, 4), *[(1, 2, 5, 6)] * 3], size=10)
+    after = cluster(racks, [(1, 2, 5, 7), (1, 2, 7, 6), *[(1, 2, 5, 6)] * 2], size=10)
+    asked = demand(before, after)
+    as_now = np.array([40, 40, 40, 40, 30, 30, 40])
+    asked = replace(asked, reached=replace(asked.reached, bytes_max=as_now))
+    assert priced_bytes(asked, 30) in (29, 30)
+
+
 @given(st.data(), st.integers(1, 5), st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
 def test_no_placement_moves_less(data: st.DataObject, factor: int, seed: int) -> None:
