@@ -1,7 +1,9 @@
 """Following the metadata image: which replicas live here, in which role, with which configs.
 
 Nothing is touched before `start`: an image that is still being replayed may name a topic of the
-past, and acting on it would delete the data of its successor.
+past, and acting on it would delete the data of its successor. What is here already follows an
+image at once; thousands of new replicas, whose files the disk has to make first, come slice by
+slice, each as the image then says.
 """
 
 import logging
@@ -30,6 +32,7 @@ from broker.replication.ports import (
     PartitionView,
     TopicView,
 )
+from broker.replication.slices import Slices
 from broker.replication.throttle import ByteBucket, is_throttled, throttled_rate
 
 log = logging.getLogger(__name__)
@@ -68,6 +71,7 @@ class MetadataFollower:
         self._checkpointed = logs.high_watermark_checkpoint()
         self._topic_defaults: Mapping[str, str] = {}
         """Configs of a topic that sets nothing itself."""
+        self._arriving: Slices[tuple[str, int]] = Slices(clock, self._arrive)
         self._is_started = False
         metadata.subscribe(self._metadata_changed)
 
@@ -83,6 +87,10 @@ class MetadataFollower:
                 self._apply_guarded(image, partition)
         self._delete_strays(image)
 
+    def close(self) -> None:
+        """New replicas are not made any more."""
+        self._arriving.close()
+
     def _metadata_changed(self, old: ImageView, new: ImageView, changed: DeltaView) -> None:
         if not self._is_started:
             return
@@ -93,8 +101,21 @@ class MetadataFollower:
             self._apply_brokers(new)
         if changed.configs_changed:
             self._apply_configs(new, changed)
+        arriving = []
         for name, number in changed.partitions_changed:
-            self._apply_guarded(new, new.topics[name].partitions[number])
+            view = new.topics[name].partitions[number]
+            if (name, number) in self._host.by_name:
+                self._apply_guarded(new, view)
+            elif self._node_id in view.replicas:
+                arriving.append((name, number))
+        self._arriving.add(arriving)
+
+    def _arrive(self, key: tuple[str, int]) -> None:
+        """Take in a replica, unless its topic is gone or it has moved away meanwhile."""
+        image: ImageView = self._metadata.image
+        topic = image.topics.get(key[0])
+        if topic is not None and key[1] in topic.partitions:
+            self._apply_guarded(image, topic.partitions[key[1]])
 
     # Partitions --------------------------------------------------------------------------
 

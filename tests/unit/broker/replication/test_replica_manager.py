@@ -8,6 +8,7 @@ import pytest
 from broker.clock import SystemClock
 from broker.controller.image import broker_resource, topic_resource
 from broker.log.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
+from broker.replication import slices
 from broker.replication.errors import (
     AppendTimedOutError,
     NotEnoughReplicasError,
@@ -22,6 +23,11 @@ def agree(rig: Rig, *expected: str) -> bool:
     """Whether every replica of t-0 has exactly these records."""
     found = [node.replicas.partition("t", 0) for node in rig.nodes.values()]
     return all(p is None or values(p) == list(expected) for p in found)
+
+
+def held(rig: Rig, node_id: int) -> int:
+    """How many replicas a node has."""
+    return len(list(rig.nodes[node_id].replicas.partitions()))
 
 
 async def test_acks_all_means_every_replica_has_it(rig: Rig) -> None:
@@ -225,8 +231,27 @@ async def test_a_topic_made_again_while_a_node_was_down(rig: Rig) -> None:
     assert rig.nodes[2].logs.log("gone", 0) is None, "a stray is deleted"
 
 
+async def test_new_replicas_arrive_slice_by_slice_as_the_image_then_says(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_MS", 0)
+    monkeypatch.setattr(slices, "SLICE_ITEMS", 1)
+    rig.create(1, 2, partitions=20)
+    rig.create(1, 2, topic="brief")
+    assert held(rig, 1) == 1, "others have their turn first"
+    rig.change(partition=19, replicas=(2, 3), isr=(2, 3), leader=2)
+    rig.delete("brief")
+    monkeypatch.undo()
+    await until(lambda: (held(rig, 1), held(rig, 2), held(rig, 3)) == (19, 20, 1))
+    assert rig.nodes[1].logs.log("t", 19) is None
+    assert rig.nodes[1].logs.log("brief", 0) is None
+    await rig.nodes[1].append("a")
+    assert agree(rig, "a")
+
+
 async def test_idle_partitions_cost_nothing_on_the_wire(rig: Rig) -> None:
     rig.create(1, 2, partitions=300)
+    await until(lambda: held(rig, 1) == held(rig, 2) == 300)
     await rig.nodes[1].append("a")
     await asyncio.sleep(0.7)
     rig.requests = rig.request_bytes = rig.response_bytes = 0
@@ -256,7 +281,7 @@ async def test_a_throttles_rate_is_taken_without_a_look_at_every_topic(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look takes a tenth of a millisecond; thousands of them would hold up producers."""
-    rig.create(1, 2, partitions=50)
+    rig.create(1, 2, partitions=30)
     asked: list[str] = []
     inherited: dict[str, str] = {}
 
