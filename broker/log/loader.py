@@ -20,6 +20,7 @@ from broker.log.names import (
     LOG_SUFFIX,
     base_offset_of,
 )
+from broker.log.preparation import is_untouched
 from broker.log.producer_snapshot import (
     load_newest_snapshot,
     remove_snapshots,
@@ -69,7 +70,8 @@ def load_log(request: LoadRequest) -> LoadedLog:
         _remove_leftovers(request.directory, names)
         if settle_swaps(request.directory, names):
             names = _list_directory(request.directory)
-        segments = _find_segments(request, names)
+        is_new = not request.log_start_offset and is_untouched(request.directory, names)
+        segments = [] if is_new else _find_segments(request, names)
     except OSError as error:
         raise storage_error(f"Opening {request.directory} failed", error) from error
     snapshots = snapshot_offsets(names)

@@ -2,8 +2,7 @@
 
 Nothing is touched before `start`: an image that is still being replayed may name a topic of the
 past, and acting on it would delete the data of its successor. What is here already follows an
-image at once; thousands of new replicas, whose files the disk has to make first, come slice by
-slice, each as the image then says.
+image at once; of many new replicas each comes as the image says when its files are made.
 """
 
 import logging
@@ -15,6 +14,7 @@ from broker.log.config import LogConfig
 from broker.log.errors import LogError
 from broker.log.log_manager import LogManager
 from broker.log.names import METADATA_TOPIC
+from broker.replication.arrivals import Arrivals
 from broker.replication.events import (
     AssignmentChanged,
     EligibleReplicasChanged,
@@ -32,7 +32,6 @@ from broker.replication.ports import (
     PartitionView,
     TopicView,
 )
-from broker.replication.slices import Slices
 from broker.replication.throttle import ByteBucket, is_throttled, throttled_rate
 
 log = logging.getLogger(__name__)
@@ -71,7 +70,12 @@ class MetadataFollower:
         self._checkpointed = logs.high_watermark_checkpoint()
         self._topic_defaults: Mapping[str, str] = {}
         """Configs of a topic that sets nothing itself."""
-        self._arriving: Slices[tuple[str, int]] = Slices(clock, self._arrive)
+        self._arrivals = Arrivals(
+            node_id=node_id,
+            logs=logs,
+            metadata=metadata,
+            take_in=lambda view: self._apply_guarded(metadata.image, view),
+        )
         self._is_started = False
         metadata.subscribe(self._metadata_changed)
 
@@ -87,9 +91,9 @@ class MetadataFollower:
                 self._apply_guarded(image, partition)
         self._delete_strays(image)
 
-    def close(self) -> None:
-        """New replicas are not made any more."""
-        self._arriving.close()
+    async def close(self) -> None:
+        """New replicas are not taken in any more."""
+        await self._arrivals.close()
 
     def _metadata_changed(self, old: ImageView, new: ImageView, changed: DeltaView) -> None:
         if not self._is_started:
@@ -108,14 +112,7 @@ class MetadataFollower:
                 self._apply_guarded(new, view)
             elif self._node_id in view.replicas:
                 arriving.append((name, number))
-        self._arriving.add(arriving)
-
-    def _arrive(self, key: tuple[str, int]) -> None:
-        """Take in a replica, unless its topic is gone or it has moved away meanwhile."""
-        image: ImageView = self._metadata.image
-        topic = image.topics.get(key[0])
-        if topic is not None and key[1] in topic.partitions:
-            self._apply_guarded(image, topic.partitions[key[1]])
+        self._arrivals.add(arriving)
 
     # Partitions --------------------------------------------------------------------------
 

@@ -95,7 +95,7 @@ class ReplicaManager:
 
     async def close(self) -> None:
         """Stop fetching and proposing, save the high watermarks; the logs stay open."""
-        self._follower.close()
+        await self._follower.close()
         await self._fetchers.close()
         await self._isr.close()
         self._housekeeper.close()

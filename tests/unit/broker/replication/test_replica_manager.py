@@ -1,6 +1,7 @@
 """Replicas of three nodes together: replication, ISR, failover, truncation, reassignment."""
 
 import asyncio
+import os
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from broker.clock import SystemClock
 from broker.controller.image import broker_resource, topic_resource
 from broker.log.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
-from broker.replication import slices
+from broker.replication import arrivals
 from broker.replication.errors import (
     AppendTimedOutError,
     NotEnoughReplicasError,
@@ -44,6 +45,7 @@ async def test_acks_all_means_every_replica_has_it(rig: Rig) -> None:
 
 async def test_many_partitions_and_batches(rig: Rig) -> None:
     rig.create(1, 2, 3, partitions=20)
+    await until(lambda: held(rig, 1) == held(rig, 2) == held(rig, 3) == 20)
     appends = [
         rig.nodes[1].replicas.append_and_wait("t", p, records(f"{n}"), acks=-1, timeout_ms=5000)
         for n in range(10)
@@ -231,22 +233,24 @@ async def test_a_topic_made_again_while_a_node_was_down(rig: Rig) -> None:
     assert rig.nodes[2].logs.log("gone", 0) is None, "a stray is deleted"
 
 
-async def test_new_replicas_arrive_slice_by_slice_as_the_image_then_says(
+async def test_many_new_replicas_arrive_in_turns_as_the_image_then_says(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "SLICE_MS", 0)
-    monkeypatch.setattr(slices, "SLICE_ITEMS", 1)
-    rig.create(1, 2, partitions=20)
-    rig.create(1, 2, topic="brief")
-    assert held(rig, 1) == 1, "others have their turn first"
-    rig.change(partition=19, replicas=(2, 3), isr=(2, 3), leader=2)
+    monkeypatch.setattr(arrivals, "TOGETHER_MAX", 2)
+    rig.create(1, 2, partitions=40)
+    rig.create(1, 2, topic="brief", partitions=2)
+    assert held(rig, 1) == 0, "others have their turn first"
+    for number in range(20, 40):
+        rig.change(partition=number, replicas=(2, 3), isr=(2, 3), leader=2)
+    await until(lambda: held(rig, 1) >= 4)
     rig.delete("brief")
-    monkeypatch.undo()
-    await until(lambda: (held(rig, 1), held(rig, 2), held(rig, 3)) == (19, 20, 1))
-    assert rig.nodes[1].logs.log("t", 19) is None
-    assert rig.nodes[1].logs.log("brief", 0) is None
+    await until(lambda: (held(rig, 1), held(rig, 2), held(rig, 3)) == (20, 40, 20))
     await rig.nodes[1].append("a")
     assert agree(rig, "a")
+    names = {
+        name for name in os.listdir(rig.nodes[1].logs.directory) if name.startswith(("t-", "b"))
+    }
+    assert {name for name in names if not name.endswith("-delete")} == {f"t-{n}" for n in range(20)}
 
 
 async def test_idle_partitions_cost_nothing_on_the_wire(rig: Rig) -> None:
@@ -281,7 +285,7 @@ async def test_a_throttles_rate_is_taken_without_a_look_at_every_topic(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look takes a tenth of a millisecond; thousands of them would hold up producers."""
-    rig.create(1, 2, partitions=30)
+    rig.create(1, 2, partitions=16)
     asked: list[str] = []
     inherited: dict[str, str] = {}
 

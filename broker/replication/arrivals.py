@@ -1,0 +1,115 @@
+"""New replicas, of which a topic may bring thousands at once.
+
+Making a directory and its files takes the disk a fraction of a millisecond, or fifty while it is
+busy. Threads do that, so that this node answers votes, heartbeats and fetches meanwhile; what is
+ready is taken in as the image then says.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Final
+
+from broker.log.errors import LogError
+from broker.log.log_manager import LogManager
+from broker.log.names import partition_directory_name
+from broker.log.preparation import discard_directory, prepare_directory
+from broker.replication.ports import MetadataPort, PartitionView
+
+AT_ONCE_MAX: Final = 16
+"""So few are made within the call."""
+TOGETHER_MAX: Final = 32
+_THREADS: Final = 4
+
+Key = tuple[str, int]
+"""Topic and partition."""
+
+log = logging.getLogger(__name__)
+
+
+class Arrivals:
+    """Each is taken in once, in order; who waits may be added again without effect."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        logs: LogManager,
+        metadata: MetadataPort,
+        take_in: Callable[[PartitionView], None],
+    ) -> None:
+        """``take_in`` is called in the event loop, with the newest view of a replica."""
+        self._node_id = node_id
+        self._logs = logs
+        self._metadata = metadata
+        self._take_in = take_in
+        self._waiting: dict[Key, None] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    def add(self, keys: Sequence[Key]) -> None:
+        """Behind those that wait already."""
+        if self._is_closed:
+            return
+        if len(keys) <= AT_ONCE_MAX and not self._waiting:
+            for key in keys:
+                self._arrive(key)
+            return
+        self._waiting |= dict.fromkeys(keys)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """Who waits is not taken in any more."""
+        self._is_closed = True
+        self._waiting.clear()
+        if self._task is not None:
+            await self._task
+
+    async def _run(self) -> None:
+        try:
+            with ThreadPoolExecutor(_THREADS, thread_name_prefix="arrive") as threads:
+                while self._waiting:
+                    await self._next(threads)
+        finally:
+            self._task = None
+
+    async def _next(self, threads: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        keys = list(islice(self._waiting, TOGETHER_MAX))
+        await asyncio.gather(*(loop.run_in_executor(threads, self._prepare, key) for key in keys))
+        for key in keys:
+            if key in self._waiting:
+                del self._waiting[key]
+                self._arrive(key)
+
+    def _prepare(self, key: Key) -> None:
+        """In a thread. What the disk refuses is told when the replica is taken in: it refuses it
+        again."""
+        view = self._wanted(key)
+        try:
+            if view is not None:
+                prepare_directory(self._directory(key), view.topic_id)
+        except LogError as error:
+            log.debug("%s", error)
+
+    def _arrive(self, key: Key) -> None:
+        """Take in a replica, unless its topic is gone or it has moved away meanwhile."""
+        view = self._wanted(key)
+        if view is not None:
+            self._take_in(view)
+        elif self._logs.log(*key) is None:
+            try:
+                discard_directory(self._directory(key))
+            except LogError as error:
+                log.error("%s", error)
+
+    def _wanted(self, key: Key) -> PartitionView | None:
+        topic = self._metadata.image.topics.get(key[0])
+        view = None if topic is None else topic.partitions.get(key[1])
+        return None if view is None or self._node_id not in view.replicas else view
+
+    def _directory(self, key: Key) -> str:
+        return f"{self._logs.directory}/{partition_directory_name(*key)}"
