@@ -150,7 +150,8 @@ class MetadataFollower:
             log.warning("%s-%d on disk is of an earlier topic: deleting it", *key)
             self._logs.delete_log(*key)
         configs = self._configs.topic(view.topic)
-        opened = self._logs.create_log(*key, view.topic_id, LogConfig.from_properties(configs))
+        log_config = LogConfig.from_properties(configs)
+        opened = self._logs.create_log(*key, view.topic_id, log_config)
         state = PartitionState(
             node_id=self._node_id,
             log_end_offset=opened.log_end_offset,
@@ -160,7 +161,7 @@ class MetadataFollower:
         )
         partition = Partition(opened, state)
         self._host.add(partition)
-        self._apply_topic_config(partition, configs)
+        self._apply_topic_config(partition, configs, log_config)
         self._host.apply(partition, self._eligible(image))
         return partition
 
@@ -221,17 +222,20 @@ class MetadataFollower:
         if topic is None:
             return
         configs = self._configs.topic(topic.name)
+        log_config = LogConfig.from_properties(configs)
         for number in topic.partitions:
             partition = self._host.by_name.get((topic.name, number))
             if partition is None:
                 continue
             try:
-                self._apply_topic_config(partition, configs)
+                self._apply_topic_config(partition, configs, log_config)
             except LogError as error:
                 log.error("%s: its config has no effect: %s", topic.name, error)
 
-    def _apply_topic_config(self, partition: Partition, configs: Mapping[str, str]) -> None:
-        partition.log.update_config(LogConfig.from_properties(configs))
+    def _apply_topic_config(
+        self, partition: Partition, configs: Mapping[str, str], log_config: LogConfig
+    ) -> None:
+        partition.log.update_config(log_config)
         leaders = configs.get("leader.replication.throttled.replicas", "")
         followers = configs.get("follower.replication.throttled.replicas", "")
         number = partition.partition

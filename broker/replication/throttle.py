@@ -7,6 +7,7 @@ their bytes count.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 UNLIMITED: Final = 2**63 - 1
@@ -67,14 +68,22 @@ class ByteBucket:
 
 
 def is_throttled(replicas_config: str, partition: int, broker_id: int) -> bool:
-    """Whether a `*.replication.throttled.replicas` value names this replica."""
+    """Whether a `*.replication.throttled.replicas` value names this replica.
+
+    Of a topic with thousands of partitions the value has tens of thousands of entries, and each of
+    its replicas is looked for.
+    """
     text = replicas_config.strip()
     if text in ("", "none"):
         return False
-    if text == "*":
-        return True
-    wanted = f"{partition}:{broker_id}"
-    return any(part.strip() == wanted for part in text.split(","))
+    return text == "*" or str(partition) in _partitions_of(text, broker_id)
+
+
+@lru_cache(maxsize=8)
+def _partitions_of(text: str, broker_id: int) -> frozenset[str]:
+    suffix = f":{broker_id}"
+    entries = (entry.strip() for entry in text.split(","))
+    return frozenset(entry.removesuffix(suffix) for entry in entries if entry.endswith(suffix))
 
 
 def throttled_rate(configs: Mapping[str, str], name: str) -> int:
