@@ -1,6 +1,6 @@
 """Each partition that moves by itself: bytes, rate, time left. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from control.model.ids import TopicPartition
@@ -28,6 +28,14 @@ class CopyWatch:
         seconds. Who is not among them any more is forgotten."""
         self._rates = {copy.key: self._rates.get(copy.key, RateWindow()) for copy in copies}
         return tuple(_moving(copy, self._rates[copy.key], now_s) for copy in copies)
+
+
+def most_received(missing: Iterable[tuple[int, int]]) -> int:
+    """Of (broker, bytes that it lacks): what the broker that lacks most has to receive."""
+    by_broker: dict[int, int] = {}
+    for broker, lacking in missing:
+        by_broker[broker] = by_broker.get(broker, 0) + lacking
+    return max(by_broker.values(), default=0)
 
 
 def _moving(copy: Copy, rates: RateWindow, now_s: float) -> MovingPartition:

@@ -8,10 +8,10 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort, OngoingReassignment, PartitionMetadata
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
-from control.operations.copies import Copy, CopyWatch
+from control.operations.copies import Copy, CopyWatch, most_received
 from control.operations.eta import ArrivalWindow
 from control.operations.events import MoveProgress, StalledMove
-from control.operations.forecast import Forecast
+from control.operations.forecast import Finishing, Forecast
 from control.operations.stalls import StallWatch
 from control.planner.proposal import PartitionChange
 
@@ -141,7 +141,18 @@ class MoveWatch:
         """Bytes, rate and time left; `now_s` is a monotonic clock in seconds."""
         total = sum(self._sizes[c.key] * len(c.adding) for c in self._changes)
         done = sum(map(self._bytes_done, self._changes))
-        eta = self._forecast.tell_left(done, total, at_s=now_s)
+        missing = (
+            (broker, max(self._sizes[change.key] - self._copied.get((change.key, broker), 0), 0))
+            for change in self._changes
+            if not self.is_there(change)
+            for broker in change.adding
+        )
+        finishing = Finishing(
+            done=self.partitions_done,
+            total=len(self._changes),
+            copying_s=most_received(missing) / throttle if throttle else None,
+        )
+        eta = self._forecast.tell_left(done, total, at_s=now_s, finishing=finishing)
         rate = self._forecast.rate.rate_bytes_per_s()
         moving = [change for change in self._changes if self.is_moving(change)]
         copies = [
@@ -155,8 +166,8 @@ class MoveWatch:
         return MoveProgress(
             bytes_done=done,
             bytes_total=total,
-            partitions_done=self.partitions_done,
-            partitions_total=len(self._changes),
+            partitions_done=finishing.done,
+            partitions_total=finishing.total,
             wave=wave,
             waves=self._waves,
             rate_bytes_per_s=None if rate is None else round(rate, 1),

@@ -171,9 +171,11 @@ def _register_recall(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def recall(made: str | None, scheme: str | None) -> tuple[Any, ...]:
-        kept = find_plan(screen, made) if made else None
-        if kept is None:
+        if not made:
             return no_update, no_update, no_update
+        kept = find_plan(screen, made)
+        if kept is None:
+            return problem(PlanGoneError()), [], True
         moving = [item for item in kept.plan.alternatives if item.proposal.changes]
         choices = [kept_of(kept.plan, item) for item in moving]
         chosen_one = str(moving.index(kept.alternative))

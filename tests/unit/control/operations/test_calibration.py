@@ -12,7 +12,8 @@ from control.operations.calibration import (
     miss_of,
     stretched,
 )
-from control.operations.forecast import LEFT_KEPT, Forecast
+from control.operations.eta import ENDING_S
+from control.operations.forecast import LEFT_KEPT, Finishing, Forecast
 
 
 def ended(miss: float, *, is_adaptive: bool = False) -> Misses:
@@ -83,6 +84,24 @@ def test_what_was_told_of_another_course_does_not_count() -> None:
     forecast.begin_anew()
     assert forecast.rate.rate_bytes_per_s() is None
     assert forecast.misses(10.0) == Misses(foreseen=None, left=(), is_adaptive=False)
+
+
+def test_where_partitions_take_longer_than_their_bytes_they_tell_the_time() -> None:
+    forecast = Forecast()
+    told = None
+    for second in range(26):
+        finishing = Finishing(done=120 * second, total=10_000, copying_s=10.0)
+        told = forecast.tell_left(14_000 * second, 200 << 20, at_s=second, finishing=finishing)
+    assert told is not None
+    assert told[0] < 7000 / 120 + 10 + sum(ENDING_S) / 2 < told[1] < 90, "bytes alone: hours"
+
+
+def test_where_bytes_take_the_time_partitions_change_nothing() -> None:
+    plain, other = Forecast(), Forecast()
+    for second in range(8):
+        finishing = Finishing(done=5 * second, total=100, copying_s=(1000 - 50 * second) / 100)
+        alone = plain.tell_left(50 * second, 1000, at_s=second)
+        assert other.tell_left(50 * second, 1000, at_s=second, finishing=finishing) == alone
 
 
 def test_of_a_long_move_a_few_are_kept_from_begin_to_end() -> None:
