@@ -239,8 +239,22 @@ class TopicsPort(Protocol):
         """alter_configs for several resources."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingRight:
+    """What we may not do, in Kafka's words, and the command that allows it."""
+
+    operation: str
+    """``ALTER``, ``ALTER_CONFIGS``."""
+    resource: str
+    """``cluster`` or ``topic``."""
+    grant: str
+
+
 class ReassignmentPort(Protocol):
     """Where replicas live and who leads."""
+
+    async def missing_rights(self, topics: Iterable[str]) -> tuple[MissingRight, ...]:
+        """What we lack to reassign these topics with a throttle, as far as brokers tell."""
 
     async def alter_reassignments(
         self,

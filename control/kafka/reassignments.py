@@ -7,10 +7,13 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
-from control.kafka.errors import RefusedError, raise_if_refused
+from control.kafka.collector.grants import Grants
+from control.kafka.collector.rights import NO_BITS, OPERATION_RIGHTS, bits_of_topics
+from control.kafka.errors import RefusedError, UnsupportedApiError, raise_if_refused
 from control.kafka.ports import (
     ElectionType,
     LogDir,
+    MissingRight,
     OngoingReassignment,
     ReplicaLog,
 )
@@ -26,6 +29,31 @@ class KafkaReassignments:
 
     def __init__(self, wire: KafkaWire) -> None:
         self._wire = wire
+
+    async def missing_rights(self, topics: Iterable[str]) -> tuple[MissingRight, ...]:
+        """What we lack to reassign these topics with a throttle, as far as brokers tell."""
+        asked = {"include_cluster_authorized_operations": True}
+        try:
+            cluster = (await self._wire.send(apis.DESCRIBE_CLUSTER, asked)).message
+        except UnsupportedApiError:
+            return ()
+        fields = {
+            "topics": tuple({"name": name} for name in sorted(set(topics))),
+            "allow_auto_topic_creation": False,
+            "include_topic_authorized_operations": True,
+        }
+        named = (await self._wire.send(apis.METADATA, fields)).message.topics
+        bits = {"cluster": cluster.cluster_authorized_operations, "topic": bits_of_topics(named)}
+        grants = Grants.to(self._wire.settings)
+        return tuple(
+            MissingRight(
+                operation=operation.name,
+                resource=resource,
+                grant=grants.commands(((operation, resource),))[0],
+            )
+            for operation, resource in OPERATION_RIGHTS["reassign"]
+            if bits[resource] != NO_BITS and not bits[resource] >> operation & 1
+        )
 
     async def alter_reassignments(
         self,

@@ -12,6 +12,7 @@ from control.kafka.ports import (
     ConfigResource,
     ConfigScope,
     LogDir,
+    MissingRight,
     OngoingReassignment,
     PartitionMetadata,
 )
@@ -42,6 +43,8 @@ class ClusterFacts:
     """Bytes per second that producers write, by leader; absent where not measured."""
     readers: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
     """Groups that have committed in moving partitions, with these partitions."""
+    missing_rights: tuple[MissingRight, ...] = ()
+    """What we lack to move them; empty also where brokers do not tell."""
 
     @property
     def broker_ids(self) -> frozenset[int]:
@@ -58,10 +61,12 @@ class ClusterFacts:
 
 
 async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = ()) -> ClusterFacts:
-    """Read the cluster; `min_isr` only for topics that `changes` leave with fewer replicas.
+    """Read the cluster; `min_isr` only for topics that `changes` leave with fewer replicas, rights
+    only for those that they name.
 
     :raises KafkaPortError: unreachable.
     """
+    changes = tuple(changes)
     cluster = await admin.describe_cluster()
     metadata, moving, log_dirs = await asyncio.gather(
         admin.topics(), admin.list_reassignments(), _log_dirs(admin)
@@ -77,6 +82,7 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         sizes=sizes_of(log_dirs),
         usable_bytes=_usable(log_dirs),
         min_isr=min_isr,
+        missing_rights=await _missing_rights(admin, {change.topic for change in changes} & known),
     )
 
 
@@ -132,6 +138,13 @@ def sizes_of(log_dirs: Iterable[LogDir]) -> dict[TopicPartition, int]:
             if not replica.is_future:
                 sizes[key] = max(sizes.get(key, 0), replica.size_bytes)
     return sizes
+
+
+async def _missing_rights(admin: AdminPort, topics: set[str]) -> tuple[MissingRight, ...]:
+    try:
+        return await admin.missing_rights(topics) if topics else ()
+    except KafkaPortError:
+        return ()
 
 
 async def _log_dirs(admin: AdminPort) -> tuple[LogDir, ...]:

@@ -1,6 +1,7 @@
 """Checks before a reassignment: each a verdict with its reason. Pure."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from control.operations.facts import ClusterFacts, topology_of
 from control.operations.preflight_load import (
@@ -16,6 +17,10 @@ from control.planner.proposal import PartitionChange
 from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
 __all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
+
+MOVING_RIGHT: Final = "ALTER"
+"""All else that a move may lack is for its throttle."""
+_WHERE: Final = {"cluster": "the cluster", "topic": "topics"}
 
 
 def preflight(
@@ -43,6 +48,7 @@ def preflight(
         _check_groups(facts, changes),
         check_throttle(facts, waves, throttle_bytes_per_s),
         check_time(takes, throttle_bytes_per_s),
+        *_check_rights(facts, changes, is_throttled=throttle_bytes_per_s is not None),
     )
 
 
@@ -54,6 +60,18 @@ def is_refused(checks: Iterable[Check]) -> bool:
 def failures(checks: Iterable[Check]) -> str:
     """The failed checks in one line."""
     return "; ".join(f"{c.name}: {c.reason}" for c in checks if c.verdict is Verdict.FAIL)
+
+
+def _check_rights(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_throttled: bool
+) -> tuple[Check, ...]:
+    """Only where something lacks. Throttles are configs; without data to move there is none."""
+    sets_configs = is_throttled and any(change.adding for change in changes)
+    lacking = [r for r in facts.missing_rights if sets_configs or r.operation == MOVING_RIGHT]
+    bad = [f"needs {r.operation} on {_WHERE[r.resource]}; grant it: {r.grant}" for r in lacking]
+    if bad and all(right.operation != MOVING_RIGHT for right in lacking):
+        bad[-1] += "; or move without a throttle (none)"
+    return (_check("rights", bad, fine=""),) if bad else ()
 
 
 def _check_existence(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:

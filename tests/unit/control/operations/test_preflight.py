@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from control.kafka.ports import BrokerNode, OngoingReassignment, PartitionMetadata
+from control.kafka.ports import BrokerNode, MissingRight, OngoingReassignment, PartitionMetadata
 from control.model.ids import TopicPartition
 from control.operations.errors import InvalidInputError
 from control.operations.facts import ClusterFacts, topology_of
@@ -40,6 +40,23 @@ def verdicts(
     checks = preflight(facts, (change,), throttle_bytes_per_s=rate)
     assert all(check.reason for check in checks)
     return {check.name: check.verdict for check in checks if check.verdict is not Verdict.OK}
+
+
+def test_rights_that_lack_are_told_with_what_grants_them_or_works_without() -> None:
+    throttles = MissingRight(operation="ALTER_CONFIGS", resource="topic", grant="kafka-acls topics")
+    facts = replace(FACTS, missing_rights=(throttles,))
+    check = preflight(facts, (MOVE,), throttle_bytes_per_s=10**6)[-1]
+    assert (check.name, check.verdict) == ("rights", Verdict.FAIL)
+    assert "kafka-acls topics" in check.reason
+    assert "without a throttle" in check.reason
+    assert verdicts(facts, rate=None) == {"throttle": Verdict.WARN}
+    assert verdicts(facts, replace(MOVE, after=(2, 1))) == {}, "no data, no throttle"
+    moves = MissingRight(operation="ALTER", resource="cluster", grant="kafka-acls cluster")
+    facts = replace(FACTS, missing_rights=(moves, throttles))
+    assert (
+        "without a throttle" not in preflight(facts, (MOVE,), throttle_bytes_per_s=1024)[-1].reason
+    )
+    assert verdicts(facts, rate=None)["rights"] is Verdict.FAIL
 
 
 def test_a_sound_move_passes() -> None:
