@@ -89,13 +89,15 @@ def seconds_of(
     cluster is learned (control.operations.calibration; benchmarks/moves.py).
 
     Each wave waits for its busiest link, at what producers leave of the rate; what it costs to
-    set the throttle, to notice that copies are complete and to clean up comes on top. An adaptive
+    set the throttle, to notice that copies are complete and to clean up comes on top, and in large
+    waves what each partition costs. An adaptive
     throttle may have grown meanwhile, as control.operations.adaptive lets it.
     """
-    copying, count = 0.0, 0
+    copying, count, many = 0.0, 0, 0
     for wave in waves:
         demand = demand_by_broker(wave, produced)
         count += 1
+        many += max(len(wave) - FEW, 0)
         copying += max(
             (
                 size / max(rate - demand.get(broker, 0.0), 0.1 * rate)
@@ -104,13 +106,20 @@ def seconds_of(
             default=0.0,
         )
     soonest = _GROWTH_S * log1p(copying / _GROWTH_S) if is_adaptive else copying
-    low, high = _AROUND_S[0] + count * _WAVE_S[0], _AROUND_S[1] + count * _WAVE_S[1]
+    low, high = (
+        around + count * each_wave + many * each_partition
+        for around, each_wave, each_partition in zip(_AROUND_S, _WAVE_S, _PARTITION_S, strict=True)
+    )
     return soonest * _SPREAD[0] + low, copying * _SPREAD[1] + high
 
 
 _AROUND_S: Final = (0.25, 1.1)
 """Before the first and after the last wave."""
 _WAVE_S: Final = (0.15, 0.5)
+"""Of up to FEW partitions."""
+FEW: Final = 20
+_PARTITION_S: Final = (0.002, 0.012)
+"""Each beyond that: replicas are made, join the ISR and are removed, however little they hold."""
 _SPREAD: Final = (0.98, 1.1)
 _GROWTH_S: Final = SETTLE_S / log(UP)
 """T: a rate that grows by UP every SETTLE_S has moved rate · T · (e^(t/T) - 1) bytes after t."""

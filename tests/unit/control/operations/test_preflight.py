@@ -59,6 +59,14 @@ def test_rights_that_lack_are_told_with_what_grants_them_or_works_without() -> N
     assert verdicts(facts, rate=None)["rights"] is Verdict.FAIL
 
 
+def test_thousands_of_partitions_without_data_take_their_time() -> None:
+    few = [tuple(replace(MOVE, partition=n, size_bytes=0) for n in range(20))]
+    many = [tuple(replace(MOVE, partition=n, size_bytes=0) for n in range(1020))]
+    base, more = (seconds_of(waves, rate=10**6, produced={}) for waves in (few, many))
+    assert more[0] - base[0] == pytest.approx(2.0)
+    assert more[1] - base[1] == pytest.approx(12.0)
+
+
 def test_a_sound_move_passes() -> None:
     assert verdicts(FACTS) == {}
 
