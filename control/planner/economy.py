@@ -100,12 +100,13 @@ class _Economy(Reach):
     def _instead(self, partition: int, broker: int, home: int) -> bool:
         """A smaller one of its home goes to `broker`: the smallest for which its home has room."""
         room = float(self.bounds.bytes_max[home] - self.placement.bytes[home])
-        smaller = self._smaller(partition, home, room)
-        if not smaller:
-            return False
         free = self.ways.let_go(home, broker)
-        first, last = free.searchsorted(smaller[0]), free.searchsorted(smaller[-1], side="right")
-        others = self._unmoved(free[first:last].tolist(), home)
+        size = self.placement.size[partition]
+        first, last = (
+            int(free.searchsorted(self.rank_from(bytes_)))
+            for bytes_ in (size - max(0.0, room), size)
+        )
+        others = self._unmoved(free[first : min(last, first + _TRIED)].tolist(), home)
         return self._trade(partition, broker, home, ((p, broker) for p in others))
 
     def _elsewhere(self, partition: int, broker: int, home: int) -> bool:

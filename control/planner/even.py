@@ -18,6 +18,7 @@ from control.planner.columns import Floats, Numbers
 from control.planner.exchange import Exchanger
 from control.planner.placement import Placement
 from control.planner.reach import GAIN_MIN, Reach
+from control.planner.small import many_small
 
 _FOLLOWERS_WITHIN: Final = 8
 """How far from the ideal size a follower is preferred to a leader."""
@@ -33,9 +34,11 @@ _SMALLEST: Final = 20
 _PASSES_MAX: Final = 4
 
 
-def even_out(placement: Placement, bounds: Bounds) -> None:
-    """Give, take, exchange, until no step lowers the penalty."""
-    evener = Evener(placement, bounds)
+def even_out(placement: Placement, bounds: Bounds, *, gives_small: bool = False) -> None:
+    """Give, take, exchange, until no step lowers the penalty. `gives_small`: who has too many bytes
+    gives them in many small replicas to who lacks replicas, so that others need not give any; that
+    is fewer bytes or more, and leaves those others with more replicas."""
+    evener = Evener(placement, bounds, gives_small=gives_small)
     for _ in range(_PASSES_MAX):
         if bounds.is_settled(placement) or not evener.run_once():
             return
@@ -44,8 +47,9 @@ def even_out(placement: Placement, bounds: Bounds) -> None:
 class Evener(Reach):
     """Makes the steps."""
 
-    def __init__(self, placement: Placement, bounds: Bounds) -> None:
+    def __init__(self, placement: Placement, bounds: Bounds, *, gives_small: bool = False) -> None:
         super().__init__(placement, bounds)
+        self._gives_small = gives_small
         self._exchanger = Exchanger(placement, bounds)
         self._picked_over: set[int] = set()
         """Brokers none of whose replicas near the ideal size may go anywhere nearby."""
@@ -64,9 +68,12 @@ class Evener(Reach):
     def give_and_take(self) -> bool:
         """Those with too much give, then those with too few take; whether anything was moved."""
         moved = False
+        many = many_small(self) if self._gives_small else {}
         for source in self._heaviest_first():
-            while self._is_over(source) and self._give(source):
+            left = many.get(source, 0.0)
+            while self._is_over(source) and self._give(source, left):
                 moved = True
+                left -= 1
         for target in self.targets[np.argsort(self.placement.count[self.targets])].tolist():
             while self._is_under(target) and self._take(target):
                 moved = True
@@ -96,18 +103,21 @@ class Evener(Reach):
     def _is_under(self, b: int) -> bool:
         return bool(self.placement.count[b] < self.bounds.count_min[b])
 
-    def _give(self, source: int) -> bool:
-        """One replica from an overloaded broker to whom it helps most."""
+    def _give(self, source: int, many: float) -> bool:
+        """One replica from an overloaded broker to whom it helps most; `many`: it gives its excess
+        in so many at least."""
         placement, bounds = self.placement, self.bounds
         surplus = float(placement.count[source] - bounds.count_max[source])
         excess = max(0.0, float(placement.bytes[source] - bounds.bytes_max[source]))
         if surplus <= 0 and placement.count[source] - 1 < bounds.count_min[source]:
             return False  # only an exchange keeps its number
-        ideal = excess / max(1.0, surplus) if np.isfinite(surplus) else excess
+        number = max(1.0, surplus) if np.isfinite(surplus) else 1.0
         room = bounds.bytes_max - placement.bytes
         neediest = self._neediest(room)
 
         def wanted(target: int) -> float:
+            is_lacking = placement.count[target] < bounds.count_min[target]
+            ideal = excess / (max(number, many) if is_lacking else number)
             return min(ideal, max(0.0, float(room[target])))
 
         if source not in self._picked_over:

@@ -84,7 +84,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
         if all(proposal.changes != known.changes for known in proposals):
             proposals.append(proposal)
             found = judging.judge(proposal)
-            if (enough := _enough(found)) is not None and len(columns.of) <= _BY_CHANCE_MAX:
+            if (enough := _enough(found)) is not None and len(columns.of) <= _AGAIN_MAX:
                 other = judging.judge(_propose(placement, request, tolerance, enough))
                 found = min(found, other, key=_bad_and_moved)
             alternatives.append(found)
@@ -102,7 +102,10 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
 
 
 _FAR: Final = 1.04
-"""A plan so far above its bound is tried by chance as well, until it is no longer."""
+"""A plan so far above its bound is made once more in another way, and by chance, until it is no
+longer."""
+_AGAIN_MAX: Final = 100_000
+"""Replicas."""
 _BY_CHANCE_MAX: Final = 20_000
 """Replicas: larger clusters have one to match every gap."""
 _CALMER: Final = 0.1
@@ -186,7 +189,8 @@ class _Judge:
 def _propose(
     original: Placement, request: PlanRequest, tolerance: Tolerance, enough: int | None = None
 ) -> Proposal:
-    """`enough`: where given, chance is tried until no more bytes move, or it is tired."""
+    """`enough`: where given, another way and chance are tried until no more bytes move, or they
+    are tired."""
     placed = _placed(original, request, tolerance, enough=enough)
     if tolerance.puts_traffic_first and tolerance.traffic is not None:
         calmer = _placed(original, request, tolerance, is_traffic_first=True)
@@ -263,11 +267,11 @@ def _relief(placement: Placement) -> Bounds:
 
 def _settle(placement: Placement, bounds: Bounds, enough: int | None) -> Bounds:
     """Within these bounds, or those that are returned where that cannot be, with few bytes."""
-    even_out(placement, bounds)
+    even_out(placement, bounds, gives_small=enough is not None)
     bounds = bounds.beside(placement)
     economize(placement, bounds)
     rethink(placement, bounds)
-    if enough is not None:
+    if enough is not None and int(placement.count.sum()) <= _BY_CHANCE_MAX:
         anneal(placement, bounds, enough)
     return bounds
 
