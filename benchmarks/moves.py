@@ -17,7 +17,7 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,6 +29,7 @@ from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
 from control.operations.calibration import Misses, calibration_of
 from control.operations.client import OperationsClient
+from control.operations.commands import THROTTLE_AUTO
 from control.operations.events import MoveProgress, Outcome
 from control.operations.planning import Planning
 from tests.contract.operations_site import Site, site_of
@@ -47,6 +48,11 @@ BOUNDS: Final = (0.1, 0.9)
 """Of the bytes: between these the rate of copies is measured."""
 
 
+AUTO: Final = 0
+AUTO_TIMES: Final = 3
+"""It begins at 10 MiB/s: so many times as large as others, moves are as long."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """What is moved, at which throttle, under which load."""
@@ -54,6 +60,7 @@ class Case:
     mib: int
     partitions: int
     throttle_mib: int
+    """AUTO: the one that adapts."""
     records_per_s: int
     turn: int
     moves_leader: bool
@@ -92,7 +99,7 @@ class Moved:
     def throttle_share(self) -> float | None:
         """What the leader sent of what it may: copies, and new records to the one in sync, which
         count as well (KIP-73)."""
-        if self.rate is None:
+        if self.rate is None or self.case.throttle_mib == AUTO:
             return None
         produced = self.case.records_per_s * VALUE_BYTES
         return (self.rate + produced) / (self.case.throttle_mib * MIB)
@@ -221,7 +228,7 @@ async def move(site: Site, topic: str, case: Case) -> Moved:
     async with KafkaAdmin.to(bootstrap) as admin, OperationsClient(site.cli.bus) as client:
         targets = {TopicPartition(topic, n): case.after for n in range(case.partitions)}
         proposal = await Planning(admin).proposal(targets)
-        rate = case.throttle_mib * MIB
+        rate = THROTTLE_AUTO if case.throttle_mib == AUTO else case.throttle_mib * MIB
         operation_id = await client.submit_reassign(proposal, bootstrap=bootstrap, throttle=rate)
         reports: list[tuple[float, MoveProgress]] = []
         async for state in client.watch(operation_id):
@@ -305,7 +312,7 @@ def learned(found: Sequence[Moved], share: float) -> tuple[float, float]:
     past = [moved.misses for moved in found]
     foreseen, left = [], []
     for number, misses in enumerate(past):
-        made = calibration_of(past[:number], is_adaptive=False, share=share)
+        made = calibration_of(past[:number], is_adaptive=misses.is_adaptive, share=share)
         if misses.foreseen is not None:
             foreseen.append(made.foreseen[0] <= misses.foreseen <= made.foreseen[1])
         left += [made.left[0] <= miss <= made.left[1] for miss in misses.left]
@@ -321,8 +328,8 @@ def summary(found: Sequence[Moved]) -> dict[str, float | int]:
         "moves": len(found),
         "foreseen interval held, share": sum(moved.is_foreseen for moved in found) / len(found),
         "interval of time left held, share of reports": held / max(reports, 1),
-        "rate against throttle, least": min(shares),
-        "rate against throttle, most": max(shares),
+        "rate against throttle, least": min(shares, default=0.0),
+        "rate against throttle, most": max(shares, default=0.0),
     }
     for name, is_led in (("leaders stay", False), ("leaders move", True)):
         chosen = [moved for moved in found if moved.case.moves_leader is is_led]
@@ -337,7 +344,9 @@ async def run_all(site: Site, chosen: Sequence[Case]) -> list[Moved]:
     found = []
     for number, case in enumerate(chosen, 1):
         found.append(await run_case(site, case))
-        print(f"{number}/{len(chosen)}: {case} took {found[-1].took_s:.1f} s", flush=True)
+        low, high = found[-1].foreseen_s
+        told = f"{low:.1f} to {high:.1f} s foreseen"
+        print(f"{number}/{len(chosen)}: {case} took {found[-1].took_s:.1f} s, {told}", flush=True)
     return found
 
 
@@ -348,11 +357,14 @@ def main() -> None:
     parser.add_argument("--moves", type=int, default=21)
     parser.add_argument("--dice", type=int, help="draw the moves, by this seed")
     parser.add_argument("--least-s", type=int, default=0, help="seconds that each takes at least")
+    parser.add_argument("--auto", action="store_true", help="with the throttle that adapts")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     wanted = cases(chosen.moves, chosen.least_s)
     if chosen.dice is not None:
         wanted = drawn_cases(chosen.moves, Random(chosen.dice))
+    if chosen.auto:
+        wanted = [replace(c, throttle_mib=AUTO, mib=c.mib * AUTO_TIMES) for c in wanted]
     with tempfile.TemporaryDirectory() as folder, site_of(chosen.on, Path(folder)) as site:
         found = asyncio.run(run_all(site, wanted))
     show(found)

@@ -17,10 +17,14 @@ class Standstill:
     written: int
     """Bytes that producers added to what must be copied."""
     copied: int
+    is_complete: bool
+    """Every byte is there, but the copy is not in sync."""
 
     def explain(self, throttle: int | None) -> str:
         """In a sentence, with what to do."""
         limit = "without a throttle" if throttle is None else f"at {byte_rate_text(throttle)}"
+        if self.is_complete:
+            return f"for {self.for_s:.0f} s nothing is left to copy: see the target's log"
         if self.copied <= 0:
             return (
                 f"no byte arrived for {self.for_s:.0f} s {limit}: see the target's log, "
@@ -56,7 +60,12 @@ class StallWatch:
         still_s = now_s - best.since_s
         if still_s < STALLED_AFTER_S:
             return None
-        return Standstill(for_s=still_s, written=size - best.size, copied=copied - best.copied)
+        return Standstill(
+            for_s=still_s,
+            written=size - best.size,
+            copied=copied - best.copied,
+            is_complete=copied >= size,
+        )
 
     def forget(self, key: TopicPartition) -> None:
         """It no longer moves."""

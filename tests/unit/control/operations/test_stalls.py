@@ -22,6 +22,14 @@ def test_nothing_arrived() -> None:
     assert still.explain(MIB).startswith("no byte arrived for 31 s at 1.0 MiB/s")
 
 
+def test_a_complete_copy_that_is_not_in_sync_needs_no_throttle() -> None:
+    watch = StallWatch()
+    assert watch.look(KEY, size=0, copied=0, now_s=0.0) is None
+    still = watch.look(KEY, size=0, copied=0, now_s=40.0)
+    assert still is not None
+    assert still.explain(MIB) == "for 40 s nothing is left to copy: see the target's log"
+
+
 def test_a_copy_that_only_keeps_pace_with_producers_never_ends() -> None:
     watch = StallWatch()
     assert watch.look(KEY, size=100 * MIB, copied=0, now_s=0.0) is None
