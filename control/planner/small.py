@@ -1,8 +1,7 @@
 """Giving too many bytes away in many small replicas, where others lack replicas.
 
-Worked example: 1 has 30 bytes too many, 2 nothing too many, 3 lacks 4 replicas. Gives 1 one of 30,
-then 3 still lacks 3, and takes the smallest of both: 5 bytes each, 45 in all. Gives 1 four of about
-8, nobody else need give any.
+Worked example: 1 has 30 bytes too many, one of 30 and four of 8; 2 has four of 5; 3 lacks four.
+Gave 1 its 30, then 3 would take three of 5 as well: 45 bytes. It gives its four of 8: 32.
 """
 
 import numpy as np
