@@ -96,7 +96,13 @@ class MoveProgress:
     eta_s_low: float | None = None
     eta_s_high: float | None = None
     in_flight: tuple[str, ...] = ()
+    """The first of those on their way."""
+    in_flight_more: int = 0
+    """How many more there are."""
     stalled: tuple[StalledMove, ...] = ()
+    """The first of those that do not get on."""
+    stalled_more: int = 0
+    """How many more there are."""
     moving: tuple[MovingPartition, ...] = ()
     """The first of `in_flight`, with their figures."""
 

@@ -19,6 +19,7 @@ ASTRAY_READINGS: Final = 5
 """A partition neither moving nor there for so many readings was taken back: one reading may come
 from a broker that has not heard of the move yet."""
 IN_FLIGHT_NAMES_MAX: Final = 50
+STALLED_NAMES_MAX: Final = 20
 COPIES_MAX: Final = 20
 """Of so many at a time figures are told one by one: each event carries them."""
 
@@ -163,6 +164,7 @@ class MoveWatch:
             )
             for change in moving[:COPIES_MAX]
         ]
+        stalled = self._stalled(now_s, throttle)
         return MoveProgress(
             bytes_done=done,
             bytes_total=total,
@@ -174,7 +176,9 @@ class MoveWatch:
             eta_s_low=None if eta is None else round(eta[0], 2),
             eta_s_high=None if eta is None else round(eta[1], 2),
             in_flight=tuple(str(change.key) for change in moving[:IN_FLIGHT_NAMES_MAX]),
-            stalled=self._stalled(now_s, throttle),
+            in_flight_more=max(len(moving) - IN_FLIGHT_NAMES_MAX, 0),
+            stalled=stalled[:STALLED_NAMES_MAX],
+            stalled_more=max(len(stalled) - STALLED_NAMES_MAX, 0),
             moving=self._copies.look(copies, now_s),
         )
 

@@ -1,6 +1,7 @@
 """Setting and removing throttles on a cluster, waiting each time until the brokers show it."""
 
 import asyncio
+import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -19,7 +20,7 @@ from control.operations.throttle import (
 )
 from control.planner.proposal import PartitionChange
 
-_SHOWN_POLLS_MAX: Final = 100
+_SHOWN_WITHIN_S: Final = 20.0
 _SHOWN_POLL_S: Final = 0.1
 
 
@@ -44,7 +45,8 @@ class Throttling:
         """Set it on every live broker and topic concerned, and wait until it shows; answers on
         which brokers."""
         record = await self._among_living(record)
-        for _ in range(_SHOWN_POLLS_MAX):
+        until_s = time.monotonic() + _SHOWN_WITHIN_S
+        while time.monotonic() < until_s:
             topics = topic_changes_to_set(record, await self._topic_configs(record.entries))
             now = await self._broker_configs(record.brokers)
             brokers = {
@@ -75,7 +77,8 @@ class Throttling:
         """Remove it until it no longer shows; False if it does to the last."""
         brokers = broker_changes_to_remove(record, await self._broker_configs(record.brokers))
         topics: Mapping[str, Mapping[str, str | None]] = {}
-        for _ in range(_SHOWN_POLLS_MAX):
+        until_s = time.monotonic() + _SHOWN_WITHIN_S
+        while time.monotonic() < until_s:
             topics = topic_changes_to_remove(record, await self._topic_configs(record.entries))
             if not topics and not brokers:
                 return True

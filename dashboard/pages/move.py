@@ -30,6 +30,7 @@ from dashboard.desk import DeskError
 from dashboard.shown import Time
 
 CHANGES_MAX: Final = 200
+STALLED_MAX: Final = 5
 NEEDS_RIGHT: Final = frozenset({"cancel", "cancel_after_wave", "rollback", "throttle"})
 """What asks the cluster itself to change something."""
 BUTTONS: Final = {
@@ -246,15 +247,19 @@ def _on_their_way(screen: Screen, state: OperationState) -> list[Any]:
     """Partition by partition, and what stands still without being among them."""
     if state.progress is None or state.is_finished:
         return []
-    rows = moving_rows(state.progress, now_ms=screen.now_ms())
+    progress = state.progress
+    rows = moving_rows(progress, now_ms=screen.now_ms())
     warnings = [
         html.Div(
             f"▲ {item.topic}-{item.partition} stands still: {item.reason}",
             className="finding edge-warning tone-warning",
         )
-        for item in state.progress.stalled
+        for item in progress.stalled[:STALLED_MAX]
     ]
-    more = len(state.progress.in_flight) - len(rows)
+    hidden = len(progress.stalled) - len(warnings) + progress.stalled_more
+    if hidden:
+        warnings.append(html.P(f"and {hidden} more stand still", className="note"))
+    more = len(progress.in_flight) + progress.in_flight_more - len(rows)
     note = [html.P(f"and {more} more", className="note")] if rows and more > 0 else []
     table = [card("On their way", rows_table(rows, MOVING_COLUMNS), *note)] if rows else []
     return [*warnings, *table]

@@ -182,7 +182,7 @@ def _stalls(progress: MoveProgress) -> str:
     """The first partition that does not get on, why, and how many more there are."""
     if not progress.stalled:
         return ""
-    first, more = progress.stalled[0], len(progress.stalled) - 1
+    first, more = progress.stalled[0], len(progress.stalled) - 1 + progress.stalled_more
     others = f" (and {more} more)" if more else ""
     return f"  ▲ {first.topic}-{first.partition} stands still: {first.reason}{others}"
 

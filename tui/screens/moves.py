@@ -254,7 +254,7 @@ def _on_their_way(progress: MoveProgress, *, now_ms: int) -> Text:
     for row in rows:
         figures = f"{row.done.text:>5}{row.size_bytes.text:>20}{row.rate.text:>11}"
         text.append(f"\n{row.name.text:<22.21}{figures}  {row.eta.text.removeprefix('in ')}")
-    more = len(progress.in_flight) - len(rows)
+    more = len(progress.in_flight) + progress.in_flight_more - len(rows)
     if more > 0:
         text.append(f"\n… and {more} more", style="dim")
     return text
@@ -282,4 +282,5 @@ def _progress(progress: MoveProgress, *, is_over: bool) -> str:
         lines.append(f" ≈ {duration_text(low)} to {duration_text(high)} left")
     if not is_over:
         lines += [f" ▲ {item.topic}-{item.partition}: {item.reason}" for item in progress.stalled]
+        lines += [f" ▲ and {progress.stalled_more:,} more"] if progress.stalled_more else []
     return "\n".join(lines)

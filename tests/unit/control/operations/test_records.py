@@ -58,7 +58,9 @@ PROGRESS = MoveProgress(
     eta_s_low=1.0,
     eta_s_high=2.0,
     in_flight=("t-3",),
+    in_flight_more=450,
     stalled=(StalledMove(topic="t", partition=3, reason="broker 3 is down"),),
+    stalled_more=480,
 )
 
 
