@@ -1,31 +1,26 @@
 """Prices of brokers for replicas and bytes, and what they prove (control.planner.priced_bound).
 
-Prices of those that are chosen too often rise, and the other way round: a subgradient with memory,
-steps by Polyak's rule. What is cheapest on a rack is a concave function of a partition's size. It
-is computed at a few sizes; between two of them the straight line lies below, so the sum stays
-proven.
+What is cheapest on a rack is a concave function of a partition's size. It is computed at a few
+sizes; between two of them the straight line lies below, so the sum stays proven. Of prices, what
+they prove is concave as well, with kinks (control.planner.climb goes up there).
 """
 
 from typing import Final
 
 import numpy as np
 
+from control.planner.climb import Footing, climbed
 from control.planner.columns import Columns, Flags, Floats, Numbers
 from control.planner.demand import Demand
-from control.planner.shares import Reached
 from control.planner.slots import Slots
 
 _SIZES: Final = 256
-_NEAR_WHOLE: Final = ((0.0, 0.01), (0.01, 0.01), (0.01, 0.1), (0.01, 0.2), (0.05, 0.35))
-"""Prices of a replica, of a byte, so near to a whole number are tried as that."""
-_PATIENCE: Final = 15
-_SHRINK: Final = 0.5
-_TIMID: Final = 0.05
-_MEMORY: Final = 0.7
-_PROGRESS: Final = 3e-4
-_CLOSE: Final = 1.002
 _NOBODY: Final = 1e30
 """The price where there is no broker."""
+_TOGETHER: Final = 10.0
+"""So much more than alone."""
+_STEP: Final = 0.2
+"""Of a price: a fifth of what a move costs."""
 
 
 class Market:
@@ -37,12 +32,14 @@ class Market:
         cost: Floats,
         slots: Slots,
         demand: Demand,
-        reached: Reached,
     ) -> None:
+        reached = demand.reached
         self._slots, self._kept = slots, ~demand.removed
         self._brokers = columns.brokers
         number, racks = demand.rack
-        self._in_rack: Floats = (number[:, None] == np.arange(racks)) * (racks > 1.0)
+        self._in_rack: Floats = self._kept[:, None] * (
+            (number[:, None] == np.arange(racks)) * (racks > 1.0)
+        )
         size = columns.size.astype(np.float64)
         grid = np.unique(np.quantile(size, np.linspace(0, 1, _SIZES)))
         self._grid: Floats = np.append(grid, grid[-1] + 1) if len(grid) == 1 else grid
@@ -62,9 +59,11 @@ class Market:
         """Slots, among those with a home, that have several: `_rivals` are these homes."""
         self._rivals = np.flatnonzero(np.repeat(homes > 1, homes))
         self._rival_homes = homes[self._shared]
-        self._unit = max(1.0, float(size.mean()))
+        self.replicas = len(columns.of)
+        self.unit = max(1.0, float(size.mean()))
+        """Bytes of a replica that prices per replica are for."""
         self._weight, self._base = 1.0, np.zeros((2, columns.brokers))
-        fewest, most = reached.count_min * self._unit, reached.count_max * self._unit
+        fewest, most = reached.count_min * self.unit, reached.count_max * self.unit
         self._low: Floats = np.stack((fewest, np.zeros(columns.brokers)))
         self._high: Floats = np.stack((most, reached.bytes_max.astype(np.float64)))
 
@@ -74,47 +73,30 @@ class Market:
         self._weight = float(every)
         count = whole.count() - every * few.count()
         held = whole.held() - every * few.held()
-        self._base = np.stack((count * self._unit, held.astype(np.float64)))
+        self._base = np.stack((count * self.unit, held.astype(np.float64)))
 
-    def search(self, moved: float, rounds: int, prices: Floats) -> tuple[float, Floats]:
-        """(the most that was proven within so many rounds, at which prices). Prices are per
-        replica of mean size and per byte: a row each; the search begins at those given. Prices of
-        a rack's brokers also rise and fall together: where racks are unequal, they have to."""
-        best_prices = prices
-        in_rack = self._in_rack
-        trend = np.zeros((2, sum(in_rack.shape)))
-        scale = np.zeros_like(trend)
-        best, boldness, waited = -np.inf, 1.0, 0
-        for _ in range(rounds):
-            proven, slope = self.proven(prices)
-            waited = 0 if proven > best + _PROGRESS * moved else waited + 1
-            if proven > best:
-                best, best_prices = proven, prices
-            if best * _CLOSE >= moved or boldness < _TIMID or not slope.any():
-                break
-            if waited >= _PATIENCE:
-                boldness, waited = boldness * _SHRINK, 0
-                prices, trend = best_prices, np.zeros_like(trend)
-                continue
-            slope = np.concatenate((slope, slope @ in_rack), axis=1)
-            scale = 0.9 * scale + 0.1 * slope**2
-            step = slope / np.sqrt(scale + 1e-3 * scale.max())
-            trend = _MEMORY * trend + boldness * (moved - proven) / (slope * step).sum() * step
-            prices = prices + trend[:, : self._brokers] + trend[:, self._brokers :] @ in_rack.T
-        return float(best), best_prices
+    def climbed(self, start: Footing, *, rounds: int, enough: float) -> tuple[float, Footing]:
+        """(the most that was proven within so many rounds, at which prices). `enough`: a proof of
+        so much ends it."""
+        shape = (2, self._brokers)
 
-    def rounded(self, prices: Floats) -> tuple[float, Floats]:
-        """The same, where prices are whole numbers (0, or what a move costs) if they are near: the
-        best often are, and a search only comes near."""
-        found: list[tuple[float, Floats]] = []
-        for near in _NEAR_WHOLE:
-            whole = np.round(prices)
-            tried = np.where(np.abs(prices - whole) <= np.array(near)[:, None], whole, prices)
-            found.append((self.proven(tried)[0], tried))
-        return max(found, key=lambda one: one[0])
+        def proven(point: Floats) -> tuple[float, Floats]:
+            value, slope = self.proven(point.reshape(shape))
+            return value, slope.ravel()
+
+        return climbed(proven, start, rounds=rounds, enough=enough)
+
+    def footing(self, prices: Floats) -> Footing:
+        """To begin at these prices. Those of a rack's brokers rise and fall together, most of all:
+        where racks are unequal, they have to."""
+        mean = self._in_rack / np.maximum(self._in_rack.sum(axis=0), 1)
+        together = np.eye(self._brokers) + _TOGETHER * mean @ self._in_rack.T
+        return Footing(point=prices.ravel(), stretch=np.kron(np.eye(2), together), step=_STEP)
 
     def proven(self, prices: Floats) -> tuple[float, Floats]:
-        """(bytes that these prices prove, how that changes with each price)."""
+        """(bytes that these prices prove, how that changes with each price). What removed brokers
+        ask does not count."""
+        prices = np.where(self._kept, prices, 0.0)
         value, filler, is_home = self._filled(prices)
         chosen = self._chosen(value)
         count = np.zeros(self._brokers)
@@ -123,7 +105,7 @@ class Market:
         count += np.bincount(filler[at_home], minlength=self._brokers)
         held += np.bincount(filler[at_home], weights=self._size[at_home], minlength=self._brokers)
         self._spread_over(np.flatnonzero(chosen & ~is_home), count, held)
-        load = self._base + self._weight * np.stack((count * self._unit, held))
+        load = self._base + self._weight * np.stack((count * self.unit, held))
         earned = np.where(prices > 0, prices * self._high, prices * self._low)
         asked = self._weight * value[chosen].sum() + (self._base * prices)[:, self._kept].sum()
         total = float(asked - earned[:, self._kept].sum())
@@ -135,7 +117,7 @@ class Market:
     def _filled(self, prices: Floats) -> tuple[Floats, Numbers, Flags]:
         """Per slot: the cheapest price, the broker of the cheapest home, whether that is it."""
         slots = self._slots
-        per_replica, per_byte = prices[0] * self._unit, prices[1]
+        per_replica, per_byte = prices[0] * self.unit, prices[1]
         self._cheapest, self._seller = self._by_zone(per_replica, per_byte)
         flat, share = self._cheapest.ravel(), self._above_share
         value = flat[self._at] * (1 - share) + flat[self._at + 1] * share + self._cost

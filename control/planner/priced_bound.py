@@ -16,28 +16,34 @@ At a price of 1 a byte on broker 1, staying costs a partition as much as going: 
 of which broker 1 earns at most 60. So 40 must move.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
 
 import numpy as np
 
+from control.planner.climb import Footing
 from control.planner.columns import Floats, sampled
 from control.planner.demand import Demand
+from control.planner.first_prices import first_prices
 from control.planner.market import Market
-from control.planner.shares import Reached
 from control.planner.slots import slots_of
 
-_ROUNDS_MAX: Final = 400
+_ROUNDS_MAX: Final = 900
+_ROUNDS_QUICK: Final = 300
+"""Enough for what informs: plans are made to move few bytes, not few replicas."""
+_ROUNDS_AGAIN: Final = 60
+"""Those of a sample are good already."""
+_ROUNDS_MIN: Final = 8
 _WORK_MAX: Final = 12_000_000
 """Replicas looked at in all rounds together: about a second."""
+_PAIRS_PER_REPLICA: Final = 40
+"""So many pairs of brokers take as long as a replica."""
 _SAMPLE: Final = 10_000
 """Replicas on which prices are found first, where there are many more."""
-_ROUNDS_MIN: Final = 8
-"""Those of a sample are good already: the largest clusters do with few of their own."""
-_ROUNDS_QUICK: Final = 120
-"""Enough for what informs: plans are made to move few bytes, not few replicas."""
+_STEP_AGAIN: Final = 0.05
+_CLOSE: Final = 0.999
+"""Of what a plan moves: so much proven is enough."""
 _ROUNDING: Final = 1e-9
 
 
@@ -60,7 +66,7 @@ def priced_replicas(demand: Demand, moved: int) -> int:
 @dataclass(frozen=True, slots=True)
 class _Search:
     """The least that moves cost in all. `cost`: of moving a replica of each partition; `is_quick`:
-    half as long, for half a percent less."""
+    not as long, and from prices of nothing."""
 
     demand: Demand
     cost: Floats
@@ -72,52 +78,34 @@ class _Search:
         columns = self.demand.columns
         if not len(self.cost):
             return 0.0
-        most = _ROUNDS_QUICK if self.is_quick else _ROUNDS_MAX
-        rounds = min(most, max(_ROUNDS_MIN, _WORK_MAX // len(columns.of)))
-        every, known = len(columns.of) // _SAMPLE, [np.zeros((2, columns.brokers))]
-        if every > 1:
-            known.append(self._of_sample(every, known[0]))
-        best, slots = 0.0, slots_of(self.demand, columns, np.arange(len(self.cost)))
-        for limits in self._looser_first():
-            market = Market(columns, self.cost, slots, self.demand, limits)
-            starts = known if self.is_quick else [*known, self._by_excess(limits)]
-            if every > 1:
-                starts = [max(starts, key=lambda prices: market.proven(prices)[0])]
-            proven, prices = self._best(market, starts, rounds)
-            best, known = max(best, proven), [prices]
-        return best
+        slots = slots_of(self.demand, columns, np.arange(len(self.cost)))
+        market = Market(columns, self.cost, slots, self.demand)
+        every = len(columns.of) // _SAMPLE
+        if every <= 1:
+            return self._climbed(market, self._start(market), _ROUNDS_MAX)[0]
+        again = replace(self._of_sample(every), step=_STEP_AGAIN)
+        return self._climbed(market, again, _ROUNDS_AGAIN)[0]
 
-    def _of_sample(self, every: int, nothing: Floats) -> Floats:
+    def _of_sample(self, every: int) -> Footing:
         """Prices that are good for each so manieth partition."""
-        whole, looser = self.demand.columns, self._looser_first()[0]
+        whole = self.demand.columns
         few, chosen = sampled(whole, every)
         slots = slots_of(self.demand, few, chosen)
-        market = Market(few, self.cost[chosen], slots, self.demand, looser)
+        market = Market(few, self.cost[chosen], slots, self.demand)
         market.stand_for(whole, few, every)
-        return self._best(market, [nothing, self._by_excess(looser)], _ROUNDS_MAX)[1]
+        return self._climbed(market, self._start(market), _ROUNDS_MAX)[1]
 
-    def _best(self, market: Market, starts: Sequence[Floats], rounds: int) -> tuple[float, Floats]:
-        """From whichever start leads to most. (what is proven, at which prices)"""
-        found: list[tuple[float, Floats]] = []
-        for start in starts:
-            found.append(market.search(self.moved, rounds, start))
-            found.append(market.rounded(found[-1][1]))
-        return max(found, key=lambda one: one[0])
-
-    def _by_excess(self, limits: Reached) -> Floats:
-        """Whoever must lose something asks what a move costs: so the quick bound has it, and where
-        a few brokers must lose much, no other prices are better."""
-        columns = self.demand.columns
-        excess = (columns.held() > limits.bytes_max) & ~self.demand.removed
-        return np.stack((np.zeros(columns.brokers), excess.astype(np.float64)))
-
-    def _looser_first(self) -> list[Reached]:
-        """Prices that are good where all have the same limits prove no less where some have closer
-        ones, and are found sooner: the search for those begins there."""
-        reached, kept = self.demand.reached, ~self.demand.removed
-        looser = reached.by_extremes(kept)
-        is_same = bool(
-            (reached.count_max[kept] == looser.count_max[kept]).all()
-            and (reached.bytes_max[kept] == looser.bytes_max[kept]).all()
+    def _start(self, market: Market) -> Footing:
+        demand = self.demand
+        if self.is_quick:
+            return market.footing(np.zeros((2, demand.columns.brokers)))
+        return market.footing(
+            first_prices(demand.columns, demand.reached, demand.removed, market.unit)
         )
-        return [looser] if is_same else [looser, reached]
+
+    def _climbed(self, market: Market, start: Footing, rounds: int) -> tuple[float, Footing]:
+        pairs = self.demand.columns.brokers**2
+        fits = _WORK_MAX // (market.replicas + pairs // _PAIRS_PER_REPLICA)
+        most = _ROUNDS_QUICK if self.is_quick else rounds
+        rounds = min(most, max(_ROUNDS_MIN, fits))
+        return market.climbed(start, rounds=rounds, enough=_CLOSE * self.moved)

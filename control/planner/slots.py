@@ -15,30 +15,23 @@ class _Choice:
     where `everywhere` at least one."""
 
     slots: Numbers
-    wanted: Numbers
+    wanted: int
     limit: int
     everywhere: bool
 
     def filled(self, value: Floats) -> Flags:
         """The cheapest, shaped as `slots`."""
         offered = value[self.slots]
-        if offered.shape[2] == 1 and not self.everywhere:
-            return self._cheapest(offered[:, :, 0])[:, :, None]
-        place = offered.argsort(axis=2, kind="stable").argsort(axis=2)
-        offered[place >= self.limit] = np.inf
-        if self.everywhere:
-            offered[place == 0] = -np.inf
+        if self.everywhere or self.limit < offered.shape[2]:
+            place = offered.argsort(axis=2, kind="stable").argsort(axis=2)
+            offered[place >= self.limit] = np.inf
+            if self.everywhere:
+                offered[place == 0] = -np.inf
         rows = offered.reshape(len(offered), -1)
-        order = rows.argsort(axis=1, kind="stable").argsort(axis=1)
-        return (order < self.wanted[:, None]).reshape(offered.shape)
-
-    def _cheapest(self, offered: Floats) -> Flags:
-        """One slot a rack: all rows want as many."""
-        number = int(self.wanted[0])
-        filled = np.zeros(offered.shape, dtype=np.bool_)
-        places = offered.argpartition(number - 1, axis=1)[:, :number]
-        np.put_along_axis(filled, places, True, axis=1)
-        return filled
+        filled = np.zeros(rows.shape, dtype=np.bool_)
+        cheapest = rows.argpartition(self.wanted - 1, axis=1)[:, : self.wanted]
+        np.put_along_axis(filled, cheapest, True, axis=1)
+        return filled.reshape(offered.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +106,16 @@ class _SlotMaker:
     def _several_a_rack(self, partitions: Numbers, width: int, limit: int) -> None:
         """For each rack a slot for each replica that may stay, and `limit` for what comes."""
         racks, nowhere = self._racks, self._racks + 1
-        zones = np.full((racks, width + limit), nowhere)
-        turns = np.arange(limit) * (racks + 2)
-        zones[:, width:] = np.arange(racks)[:, None] + turns
-        self._turns = max(self._turns, limit)
-        slots = self._add(partitions, zones.reshape(1, -1)).reshape(-1, racks, width + limit)
         mine, row, rack = self._replicas_of(partitions)
-        place = mine - self._columns.first[self._columns.of[mine]]
         known = rack < racks
-        self._slot_of[mine[known]] = slots[row[known], rack[known], place[known]]
+        mine, row, rack = mine[known], row[known], rack[known]
+        place = _place_within(row * racks + rack)
+        staying = int(place.max(initial=0)) + 1
+        zones = np.full((racks, staying + limit), nowhere)
+        zones[:, staying:] = np.arange(racks)[:, None] + np.arange(limit) * (racks + 2)
+        self._turns = max(self._turns, limit)
+        slots = self._add(partitions, zones.reshape(1, -1)).reshape(-1, racks, staying + limit)
+        self._slot_of[mine] = slots[row, rack, place]
         self._choose(slots, width, limit)
 
     def _free(self, replicas: Numbers) -> None:
@@ -147,11 +141,17 @@ class _SlotMaker:
         return mine, row[self._columns.of[mine]], self._rack[self._columns.on[mine]]
 
     def _choose(self, slots: Numbers, width: int, limit: int) -> None:
-        wanted = np.full(len(slots), width)
         everywhere = width >= self._racks
-        self._choices.append(
-            _Choice(slots=slots, wanted=wanted, limit=limit, everywhere=everywhere)
-        )
+        self._choices.append(_Choice(slots=slots, wanted=width, limit=limit, everywhere=everywhere))
+
+
+def _place_within(group: Numbers) -> Numbers:
+    """Of each element: how many of its group come before it."""
+    order = np.argsort(group, kind="stable")
+    _, starts, sizes = np.unique(group[order], return_index=True, return_counts=True)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(group)) - np.repeat(starts, sizes)
+    return place
 
 
 def slots_of(demand: Demand, columns: Columns, chosen: Numbers) -> Slots:

@@ -12,10 +12,12 @@ from control.planner.demand import Demand
 from control.planner.figures import balance_of
 from control.planner.goals import PlanRequest
 from control.planner.lower_bound import lower_bound_bytes, lower_bound_replicas
+from control.planner.market import Market
 from control.planner.optimizer import plan
 from control.planner.priced_bound import priced_bytes, priced_replicas
 from control.planner.proposal import proposal_of
 from control.planner.shares import Reached
+from control.planner.slots import slots_of
 from control.planner.topology import Topology
 from tests.unit.control.planner.clusters import cluster, seeded, single
 
@@ -82,6 +84,47 @@ def test_no_placement_moves_less(data: st.DataObject, factor: int, seed: int) ->
     assert priced_bytes(asked, made.moved_bytes) <= made.moved_bytes
     assert lower_bound_replicas(asked) <= made.moved_replicas
     assert priced_replicas(asked, made.moved_replicas) <= made.moved_replicas
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_no_prices_prove_more_than_any_placement_moves(factor: int, racks: int, seed: int) -> None:
+    """Also where a broker leaves, and some partitions stay on it or on too few racks."""
+    dice = np.random.default_rng(seed)
+    before = seeded(seed, brokers=7, racks=racks, partitions=15, factor=factor, disorder=0.5)
+    columns = columns_of(before)
+    removed = np.arange(7) == (dice.integers(7) if seed % 2 else -1)
+    rack, kept_racks = rack_numbers(before, removed)
+    mended = dice.random(15) < 0.7
+    after = np.zeros((15, 7), dtype=np.bool_)
+    for p, partition in enumerate(before.partitions):
+        order = dice.permutation(np.flatnonzero(~removed))
+        turn = np.array([(rack[order[:i]] == rack[b]).sum() for i, b in enumerate(order)])
+        homes = [b - 101 for b in partition.replicas]
+        if not mended[p]:  # some stay, others go anywhere
+            stay = [b for b in homes if dice.random() < 0.5]
+            order = np.array([*stay, *(b for b in order if b not in stay)])
+            turn = np.zeros(len(order))
+        after[p, order[np.argsort(turn, kind="stable")][:factor]] = True
+    size, count, held = columns.size, after.sum(axis=0), columns.size @ after
+    moved = int((size[:, None] * after).sum()) - int(
+        (size[columns.of] * after[columns.of, columns.on]).sum()
+    )
+    asked = Demand(
+        columns=columns,
+        rack=(rack, kept_racks),
+        removed=removed,
+        reached=Reached(count_min=count, count_max=count, bytes_max=held),
+        scope=np.ones(15, dtype=np.bool_),
+        mended=mended,
+    )
+    market = Market(
+        columns, size.astype(np.float64), slots_of(asked, columns, np.arange(15)), asked
+    )
+    for wild in (0.1, 1.0, 10.0):
+        prices = dice.normal(scale=wild, size=(2, 7))
+        assert market.proven(prices)[0] <= moved + 1e-6 * size.sum()
+    assert priced_bytes(asked, moved) <= moved
 
 
 @pytest.mark.parametrize("seed", [1, 2])
