@@ -139,7 +139,7 @@ def _wrong_with(topology: Topology, replicas: tuple[int, ...]) -> str:
     brokers = {broker.id: broker for broker in topology.brokers}
     unknown = [id_ for id_ in replicas if id_ not in brokers]
     if unknown:
-        return f"broker {unknown[0]} does not exist"
+        return f"broker {unknown[0]} does not exist or does not run"
     down = [id_ for id_ in replicas if not brokers[id_].is_running]
     return f"broker {down[0]} does not run" if down else ""
 

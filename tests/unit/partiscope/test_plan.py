@@ -47,7 +47,10 @@ def test_an_edited_plan_is_judged_again_and_can_be_run(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--edit", "t-0: 1,9"), "broker 9 does not exist; [1, 2] would work"),
+        (
+            ("--edit", "t-0: 1,9"),
+            "broker 9 does not exist or does not run; [1, 2] would work",
+        ),
         (("--edit", "t-0: 1,1"), "names a broker twice; [1, 2] would work"),
         (("--edit", "t-9: 1,2"), "t-9 does not exist: t has partitions 0 to 5"),
         (("--edit", "nonsense"), "is no entry like"),

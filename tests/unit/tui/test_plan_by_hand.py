@@ -42,7 +42,10 @@ async def test_entries_are_judged_at_once_and_taken_when_they_can_be() -> None:
         await settle(pilot, lambda: "✔" in str(verdict.render()), "the plan is judged")
 
         for text, words in (
-            ("t-0: 1,9", "broker 9 does not exist; [1, 2] would work"),
+            (
+                "t-0: 1,9",
+                "broker 9 does not exist or does not run; [1, 2] would work",
+            ),
             ("t-0: 3,3", "names a broker twice; [3, 1] would work"),
             ("t-7: 1,2", "t-7 does not exist: t has partitions 0 to 5"),
             ("t-0", "is no entry like"),

@@ -45,7 +45,10 @@ def test_kafkas_json_is_read_as_well() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("t-0: 1,9", r"t-0: broker 9 does not exist; \[1, 2\] would work"),
+        (
+            "t-0: 1,9",
+            r"t-0: broker 9 does not exist or does not run; \[1, 2\] would work",
+        ),
         ("t-0: 2,2", r"t-0: \[2, 2\] names a broker twice; \[2, 0\] would work"),
         ("t-7: 1,2", "t-7 does not exist: t has partitions 0 to 3"),
         ("x-0: 1,2", "x-0 does not exist: no topic has this name; t does"),
@@ -72,7 +75,10 @@ def test_a_stopped_broker_and_a_full_one_are_not_offered() -> None:
     before = replace(BEFORE, brokers=brokers)
     with pytest.raises(HandError, match=r"t-0: broker 3 does not run; \[0, 2\] would work"):
         placed("t-0: 0,3", before)
-    with pytest.raises(HandError, match=r"t-3: broker 9 does not exist; \[0, 2\] would work"):
+    with pytest.raises(
+        HandError,
+        match=r"t-3: broker 9 does not exist or does not run; \[0, 2\] would work",
+    ):
         placed("t-3: 0,9", before)
     with pytest.raises(HandError, match="3 brokers run, too few"):
         placed("t-0: 0,1,2,3", before)
