@@ -328,9 +328,10 @@ def summary(found: Sequence[Moved]) -> dict[str, float | int]:
         "moves": len(found),
         "foreseen interval held, share": sum(moved.is_foreseen for moved in found) / len(found),
         "interval of time left held, share of reports": held / max(reports, 1),
-        "rate against throttle, least": min(shares, default=0.0),
-        "rate against throttle, most": max(shares, default=0.0),
     }
+    if shares:
+        figures["rate against throttle, least"] = min(shares)
+        figures["rate against throttle, most"] = max(shares)
     for name, is_led in (("leaders stay", False), ("leaders move", True)):
         chosen = [moved for moved in found if moved.case.moves_leader is is_led]
         before = p99_ms(sorted(wait for moved in chosen for wait in moved.before_s))

@@ -249,7 +249,7 @@ def _on_their_way(screen: Screen, state: OperationState) -> list[Any]:
         return []
     progress = state.progress
     rows = moving_rows(progress, now_ms=screen.now_ms())
-    warnings = [
+    warnings: list[Any] = [
         html.Div(
             f"▲ {item.topic}-{item.partition} stands still: {item.reason}",
             className="finding edge-warning tone-warning",

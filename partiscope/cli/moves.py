@@ -13,7 +13,7 @@ import typer
 from control.operations.client import OperationsClient
 from control.operations.events import MoveProgress, Outcome
 from control.operations.state import OperationState
-from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text
+from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text, plural_text
 from partiscope.cli.confirm import is_at, require_change_of
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, note, settings_with, write_json
@@ -173,6 +173,7 @@ def progress_line(state: OperationState) -> str:
         eta = f"  ≈ {duration_text(low)} to {duration_text(high)} left"
     return (
         f"{head}  wave {progress.wave} of {progress.waves}  "
+        f"{progress.partitions_done:,} of {plural_text(progress.partitions_total, 'partition')}  "
         f"{bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}  "
         f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}{_stalls(progress)}"
     )

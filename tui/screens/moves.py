@@ -19,7 +19,7 @@ from control.views.format import (
     duration_text,
     ids_text,
 )
-from control.views.moves import MOVE_COLUMNS, move_row, moving_rows
+from control.views.moves import MOVE_COLUMNS, done_percent, move_row, moving_rows
 from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
@@ -214,10 +214,7 @@ class MoveScreen(RightsScreen):
 def _percent(state: OperationState) -> float:
     if state.outcome is Outcome.DONE:
         return 100.0
-    progress = state.progress
-    if progress is None or not progress.bytes_total:
-        return 0.0
-    return 100.0 * progress.bytes_done / progress.bytes_total
+    return done_percent(state.progress) or 0.0
 
 
 def _body(state: OperationState, *, now_ms: int) -> Text:

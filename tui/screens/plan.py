@@ -22,7 +22,7 @@ from control.planner.ghost import plan_name
 from control.planner.goals import GoalError
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import PartitionChange
-from control.views.format import byte_rate_text, bytes_text, count_text, duration_text, ids_text
+from control.views.format import byte_rate_text, bytes_text, duration_text, ids_text, plural_text
 from control.views.ghost import map_path
 from control.views.paths import ViewPath
 from control.views.plans import CHANGES_MAX, gap_text, plan_files
@@ -261,7 +261,7 @@ def _alternative(number: int, item: Alternative) -> Text:
     proven = (
         ""
         if fewest is None
-        else f"; {gap_text(item)} above the least, {count_text(fewest)} moves at least"
+        else f"; {gap_text(item)} above the least, {plural_text(fewest, 'move')} at least"
     )
     return Text(
         f"{number} {item.name:<9}{proposal.moved_replicas:>6} moves {moved:>9} "
@@ -282,10 +282,8 @@ def _question(preview: Preview) -> str:
     if preview.seconds_min is not None and preview.seconds_max is not None:
         low, high = preview.seconds_min * 1000, preview.seconds_max * 1000
         takes = f", ≈ {duration_text(low)} to {duration_text(high)}"
-    return (
-        f"Move {proposal.moved_replicas} replicas, {bytes_text(proposal.moved_bytes)}, "
-        f"{limit}{takes}?"
-    )
+    moved = plural_text(proposal.moved_replicas, "replica")
+    return f"Move {moved}, {bytes_text(proposal.moved_bytes)}, {limit}{takes}?"
 
 
 def _review(preview: Preview, reasons: Reasons) -> Text:
