@@ -33,7 +33,7 @@ _ROUNDS_MAX: Final = 900
 _ROUNDS_QUICK: Final = 300
 """Enough for what informs: plans are made to move few bytes, not few replicas."""
 _ROUNDS_AGAIN: Final = 60
-"""Those of a sample are good already."""
+"""Those of a sample are good already, unless it fits nowhere."""
 _ROUNDS_MIN: Final = 8
 _WORK_MAX: Final = 12_000_000
 """Replicas looked at in all rounds together: about a second."""
@@ -83,17 +83,20 @@ class _Search:
         every = len(columns.of) // _SAMPLE
         if every <= 1:
             return self._climbed(market, self._start(market), _ROUNDS_MAX)[0]
-        again = replace(self._of_sample(every), step=_STEP_AGAIN)
-        return self._climbed(market, again, _ROUNDS_AGAIN)[0]
+        told, footing = self._of_sample(every)
+        is_by_chance = told >= _CLOSE * self.moved
+        rounds = _ROUNDS_MAX if is_by_chance else _ROUNDS_AGAIN
+        return self._climbed(market, replace(footing, step=_STEP_AGAIN), rounds)[0]
 
-    def _of_sample(self, every: int) -> Footing:
-        """Prices that are good for each so manieth partition."""
+    def _of_sample(self, every: int) -> tuple[float, Footing]:
+        """(what each so manieth partition tells of all, prices that are good for them). Where few
+        places are open a sample may not fit into them at all, and tells too much."""
         whole = self.demand.columns
         few, chosen = sampled(whole, every)
         slots = slots_of(self.demand, few, chosen)
         market = Market(few, self.cost[chosen], slots, self.demand)
         market.stand_for(whole, few, every)
-        return self._climbed(market, self._start(market), _ROUNDS_MAX)[1]
+        return self._climbed(market, self._start(market), _ROUNDS_MAX)
 
     def _start(self, market: Market) -> Footing:
         demand = self.demand
