@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Final
+from uuid import UUID
 
 from broker.log.errors import LogError
 from broker.log.log_manager import LogManager
@@ -79,32 +80,37 @@ class Arrivals:
     async def _next(self, threads: ThreadPoolExecutor) -> None:
         loop = asyncio.get_running_loop()
         keys = list(islice(self._waiting, TOGETHER_MAX))
-        await asyncio.gather(*(loop.run_in_executor(threads, self._prepare, key) for key in keys))
-        for key in keys:
+        prepared = await asyncio.gather(
+            *(loop.run_in_executor(threads, self._prepare, key) for key in keys)
+        )
+        for key, topic_id in zip(keys, prepared, strict=True):
             if key in self._waiting:
                 del self._waiting[key]
-                self._arrive(key)
+                self._arrive(key, topic_id)
 
-    def _prepare(self, key: Key) -> None:
-        """In a thread. What the disk refuses is told when the replica is taken in: it refuses it
-        again."""
+    def _prepare(self, key: Key) -> UUID | None:
+        """In a thread. The topic that it was prepared for. What the disk refuses is told when the
+        replica is taken in: it refuses it again."""
         view = self._wanted(key)
         try:
             if view is not None:
                 prepare_directory(self._directory(key), view.topic_id)
         except LogError as error:
             log.debug("%s", error)
+        return None if view is None else view.topic_id
 
-    def _arrive(self, key: Key) -> None:
-        """Take in a replica, unless its topic is gone or it has moved away meanwhile."""
+    def _arrive(self, key: Key, topic_id: UUID | None = None) -> None:
+        """Take in a replica, unless its topic is gone or it has moved away meanwhile. `topic_id`:
+        what was prepared; another topic may have come in the place of that one."""
         view = self._wanted(key)
-        if view is not None:
-            self._take_in(view)
-        elif self._logs.log(*key) is None:
+        is_for_another = view is None or topic_id not in (None, view.topic_id)
+        if is_for_another and self._logs.log(*key) is None:
             try:
                 discard_directory(self._directory(key))
             except LogError as error:
                 log.error("%s", error)
+        if view is not None:
+            self._take_in(view)
 
     def _wanted(self, key: Key) -> PartitionView | None:
         topic = self._metadata.image.topics.get(key[0])

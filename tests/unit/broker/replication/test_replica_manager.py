@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from typing import Any
 
 import pytest
@@ -251,6 +252,25 @@ async def test_many_new_replicas_arrive_in_turns_as_the_image_then_says(
         name for name in os.listdir(rig.nodes[1].logs.directory) if name.startswith(("t-", "b"))
     }
     assert {name for name in names if not name.endswith("-delete")} == {f"t-{n}" for n in range(20)}
+
+
+def block_until_there(path: str) -> None:
+    """The loop has no turn meanwhile: nothing that threads have made is taken in."""
+    deadline = time.monotonic() + 20
+    while not os.path.exists(path):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+async def test_a_topic_made_again_while_its_files_were_made_gets_its_own(rig: Rig) -> None:
+    rig.create(1, 2, partitions=20)
+    await asyncio.sleep(0)  # threads begin
+    block_until_there(f"{rig.nodes[1].logs.directory}/t-19/00000000000000000000.log")
+    rig.delete("t")
+    rig.create(1, 2, partitions=20)
+    await until(lambda: held(rig, 1) == held(rig, 2) == 20)
+    await rig.nodes[1].append("a")
+    assert agree(rig, "a")
 
 
 async def test_idle_partitions_cost_nothing_on_the_wire(rig: Rig) -> None:
