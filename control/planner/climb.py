@@ -22,6 +22,11 @@ _STEPS_MAX: Final = 50
 """In one direction."""
 _STANDS: Final = 1e-5
 """A step that changes nothing by more is the last."""
+_PATIENCE: Final = 3
+"""So many rounds for each number of the point that bring less than `_PROGRESS` are the last: ridges
+may begin level."""
+_PROGRESS: Final = 1e-4
+"""Of what is enough."""
 
 Slope = Callable[[Floats], tuple[float, Floats]]
 """Of a point: the function's value there, and a slope (any that it has)."""
@@ -44,7 +49,9 @@ def climbed(
     point, stretch, step = start.point, start.stretch, start.step
     value, slope = function(point)
     best, top, used = value, point, 1
-    while used < rounds and best < enough:
+    patience = _PATIENCE * len(point)
+    seen, tired = value, patience
+    while used < min(rounds, tired) and best < enough:
         ahead = np.einsum("ij,i", stretch, slope)
         if not (steepness := float(np.linalg.norm(ahead))):
             break
@@ -55,6 +62,8 @@ def climbed(
             value, slope = function(point)
             used, steps = used + 1, steps + 1
             best, top = (value, point) if value > best else (best, top)
+            if best > seen + _PROGRESS * enough:
+                seen, tired = best, used + patience
             step = step * _LONGER if steps % _LONGER_EVERY == 0 else step
             is_up = float(way @ slope) > 0
         step = step * _SHORTER if steps == 1 else step

@@ -59,7 +59,7 @@ class Market:
         """Slots, among those with a home, that have several: `_rivals` are these homes."""
         self._rivals = np.flatnonzero(np.repeat(homes > 1, homes))
         self._rival_homes = homes[self._shared]
-        self.replicas = len(columns.of)
+        self.places = len(slots.of)
         self.unit = max(1.0, float(size.mean()))
         """Bytes of a replica that prices per replica are for."""
         self._weight, self._base = 1.0, np.zeros((2, columns.brokers))

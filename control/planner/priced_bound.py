@@ -30,18 +30,20 @@ from control.planner.market import Market
 from control.planner.slots import slots_of
 
 _ROUNDS_MAX: Final = 900
-_ROUNDS_QUICK: Final = 300
+_ROUNDS_QUICK: Final = 120
 """Enough for what informs: plans are made to move few bytes, not few replicas."""
 _ROUNDS_AGAIN: Final = 60
-"""Those of a sample are good already, unless it fits nowhere."""
+"""Those of a sample are good already."""
 _ROUNDS_MIN: Final = 8
-_WORK_MAX: Final = 12_000_000
-"""Replicas looked at in all rounds together: about a second."""
-_PAIRS_PER_REPLICA: Final = 40
-"""So many pairs of brokers take as long as a replica."""
+_WORK_MAX: Final = 30_000_000
+"""Places looked at in all rounds together: about three seconds."""
+_PAIRS_PER_PLACE: Final = 40
+"""So many pairs of brokers take as long as a place."""
 _SAMPLE: Final = 10_000
 """Replicas on which prices are found first, where there are many more."""
 _STEP_AGAIN: Final = 0.05
+_LIKE: Final = 1.02
+"""A sample that tells more than so much of what all tell is not like them: prices begin anew."""
 _CLOSE: Final = 0.999
 """Of what a plan moves: so much proven is enough."""
 _ROUNDING: Final = 1e-9
@@ -80,13 +82,14 @@ class _Search:
             return 0.0
         slots = slots_of(self.demand, columns, np.arange(len(self.cost)))
         market = Market(columns, self.cost, slots, self.demand)
-        every = len(columns.of) // _SAMPLE
+        every = round(len(columns.of) / _SAMPLE)
         if every <= 1:
             return self._climbed(market, self._start(market), _ROUNDS_MAX)[0]
         told, footing = self._of_sample(every)
-        is_by_chance = told >= _CLOSE * self.moved
-        rounds = _ROUNDS_MAX if is_by_chance else _ROUNDS_AGAIN
-        return self._climbed(market, replace(footing, step=_STEP_AGAIN), rounds)[0]
+        all_tell = market.proven(footing.point.reshape(2, -1))[0]
+        if min(told, self.moved) > _LIKE * all_tell:
+            return self._climbed(market, self._start(market), _ROUNDS_MAX)[0]
+        return self._climbed(market, replace(footing, step=_STEP_AGAIN), _ROUNDS_AGAIN)[0]
 
     def _of_sample(self, every: int) -> tuple[float, Footing]:
         """(what each so manieth partition tells of all, prices that are good for them). Where few
@@ -108,7 +111,7 @@ class _Search:
 
     def _climbed(self, market: Market, start: Footing, rounds: int) -> tuple[float, Footing]:
         pairs = self.demand.columns.brokers**2
-        fits = _WORK_MAX // (market.replicas + pairs // _PAIRS_PER_REPLICA)
+        fits = _WORK_MAX // (market.places + pairs // _PAIRS_PER_PLACE)
         most = _ROUNDS_QUICK if self.is_quick else rounds
         rounds = min(most, max(_ROUNDS_MIN, fits))
         return market.climbed(start, rounds=rounds, enough=_CLOSE * self.moved)
