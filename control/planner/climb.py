@@ -22,10 +22,10 @@ _STEPS_MAX: Final = 50
 """In one direction."""
 _STANDS: Final = 1e-5
 """A step that changes nothing by more is the last."""
-_PATIENCE: Final = 3
+_PATIENCE: Final = 2.5
 """So many rounds for each number of the point that bring less than `_PROGRESS` are the last: ridges
 may begin level."""
-_PROGRESS: Final = 1e-4
+_PROGRESS: Final = 3e-4
 """Of what is enough."""
 
 Slope = Callable[[Floats], tuple[float, Floats]]
@@ -49,7 +49,7 @@ def climbed(
     point, stretch, step = start.point, start.stretch, start.step
     value, slope = function(point)
     best, top, used = value, point, 1
-    patience = _PATIENCE * len(point)
+    patience = int(_PATIENCE * len(point))
     seen, tired = value, patience
     while used < min(rounds, tired) and best < enough:
         ahead = np.einsum("ij,i", stretch, slope)

@@ -30,7 +30,7 @@ from control.planner.market import Market
 from control.planner.slots import slots_of
 
 _ROUNDS_MAX: Final = 900
-_ROUNDS_QUICK: Final = 120
+_ROUNDS_QUICK: Final = 60
 """Enough for what informs: plans are made to move few bytes, not few replicas."""
 _ROUNDS_AGAIN: Final = 60
 """Those of a sample are good already."""
