@@ -56,7 +56,7 @@ _COURSES: Final = (
 )
 """Most plans are mended near their own ways; where that is not enough, ever further from them."""
 _ROUNDS_MAX: Final = 2
-_FEW: Final = 0.005
+_FEW: Final = 0.02
 """Of what moves: so little spared is not worth another round."""
 _STEPS: Final = 12_000
 """Of a course."""

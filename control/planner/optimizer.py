@@ -1,6 +1,6 @@
 """plan(): from a topology and a request to judged alternatives. Pure and deterministic."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -84,10 +84,11 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
         if all(proposal.changes != known.changes for known in proposals):
             proposals.append(proposal)
             found = judging.judge(proposal)
-            if (enough := _enough(found)) is not None and len(columns.of) <= _AGAIN_MAX:
-                other = judging.judge(_propose(placement, request, tolerance, enough))
-                found = min(found, other, key=_bad_and_moved)
-            alternatives.append(found)
+
+            def made(way: _Way, tolerance: Tolerance = tolerance) -> Alternative:
+                return judging.judge(_propose(placement, request, tolerance, way))
+
+            alternatives.append(_made_again(found, made, len(columns.of)))
     return Plan(
         before=topology,
         request=request,
@@ -113,12 +114,35 @@ _CALMER: Final = 0.1
 _KEEPS_DATA: Final = frozenset({Goal.LEADERS, Goal.RACKS, Goal.RELIEVE})
 
 
-def _enough(found: Alternative) -> int | None:
-    """Moved bytes that are near enough to the bound; None where it is near already."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """How a plan is made: whether bytes go in small replicas (control.planner.even); whether chance
+    is tried until no more than `enough` bytes move, or it is tired."""
+
+    gives_small: bool = False
+    enough: int | None = None
+
+
+_FIRST: Final = _Way()
+
+
+def _made_again(
+    found: Alternative, made: Callable[[_Way], Alternative], replicas: int
+) -> Alternative:
+    """The best of what other ways make, where it is far above its bound."""
+    if replicas > _AGAIN_MAX or _is_near(found):
+        return found
+    small = made(_Way(gives_small=True))
+    best = min(found, small, key=_bad_and_moved)
+    if replicas > _BY_CHANCE_MAX or _is_near(best):
+        return best
+    enough = int(_FAR * (best.lower_bound_bytes or 0))
+    return min(best, made(_Way(gives_small=best is small, enough=enough)), key=_bad_and_moved)
+
+
+def _is_near(found: Alternative) -> bool:
     bound = found.lower_bound_bytes
-    if bound is None or found.proposal.moved_bytes <= _FAR * bound:
-        return None
-    return int(_FAR * bound)
+    return bound is None or found.proposal.moved_bytes <= _FAR * bound
 
 
 def _bad_and_moved(found: Alternative) -> tuple[int, int]:
@@ -187,11 +211,9 @@ class _Judge:
 
 
 def _propose(
-    original: Placement, request: PlanRequest, tolerance: Tolerance, enough: int | None = None
+    original: Placement, request: PlanRequest, tolerance: Tolerance, way: _Way = _FIRST
 ) -> Proposal:
-    """`enough`: where given, another way and chance are tried until no more bytes move, or they
-    are tired."""
-    placed = _placed(original, request, tolerance, enough=enough)
+    placed = _placed(original, request, tolerance, way=way)
     if tolerance.puts_traffic_first and tolerance.traffic is not None:
         calmer = _placed(original, request, tolerance, is_traffic_first=True)
         gained = overload(placed, tolerance.traffic) - overload(calmer, tolerance.traffic)
@@ -205,7 +227,7 @@ def _placed(
     tolerance: Tolerance,
     *,
     is_traffic_first: bool = False,
-    enough: int | None = None,
+    way: _Way = _FIRST,
 ) -> Placement:
     """What must hold, then numbers, bytes and traffic; or traffic first, with numbers and bytes
     only as even as they are now: what is in scope may not suffice for both."""
@@ -221,9 +243,9 @@ def _placed(
         _calm(placement, tolerance)
         return placement
     if request.goal is Goal.RELIEVE and tolerance.bytes is None:
-        _settle(placement, _relief(placement), enough)
+        _settle(placement, _relief(placement), way)
     else:
-        _even(placement, tolerance, enough)
+        _even(placement, tolerance, way)
     if placement.is_target.any():
         leaders = leader_bounds(placement, tolerance)
         if tolerance.leaders is not None:
@@ -248,14 +270,14 @@ def _calm(placement: Placement, tolerance: Tolerance) -> None:
     even_leaving(placement, share, leaders)
 
 
-def _even(placement: Placement, tolerance: Tolerance, enough: int | None) -> None:
+def _even(placement: Placement, tolerance: Tolerance, way: _Way) -> None:
     """Topics, numbers and bytes, then what arrives; a full disk is relieved whatever the goal."""
     if tolerance.spreads_topics:
         spread_topics(placement, fills_bytes=tolerance.bytes is not None)
     bounds = bounds_of(placement, tolerance)
     is_asked = _is_about_data(tolerance)
     if is_asked or not all(placement.has_room(b, 0) for b in range(placement.brokers)):
-        bounds = _settle(placement, bounds, enough)
+        bounds = _settle(placement, bounds, way)
     if is_asked and tolerance.traffic is not None and placement.columns.has_traffic:
         even_arriving(placement, bounds, tolerance.traffic)
 
@@ -265,14 +287,14 @@ def _relief(placement: Placement) -> Bounds:
     return relief_bounds(placement, [ids.index(id_) for id_ in placement.request.relieve_brokers])
 
 
-def _settle(placement: Placement, bounds: Bounds, enough: int | None) -> Bounds:
+def _settle(placement: Placement, bounds: Bounds, way: _Way) -> Bounds:
     """Within these bounds, or those that are returned where that cannot be, with few bytes."""
-    even_out(placement, bounds, gives_small=enough is not None)
+    even_out(placement, bounds, gives_small=way.gives_small)
     bounds = bounds.beside(placement)
     economize(placement, bounds)
     rethink(placement, bounds)
-    if enough is not None and int(placement.count.sum()) <= _BY_CHANCE_MAX:
-        anneal(placement, bounds, enough)
+    if way.enough is not None:
+        anneal(placement, bounds, way.enough)
     return bounds
 
 
