@@ -24,7 +24,7 @@ from dashboard.components.forms import parts_of, problem, text_field
 from dashboard.components.parts import attributes, card, crumbs, empty, graph
 from dashboard.context import Screen
 from dashboard.desk import DeskError, Values
-from dashboard.figures.moves import loads, trade_off
+from dashboard.figures.moves import trade_off
 from dashboard.pages.plan_map import find_plan
 from dashboard.pages.plan_review import alternative_words, review
 
@@ -233,7 +233,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
         except DeskError as error:
             return problem(error), last_words(None, screen.watched), False, None
         return (
-            reviewed(preview, scheme or "light", choices[int(choice)]["why"]),
+            review(preview, scheme or "light", choices[int(choice)]["why"]),
             last_words(preview, screen.watched),
             False,
             None,
@@ -334,18 +334,6 @@ def chosen(screen: Screen, choices: list[Any], choice: str) -> Proposal:
     if kept is None:
         raise PlanGoneError
     return kept.alternative.proposal
-
-
-def reviewed(preview: Preview, scheme: str, why: Sequence[str]) -> list[Any]:
-    """The review with its two charts."""
-    blocks = review(preview, why)
-    now = {item.broker: float(item.bytes_now) for item in preview.brokers}
-    after = {item.broker: float(item.bytes_after) for item in preview.brokers}
-    top = max([*now.values(), *after.values()], default=0.0)
-    cards = blocks[1].children
-    cards[0].children[1].figure = loads(now, top, scheme, is_plan=False)
-    cards[1].children[1].figure = loads(after, top, scheme, is_plan=True)
-    return blocks
 
 
 def last_words(preview: Preview | None, watched: WatchedCluster) -> list[Any]:

@@ -22,6 +22,7 @@ from dashboard.choosing import chosen_cluster
 from dashboard.components.parts import card, graph, tile
 from dashboard.components.replica_board import replica_board
 from dashboard.components.tables import rows_table
+from dashboard.figures.moves import loads
 
 _TONES: Final = {Verdict.OK: Tone.FINE, Verdict.WARN: Tone.WARNING, Verdict.FAIL: Tone.CRITICAL}
 
@@ -45,7 +46,7 @@ def alternative_words(alternative: Alternative) -> str:
     )
 
 
-def review(preview: Preview, why: Sequence[str] = ()) -> list[Any]:
+def review(preview: Preview, scheme: str, why: Sequence[str] = ()) -> list[Any]:
     """Everything between choosing and confirming; `why` its partitions move, in their order."""
     proposal = preview.proposal
     tiles = [
@@ -59,18 +60,23 @@ def review(preview: Preview, why: Sequence[str] = ()) -> list[Any]:
     on_map = dcc.Link("Show on the map →", href=f"/{map_path(name)}")
     return [
         html.Div(tiles, className="tiles"),
-        html.Div(
-            [
-                card("Now", graph(ids.PLAN_NOW, 220)),
-                card("Planned", graph(ids.PLAN_AFTER, 220)),
-            ],
-            className="compare",
-        ),
+        html.Div(_now_and_planned(preview, scheme), className="compare"),
         html.Div([on_map, *_files(name)], className="actions"),
         card("Brokers: now, during, after", broker_table(preview)),
         replica_board(proposal.changes, [item.broker for item in preview.brokers]),
         card("What changes", *changes_table(preview, why)),
         card("Pre-flight", html.Div([check_line(check) for check in preview.checks])),
+    ]
+
+
+def _now_and_planned(preview: Preview, scheme: str) -> list[html.Section]:
+    """Bytes of each broker, on one scale."""
+    now = {item.broker: float(item.bytes_now) for item in preview.brokers}
+    after = {item.broker: float(item.bytes_after) for item in preview.brokers}
+    top = max([*now.values(), *after.values()], default=0.0)
+    return [
+        card("Now", graph(ids.PLAN_NOW, 220, figure=loads(now, top, scheme, is_plan=False))),
+        card("Planned", graph(ids.PLAN_AFTER, 220, figure=loads(after, top, scheme, is_plan=True))),
     ]
 
 
