@@ -1,6 +1,7 @@
 """Reassignments of differing size, load and throttle: what was foreseen, and what came.
 
-    python -m benchmarks.moves [--on ours|kafka] [--moves 21] [--dice N] [--least-s 0] [--json FILE]
+    python -m benchmarks.moves [--on ours|kafka] [--moves 21] [--dice N] [--least-s 0] [--auto]
+                               [--json FILE]
 
 Three brokers, one topic after the other moved by the executor while a paced producer (acks=all)
 writes to it; with `--least-s 30` moves take as long as operators' do, with `--dice` their sizes,

@@ -77,15 +77,6 @@ class Reached:
             fullest[of_it] = held[of_it].max()
         return cls(count_min=fewest, count_max=most, bytes_max=fullest)
 
-    def by_extremes(self, kept: Flags) -> Self:
-        """Looser: for everybody what any of the `kept` brokers has."""
-        brokers, of_any = len(kept), kept if kept.any() else ~kept
-        return type(self)(
-            count_min=np.full(brokers, self.count_min[of_any].min()),
-            count_max=np.full(brokers, self.count_max[of_any].max()),
-            bytes_max=np.full(brokers, self.bytes_max[of_any].max()),
-        )
-
     @classmethod
     def by_all(cls, balance: Balance, brokers: int) -> Self:
         """The extremes of the whole cluster for everybody."""
