@@ -1,31 +1,37 @@
 """Reassignments of differing size, load and throttle: what was foreseen, and what came.
 
     python -m benchmarks.moves [--on ours|kafka] [--moves 21] [--dice N] [--least-s 0] [--auto]
-                               [--json FILE]
+                               [--beside-tools] [--json FILE]
 
 Three brokers, one topic after the other moved by the executor while a paced producer (acks=all)
-writes to it; with `--least-s 30` moves take as long as operators' do, with `--dice` their sizes,
-throttles and loads are drawn. For each move: the interval that pre-flight foresaw and the time that
-it took; the share of its progress reports whose interval of time left held the truth; the rate that
-copies reached against the throttle; the producer's p99 in the seconds before and during the move.
-At the end: how often intervals made to hold 50, 80 and 95 % of the truth did, each by what the
-moves before it had taught.
+writes to it, and another to a topic that stays; with `--least-s 100` moves take minutes, with
+`--dice` their sizes, throttles and loads are drawn. For each move: the interval that pre-flight
+foresaw and the time that it took; the share of its progress reports whose interval of time left
+held the truth; the rate that copies reached against the throttle; the producer's p99 in the seconds
+before and during the move and its longest wait; with `--beside-tools` also while Kafka's own tools
+make the same move, just before. At the end: how often intervals made to hold 50, 80 and 95 % of the
+truth did, each by what the moves before it had taught.
 """
 
 import argparse
 import asyncio
 import json
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from benchmarks.moves_cases import AUTO, MIB, TURNS, Case, cases, drawn_cases
+from benchmarks.moves_felt import (
+    VALUE_BYTES,
+    Felt,
+    feel,
+    move_by_tools,
+    other_traffic,
+    p99s_ms,
+)
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
 from control.operations.calibration import Misses, calibration_of
@@ -34,50 +40,14 @@ from control.operations.commands import THROTTLE_AUTO
 from control.operations.events import MoveProgress, Outcome
 from control.operations.planning import Planning
 from tests.contract.operations_site import Site, site_of
-from tests.support.paced_producer import PacedProducer
 
-MIB: Final = 1 << 20
-LISTEN_S: Final = 3.0
-"""Before each move, to the producer alone."""
-SETTLE_S: Final = 1.0
-VALUE_BYTES: Final = 1000
-TURNS: Final = ((101, 102, 103), (102, 103, 101), (103, 101, 102))
-"""Who leads, who is in sync, who receives, by turns: Kafka averages a throttle over its last ten
-seconds, so a broker that soon sent again would be held back by what it sent before, or let go."""
-TAKES_S_MAX: Final = 8
 BOUNDS: Final = (0.1, 0.9)
 """Of the bytes: between these the rate of copies is measured."""
-
-
-AUTO: Final = 0
 AUTO_TIMES: Final = 3
 """It begins at 10 MiB/s: so many times as large as others, moves are as long."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """What is moved, at which throttle, under which load."""
-
-    mib: int
-    partitions: int
-    throttle_mib: int
-    """AUTO: the one that adapts."""
-    records_per_s: int
-    turn: int
-    moves_leader: bool
-    """Or only a follower."""
-
-    @property
-    def before(self) -> tuple[int, int]:
-        """The replicas, the leader first."""
-        leader, in_sync, _ = TURNS[self.turn]
-        return leader, in_sync
-
-    @property
-    def after(self) -> tuple[int, int]:
-        """With the one who receives."""
-        leader, in_sync, receives = TURNS[self.turn]
-        return (receives, in_sync) if self.moves_leader else (leader, receives)
+SHARES: Final = (0.5, 0.8, 0.95)
+BY_TOOLS: Final = "by Kafka's tools"
+NOTHING_FELT: Final = Felt(before_s=[], during_s=[])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,8 +63,8 @@ class Moved:
     misses: Misses
     trail: list[tuple[float, int, float | None, float | None]]
     """Of each report of progress: seconds before the end, bytes done, time left low and high."""
-    before_s: list[float] = field(repr=False)
-    during_s: list[float] = field(repr=False)
+    felt: Felt = field(repr=False, default=NOTHING_FELT)
+    felt_by_tools: Felt | None = field(repr=False, default=None)
 
     @property
     def throttle_share(self) -> float | None:
@@ -112,115 +82,17 @@ class Moved:
         return low <= self.took_s <= high
 
 
-SHAPES: Final = ((8, 1), (12, 3), (24, 6), (16, 2), (32, 4), (6, 2), (40, 8), (20, 12))
-THROTTLES: Final = (2, 4, 8)
-LOADS: Final = (50, 200)
-SHARES: Final = (0.5, 0.8, 0.95)
-
-
-def cases(count: int, least_s: int = 0) -> list[Case]:
-    """So many different ones, always the same; each takes between some two and eight seconds, or
-    with more to copy at least as long as is wanted."""
-    found = []
-    for number in range(count):
-        mib, partitions = SHAPES[number % len(SHAPES)]
-        throttle = THROTTLES[(number + number // len(SHAPES)) % len(THROTTLES)]
-        while mib / throttle > TAKES_S_MAX:
-            throttle *= 2
-        mib = max(mib, least_s * throttle)
-        load = LOADS[(number // 2) % len(LOADS)]
-        found.append(
-            Case(
-                mib=mib,
-                partitions=partitions,
-                throttle_mib=throttle,
-                records_per_s=load,
-                turn=number % len(TURNS),
-                moves_leader=number // len(TURNS) % 2 == 0,
-            )
-        )
-    return found
-
-
-def drawn_cases(count: int, dice: Random) -> list[Case]:
-    """Two to forty seconds long, sizes and throttles by their logarithms."""
-    found = []
-    for number in range(count):
-        throttle = dice.choice((1, 2, 4, 8, 12, 16))
-        takes_s = 2 * 20 ** dice.random()
-        found.append(
-            Case(
-                mib=max(1, round(takes_s * throttle)),
-                partitions=round(24 ** dice.random()),
-                throttle_mib=throttle,
-                records_per_s=dice.choice((20, 50, 100, 200)),
-                turn=number % len(TURNS),
-                moves_leader=dice.random() < 0.5,
-            )
-        )
-    return found
-
-
-class ProducerProcess:
-    """A paced producer in a process of its own: what is busy here does not count as a wait."""
-
-    def __init__(self, bootstrap: str, topic: str, case: Case) -> None:
-        context = get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=produce, args=(theirs, bootstrap, topic, case))
-        self._acks: list[tuple[float, float]] = []
-
-    def __enter__(self) -> Self:
-        self._process.start()
-        assert self._pipe.recv() == "ready"
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._pipe.send("stop")
-        self._acks = self._pipe.recv()
-        self._process.join()
-
-    def waits_s(self, since_s: float, until_s: float) -> list[float]:
-        """Of each record sent in this time (monotonic, as all processes have it), sorted."""
-        return sorted(waited_s for sent_s, waited_s in self._acks if since_s <= sent_s < until_s)
-
-
-def produce(pipe: Connection, bootstrap: str, topic: str, case: Case) -> None:
-    """Until it is told to stop; answers when each record was due and how long it waited."""
-    with PacedProducer(
-        bootstrap,
-        topic,
-        partitions=case.partitions,
-        per_s=case.records_per_s,
-        value_bytes=VALUE_BYTES,
-    ) as producer:
-        pipe.send("ready")
-        pipe.recv()
-    assert not producer.failed, producer.failed
-    pipe.send([(ack.sent_s, ack.waited_s) for ack in producer.acks.values()])
-
-
 async def run_case(site: Site, case: Case) -> Moved:
-    """Fill a topic, listen to a producer for a while, move."""
-    bootstrap = site.cluster.bootstrap
-    placement = dict.fromkeys(range(case.partitions), case.before)
-    size = case.mib * MIB // case.partitions
-    topic = site.topic("bench", placement, partition_bytes=size)
-    with ProducerProcess(bootstrap, topic, case) as producer:
-        await asyncio.sleep(SETTLE_S)
-        listened_s = time.monotonic()
-        await asyncio.sleep(LISTEN_S)
-        began_s = time.monotonic()
-        moved = await move(site, topic, case)
-        ended_s = time.monotonic()
-    moved.before_s = producer.waits_s(listened_s, began_s)
-    moved.during_s = producer.waits_s(began_s, ended_s)
-    return moved
+    """By the executor."""
+    moved, felt = await feel(site, case, lambda topic: move(site, topic, case))
+    return replace(moved, felt=felt)
+
+
+async def run_both(site: Site, case: Case, number: int) -> Moved:
+    """By Kafka's tools, then by the executor, from another broker."""
+    first, second = (replace(case, turn=n % len(TURNS)) for n in (2 * number, 2 * number + 1))
+    _, by_tools = await feel(site, first, lambda topic: move_by_tools(site, topic, first))
+    return replace(await run_case(site, second), felt_by_tools=by_tools)
 
 
 async def move(site: Site, topic: str, case: Case) -> Moved:
@@ -253,8 +125,6 @@ async def move(site: Site, topic: str, case: Case) -> Moved:
             (state.finished_ms / 1000 - at_s, p.bytes_done, p.eta_s_low, p.eta_s_high)
             for at_s, p in reports
         ],
-        before_s=[],
-        during_s=[],
     )
 
 
@@ -282,11 +152,6 @@ def rate_of(reports: Sequence[tuple[float, MoveProgress]]) -> float | None:
     return (last - first) / (last_s - first_s)
 
 
-def p99_ms(waits_s: Sequence[float]) -> float:
-    """Of sorted seconds, in ms."""
-    return 1000 * waits_s[min(len(waits_s) - 1, int(len(waits_s) * 0.99))] if waits_s else 0.0
-
-
 def show(found: Sequence[Moved]) -> None:
     """A line for each, and what they say together."""
     print("  MiB  parts  throttle  load/s    foreseen s    took s      reports held  rate/throttle")
@@ -298,8 +163,10 @@ def show(found: Sequence[Moved]) -> None:
             f"{case.mib:5d} {case.partitions:6d} {case.throttle_mib:9d} {case.records_per_s:7d}"
             f"  {low:6.1f} to {high:5.1f} {moved.took_s:8.1f} {mark}"
             f"  {moved.reports_held:6d} of {moved.reports:3d}  {share:>10}"
-            f"   p99 {p99_ms(moved.before_s):6.1f} → {p99_ms(moved.during_s):6.1f} ms"
+            f"   {moved.felt.words()}"
         )
+        if moved.felt_by_tools is not None:
+            print(f"{BY_TOOLS:>86}   {moved.felt_by_tools.words()}")
     for name, value in summary(found).items():
         print(f"{name}: {value}")
     for wanted in SHARES:
@@ -335,17 +202,25 @@ def summary(found: Sequence[Moved]) -> dict[str, float | int]:
         figures["rate against throttle, most"] = max(shares)
     for name, is_led in (("leaders stay", False), ("leaders move", True)):
         chosen = [moved for moved in found if moved.case.moves_leader is is_led]
-        before = p99_ms(sorted(wait for moved in chosen for wait in moved.before_s))
-        during = p99_ms(sorted(wait for moved in chosen for wait in moved.during_s))
-        figures |= {f"p99 before, ms, {name}": before, f"p99 during, ms, {name}": during}
+        figures |= felt_figures([moved.felt for moved in chosen], name)
+        by_tools = [moved.felt_by_tools for moved in chosen if moved.felt_by_tools is not None]
+        if by_tools:
+            figures |= felt_figures(by_tools, f"{name}, {BY_TOOLS}")
     return {name: round(value, 2) for name, value in figures.items()}
 
 
-async def run_all(site: Site, chosen: Sequence[Case]) -> list[Moved]:
+def felt_figures(felt: Sequence[Felt], name: str) -> dict[str, float]:
+    """By what is printed."""
+    before, during = p99s_ms(felt)
+    return {f"p99 before, ms, {name}": before, f"p99 during, ms, {name}": during}
+
+
+async def run_all(site: Site, chosen: Sequence[Case], *, beside_tools: bool) -> list[Moved]:
     """One after the other, each told when it is done."""
     found = []
     for number, case in enumerate(chosen, 1):
-        found.append(await run_case(site, case))
+        one = run_both(site, case, number) if beside_tools else run_case(site, case)
+        found.append(await one)
         low, high = found[-1].foreseen_s
         told = f"{low:.1f} to {high:.1f} s foreseen"
         print(f"{number}/{len(chosen)}: {case} took {found[-1].took_s:.1f} s, {told}", flush=True)
@@ -360,18 +235,25 @@ def main() -> None:
     parser.add_argument("--dice", type=int, help="draw the moves, by this seed")
     parser.add_argument("--least-s", type=int, default=0, help="seconds that each takes at least")
     parser.add_argument("--auto", action="store_true", help="with the throttle that adapts")
+    parser.add_argument("--beside-tools", action="store_true", help="each also by Kafka's tools")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
+    if chosen.auto and chosen.beside_tools:
+        parser.error("Kafka's tools know no automatic throttle: give one of --auto, --beside-tools")
     wanted = cases(chosen.moves, chosen.least_s)
     if chosen.dice is not None:
         wanted = drawn_cases(chosen.moves, Random(chosen.dice))
     if chosen.auto:
         wanted = [replace(c, throttle_mib=AUTO, mib=c.mib * AUTO_TIMES) for c in wanted]
-    with tempfile.TemporaryDirectory() as folder, site_of(chosen.on, Path(folder)) as site:
-        found = asyncio.run(run_all(site, wanted))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        site_of(chosen.on, Path(folder)) as site,
+        other_traffic(site),
+    ):
+        found = asyncio.run(run_all(site, wanted, beside_tools=chosen.beside_tools))
     show(found)
     if chosen.json is not None:
-        rows = [{k: v for k, v in asdict(m).items() if not k.endswith("ing_s")} for m in found]
+        rows = [{k: v for k, v in asdict(m).items() if not k.startswith("felt")} for m in found]
         document = {"on": chosen.on, "summary": summary(found), "moves": rows}
         chosen.json.write_text(json.dumps(document, indent=1))
 

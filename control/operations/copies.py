@@ -1,11 +1,13 @@
 """Each partition that moves by itself: bytes, rate, time left. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from control.model.ids import TopicPartition
+from control.operations.catching_up import Replica
 from control.operations.eta import RateWindow
 from control.operations.events import MovingPartition
+from control.planner.proposal import PartitionChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +32,23 @@ class CopyWatch:
         return tuple(_moving(copy, self._rates[copy.key], now_s) for copy in copies)
 
 
-def most_received(missing: Iterable[tuple[int, int]]) -> int:
-    """Of (broker, bytes that it lacks): what the broker that lacks most has to receive."""
+def missing_bytes(
+    changes: Iterable[PartitionChange],
+    sizes: Mapping[TopicPartition, int],
+    copied: Mapping[Replica, int],
+) -> dict[Replica, int]:
+    """What each of their new replicas lacks."""
+    return {
+        (change.key, broker): max(sizes[change.key] - copied.get((change.key, broker), 0), 0)
+        for change in changes
+        for broker in change.adding
+    }
+
+
+def most_received(missing: Mapping[Replica, int]) -> int:
+    """Of the bytes that each new replica lacks: what the broker that lacks most has to receive."""
     by_broker: dict[int, int] = {}
-    for broker, lacking in missing:
+    for (_, broker), lacking in missing.items():
         by_broker[broker] = by_broker.get(broker, 0) + lacking
     return max(by_broker.values(), default=0)
 

@@ -1,6 +1,7 @@
 """What a reassignment has reached, read from the cluster: where partitions are, bytes copied."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -8,7 +9,8 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort, OngoingReassignment, PartitionMetadata
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
-from control.operations.copies import Copy, CopyWatch, most_received
+from control.operations.catching_up import CatchUpWatch
+from control.operations.copies import Copy, CopyWatch, missing_bytes, most_received
 from control.operations.eta import ArrivalWindow
 from control.operations.events import MoveProgress, StalledMove
 from control.operations.forecast import Finishing, Forecast
@@ -46,6 +48,7 @@ class MoveWatch:
         self._alive: frozenset[int] = frozenset()
         self._submitted: dict[TopicPartition, int] = {}
         self._stalls = StallWatch()
+        self.catching_up = CatchUpWatch(listed=Counter(change.topic for change in changes))
         self._copies = CopyWatch()
         self._arrivals = ArrivalWindow()
         self._answered_in_s = 0.0
@@ -68,6 +71,8 @@ class MoveWatch:
         self._moving = {reassignment.key: reassignment for reassignment in moving}
         self._placed = {p.key: p for topic in topics for p in topic.partitions}
         await self._read_copied()
+        moving_now = filter(self.is_moving, self._changes)
+        self.catching_up.read(missing_bytes(moving_now, self._sizes, self._copied))
         for key in self._submitted:
             change = self._change_of[key]
             is_astray = not self.is_there(change) and not self.is_moving(change)
@@ -142,12 +147,8 @@ class MoveWatch:
         """Bytes, rate and time left; `now_s` is a monotonic clock in seconds."""
         total = sum(self._sizes[c.key] * len(c.adding) for c in self._changes)
         done = sum(map(self._bytes_done, self._changes))
-        missing = (
-            (broker, max(self._sizes[change.key] - self._copied.get((change.key, broker), 0), 0))
-            for change in self._changes
-            if not self.is_there(change)
-            for broker in change.adding
-        )
+        away = (change for change in self._changes if not self.is_there(change))
+        missing = missing_bytes(away, self._sizes, self._copied)
         finishing = Finishing(
             done=self.partitions_done,
             total=len(self._changes),

@@ -9,8 +9,8 @@ What is set is recorded first (`ThrottleRecord`) and only that is removed: a rat
 else set stays as it is, entries of others in a replicas list stay, `*` stays.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from control.model.ids import TopicPartition
@@ -67,6 +67,28 @@ class ThrottleRecord:
     def own_values(self) -> frozenset[str]:
         """What a broker's config may say that is ours."""
         return frozenset(map(str, (self.rate, *self.former_rates)))
+
+    def at_leaders_of(self, keys: Collection[TopicPartition]) -> "ThrottleRecord":
+        """What it has the leaders of these partitions hold back; without rates."""
+        entries = {
+            topic: {LEADER_REPLICAS: tuple(e for e in listed if _partition(topic, e) in keys)}
+            for topic, listed in self._listed_at_leaders().items()
+        }
+        return replace(self, brokers=(), entries=entries)
+
+    def without_leaders_of(self, keys: Collection[TopicPartition]) -> "ThrottleRecord":
+        """All of it but that."""
+        entries = {
+            topic: {
+                **self.entries[topic],
+                LEADER_REPLICAS: tuple(e for e in listed if _partition(topic, e) not in keys),
+            }
+            for topic, listed in self._listed_at_leaders().items()
+        }
+        return replace(self, entries=entries)
+
+    def _listed_at_leaders(self) -> Mapping[str, tuple[str, ...]]:
+        return {topic: lists.get(LEADER_REPLICAS, ()) for topic, lists in self.entries.items()}
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "ThrottleRecord":
@@ -174,3 +196,7 @@ def topic_changes_to_remove(
 
 def _entries(configs: Configs, name: str) -> list[str]:
     return [entry for entry in (configs.get(name) or "").split(",") if entry]
+
+
+def _partition(topic: str, entry: str) -> TopicPartition:
+    return TopicPartition(topic, int(entry.partition(":")[0]))

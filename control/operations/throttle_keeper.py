@@ -12,6 +12,7 @@ from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
 from control.operations.adaptive import AdaptiveThrottle, Reading
+from control.operations.catching_up import CatchUpWatch
 from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, ReassignCommand, Throttle
 from control.operations.events import EventKind
 from control.operations.planning import resolve_throttle
@@ -36,6 +37,8 @@ class ThrottleKeeper:
         self._floor = RATE_MIN_BYTES_PER_S
         self._reached: frozenset[int] = frozenset()
         """Brokers that have what is recorded, unless they have died since."""
+        self._let_go: frozenset[TopicPartition] = frozenset()
+        """About to catch up, or there: their leaders are not throttled any more."""
 
     @property
     def rate(self) -> int | None:
@@ -82,6 +85,18 @@ class ThrottleKeeper:
             if rate is not None:
                 await self._change_to(rate, "adapted to")
         return False
+
+    async def let_go(self, watch: CatchUpWatch) -> None:
+        """Leaders stop throttling what is about to catch up: producers wait for it from then on."""
+        soon = watch.soon(self._let_go)
+        self._let_go |= soon
+        record = self._recorded()
+        if record is None or not soon:
+            return
+        topics = {key.topic for key in soon}
+        keys = {key for key in self._let_go if key.topic in topics}
+        await self._context.hold()
+        await self._throttling.let_go(record.at_leaders_of(keys))
 
     async def _catch_up(self, alive: frozenset[int]) -> None:
         record = self._recorded()
@@ -147,4 +162,4 @@ class ThrottleKeeper:
 
     async def _apply(self, record: ThrottleRecord) -> None:
         await self._context.hold()
-        self._reached = await self._throttling.apply(record)
+        self._reached = await self._throttling.apply(record.without_leaders_of(self._let_go))

@@ -60,6 +60,13 @@ class Throttling:
             await asyncio.sleep(_SHOWN_POLL_S)
         return frozenset(record.brokers)
 
+    async def let_go(self, record: ThrottleRecord) -> None:
+        """Take out of the topics' lists what the record names. No wait until it shows."""
+        record = await self._among_living(record)
+        topics = topic_changes_to_remove(record, await self._topic_configs(record.entries))
+        if topics:
+            await self._admin.alter_many_configs(_resources({}, topics))
+
     async def remove(
         self, record: ThrottleRecord, *, except_on: Collection[int] = ()
     ) -> ThrottleRecord | None:

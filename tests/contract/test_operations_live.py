@@ -22,6 +22,8 @@ from tests.contract.operations_rig import (
     watch_until,
 )
 from tests.support.cluster import LocalCluster
+from tests.support.paced_producer import fill
+from tests.support.settle import eventually
 
 FROM = (101, 102)
 TO = (103, 102)
@@ -121,6 +123,37 @@ async def test_a_throttle_changed_by_hand_holds_over_a_crash_and_is_gone_afterwa
         assert done.throttle_bytes_per_s == 5_000_000
         assert done.took_s is not None
         assert done.expected_s is not None
+    assert await throttles(admin, topic) == {}
+
+
+async def test_leaders_stop_throttling_what_is_about_to_catch_up(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    """The first partition is less than two fetches away, the second is not; also after a crash."""
+    topic = await topic_with_data(admin, dict.fromkeys(range(2), FROM), records=100)
+    fill(bootstrap, topic, {1: 12 << 20})
+    targets = {TopicPartition(topic, partition): TO for partition in range(2)}
+    proposal = await Planning(admin).proposal(targets)
+
+    async def listed() -> dict[str, str]:
+        named = (await throttles(admin, topic)).items()
+        return {name.removeprefix(f"{topic} "): value for name, value in named if topic in name}
+
+    wanted = {
+        "leader.replication.throttled.replicas": "1:101,1:102",
+        "follower.replication.throttled.replicas": "0:103,1:103",
+    }
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        operation_id = await client.submit_reassign(proposal, bootstrap=bootstrap, throttle=500_000)
+        await eventually(listed, wanted)
+        assert executor.end(signal.SIGKILL) == -signal.SIGKILL
+        executor.__enter__()
+        await client.throttle(operation_id, 600_000)
+        await watch_until(client, operation_id, lambda s: s.throttle_bytes_per_s == 600_000)
+        await eventually(listed, wanted)
+        await client.throttle(operation_id, 50_000_000)
+        done = await wait_for(client, operation_id)
+    assert done.outcome is Outcome.DONE, executor.said()
     assert await throttles(admin, topic) == {}
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from control.model.ids import TopicPartition
 from control.operations.throttle import (
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -85,6 +86,20 @@ def test_the_automatic_rate_takes_ten_minutes_within_bounds() -> None:
     assert auto_rate([MOVE], {}) == (6 << 30) // 600
     assert auto_rate([], {}) == 10 << 20
     assert auto_rate([change(p, (1,), (2,)) for p in range(100)], {}) == 100 << 20
+
+
+def test_leaders_are_told_of_all_but_what_is_about_to_catch_up() -> None:
+    record = plan_throttle(
+        [MOVE, change(10, (101, 102), (101, 103))], rate=5000, broker_configs={}, topic_configs={}
+    )
+    near = {TopicPartition("foo", 0), TopicPartition("bar", 10)}
+    assert record.at_leaders_of(near).entries == {"foo": {LEADER_REPLICAS: ("0:101", "0:102")}}
+    assert record.at_leaders_of(near).brokers == ()
+    kept = record.without_leaders_of(near)
+    assert (kept.rate, kept.brokers) == (record.rate, record.brokers)
+    assert kept.entries == {
+        "foo": {LEADER_REPLICAS: ("10:101", "10:102"), FOLLOWER_REPLICAS: ("0:103", "10:103")}
+    }
 
 
 def test_every_rate_that_was_ours_is_removed_after_a_crash_between_two() -> None:
