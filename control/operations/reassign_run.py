@@ -138,6 +138,7 @@ class ReassignRun:
         message = f"wave {number} of {len(self._waves)}: {len(wave)} partitions"
         await context.emit(EventKind.WAVE_STARTED, message, wave=number)
         await context.hold()
+        await self._throttle.begin_wave(change.key for change in wave)
         await self._submit(wave)
         tick_s = FIRST_TICK_S
         while not context.flags().is_cancelled:

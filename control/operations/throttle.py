@@ -31,7 +31,12 @@ AUTO_MIN_BYTES_PER_S: Final = 10 << 20
 AUTO_MAX_BYTES_PER_S: Final = 100 << 20
 AUTO_SECONDS: Final = 600
 
+LIST_BYTES_MAX: Final = 32_767
+"""A config's value is a string of Kafka's protocol, and those are no longer."""
+
 Configs = Mapping[str, str | None]
+Lists = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""topic → config name → entries ``partition:broker``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +45,7 @@ class ThrottleRecord:
 
     rate: int
     brokers: tuple[int, ...]
-    entries: Mapping[str, Mapping[str, tuple[str, ...]]]
-    """topic → config name → entries ``partition:broker``."""
+    entries: Lists
     former_rates: tuple[int, ...] = ()
     """Rates that this operation set before: a crash may have left one on a broker."""
 
@@ -68,27 +72,22 @@ class ThrottleRecord:
         """What a broker's config may say that is ours."""
         return frozenset(map(str, (self.rate, *self.former_rates)))
 
-    def at_leaders_of(self, keys: Collection[TopicPartition]) -> "ThrottleRecord":
-        """What it has the leaders of these partitions hold back; without rates."""
-        entries = {
-            topic: {LEADER_REPLICAS: tuple(e for e in listed if _partition(topic, e) in keys)}
-            for topic, listed in self._listed_at_leaders().items()
-        }
-        return replace(self, brokers=(), entries=entries)
+    def of_topics(self, topics: Collection[str]) -> "ThrottleRecord":
+        """The same rates; what it has in the lists of these topics."""
+        return replace(self, entries={t: e for t, e in self.entries.items() if t in topics})
 
-    def without_leaders_of(self, keys: Collection[TopicPartition]) -> "ThrottleRecord":
-        """All of it but that."""
-        entries = {
+    def to_list(
+        self, moving: Collection[TopicPartition], let_go: Collection[TopicPartition]
+    ) -> Lists:
+        """Its entries of the partitions that move now; leaders' not of what is let go."""
+        kept = {LEADER_REPLICAS: set(moving) - set(let_go), FOLLOWER_REPLICAS: set(moving)}
+        return {
             topic: {
-                **self.entries[topic],
-                LEADER_REPLICAS: tuple(e for e in listed if _partition(topic, e) not in keys),
+                name: tuple(entry for entry in entries if _partition(topic, entry) in kept[name])
+                for name, entries in lists.items()
             }
-            for topic, listed in self._listed_at_leaders().items()
+            for topic, lists in self.entries.items()
         }
-        return replace(self, entries=entries)
-
-    def _listed_at_leaders(self) -> Mapping[str, tuple[str, ...]]:
-        return {topic: lists.get(LEADER_REPLICAS, ()) for topic, lists in self.entries.items()}
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "ThrottleRecord":
@@ -129,11 +128,16 @@ def plan_throttle(
             continue
         brokers.update(change.before, change.after)
         lists = entries.setdefault(change.topic, {name: [] for name in REPLICA_LISTS})
-        lists[LEADER_REPLICAS] += [f"{change.partition}:{b}" for b in change.before]
-        lists[FOLLOWER_REPLICAS] += [f"{change.partition}:{b}" for b in change.adding]
+        for name, replicas in _listed(change).items():
+            lists[name] += replicas
+    theirs = {
+        (topic, name): set(_entries(topic_configs.get(topic, {}), name))
+        for topic, lists in entries.items()
+        for name in lists
+    }
     ours = {
         topic: {
-            name: tuple(e for e in values if e not in _entries(topic_configs.get(topic, {}), name))
+            name: tuple(entry for entry in values if entry not in theirs[topic, name])
             for name, values in lists.items()
         }
         for topic, lists in entries.items()
@@ -145,22 +149,6 @@ def plan_throttle(
 def broker_changes_to_set(record: ThrottleRecord) -> dict[int, dict[str, str | None]]:
     """Config changes per broker."""
     return {broker: dict.fromkeys(RATES, str(record.rate)) for broker in record.brokers}
-
-
-def topic_changes_to_set(
-    record: ThrottleRecord, now: Mapping[str, Configs]
-) -> dict[str, dict[str, str | None]]:
-    """Config changes per topic: our entries joined with those that are there."""
-    changes: dict[str, dict[str, str | None]] = {}
-    for topic, lists in record.entries.items():
-        for name, ours in lists.items():
-            present = _entries(now.get(topic, {}), name)
-            if ALL_REPLICAS in present or not ours:
-                continue
-            joined = [*present, *(entry for entry in ours if entry not in present)]
-            if joined != present:
-                changes.setdefault(topic, {})[name] = ",".join(joined)
-    return changes
 
 
 def broker_changes_to_remove(
@@ -180,18 +168,41 @@ def broker_changes_to_remove(
     return changes
 
 
-def topic_changes_to_remove(
-    record: ThrottleRecord, now: Mapping[str, Configs]
+def topic_changes(
+    ours: Lists, wanted: Lists, now: Mapping[str, Configs]
 ) -> dict[str, dict[str, str | None]]:
-    """Lists without our entries; deleted when nothing else is left."""
+    """Config changes per topic, after which of all that is ours just what is wanted is listed;
+    None: a list of which nothing is left."""
     changes: dict[str, dict[str, str | None]] = {}
-    for topic, lists in record.entries.items():
-        for name, ours in lists.items():
+    for topic, lists in ours.items():
+        for name, entries in lists.items():
             present = _entries(now.get(topic, {}), name)
-            left = [entry for entry in present if entry not in ours]
-            if left != present:
-                changes.setdefault(topic, {})[name] = ",".join(left) or None
+            add = () if ALL_REPLICAS in present else wanted.get(topic, {}).get(name, ())
+            there, gone = set(present), set(entries).difference(add)
+            listed = [entry for entry in present if entry not in gone]
+            listed += [entry for entry in add if entry not in there]
+            if listed != present:
+                changes.setdefault(topic, {})[name] = ",".join(listed) or None
     return changes
+
+
+def list_bytes(changes: Iterable[PartitionChange]) -> dict[str, int]:
+    """Length of each topic's longest list while these move."""
+    found: dict[str, dict[str, int]] = {}
+    for change in changes:
+        if change.adding:
+            lists = found.setdefault(change.topic, dict.fromkeys(REPLICA_LISTS, -1))
+            for name, replicas in _listed(change).items():
+                lists[name] += sum(len(entry) + 1 for entry in replicas)
+    return {topic: max(lists.values()) for topic, lists in found.items()}
+
+
+def _listed(change: PartitionChange) -> dict[str, list[str]]:
+    """Its entries ``partition:broker`` in each list."""
+    return {
+        LEADER_REPLICAS: [f"{change.partition}:{b}" for b in change.before],
+        FOLLOWER_REPLICAS: [f"{change.partition}:{b}" for b in change.adding],
+    }
 
 
 def _entries(configs: Configs, name: str) -> list[str]:

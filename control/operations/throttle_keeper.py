@@ -4,7 +4,7 @@ What is about to be set is recorded first. A change records the new rate togethe
 replaces, so that whatever a crash left on a broker is known to be ours.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -37,6 +37,8 @@ class ThrottleKeeper:
         self._floor = RATE_MIN_BYTES_PER_S
         self._reached: frozenset[int] = frozenset()
         """Brokers that have what is recorded, unless they have died since."""
+        self._wave: frozenset[TopicPartition] | None = None
+        """What moves now; None: whatever it was before a crash."""
         self._let_go: frozenset[TopicPartition] = frozenset()
         """About to catch up, or there: their leaders are not throttled any more."""
 
@@ -86,17 +88,29 @@ class ThrottleKeeper:
                 await self._change_to(rate, "adapted to")
         return False
 
+    async def begin_wave(self, wave: Iterable[TopicPartition]) -> None:
+        """List what moves now, and no more what moved before."""
+        before, self._wave = self._wave, frozenset(wave)
+        # Before the first wave of this process: those of whom a crash left behind.
+        topics = None if before is None else {key.topic for key in before | self._wave}
+        await self._list(topics)
+
     async def let_go(self, watch: CatchUpWatch) -> None:
         """Leaders stop throttling what is about to catch up: producers wait for it from then on."""
         soon = watch.soon(self._let_go)
         self._let_go |= soon
+        if soon:
+            await self._list({key.topic for key in soon})
+
+    async def _list(self, topics: Collection[str] | None) -> None:
+        """In these topics, or all, just what moves and is not let go."""
         record = self._recorded()
-        if record is None or not soon:
+        if record is None or record.is_left_behind:
             return
-        topics = {key.topic for key in soon}
-        keys = {key for key in self._let_go if key.topic in topics}
         await self._context.hold()
-        await self._throttling.let_go(record.at_leaders_of(keys))
+        record = record if topics is None else record.of_topics(topics)
+        wanted = record.to_list(self._wave or (), self._let_go)
+        await self._throttling.apply(replace(record, brokers=()), wanted)
 
     async def _catch_up(self, alive: frozenset[int]) -> None:
         record = self._recorded()
@@ -162,4 +176,6 @@ class ThrottleKeeper:
 
     async def _apply(self, record: ThrottleRecord) -> None:
         await self._context.hold()
-        self._reached = await self._throttling.apply(record.without_leaders_of(self._let_go))
+        record = record.of_topics({key.topic for key in self._wave or ()})
+        wanted = record.to_list(self._wave or (), self._let_go)
+        self._reached = await self._throttling.apply(record, wanted)

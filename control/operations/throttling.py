@@ -11,12 +11,12 @@ from control.operations.throttle import (
     RATES,
     REPLICA_LISTS,
     Configs,
+    Lists,
     ThrottleRecord,
     broker_changes_to_remove,
     broker_changes_to_set,
     plan_throttle,
-    topic_changes_to_remove,
-    topic_changes_to_set,
+    topic_changes,
 )
 from control.planner.proposal import PartitionChange
 
@@ -41,31 +41,25 @@ class Throttling:
             topic_configs=await self._topic_configs({change.topic for change in changes}),
         )
 
-    async def apply(self, record: ThrottleRecord) -> frozenset[int]:
-        """Set it on every live broker and topic concerned, and wait until it shows; answers on
-        which brokers."""
+    async def apply(self, record: ThrottleRecord, wanted: Lists) -> frozenset[int]:
+        """Set its rates on every live broker concerned, and of its entries just those that are
+        wanted, and wait until all shows; answers on which brokers."""
         record = await self._among_living(record)
         until_s = time.monotonic() + _SHOWN_WITHIN_S
         while time.monotonic() < until_s:
-            topics = topic_changes_to_set(record, await self._topic_configs(record.entries))
+            listed = await self._topic_configs(record.entries)
+            topics = topic_changes(record.entries, wanted, listed)
             now = await self._broker_configs(record.brokers)
             brokers = {
-                broker: wanted
-                for broker, wanted in broker_changes_to_set(record).items()
-                if any(now[broker].get(name) != value for name, value in wanted.items())
+                broker: rates
+                for broker, rates in broker_changes_to_set(record).items()
+                if any(now[broker].get(name) != value for name, value in rates.items())
             }
             if not topics and not brokers:
                 break
             await self._admin.alter_many_configs(_resources(brokers, topics))
             await asyncio.sleep(_SHOWN_POLL_S)
         return frozenset(record.brokers)
-
-    async def let_go(self, record: ThrottleRecord) -> None:
-        """Take out of the topics' lists what the record names. No wait until it shows."""
-        record = await self._among_living(record)
-        topics = topic_changes_to_remove(record, await self._topic_configs(record.entries))
-        if topics:
-            await self._admin.alter_many_configs(_resources({}, topics))
 
     async def remove(
         self, record: ThrottleRecord, *, except_on: Collection[int] = ()
@@ -86,7 +80,7 @@ class Throttling:
         topics: Mapping[str, Mapping[str, str | None]] = {}
         until_s = time.monotonic() + _SHOWN_WITHIN_S
         while time.monotonic() < until_s:
-            topics = topic_changes_to_remove(record, await self._topic_configs(record.entries))
+            topics = topic_changes(record.entries, {}, await self._topic_configs(record.entries))
             if not topics and not brokers:
                 return True
             await self._admin.alter_many_configs(_resources(brokers, topics))

@@ -109,8 +109,8 @@ async def test_the_throttle_is_set_as_kafkas_tool_does_and_cancel_takes_back(
 
         await watch_until(client, operation_id, is_moving)
         wanted = {
-            f"{topic} leader.replication.throttled.replicas": "0:101,0:102,1:101,1:102",
-            f"{topic} follower.replication.throttled.replicas": "0:103,1:103",
+            f"{topic} leader.replication.throttled.replicas": "0:101,0:102",
+            f"{topic} follower.replication.throttled.replicas": "0:103",
             **{f"{b} leader.replication.throttled.rate": "100000" for b in (101, 102, 103)},
             **{f"{b} follower.replication.throttled.rate": "100000" for b in (101, 102, 103)},
         }

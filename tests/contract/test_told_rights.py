@@ -63,7 +63,7 @@ async def _reassign(_: KafkaSettings, admin: KafkaAdmin) -> None:
     throttling = Throttling(admin)
     change = PartitionChange(topic="orders", partition=0, before=(101,), after=(101,), size_bytes=0)
     record = await throttling.plan((change,), 1_000_000)
-    await throttling.apply(record)
+    await throttling.apply(record, record.entries)
     assert await admin.alter_reassignments({change.key: change.after}) == {}
     assert await throttling.remove(record) is None
 

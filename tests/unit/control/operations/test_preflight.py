@@ -1,5 +1,6 @@
 """Every pre-flight check, one broken fact at a time."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from control.operations.preflight import Verdict, is_refused, preflight
 from control.operations.preflight_load import peak_bytes
 from control.operations.traffic import seconds_of
 from control.planner.proposal import PartitionChange
+from control.planner.waves import WaveRules
 
 KEY = TopicPartition("t", 0)
 PARTITION = PartitionMetadata(
@@ -186,6 +188,24 @@ def test_a_refusal_says_what_would_work(
     facts: ClusterFacts, change: PartitionChange, check: str, words: str
 ) -> None:
     assert words in reasons(facts, change, MIB)[check]
+
+
+def test_a_wave_whose_list_kafka_would_not_take_is_refused_with_one_that_works() -> None:
+    def refusal(partitions_per_wave: int) -> str | None:
+        checks = preflight(
+            FACTS,
+            tuple(replace(MOVE, partition=number) for number in range(5000)),
+            throttle_bytes_per_s=10**6,
+            rules=WaveRules(partitions=partitions_per_wave),
+        )
+        (check,) = [check for check in checks if check.name == "throttle"]
+        return check.reason if check.verdict is Verdict.FAIL else None
+
+    said = refusal(5000)
+    assert said is not None
+    found = re.fullmatch(r".*Kafka takes 32,767; waves of (\d+) partitions work", said)
+    assert found is not None, said
+    assert refusal(int(found[1])) is None
 
 
 def test_a_throttle_below_what_producers_write_is_refused_with_one_that_works() -> None:

@@ -12,9 +12,9 @@ from control.operations.throttle import (
     auto_rate,
     broker_changes_to_remove,
     broker_changes_to_set,
+    list_bytes,
     plan_throttle,
-    topic_changes_to_remove,
-    topic_changes_to_set,
+    topic_changes,
 )
 from control.planner.proposal import PartitionChange
 
@@ -37,10 +37,16 @@ def planned(
     )
 
 
+def set_lists(
+    record: ThrottleRecord, now: dict[str, dict[str, str | None]]
+) -> dict[str, dict[str, str | None]]:
+    return topic_changes(record.entries, record.entries, now)
+
+
 def test_the_example_of_the_kip() -> None:
     record = planned()
     assert record.brokers == (101, 102, 103)
-    assert topic_changes_to_set(record, {}) == {
+    assert set_lists(record, {}) == {
         "foo": {LEADER_REPLICAS: "0:101,0:102", FOLLOWER_REPLICAS: "0:103"}
     }
     assert broker_changes_to_set(record)[103] == dict.fromkeys(RATES, "5000")
@@ -49,8 +55,8 @@ def test_the_example_of_the_kip() -> None:
 
 def test_all_that_was_set_is_removed() -> None:
     record = planned()
-    topics = topic_changes_to_set(record, {})
-    assert topic_changes_to_remove(record, topics) == {
+    topics = set_lists(record, {})
+    assert topic_changes(record.entries, {}, topics) == {
         "foo": {LEADER_REPLICAS: None, FOLLOWER_REPLICAS: None}
     }
     brokers = broker_changes_to_set(record)
@@ -62,15 +68,15 @@ def test_all_that_was_set_is_removed() -> None:
 def test_entries_of_others_stay() -> None:
     now: dict[str, dict[str, str | None]] = {"foo": {LEADER_REPLICAS: "7:101,0:101"}}
     record = planned(topics=now)
-    wanted = topic_changes_to_set(record, now)["foo"]
+    wanted = set_lists(record, now)["foo"]
     assert wanted[LEADER_REPLICAS] == "7:101,0:101,0:102"
-    left = topic_changes_to_remove(record, {"foo": wanted})["foo"]
+    left = topic_changes(record.entries, {}, {"foo": wanted})["foo"]
     assert left == {LEADER_REPLICAS: "7:101,0:101", FOLLOWER_REPLICAS: None}
 
 
 def test_a_star_and_a_rate_of_somebody_else_stay() -> None:
     star: dict[str, dict[str, str | None]] = {"foo": {LEADER_REPLICAS: "*"}}
-    assert LEADER_REPLICAS not in topic_changes_to_set(planned(topics=star), star)["foo"]
+    assert LEADER_REPLICAS not in set_lists(planned(topics=star), star)["foo"]
     assert planned(brokers={102: {LEADER_RATE: "1"}}).brokers == (101, 103)
     changed: dict[int, dict[str, str | None]] = {101: dict.fromkeys(RATES, "77")}
     assert 101 not in broker_changes_to_remove(planned(), changed)
@@ -88,18 +94,30 @@ def test_the_automatic_rate_takes_ten_minutes_within_bounds() -> None:
     assert auto_rate([change(p, (1,), (2,)) for p in range(100)], {}) == 100 << 20
 
 
-def test_leaders_are_told_of_all_but_what_is_about_to_catch_up() -> None:
-    record = plan_throttle(
-        [MOVE, change(10, (101, 102), (101, 103))], rate=5000, broker_configs={}, topic_configs={}
-    )
-    near = {TopicPartition("foo", 0), TopicPartition("bar", 10)}
-    assert record.at_leaders_of(near).entries == {"foo": {LEADER_REPLICAS: ("0:101", "0:102")}}
-    assert record.at_leaders_of(near).brokers == ()
-    kept = record.without_leaders_of(near)
-    assert (kept.rate, kept.brokers) == (record.rate, record.brokers)
-    assert kept.entries == {
+def test_listed_is_what_moves_now_and_at_leaders_not_what_is_about_to_catch_up() -> None:
+    moves = [MOVE, change(1, (101, 102), (101, 103)), change(10, (101, 102), (101, 103))]
+    record = plan_throttle(moves, rate=5000, broker_configs={}, topic_configs={})
+    first, last = TopicPartition("foo", 0), TopicPartition("foo", 10)
+    wanted = record.to_list([first, last], {first, TopicPartition("bar", 10)})
+    assert wanted == {
         "foo": {LEADER_REPLICAS: ("10:101", "10:102"), FOLLOWER_REPLICAS: ("0:103", "10:103")}
     }
+    now = {"foo": {**set_lists(record, {})["foo"], LEADER_REPLICAS: "7:101,0:101,1:101,10:102"}}
+    assert topic_changes(record.entries, wanted, now) == {
+        "foo": {LEADER_REPLICAS: "7:101,10:102,10:101", FOLLOWER_REPLICAS: "0:103,10:103"}
+    }
+    settled = {"foo": {LEADER_REPLICAS: "10:102,10:101,7:101", FOLLOWER_REPLICAS: "10:103,0:103"}}
+    assert topic_changes(record.entries, wanted, dict(settled)) == {}
+    assert record.of_topics(["bar"]).entries == {}
+
+
+def test_a_list_is_as_long_as_kafka_counts_it() -> None:
+    moves = [change(n, (101, 102), (101, 103)) for n in range(12)]
+    lists = set_lists(plan_throttle(moves, rate=5000, broker_configs={}, topic_configs={}), {})[
+        "foo"
+    ]
+    assert list_bytes(moves) == {"foo": max(len(value or "") for value in lists.values())}
+    assert list_bytes([change(0, (1, 2), (2, 1))]) == {}
 
 
 def test_every_rate_that_was_ours_is_removed_after_a_crash_between_two() -> None:
