@@ -15,6 +15,8 @@ from control.views.columns import Column
 from control.views.moves import CHANGE_COLUMNS, ChangeRow, change_row
 
 CHANGES_MAX: Final = 200
+VIOLATIONS_MAX: Final = 5
+"""So many rules that a plan leaves broken are named."""
 PLAN_COLUMNS: Final = (
     *CHANGE_COLUMNS,
     Column(id="why", title="why it moves", is_number=False, rank=2),

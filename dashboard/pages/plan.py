@@ -17,7 +17,7 @@ from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
 from control.views import format as text
 from control.views.paths import ViewPath
-from control.views.plans import Offer, offer_of, plan_rows
+from control.views.plans import VIOLATIONS_MAX, Offer, offer_of, plan_rows
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import parts_of, problem, text_field
@@ -30,7 +30,6 @@ from dashboard.pages.plan_review import alternative_words, review
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
 EDIT_DEBOUNCE_MS: Final = 700
-VIOLATIONS_MAX: Final = 5
 RUN_FIELDS: Final = (
     "throttle",
     "partitions_per_wave",

@@ -1,6 +1,6 @@
 """Reassign: scope and goal → alternatives → now and planned side by side → confirm → live."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
@@ -16,16 +16,17 @@ from control.kafka.errors import KafkaPortError
 from control.operations import registry
 from control.operations.errors import OperationError
 from control.operations.planning import BrokerPreview, Preview
-from control.operations.preflight import Verdict
+from control.operations.preflight import Verdict, failures
 from control.planner.explain import Reasons
 from control.planner.ghost import plan_name
 from control.planner.goals import GoalError
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import PartitionChange
+from control.planner.verify import Violation
 from control.views.format import byte_rate_text, bytes_text, duration_text, ids_text, plural_text
 from control.views.ghost import map_path
 from control.views.paths import ViewPath
-from control.views.plans import CHANGES_MAX, gap_text, plan_files
+from control.views.plans import CHANGES_MAX, VIOLATIONS_MAX, gap_text, plan_files
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
@@ -82,6 +83,23 @@ class PlannedScreen(ViewScreen):
         self.notify(f"wrote {' and '.join(files)} to {Path.cwd()}", markup=False)
 
 
+class Alternatives(OptionList):
+    """A few lines: its pages are those of the whole plan, whose review has the checks."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pagedown", "turn_page(1)", "checks", show=True),
+        Binding("pageup", "turn_page(-1)", "", show=False),
+    ]
+
+    def action_turn_page(self, direction: int) -> None:
+        """Without a way there by key nobody would read them on a small terminal."""
+        plan = self.screen.query_one("#plan", VerticalScroll)
+        if direction > 0:
+            plan.scroll_page_down(animate=False)
+        else:
+            plan.scroll_page_up(animate=False)
+
+
 class PlanScreen(PlannedScreen):
     """Steps on one screen; nothing changes before the confirmation."""
 
@@ -105,7 +123,7 @@ class PlanScreen(PlannedScreen):
         with VerticalScroll(id="plan", can_focus=False):
             yield FormPanel(registry.REASSIGN, {**self.path.query})
             yield Static(id="problem")
-            yield OptionList(id="alternatives")
+            yield Alternatives(id="alternatives")
             yield TradeOff(id="trade-off", markup=False)
             yield Static(id="review")
 
@@ -140,7 +158,7 @@ class PlanScreen(PlannedScreen):
         if preview is None:
             self._say("▲ wait: what it would do is being worked out", "yellow")
         elif preview.is_refused:
-            self._say("✖ pre-flight refuses this plan; see the checks", "bold red")
+            self._say(f"✖ pre-flight refuses: {failures(preview.checks)}", "bold red")
         else:
             self.query_one(Steps).show(3)
 
@@ -196,7 +214,7 @@ class PlanScreen(PlannedScreen):
         """The alternatives, one of them chosen, and what each costs and reaches."""
         assert self._plan is not None
         alternatives = self._plan.alternatives
-        chooser = self.query_one("#alternatives", OptionList)
+        chooser = self.query_one(Alternatives)
         chooser.clear_options()
         chooser.add_options(
             Option(_alternative(number, item)) for number, item in enumerate(alternatives, start=1)
@@ -233,7 +251,7 @@ class PlanScreen(PlannedScreen):
         self.query_one(Steps).show(2)
         assert self._plan is not None
         reasons = Reasons(self._plan.before, self._plan.request)
-        self.put("#review", _review(self._preview, reasons))
+        self.put("#review", _review(self._preview, reasons, chosen.violations))
 
     async def _submit(self) -> None:
         assert self._preview is not None
@@ -247,6 +265,7 @@ class PlanScreen(PlannedScreen):
 
     def _say(self, line: str, style: str = "") -> None:
         self.put("#problem", Text(line, style=style))
+        self.query_one("#plan").scroll_home(animate=False)
 
 
 def _refusal(error: Exception) -> str:
@@ -263,6 +282,8 @@ def _alternative(number: int, item: Alternative) -> Text:
         if fewest is None
         else f"; {gap_text(item)} above the least, {plural_text(fewest, 'move')} at least"
     )
+    if item.violations:
+        proven += f"; {plural_text(len(item.violations), 'violation')} left"
     return Text(
         f"{number} {item.name:<9}{proposal.moved_replicas:>6} moves {moved:>9} "
         f"(least {bytes_text(item.lower_bound_bytes)}) → "
@@ -286,9 +307,12 @@ def _question(preview: Preview) -> str:
     return f"Move {moved}, {bytes_text(proposal.moved_bytes)}, {limit}{takes}?"
 
 
-def _review(preview: Preview, reasons: Reasons) -> Text:
+def _review(preview: Preview, reasons: Reasons, violations: Sequence[Violation]) -> Text:
+    text = Text()
+    for violation in violations[:VIOLATIONS_MAX]:
+        text.append(f"▲ {violation}\n", style="yellow")
     head = f"\n{'broker':>8}{'replicas':>12}{'leaders':>12}{'now':>12}{'during':>12}{'after':>12}"
-    text = Text(head, style="bold")
+    text.append(head, style="bold")
     for broker in preview.brokers:
         text.append(f"\n{_broker_line(broker)}", style="")
     text.append("\n")

@@ -1,0 +1,74 @@
+"""A plan's review on a small terminal: checks are reached by key, what stays broken is named."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from textual.pilot import Pilot
+from textual.widgets import OptionList, Static
+
+from control.operations.facts import ClusterFacts, topology_of
+from control.operations.planning import Preview, preview_of
+from control.planner.by_hand import edited, parse_edits
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import Plan, judged_plan
+from control.planner.proposal import Proposal
+from tests.snapshots.canned import CannedOperator, facts
+from tests.support.settle import settle
+from tui.app import PartiscopeApp
+from tui.services import Services
+
+NEW: Final = 104
+
+
+class CrowdedOperator(CannedOperator):
+    """Its plan fills a disk and leaves all replicas of a partition in one rack."""
+
+    async def plan(self, values: Mapping[str, str]) -> Plan:
+        """Whatever the form says: the same by hand."""
+        topology = topology_of(crowded())
+        base = Proposal(name="now", changes=())
+        made = edited(topology, base, parse_edits("topic-1-0: 101,104"))
+        return judged_plan(topology, PlanRequest(), made)
+
+    async def preview(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+        """Refused by pre-flight."""
+        return preview_of(crowded(), proposal, throttle="auto")
+
+
+def crowded() -> ClusterFacts:
+    """The canned cluster, in which 101 and 104 are in one rack, with a small disk."""
+    now = facts()
+    return replace(now, usable_bytes={**now.usable_bytes, NEW: 1 << 20})
+
+
+def picture(pilot: Pilot[None]) -> str:
+    """What stands on the terminal now."""
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+async def test_the_checks_are_reached_by_key_and_say_on_asking_why_it_is_refused(
+    services: Services,
+) -> None:
+    app = PartiscopeApp(services, path="plan")
+    app._operator = CrowdedOperator()  # type: ignore[assignment]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+s")
+        review = app.screen.query_one("#review", Static)
+        await settle(pilot, lambda: "✖ disk" in str(review.render()), "the review")
+        assert isinstance(app.focused, OptionList)
+        await pilot.pause()
+        assert "3 violations left" in picture(pilot)
+        assert "▲ topic-1-0: on 1 rack" in picture(pilot)
+        assert "other operators:" not in picture(pilot)
+        for _ in range(3):
+            await pilot.press("pagedown")
+        await pilot.pause()
+        assert "partition               now" in picture(pilot)
+        assert "1 by hand" not in picture(pilot)
+        await pilot.press("c")
+        await pilot.pause()
+        assert "✖ pre-flight refuses: disk: broker 104 needs" in picture(pilot)
+        await pilot.press("pagedown", "pageup")
+        await pilot.pause()
+        assert "1 by hand" in picture(pilot)
