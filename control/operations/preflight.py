@@ -207,7 +207,8 @@ def _check_racks(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> C
             len({rack_of.get(b) for b in ids}) for ids in (change.before, change.after)
         )
         if after < before and len(change.after) >= before:
-            bad.append(f"{change.key} is on {after} racks afterwards, on {before} now")
+            places = "1 rack" if after == 1 else f"{after} racks"
+            bad.append(f"{change.key} is on {places} afterwards, on {before} now")
     return _check("racks", bad, fine="no partition loses one", verdict=Verdict.WARN)
 
 

@@ -1,6 +1,6 @@
 """Pre-flight's checks of quantities: disk through every wave, throttle, time. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from control.model.units import byte_rate_text, bytes_text, duration_text
@@ -41,30 +41,49 @@ def peak_bytes(waves: Waves) -> dict[int, int]:
 
 def check_disk(facts: ClusterFacts, waves: Waves) -> Check:
     """Whether every broker has room at its worst moment."""
-    bad, unknown = [], []
-    for broker, needed in sorted(peak_bytes(waves).items()):
+    peak = peak_bytes(waves)
+    full, bad, unknown = set(), [], []
+    for broker, needed in sorted(peak.items()):
         usable = facts.usable_bytes.get(broker)
         if usable is None:
             unknown.append(f"broker {broker} does not tell its free space")
         elif needed > usable * (1 - DISK_RESERVE):
+            full.add(broker)
             bad.append(
                 f"broker {broker} needs {bytes_text(needed)} more at its fullest moment "
                 f"and has {bytes_text(usable)} free"
             )
     if bad:
-        bad[-1] += f"; move less to it, free its disk first{_roomiest(facts)}"
+        coming = [c for wave in waves for c in wave if not full.isdisjoint(c.adding)]
+        bad[-1] += f"; move less to it, free its disk first{_elsewhere(facts, coming, peak)}"
         return check_of("disk", bad, fine="")
     fine = "both copies fit in every wave"
     return check_of("disk", unknown, fine=fine, verdict=Verdict.WARN)
 
 
-def _roomiest(facts: ClusterFacts) -> str:
-    """Where there is room."""
-    free = {b: size for b, size in facts.usable_bytes.items() if b in facts.broker_ids}
-    if not free:
+def _elsewhere(
+    facts: ClusterFacts, coming: Sequence[PartitionChange], peak: Mapping[int, int]
+) -> str:
+    """Which broker could take the most of what finds no room: it has room beside what the plan
+    gives it, and no replica of them now or then."""
+    takes: dict[int, int] = {}
+    room = {
+        broker: int(usable * (1 - DISK_RESERVE)) - peak.get(broker, 0)
+        for broker, usable in facts.usable_bytes.items()
+        if broker in facts.broker_ids
+    }
+    for broker in room:
+        takes[broker] = sum(
+            broker not in (*change.before, *change.after) and change.size_bytes <= room[broker]
+            for change in coming
+        )
+    best = max(room, key=lambda broker: (takes[broker], room[broker], -broker), default=None)
+    if best is None or not takes[best]:
         return ""
-    best = max(free, key=lambda broker: (free[broker], -broker))
-    return f", or move to broker {best}, which has {bytes_text(free[best])} free"
+    some = "" if takes[best] == len(coming) else f"{takes[best]} of {len(coming)} "
+    return (
+        f", or move {some}to broker {best}, which has {bytes_text(facts.usable_bytes[best])} free"
+    )
 
 
 def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check:

@@ -112,7 +112,8 @@ def _rack_violations(before: Topology, after: _After, request: PlanRequest) -> l
         was = Counter(map(rack_of.get, partition.replicas))
         reason = f"{max(used.values())} replicas on one rack where {most[wide]} would do"
         if len(used) < needed:
-            reason = f"on {len(used)} racks where {needed} are possible"
+            places = "1 rack" if len(used) == 1 else f"{len(used)} racks"
+            reason = f"on {places} where {needed} are possible"
         is_new = len(was) >= needed and max(was.values(), default=0) <= most[wide]
         where = str(partition.key)
         found.append(Violation(rule="racks", where=where, reason=reason, is_new=is_new))

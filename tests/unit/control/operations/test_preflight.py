@@ -11,7 +11,7 @@ from control.operations.errors import InvalidInputError
 from control.operations.facts import ClusterFacts, topology_of
 from control.operations.planning import resolve_throttle
 from control.operations.preflight import Verdict, is_refused, preflight
-from control.operations.preflight_load import peak_bytes
+from control.operations.preflight_load import check_disk, peak_bytes
 from control.operations.traffic import seconds_of
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules
@@ -160,6 +160,9 @@ def test_a_broker_that_is_down_is_no_target_and_disks_have_an_end() -> None:
 MIB = 1 << 20
 
 
+FOUR = (*FACTS.brokers, BrokerNode(id=4, host="h", port=1, rack=None))
+
+
 def reasons(facts: ClusterFacts, change: PartitionChange, rate: int) -> dict[str, str]:
     return {c.name: c.reason for c in preflight(facts, (change,), throttle_bytes_per_s=rate)}
 
@@ -171,10 +174,10 @@ def reasons(facts: ClusterFacts, change: PartitionChange, rate: int) -> dict[str
         (replace(FACTS, brokers=FACTS.brokers[:2]), MOVE, "brokers", "[1, 2] would work"),
         (FACTS, replace(MOVE, after=(3, 3)), "replicas", "for t-0 [3, 1] would work"),
         (
-            replace(FACTS, usable_bytes={2: 10**6, 3: 1000}),
+            replace(FACTS, brokers=FOUR, usable_bytes={1: 10**9, 2: 10**6, 3: 1000, 4: 10**5}),
             MOVE,
             "disk",
-            "or move to broker 2, which has 977 KiB free",
+            "or move to broker 4, which has 97.7 KiB free",
         ),
         (
             replace(FACTS, partitions={KEY: replace(PARTITION, replicas=(2, 3), isr=(2, 3))}),
@@ -242,6 +245,23 @@ def test_disk_is_judged_wave_by_wave() -> None:
     assert peak_bytes([(back,), (there,)]) == {1: 500, 2: 100}
 
 
+@pytest.mark.parametrize(
+    ("usable", "words"),
+    [
+        ({1: 10**9, 3: 100}, "free its disk first"),
+        ({3: 100, 4: 500}, "free its disk first"),
+        ({3: 100, 4: 10**6}, "free its disk first, or move 1 of 2 to broker 4, which has 977 KiB "),
+    ],
+    ids=["the other holds both", "no room there either", "one of two"],
+)
+def test_only_a_broker_that_can_take_it_is_named(usable: dict[int, int], words: str) -> None:
+    held_there = replace(MOVE, partition=1, before=(1, 4), after=(3, 4))
+    facts = replace(FACTS, brokers=FOUR, usable_bytes=usable)
+    check = check_disk(facts, [(MOVE, held_there)])
+    assert words in check.reason
+    assert ("to broker" in words) == ("to broker" in check.reason)
+
+
 def test_groups_that_read_what_moves_are_named() -> None:
     facts = replace(FACTS, readers={"billing": frozenset({KEY}), "other": frozenset()})
     assert reasons(facts, MOVE, MIB)["groups"] == "billing reads 1 of them"
@@ -252,7 +272,9 @@ def test_losing_a_rack_is_a_warning() -> None:
         BrokerNode(id=id_, host="h", port=1, rack=rack)
         for id_, rack in ((1, "a"), (2, "b"), (3, "b"))
     )
-    assert verdicts(replace(FACTS, brokers=brokers)) == {"racks": Verdict.WARN}
+    facts = replace(FACTS, brokers=brokers)
+    assert verdicts(facts) == {"racks": Verdict.WARN}
+    assert reasons(facts, MOVE, MIB)["racks"] == "t-0 is on 1 rack afterwards, on 2 now"
 
 
 def test_the_time_is_an_interval_that_the_producers_stretch() -> None:
