@@ -228,8 +228,9 @@ class ReassignRun:
             return
         for error_of_one in refused.values():
             await self._context.emit(EventKind.NOTE, str(error_of_one))
-        message = f"{len(wrong) - len(refused)} preferred leaders elected"
-        await self._context.emit(EventKind.ELECTED, message)
+        count = len(wrong) - len(refused)
+        leaders = "leader" if count == 1 else "leaders"
+        await self._context.emit(EventKind.ELECTED, f"{count} preferred {leaders} elected")
 
     async def _emit_progress(self, wave: int) -> MoveProgress:
         rate = self._throttle.rate
