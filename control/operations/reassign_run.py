@@ -25,6 +25,7 @@ from control.operations.planning import resolve_throttle
 from control.operations.preflight import failures, is_refused, preflight
 from control.operations.preflight_load import expected_seconds
 from control.operations.run_context import RunContext
+from control.operations.state import Phase
 from control.operations.throttle_keeper import ThrottleKeeper
 from control.planner.proposal import PartitionChange
 from control.planner.waves import plan_waves
@@ -143,6 +144,7 @@ class ReassignRun:
         tick_s = FIRST_TICK_S
         while not context.flags().is_cancelled:
             await self._note_last_wave(number)
+            await self._tell_pause(number)
             await context.flags().wait(tick_s)
             await self._watch.refresh()
             reading = self._watch.reading(time.monotonic())
@@ -175,6 +177,18 @@ class ReassignRun:
         words = f"wave {number} of {len(self._waves)} is the last: cancelled when it is done"
         if self._context.flags().is_last_wave and words not in self._context.state().notes:
             await self._context.emit(EventKind.NOTE, words)
+
+    async def _tell_pause(self, number: int) -> None:
+        """While a wave is under way a pause holds only what comes after it: say so at once."""
+        flags, is_told = self._context.flags(), self._context.state().phase is Phase.PAUSED
+        if flags.is_ending or flags.is_paused == is_told:
+            return
+        if flags.is_paused:
+            after = "no new one starts" if number < len(self._waves) else "it is the last"
+            words = f"paused: wave {number} of {len(self._waves)} arrives, {after}"
+            await self._context.emit(EventKind.PAUSED, words)
+        else:
+            await self._context.emit(EventKind.RESUMED, "resumed")
 
     async def _wait_while_paused(self) -> None:
         context = self._context

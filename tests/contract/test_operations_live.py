@@ -183,6 +183,28 @@ async def test_pause_cancel_and_roll_back_work_after_a_crash(
     assert await throttles(admin, topic) == {}
 
 
+async def test_a_pause_within_a_wave_is_told_and_taken_back_before_the_wave_ends(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err"):
+        topic, operation_id = await begin(admin, client, rate=20_000)
+        await watch_until(client, operation_id, in_wave(1))
+        await client.pause(operation_id)
+        held = await watch_until(client, operation_id, lambda s: s.phase is Phase.PAUSED)
+        assert held.message == "paused: wave 1 of 2 arrives, no new one starts"
+        assert held.progress is not None
+        assert held.progress.partitions_done == 0
+        await client.resume(operation_id)
+        goes_on = await watch_until(client, operation_id, lambda s: s.message == "resumed")
+        assert goes_on.phase is Phase.RUNNING
+        assert goes_on.progress is not None
+        assert goes_on.progress.partitions_done == 0
+        await client.throttle(operation_id, 5_000_000)
+        await watch_until(client, operation_id, in_wave(2))
+        assert (await wait_for(client, operation_id)).outcome is Outcome.DONE
+    assert await throttles(admin, topic) == {}
+
+
 async def test_cancelled_after_the_wave_what_moves_arrives_and_nothing_else_begins(
     admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
 ) -> None:
