@@ -269,6 +269,14 @@ def took_cell(took_s: float | None) -> Cell:
     return Cell(took_s, shown)
 
 
+def throttle_cell(rate: int | None, *, is_gone: bool) -> Cell:
+    """What each broker was held to, and whether that is removed from them."""
+    if rate is None:
+        return Cell(None, "none")
+    words = f"{text.byte_rate_text(rate)}{', removed' if is_gone else ''}"
+    return Cell(rate, words, Tone.MUTED if is_gone else Tone.PLAIN)
+
+
 def _copied_cell(progress: Progress | None) -> Cell:
     if progress is None:
         return Cell(None, text.NONE)

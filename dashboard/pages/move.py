@@ -17,10 +17,11 @@ from control.views.moves import (
     foreseen_cell,
     move_row,
     moving_rows,
+    throttle_cell,
     took_cell,
 )
 from control.views.paths import ViewPath
-from control.views.rows import Cell, Tone
+from control.views.rows import Cell
 from dashboard import ids, rights
 from dashboard.components.forms import good, problem, text_field
 from dashboard.components.parts import attributes, card, crumbs, empty, tile
@@ -43,7 +44,9 @@ BUTTONS: Final = {
 QUESTIONS: Final = {
     "cancel": "Cancel it? What is moving goes back, what is done stays.",
     "cancel_after_wave": "Cancel it after this wave? What is moving arrives, nothing else begins.",
-    "rollback": "Roll it back? Its partitions go where they were.",
+    "rollback": (
+        "Roll it back? Its partitions go where they were; throttle auto, to be changed there."
+    ),
 }
 """What is asked before; the others can be taken back by one more click."""
 
@@ -226,6 +229,7 @@ def move_block(screen: Screen, state: OperationState | None, time: Time | None =
 
 def _tiles(screen: Screen, state: OperationState) -> list[Any]:
     row, progress = move_row(state, now_ms=screen.now_ms()), state.progress
+    rate = throttle_cell(state.throttle_bytes_per_s, is_gone=state.throttle is None)
     last = (
         [tile("took", took_cell(state.took_s))]
         if state.is_finished
@@ -239,7 +243,7 @@ def _tiles(screen: Screen, state: OperationState) -> list[Any]:
         *last,
         tile("foreseen", foreseen_cell(state.expected_s), "How long, as told before it began"),
         tile("wave", Cell(0, f"{progress.wave} of {progress.waves}" if progress else text.NONE)),
-        tile("throttle", _throttle_cell(state)),
+        tile("throttle", rate),
     ]
 
 
@@ -298,12 +302,3 @@ def _partitions_cell(state: OperationState) -> Cell:
         return Cell(None, text.NONE)
     done, total = state.progress.partitions_done, state.progress.partitions_total
     return Cell(done, f"{done:,} of {total:,}")
-
-
-def _throttle_cell(state: OperationState) -> Cell:
-    rate = state.throttle_bytes_per_s
-    if rate is None:
-        return Cell(None, "none")
-    gone = state.throttle is None
-    words = f"{text.byte_rate_text(rate)}{', removed' if gone else ''}"
-    return Cell(rate, words, Tone.MUTED if gone else Tone.PLAIN)

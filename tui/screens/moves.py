@@ -19,7 +19,13 @@ from control.views.format import (
     duration_text,
     ids_text,
 )
-from control.views.moves import MOVE_COLUMNS, done_percent, move_row, moving_rows
+from control.views.moves import (
+    MOVE_COLUMNS,
+    done_percent,
+    move_row,
+    moving_rows,
+    throttle_cell,
+)
 from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
@@ -164,7 +170,11 @@ class MoveScreen(RightsScreen):
 
     def action_undo(self) -> None:
         """Submit the inverse."""
-        self._ask(f"Roll back {self._move}? Its partitions go where they were.", "rollback")
+        self._ask(
+            f"Roll back {self._move}? Its partitions go where they were; throttle auto, "
+            "t changes it.",
+            "rollback",
+        )
 
     def action_throttle(self) -> None:
         """Another rate while it runs."""
@@ -221,7 +231,8 @@ def _body(state: OperationState, *, now_ms: int) -> Text:
     text = Text(style="")
     if state.progress is not None:
         text.append(_progress(state.progress, is_over=state.outcome is not None))
-    text.append(f"\n throttle {byte_rate_text(state.throttle_bytes_per_s)} per broker")
+    rate = throttle_cell(state.throttle_bytes_per_s, is_gone=state.throttle is None)
+    text.append(f"\n throttle per broker {rate.text}")
     text.append(f"   {_planned_and_real(state)}" if state.expected_s or state.took_s else "")
     by = f"by {state.who}" if state.who else ""
     text.append(f"\n {by}  {state.reason}", style="dim")
@@ -269,8 +280,9 @@ def _planned_and_real(state: OperationState) -> str:
 
 def _progress(progress: MoveProgress, *, is_over: bool) -> str:
     done, total = bytes_text(progress.bytes_done), bytes_text(progress.bytes_total)
+    rate = "" if is_over else f"{byte_rate_text(progress.rate_bytes_per_s)}   "
     lines = [
-        f" {done} of {total}   {byte_rate_text(progress.rate_bytes_per_s)}   "
+        f" {done} of {total}   {rate}"
         f"{progress.partitions_done} of {progress.partitions_total} partitions   "
         f"wave {progress.wave} of {progress.waves}"
     ]

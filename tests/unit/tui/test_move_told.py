@@ -1,0 +1,54 @@
+"""What the terminal says of one move: its last message whole, and what is left at its end."""
+
+from dataclasses import replace
+from typing import Final, cast
+
+from textual.pilot import Pilot
+
+from control.operations.events import MoveProgress, Outcome
+from control.operations.state import OperationState, Phase
+from tests.support.settle import settle
+from tui.app import PartiscopeApp
+from tui.screens.moves import MoveScreen
+from tui.services import Services
+
+RUNNING: Final = OperationState(
+    operation_id="mv-3f9a21c4",
+    phase=Phase.RUNNING,
+    started_ms=1,
+    throttle_bytes_per_s=1 << 20,
+    throttle={},
+    message="asked for 1.0 MiB/s on brokers 101, 102, 103, 104, 105 and 106",
+    progress=MoveProgress(
+        bytes_done=50 << 20,
+        bytes_total=100 << 20,
+        partitions_done=1,
+        partitions_total=2,
+        wave=1,
+        waves=2,
+        rate_bytes_per_s=3.0 * (1 << 20),
+    ),
+)
+
+
+def picture(pilot: Pilot[None]) -> str:
+    """What stands on the terminal now."""
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+async def test_a_long_message_is_whole_and_at_the_end_no_rate_and_no_throttle_is_left(
+    services: Services,
+) -> None:
+    app = PartiscopeApp(services, path="moves/mv-3f9a21c4")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
+        screen = cast(MoveScreen, app.screen)
+        screen.take(RUNNING)
+        await settle(pilot, lambda: "105 and 106" in picture(pilot), "the message")
+        assert "3.0 MiB/s" in picture(pilot)
+        assert "throttle per broker 1.0 MiB/s" in picture(pilot)
+        assert "removed" not in picture(pilot)
+        over = replace(RUNNING, phase=Phase.FINISHED, outcome=Outcome.CANCELLED, throttle=None)
+        screen.take(over)
+        await settle(pilot, lambda: "1.0 MiB/s, removed" in picture(pilot), "its end")
+        assert "3.0 MiB/s" not in picture(pilot)
