@@ -1,7 +1,8 @@
 """The map of a plan in words: cells before and after, and which grow or shrink."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from control.planner.ghost import Ghost, KeptPlan, ghost_of, plan_name
@@ -13,6 +14,7 @@ MEASURES: Final = {"size_bytes": "bytes", "replicas": "replicas", "leaders": "le
 GROWS, SHRINKS = "▲", "▼"
 VALUE_MAX: Final = 200
 """A longer value of the form (a file of entries) is not written into the way back."""
+NO_VALUES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +65,25 @@ def to_text(measure: str) -> Callable[[float], str]:
     return text.bytes_text if measure == "size_bytes" else text.count_text
 
 
-def map_path(name: str, measure: str = "") -> ViewPath:
-    """The map of a kept plan."""
-    return ViewPath(view="map", query={"plan": name, "measure": measure})
+def map_path(name: str, measure: str = "", values: Mapping[str, str] = NO_VALUES) -> ViewPath:
+    """The map of a kept plan; with the form's values the way to plan it anew outlives it."""
+    return ViewPath(view="map", query={"plan": name, "measure": measure, **_short(values)})
 
 
 def plan_path(kept: KeptPlan) -> ViewPath:
     """Back to the plan: its form filled in, its alternatives offered."""
     name = plan_name(kept.alternative.proposal)
-    short = {key: value for key, value in kept.values.items() if len(value) <= VALUE_MAX}
-    return ViewPath(view="plan", query={**short, "made": name})
+    return ViewPath(view="plan", query={**_short(kept.values), "made": name})
+
+
+def form_path(of_map: ViewPath) -> ViewPath:
+    """From the map of a plan that is no longer kept: its form, filled in."""
+    values = {key: value for key, value in of_map.query.items() if key not in ("plan", "measure")}
+    return ViewPath(view="plan", query=values)
+
+
+def _short(values: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in values.items() if len(value) <= VALUE_MAX}
 
 
 def _heat(ghost: Ghost, measure: str, grid: tuple[tuple[int, ...], ...]) -> HeatMap:

@@ -232,7 +232,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
         except DeskError as error:
             return problem(error), last_words(None, screen.watched), False, None
         return (
-            review(preview, scheme or "light", choices[int(choice)]["why"]),
+            review(preview, scheme or "light", choices[int(choice)]["why"], given),
             last_words(preview, screen.watched),
             False,
             None,

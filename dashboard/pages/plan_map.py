@@ -6,7 +6,7 @@ from dash import Dash, Input, Output, dcc, html
 
 from control.planner.ghost import KeptPlan
 from control.views import format as text
-from control.views.ghost import MEASURES, ghost_map, map_path, plan_path
+from control.views.ghost import MEASURES, form_path, ghost_map, map_path, plan_path
 from control.views.paths import ViewPath
 from dashboard import ids
 from dashboard.components.heat_box import ghost_boxes
@@ -19,15 +19,17 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     name = path.query["plan"]
     kept = find_plan(screen, name)
     if kept is None:
+        form = f"/{form_path(path)}"
         return [
-            crumbs([("Plan", "plan"), ("On the map", "")]),
+            crumbs([("Plan", form.removeprefix("/")), ("On the map", "")]),
             empty("This plan is no longer kept", "Plan again: the cluster may have changed"),
+            dcc.Link("← plan again, with its form", href=form, id=ids.PLAN_MAP_BACK),
         ]
     found = ghost_map(kept, path.query.get("measure", ""))
     ways = [
         dcc.Link(
             words,
-            href=f"/{map_path(name, measure)}",
+            href=f"/{map_path(name, measure, kept.values)}",
             className="way chosen" if measure == found.measure else "way",
         )
         for measure, words in MEASURES.items()

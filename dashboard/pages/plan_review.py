@@ -1,6 +1,6 @@
 """What a plan shows before it is confirmed: alternatives, now and planned, diff, pre-flight."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -13,7 +13,7 @@ from control.planner.figures import Spread
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative
 from control.views import format as text
-from control.views.ghost import map_path
+from control.views.ghost import NO_VALUES, map_path
 from control.views.moves import change_row
 from control.views.plans import CHANGES_MAX, PLAN_COLUMNS, gap_text
 from control.views.rows import SHAPES, Cell, Tone
@@ -46,8 +46,14 @@ def alternative_words(alternative: Alternative) -> str:
     )
 
 
-def review(preview: Preview, scheme: str, why: Sequence[str] = ()) -> list[Any]:
-    """Everything between choosing and confirming; `why` its partitions move, in their order."""
+def review(
+    preview: Preview,
+    scheme: str,
+    why: Sequence[str] = (),
+    values: Mapping[str, str] = NO_VALUES,
+) -> list[Any]:
+    """Everything between choosing and confirming; `why` its partitions move, in their order,
+    and with which `values` of the form it was made."""
     proposal = preview.proposal
     tiles = [
         tile("travels", Cell(proposal.moved_bytes, text.bytes_text(proposal.moved_bytes))),
@@ -57,7 +63,7 @@ def review(preview: Preview, scheme: str, why: Sequence[str] = ()) -> list[Any]:
         tile("takes", _time_cell(preview), "An interval: at the throttle alone, and wave by wave"),
     ]
     name = plan_name(proposal)
-    on_map = dcc.Link("Show on the map →", href=f"/{map_path(name)}")
+    on_map = dcc.Link("Show on the map →", href=f"/{map_path(name, values=values)}")
     return [
         html.Div(tiles, className="tiles"),
         html.Div(_now_and_planned(preview, scheme), className="compare"),

@@ -208,7 +208,7 @@ class PlanScreen(PlannedScreen):
         if self._plan is None:
             return
         name = plan_name(self._plan.alternatives[self._chosen].proposal)
-        self.partiscope.action_open(str(map_path(name)))
+        self.partiscope.action_open(str(map_path(name, values=self._values)))
 
     def _offer(self, first: int) -> None:
         """The alternatives, one of them chosen, and what each costs and reaches."""

@@ -1,5 +1,6 @@
 """A plan on the map, in the terminal: topic by broker, now or planned, what grows and shrinks."""
 
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -10,7 +11,7 @@ from textual.widgets import DataTable, Static
 from control.planner.ghost import KeptPlan
 from control.planner.optimizer import Alternative
 from control.views.format import bytes_text, plural_text
-from control.views.ghost import GROWS, MEASURES, GhostCell, ghost_map, map_path, to_text
+from control.views.ghost import GROWS, MEASURES, GhostCell, form_path, ghost_map, to_text
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
@@ -19,7 +20,7 @@ _NAME_WIDTH: Final = 20
 _VALUE_WIDTH: Final = 21
 NOT_KEPT: Final = (
     "PLAN ON THE MAP  this plan is not kept here: page and terminal each keep the last few of "
-    "their own. g n plans anew"
+    "their own. e plans again, with its form"
 )
 
 
@@ -29,6 +30,7 @@ class PlanMapScreen(ViewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "turn", "now/planned", show=True),
         Binding("m", "measure", "measure", show=True),
+        Binding("e", "form", "plan again", show=True),
     ]
 
     def __init__(self, path: ViewPath) -> None:
@@ -52,9 +54,20 @@ class PlanMapScreen(ViewScreen):
         else:
             self._draw(self._kept)
             self.query_one(DataTable).focus()
+        self.refresh_bindings()
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """A plan is of the moment at which it was made."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Its form is the way on where the plan is gone."""
+        if action == "form":
+            return self._kept is None
+        return super().check_action(action, parameters)
+
+    def action_form(self) -> None:
+        """Filled in as the link says."""
+        self.partiscope.action_open(str(form_path(self.path)))
 
     def action_turn(self) -> None:
         """Now, or planned."""
@@ -65,7 +78,7 @@ class PlanMapScreen(ViewScreen):
         """Bytes, replicas, leaders."""
         names = list(MEASURES)
         self._measure = names[(names.index(self._measure) + 1) % len(names)]
-        self.path = map_path(self.path.query["plan"], self._measure)
+        self.path = replace(self.path, query={**self.path.query, "measure": self._measure})
         self._draw_again()
 
     def _draw_again(self) -> None:

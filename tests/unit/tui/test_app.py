@@ -320,13 +320,16 @@ async def test_what_a_key_acts_on_is_the_partition_under_the_cursor_or_the_topic
 
 
 async def test_a_plan_that_was_made_elsewhere_has_no_map_here(services: Services) -> None:
-    app = PartiscopeApp(services, path="map?plan=0a1b2c3d")
+    app = PartiscopeApp(services, path="map?plan=0a1b2c3d&topics=orders")
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot, lambda: bool(app.screen.query("#plan-map-title")), "the map of a plan")
         title = app.screen.query_one("#plan-map-title")
         await settle(pilot, lambda: "is not kept here" in str(title.render()), "why")
         await pilot.press("n", "m")
         assert _place(app).startswith("map?plan=0a1b2c3d")
+        await pilot.press("e")
+        await settle(pilot, lambda: bool(app.screen.query("#field-topics")), "its form")
+        assert app.screen.query_one("#field-topics", Input).value == "orders"
 
 
 async def test_an_export_holds_what_the_filter_leaves(

@@ -5,7 +5,7 @@ from control.planner.ghost import MEASURES, PLANS_MAX, KeptPlans, ghost_of, plan
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.proposal import Proposal, proposal_of
-from control.views.ghost import GROWS, SHRINKS, ghost_map, plan_path
+from control.views.ghost import GROWS, SHRINKS, form_path, ghost_map, map_path, plan_path
 from tests.unit.control.planner.clusters import cluster, seeded
 
 BEFORE = cluster({1: None, 2: None, 3: None}, [(1, 2), (1, 2), (2, 1)], size=100)
@@ -35,6 +35,9 @@ def test_cells_change_by_what_moves() -> None:
     leaders = ghost_map(found, "leaders")
     assert [(row[0].before, row[0].after) for row in leaders.cells] == [(2, 1), (1, 1), (0, 1)]
     assert str(plan_path(found)) == f"plan?goal=balance&made={plan_name(proposal)}"
+    on_map = map_path(plan_name(proposal), "leaders", found.values)
+    assert str(on_map) == f"map?plan={plan_name(proposal)}&measure=leaders&goal=balance"
+    assert str(form_path(on_map)) == "plan?goal=balance"
 
 
 def test_the_map_of_a_real_plan_says_what_brokers_hold_afterwards() -> None:

@@ -140,6 +140,12 @@ def test_what_a_lost_broker_would_do(screen: Screen) -> None:
     assert "Choose a broker or a rack" in words_of(what_if.answer_block(screen.snapshot, None))
 
 
+def test_the_map_of_a_plan_that_is_gone_leads_to_its_form(screen: Screen) -> None:
+    shown = str(router.view(screen, *split("/map?plan=gone&measure=leaders&topics=orders")))
+    assert "no longer kept" in shown
+    assert "href='/plan?topics=orders'" in shown
+
+
 def test_the_journal_lists_what_was_done(screen: Screen) -> None:
     assert "Nothing was changed yet" in words_of(journal.journal_block(screen))
     done = Event(
