@@ -231,8 +231,9 @@ def _body(state: OperationState, *, now_ms: int) -> Text:
     text = Text(style="")
     if state.progress is not None:
         text.append(_progress(state.progress, is_over=state.outcome is not None))
-    rate = throttle_cell(state.throttle_bytes_per_s, is_gone=state.throttle is None)
-    text.append(f"\n throttle per broker {rate.text}")
+    is_gone = state.throttle is None
+    rate = throttle_cell(state.throttle_bytes_per_s, is_gone=is_gone).text
+    text.append(f"\n throttle {rate}{'' if is_gone else ' per broker'}")
     text.append(f"   {_planned_and_real(state)}" if state.expected_s or state.took_s else "")
     by = f"by {state.who}" if state.who else ""
     text.append(f"\n {by}  {state.reason}", style="dim")

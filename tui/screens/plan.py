@@ -265,7 +265,7 @@ class PlanScreen(PlannedScreen):
 
     def _say(self, line: str, style: str = "") -> None:
         self.put("#problem", Text(line, style=style))
-        self.query_one("#plan").scroll_home(animate=False)
+        self.call_after_refresh(self.query_one("#problem").scroll_visible, animate=False)
 
 
 def _refusal(error: Exception) -> str:
