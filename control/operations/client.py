@@ -115,7 +115,8 @@ class OperationsClient:
         await self._control(operation_id, ControlAction.THROTTLE, throttle=throttle)
 
     async def rollback(self, operation_id: str, *, reason: str = "") -> str:
-        """Cancel if it still runs, then submit the inverse; answers the new operation's id.
+        """Cancel if it still runs, then submit the inverse, in the same waves and at the throttle
+        that was asked for last; answers the new operation's id.
 
         :raises InvalidInputError: no such operation, or it moved nothing.
         """
@@ -125,13 +126,29 @@ class OperationsClient:
         if not state.is_finished:
             await self.cancel(operation_id, reason=reason or "rolled back")
         proposal = Proposal(name=operation_id, changes=state.changes).inverse()
+        throttle, waves = await self._asked(operation_id)
         return await self.submit_reassign(
             proposal,
             bootstrap=state.bootstrap,
+            throttle=throttle,
+            waves=waves,
             reason=reason or f"undo {operation_id}",
             is_strict=False,
             rollback_of=operation_id,
         )
+
+    async def _asked(self, operation_id: str) -> tuple[Throttle, WaveRules]:
+        """What operators asked of one operation, the last throttle."""
+        throttle: Throttle = THROTTLE_AUTO
+        waves = USUAL_WAVES
+        for command in (await self._bus.read_commands())[0]:
+            if command.operation_id != operation_id:
+                continue
+            if isinstance(command, ReassignCommand):
+                throttle, waves = command.throttle, command.waves
+            elif command.throttle is not None:
+                throttle = command.throttle
+        return throttle, waves
 
     async def list(self) -> builtins.list[OperationState]:
         """All operations, the newest first, those not yet answered included."""

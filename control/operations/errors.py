@@ -37,7 +37,7 @@ class InvalidInputError(OperationError):
     """`fields` maps a field's name to what is wrong with it."""
 
     def __init__(self, fields: dict[str, str]) -> None:
-        reason = "; ".join(f"{name}: {text}" for name, text in fields.items())
+        reason = "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in fields.items())
         super().__init__("wrong input", reason=reason, next_step="correct it and try again")
         self.fields = fields
 

@@ -109,8 +109,7 @@ class ThrottleKeeper:
             return
         await self._context.hold()
         record = record if topics is None else record.of_topics(topics)
-        wanted = record.to_list(self._wave or (), self._let_go)
-        await self._throttling.apply(replace(record, brokers=()), wanted)
+        await self._throttling.enlist(record, record.to_list(self._wave or (), self._let_go))
 
     async def _catch_up(self, alive: frozenset[int]) -> None:
         record = self._recorded()

@@ -42,24 +42,34 @@ class Throttling:
         )
 
     async def apply(self, record: ThrottleRecord, wanted: Lists) -> frozenset[int]:
-        """Set its rates on every live broker concerned, and of its entries just those that are
-        wanted, and wait until all shows; answers on which brokers."""
+        """Set its rates on every live broker concerned, list what is wanted of its entries, and
+        wait until all shows; answers on which brokers."""
         record = await self._among_living(record)
         until_s = time.monotonic() + _SHOWN_WITHIN_S
         while time.monotonic() < until_s:
-            listed = await self._topic_configs(record.entries)
-            topics = topic_changes(record.entries, wanted, listed)
             now = await self._broker_configs(record.brokers)
             brokers = {
                 broker: rates
                 for broker, rates in broker_changes_to_set(record).items()
                 if any(now[broker].get(name) != value for name, value in rates.items())
             }
-            if not topics and not brokers:
+            if not brokers:
                 break
-            await self._admin.alter_many_configs(_resources(brokers, topics))
+            await self._admin.alter_many_configs(_resources(brokers, {}))
             await asyncio.sleep(_SHOWN_POLL_S)
+        await self.enlist(record, wanted)
         return frozenset(record.brokers)
+
+    async def enlist(self, record: ThrottleRecord, wanted: Lists) -> None:
+        """Of its entries list those that are wanted, and no others, and wait until that shows."""
+        until_s = time.monotonic() + _SHOWN_WITHIN_S
+        while time.monotonic() < until_s:
+            now = await self._topic_configs(record.entries)
+            topics = topic_changes(record.entries, wanted, now)
+            if not topics:
+                return
+            await self._admin.alter_many_configs(_resources({}, topics))
+            await asyncio.sleep(_SHOWN_POLL_S)
 
     async def remove(
         self, record: ThrottleRecord, *, except_on: Collection[int] = ()

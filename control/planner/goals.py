@@ -55,6 +55,21 @@ class Tolerance:
     partitions that fit nowhere else, force another to hold as much (or as few): moving what they
     have would not bring the largest down. 1: half to twice their share."""
 
+    def is_stricter_than(self, other: "Tolerance") -> bool:
+        """Whether whatever is within it is within the other as well, and not the other way round;
+        of two that are about the same."""
+        ours, theirs = self._shares(), other._shares()
+        pairs = zip(ours, theirs, strict=True)
+        is_alike = None not in (*ours[:3], *theirs[:3]) and self._manner() == other._manner()
+        is_within = all(b is None or (a is not None and a <= b) for a, b in pairs)
+        return is_alike and is_within and ours != theirs
+
+    def _shares(self) -> tuple[float | None, ...]:
+        return self.replicas, self.leaders, self.bytes, self.traffic
+
+    def _manner(self) -> tuple[bool, bool]:
+        return self.spreads_topics, self.puts_traffic_first
+
 
 def whole_bounds(mean: Floats, tolerance: float) -> tuple[Floats, Floats]:
     """(fewest, most) whole numbers within the tolerance; where it has room for none, the two

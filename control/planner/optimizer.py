@@ -1,6 +1,6 @@
 """plan(): from a topology and a request to judged alternatives. Pure and deterministic."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -78,7 +78,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     relief = _relief(placement).bytes_max if request.goal is Goal.RELIEVE else None
     judging = _Judge(topology, request, columns, loads, relief)
     proposals: list[Proposal] = []
-    alternatives: list[Alternative] = []
+    alternatives: dict[Tolerance, Alternative] = {}
     for tolerance in request.tolerances():
         proposal = _propose(placement, request, tolerance)
         if all(proposal.changes != known.changes for known in proposals):
@@ -88,12 +88,12 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             def made(way: _Way, tolerance: Tolerance = tolerance) -> Alternative:
                 return judging.judge(_propose(placement, request, tolerance, way))
 
-            alternatives.append(_made_again(found, made, len(columns.of)))
+            alternatives[tolerance] = _made_again(found, made, len(columns.of))
     return Plan(
         before=topology,
         request=request,
         balance_before=judging.detailed(balance_among(loads), Proposal(name="now")),
-        alternatives=tuple(alternatives),
+        alternatives=tuple(worth_offering(alternatives)),
         limits=(
             *unknown_sizes(topology),
             *stopped_brokers(topology, removed),
@@ -147,6 +147,22 @@ def _is_near(found: Alternative) -> bool:
 
 def _bad_and_moved(found: Alternative) -> tuple[int, int]:
     return len(found.violations), found.proposal.moved_bytes
+
+
+def worth_offering(made: Mapping[Tolerance, Alternative]) -> list[Alternative]:
+    """Without those that allow more unevenness than another, and yet do not move less."""
+    return [
+        found
+        for tolerance, found in made.items()
+        if not any(
+            other.is_stricter_than(tolerance) and _price(rival) <= _price(found)
+            for other, rival in made.items()
+        )
+    ]
+
+
+def _price(found: Alternative) -> tuple[int, int, int]:
+    return len(found.violations), found.proposal.moved_bytes, found.proposal.moved_leaders
 
 
 def judged_plan(topology: Topology, request: PlanRequest, proposal: Proposal) -> Plan:

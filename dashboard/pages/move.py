@@ -45,7 +45,8 @@ QUESTIONS: Final = {
     "cancel": "Cancel it? What is moving goes back, what is done stays.",
     "cancel_after_wave": "Cancel it after this wave? What is moving arrives, nothing else begins.",
     "rollback": (
-        "Roll it back? Its partitions go where they were; throttle auto, to be changed there."
+        "Roll it back? Its partitions go where they were, as they came: in the same waves, at the "
+        "throttle asked for last."
     ),
 }
 """What is asked before; the others can be taken back by one more click."""

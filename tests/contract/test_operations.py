@@ -88,6 +88,9 @@ async def test_plan_preview_run_and_roll_back(
         back = await wait_for(client, undo)
         assert back.outcome is Outcome.DONE, executor.said()
         assert back.rollback_of == operation_id
+        assert back.throttle_bytes_per_s == 20 * RATE
+        assert back.progress is not None
+        assert back.progress.waves == done.progress.waves > 1
     await eventually(lambda: placement_of(admin, topic), dict.fromkeys(range(4), FROM))
     assert await end_offsets(admin, topic) == dict.fromkeys(range(4), 300)
     await eventually(lambda: throttles(admin, topic), {})

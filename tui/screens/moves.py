@@ -171,8 +171,8 @@ class MoveScreen(RightsScreen):
     def action_undo(self) -> None:
         """Submit the inverse."""
         self._ask(
-            f"Roll back {self._move}? Its partitions go where they were; throttle auto, "
-            "t changes it.",
+            f"Roll back {self._move}? Its partitions go where they were, as they came: in the "
+            "same waves, at the throttle asked for last.",
             "rollback",
         )
 

@@ -1,13 +1,14 @@
 """Plans on small clusters where the right answer is known."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from control.model.ids import TopicPartition
 from control.planner.goals import Goal, GoalError, PlanRequest
-from control.planner.optimizer import Alternative, plan
+from control.planner.optimizer import Alternative, plan, worth_offering
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyPartition
@@ -24,6 +25,18 @@ def test_an_even_cluster_stays_as_it_is() -> None:
     for alternative in plan(topology, PlanRequest()).alternatives:
         assert alternative.proposal.changes == ()
         assert alternative.lower_bound_bytes == 0
+
+
+def test_an_alternative_that_allows_more_and_yet_moves_no_less_is_not_offered() -> None:
+    topology = cluster({1: None, 2: None, 3: None}, [(1,)] * 6 + [(2,)] * 6)
+    balanced, even, minimal = (t for t in PlanRequest().tolerances())
+    (plan_,) = plan(topology, PlanRequest()).alternatives
+    dear = replace(plan_, proposal=replace(plan_.proposal, changes=plan_.proposal.changes * 2))
+    assert worth_offering({balanced: plan_, even: dear, minimal: dear}) == [plan_, dear]
+    assert worth_offering({balanced: dear, even: dear, minimal: plan_}) == [dear, plan_]
+    assert worth_offering({minimal: plan_, balanced: plan_}) == [plan_]
+    relieved = PlanRequest(goal=Goal.RELIEVE).tolerances()[0]
+    assert worth_offering({relieved: dear, minimal: plan_}) == [dear, plan_]
 
 
 def test_a_joined_broker_gets_its_share_and_no_byte_more_moves() -> None:
