@@ -1,7 +1,6 @@
 """What a reassignment has reached, read from the cluster: where partitions are, bytes copied."""
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -48,7 +47,7 @@ class MoveWatch:
         self._alive: frozenset[int] = frozenset()
         self._submitted: dict[TopicPartition, int] = {}
         self._stalls = StallWatch()
-        self.catching_up = CatchUpWatch(listed=Counter(change.topic for change in changes))
+        self.catching_up = CatchUpWatch()
         self._copies = CopyWatch()
         self._arrivals = ArrivalWindow()
         self._answered_in_s = 0.0

@@ -150,7 +150,8 @@ class ReassignRun:
             reading = self._watch.reading(time.monotonic())
             if await self._throttle.tick(reading, self._watch.alive):
                 self._forecast.begin_anew()
-            await self._throttle.let_go(self._watch.catching_up)
+            there = [change.key for change in wave if self._watch.is_there(change)]
+            await self._throttle.let_go(there, self._watch.catching_up)
             await context.tidy()
             progress = await self._emit_progress(number)
             tick_s = _next_tick_s(tick_s, progress)

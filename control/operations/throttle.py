@@ -77,10 +77,10 @@ class ThrottleRecord:
         return replace(self, entries={t: e for t, e in self.entries.items() if t in topics})
 
     def to_list(
-        self, moving: Collection[TopicPartition], let_go: Collection[TopicPartition]
+        self, at_leaders: Collection[TopicPartition], at_followers: Collection[TopicPartition]
     ) -> Lists:
-        """Its entries of the partitions that move now; leaders' not of what is let go."""
-        kept = {LEADER_REPLICAS: set(moving) - set(let_go), FOLLOWER_REPLICAS: set(moving)}
+        """Its entries of these partitions."""
+        kept = {LEADER_REPLICAS: at_leaders, FOLLOWER_REPLICAS: at_followers}
         return {
             topic: {
                 name: tuple(entry for entry in entries if _partition(topic, entry) in kept[name])

@@ -39,8 +39,9 @@ class ThrottleKeeper:
         """Brokers that have what is recorded, unless they have died since."""
         self._wave: frozenset[TopicPartition] | None = None
         """What moves now; None: whatever it was before a crash."""
-        self._let_go: frozenset[TopicPartition] = frozenset()
-        """About to catch up, or there: their leaders are not throttled any more."""
+        self._at_leaders: frozenset[TopicPartition] = frozenset()
+        self._at_followers: frozenset[TopicPartition] = frozenset()
+        """Of these those that are throttled still."""
 
     @property
     def rate(self) -> int | None:
@@ -91,16 +92,20 @@ class ThrottleKeeper:
     async def begin_wave(self, wave: Iterable[TopicPartition]) -> None:
         """List what moves now, and no more what moved before."""
         before, self._wave = self._wave, frozenset(wave)
+        self._at_leaders = self._at_followers = self._wave
         # Before the first wave of this process: those of whom a crash left behind.
         topics = None if before is None else {key.topic for key in before | self._wave}
         await self._list(topics)
 
-    async def let_go(self, watch: CatchUpWatch) -> None:
-        """Leaders stop throttling what is about to catch up: producers wait for it from then on."""
-        soon = watch.soon(self._let_go)
-        self._let_go |= soon
-        if soon:
-            await self._list({key.topic for key in soon})
+    async def let_go(self, there: Collection[TopicPartition], watch: CatchUpWatch) -> None:
+        """Stop throttling what has arrived, or is about to: producers wait for it."""
+        freed = (self._wave or frozenset()) - self._at_followers
+        at_leaders = self._at_leaders.difference(there, watch.soon())
+        at_followers = self._at_followers.difference(there, watch.next(freed, self.rate or 0))
+        changed = (self._at_leaders - at_leaders) | (self._at_followers - at_followers)
+        self._at_leaders, self._at_followers = at_leaders, at_followers
+        if changed:
+            await self._list({key.topic for key in changed})
 
     async def _list(self, topics: Collection[str] | None) -> None:
         """In these topics, or all, just what moves and is not let go."""
@@ -109,7 +114,7 @@ class ThrottleKeeper:
             return
         await self._context.hold()
         record = record if topics is None else record.of_topics(topics)
-        await self._throttling.enlist(record, record.to_list(self._wave or (), self._let_go))
+        await self._throttling.enlist(record, record.to_list(self._at_leaders, self._at_followers))
 
     async def _catch_up(self, alive: frozenset[int]) -> None:
         record = self._recorded()
@@ -176,5 +181,5 @@ class ThrottleKeeper:
     async def _apply(self, record: ThrottleRecord) -> None:
         await self._context.hold()
         record = record.of_topics({key.topic for key in self._wave or ()})
-        wanted = record.to_list(self._wave or (), self._let_go)
+        wanted = record.to_list(self._at_leaders, self._at_followers)
         self._reached = await self._throttling.apply(record, wanted)

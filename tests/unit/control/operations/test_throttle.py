@@ -94,11 +94,11 @@ def test_the_automatic_rate_takes_ten_minutes_within_bounds() -> None:
     assert auto_rate([change(p, (1,), (2,)) for p in range(100)], {}) == 100 << 20
 
 
-def test_listed_is_what_moves_now_and_at_leaders_not_what_is_about_to_catch_up() -> None:
+def test_listed_is_what_is_wanted_of_ours_beside_what_is_there_of_others() -> None:
     moves = [MOVE, change(1, (101, 102), (101, 103)), change(10, (101, 102), (101, 103))]
     record = plan_throttle(moves, rate=5000, broker_configs={}, topic_configs={})
     first, last = TopicPartition("foo", 0), TopicPartition("foo", 10)
-    wanted = record.to_list([first, last], {first, TopicPartition("bar", 10)})
+    wanted = record.to_list([last, TopicPartition("bar", 0)], [first, last])
     assert wanted == {
         "foo": {LEADER_REPLICAS: ("10:101", "10:102"), FOLLOWER_REPLICAS: ("0:103", "10:103")}
     }
