@@ -162,7 +162,7 @@ def worth_offering(made: Mapping[Tolerance, Alternative]) -> list[Alternative]:
 
 
 def _price(found: Alternative) -> tuple[int, int, int]:
-    return len(found.violations), found.proposal.moved_bytes, found.proposal.moved_leaders
+    return *_bad_and_moved(found), found.proposal.moved_leaders
 
 
 def judged_plan(topology: Topology, request: PlanRequest, proposal: Proposal) -> Plan:

@@ -17,6 +17,7 @@ from spark_metrics.aggregates import AggregatesReader
 from tests.contract.operations_site import Site
 from tests.support.browser import chromium, open_page
 from tests.support.page_server import PageServer
+from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.screens.confirm import ConfirmScreen
@@ -122,12 +123,9 @@ class TerminalFace:
 
     async def _wait(self, words: str) -> None:
         try:
-            await settle(self._pilot, lambda: words in self._picture(), words)
+            await settle(self._pilot, lambda: words in picture(self._app), words)
         except AssertionError as error:
-            raise AssertionError(f"{words!r} is not in\n{self._picture()}") from error
-
-    def _picture(self) -> str:
-        return "\n".join(strip.text for strip in self._app.screen._compositor.render_strips())
+            raise AssertionError(f"{words!r} is not in\n{picture(self._app)}") from error
 
 
 _KEYS: Final = {

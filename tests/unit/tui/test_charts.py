@@ -5,6 +5,7 @@ from dataclasses import replace
 from control.operations.journal import JournalLine
 from control.views.journal import Mark
 from control.views.series import Series, Span
+from tests.support.picture import picture
 from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
@@ -28,10 +29,6 @@ def _frame(*marks: Mark) -> Frame:
     return Frame(
         span=Span(since_ms=NOW_MS - 10 * MINUTE_MS, until_ms=NOW_MS), title="", marks=marks
     )
-
-
-def _shown(app: PartiscopeApp) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 def test_a_mark_stands_where_its_time_is() -> None:
@@ -68,13 +65,13 @@ def test_zooming_goes_through_the_ranges_and_stops_at_their_ends() -> None:
 async def test_keys_choose_how_much_charts_show_and_when_they_end(services: Services) -> None:
     app = PartiscopeApp(replace(services, journal=lambda: [DONE]))
     async with app.run_test(size=(120, 50)) as pilot:
-        await settle(pilot, lambda: "create topic orders (done)" in _shown(app), "the mark")
+        await settle(pilot, lambda: "create topic orders (done)" in picture(app), "the mark")
         await pilot.press("minus")
-        await settle(pilot, lambda: "last 1 hour" in _shown(app), "an hour")
+        await settle(pilot, lambda: "last 1 hour" in picture(app), "an hour")
         assert isinstance(app.screen, ViewScreen)
         assert app.link_of(app.screen.path).endswith("range=1h")
         await pilot.press("plus")
-        await settle(pilot, lambda: "last 10 minutes" in _shown(app), "ten minutes")
+        await settle(pilot, lambda: "last 10 minutes" in picture(app), "ten minutes")
         app.stretch.take("2m")
         await pilot.press("left_square_bracket")
         await settle(pilot, lambda: app.at_ms == NOW_MS - MINUTE_MS, "a minute ago")

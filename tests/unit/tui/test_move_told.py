@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Final, cast
 
-from textual.pilot import Pilot
-
 from control.operations.events import MoveProgress, Outcome
 from control.operations.state import OperationState, Phase
+from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.screens.moves import MoveScreen
@@ -31,11 +30,6 @@ RUNNING: Final = OperationState(
 )
 
 
-def picture(pilot: Pilot[None]) -> str:
-    """What stands on the terminal now."""
-    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
-
-
 async def test_a_long_message_is_whole_and_at_the_end_no_rate_and_no_throttle_is_left(
     services: Services,
 ) -> None:
@@ -44,11 +38,11 @@ async def test_a_long_message_is_whole_and_at_the_end_no_rate_and_no_throttle_is
         await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
         screen = cast(MoveScreen, app.screen)
         screen.take(RUNNING)
-        await settle(pilot, lambda: "105 and 106" in picture(pilot), "the message")
-        assert "3.0 MiB/s" in picture(pilot)
-        assert "throttle 1.0 MiB/s per broker" in picture(pilot)
-        assert "removed" not in picture(pilot)
+        await settle(pilot, lambda: "105 and 106" in picture(app), "the message")
+        assert "3.0 MiB/s" in picture(app)
+        assert "throttle 1.0 MiB/s per broker" in picture(app)
+        assert "removed" not in picture(app)
         over = replace(RUNNING, phase=Phase.FINISHED, outcome=Outcome.CANCELLED, throttle=None)
         screen.take(over)
-        await settle(pilot, lambda: "throttle 1.0 MiB/s, removed" in picture(pilot), "its end")
-        assert "3.0 MiB/s" not in picture(pilot)
+        await settle(pilot, lambda: "throttle 1.0 MiB/s, removed" in picture(app), "its end")
+        assert "3.0 MiB/s" not in picture(app)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from textual.pilot import Pilot
 from textual.widgets import OptionList, Static
 
 from control.operations.facts import ClusterFacts, topology_of
@@ -14,6 +13,7 @@ from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan
 from control.planner.proposal import Proposal
 from tests.snapshots.canned import CannedOperator, facts
+from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.services import Services
@@ -42,11 +42,6 @@ def crowded() -> ClusterFacts:
     return replace(now, usable_bytes={**now.usable_bytes, NEW: 1 << 20})
 
 
-def picture(pilot: Pilot[None]) -> str:
-    """What stands on the terminal now."""
-    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
-
-
 async def test_the_checks_are_reached_by_key_and_say_on_asking_why_it_is_refused(
     services: Services,
 ) -> None:
@@ -58,17 +53,17 @@ async def test_the_checks_are_reached_by_key_and_say_on_asking_why_it_is_refused
         await settle(pilot, lambda: "✖ disk" in str(review.render()), "the review")
         assert isinstance(app.focused, OptionList)
         await pilot.pause()
-        assert "3 violations left" in picture(pilot)
-        assert "▲ topic-1-0: on 1 rack" in picture(pilot)
-        assert "other operators:" not in picture(pilot)
+        assert "3 violations left" in picture(app)
+        assert "▲ topic-1-0: on 1 rack" in picture(app)
+        assert "other operators:" not in picture(app)
         for _ in range(3):
             await pilot.press("pagedown")
         await pilot.pause()
-        assert "partition               now" in picture(pilot)
-        assert "1 by hand" not in picture(pilot)
+        assert "partition               now" in picture(app)
+        assert "1 by hand" not in picture(app)
         await pilot.press("c")
         await pilot.pause()
-        assert "✖ pre-flight refuses: disk: broker 104 needs" in picture(pilot)
+        assert "✖ pre-flight refuses: disk: broker 104 needs" in picture(app)
         await pilot.press("pagedown", "pageup")
         await pilot.pause()
-        assert "1 by hand" in picture(pilot)
+        assert "1 by hand" in picture(app)

@@ -10,6 +10,7 @@ from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.snapshots.canned import CannedOperator
+from tests.support.picture import picture
 from tests.support.question_store import write_story
 from tests.support.questions import QUESTIONS, STEPS_MAX, Question
 from tests.support.settle import settle
@@ -36,10 +37,6 @@ def services(story: Path) -> Iterator[Services]:
     feed.stop()
 
 
-def _screen(app: PartiscopeApp) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-
-
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.ask)
 async def test_three_keys_lead_to_the_answer(question: Question, services: Services) -> None:
     assert len(question.keys) <= STEPS_MAX
@@ -52,7 +49,7 @@ async def test_three_keys_lead_to_the_answer(question: Question, services: Servi
             await pilot.press(key)
             await pilot.pause()
         try:
-            await settle(pilot, lambda: all(word in _screen(app) for word in wanted), question.ask)
+            await settle(pilot, lambda: all(word in picture(app) for word in wanted), question.ask)
         except AssertionError as error:
-            lacking = [word for word in wanted if word not in _screen(app)]
-            raise AssertionError(f"{lacking} not in\n{_screen(app)}") from error
+            lacking = [word for word in wanted if word not in picture(app)]
+            raise AssertionError(f"{lacking} not in\n{picture(app)}") from error
