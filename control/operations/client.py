@@ -29,8 +29,9 @@ from control.operations.errors import CommandDecodeError, InvalidInputError
 from control.operations.events import Event, EventKind, decode_event
 from control.operations.planning import resolve_throttle
 from control.operations.state import OperationState, apply_event, fold, submitted
+from control.operations.throttle import why_too_long
 from control.planner.proposal import Proposal
-from control.planner.waves import USUAL_WAVES, WaveRules
+from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
 WATCH_OUTAGE_S: Final = 60.0
 
@@ -109,9 +110,14 @@ class OperationsClient:
     async def throttle(self, operation_id: str, throttle: Throttle) -> None:
         """Another rate while it runs: bytes per second, ``50MiB``, auto or none.
 
-        :raises InvalidInputError: no such operation, or no such rate.
+        :raises InvalidInputError: no such operation, no such rate, or waves too large for any.
         """
-        resolve_throttle(throttle, ())
+        asks_for_one = resolve_throttle(throttle, ()) is not None
+        state = await self.get(operation_id)
+        _, waves = await self._asked(operation_id)
+        too_long = why_too_long(plan_waves(state.changes, waves))
+        if asks_for_one and too_long:
+            raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
         await self._control(operation_id, ControlAction.THROTTLE, throttle=throttle)
 
     async def rollback(self, operation_id: str, *, reason: str = "") -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from control.kafka.errors import KafkaPortError
+from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.ports import (
     AdminPort,
     BrokerNode,
@@ -29,7 +29,8 @@ DISK_RESERVE: Final = 0.05
 class ClusterFacts:
     """One reading of the cluster. `brokers` are the live ones; fenced ones are not among them.
 
-    `sizes` are bytes of the largest replica; `usable_bytes` is absent where a broker does not tell.
+    `sizes` are bytes of the largest replica; `usable_bytes` is absent where a broker does not tell,
+    `min_isr` where it does not or nobody needs it.
     """
 
     cluster_id: str
@@ -60,9 +61,15 @@ class ClusterFacts:
         return None if partition is None else partition.replicas
 
 
+def nears_min_isr(change: PartitionChange, partition: PartitionMetadata | None) -> bool:
+    """Whether it leaves fewer replicas, or not all are in sync."""
+    lacks = partition is not None and len(partition.isr) < len(partition.replicas)
+    return lacks or len(change.after) < len(change.before)
+
+
 async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = ()) -> ClusterFacts:
-    """Read the cluster; `min_isr` only for topics that `changes` leave with fewer replicas, rights
-    only for those that they name.
+    """Read the cluster; `min_isr` only for topics of those `changes` that bring it nearer or find
+    replicas out of sync, rights only for those that they name.
 
     :raises KafkaPortError: unreachable.
     """
@@ -72,16 +79,16 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         admin.topics(), admin.list_reassignments(), _log_dirs(admin)
     )
     known = {topic.name for topic in metadata}
-    shrinking = {c.topic for c in changes if len(c.after) < len(c.before)} & known
-    min_isr = {topic: await _min_isr(admin, topic) for topic in sorted(shrinking)}
+    partitions = {p.key: p for topic in metadata for p in topic.partitions}
+    near = {c.topic for c in changes if nears_min_isr(c, partitions.get(c.key))} & known
     return ClusterFacts(
         cluster_id=cluster.cluster_id,
         brokers=cluster.brokers,
-        partitions={p.key: p for topic in metadata for p in topic.partitions},
+        partitions=partitions,
         reassigning={reassignment.key: reassignment for reassignment in moving},
         sizes=sizes_of(log_dirs),
         usable_bytes=_usable(log_dirs),
-        min_isr=min_isr,
+        min_isr=await _min_isr(admin, near),
         missing_rights=await _missing_rights(admin, {change.topic for change in changes} & known),
     )
 
@@ -163,9 +170,17 @@ def _usable(log_dirs: Iterable[LogDir]) -> dict[int, int]:
     return usable
 
 
-async def _min_isr(admin: AdminPort, topic: str) -> int:
-    resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
-    for entry in await admin.describe_configs(resource, (MIN_ISR,)):
-        if entry.value is not None:
-            return int(entry.value)
-    return 1
+async def _min_isr(admin: AdminPort, topics: Iterable[str]) -> dict[str, int]:
+    """Of those that may be described."""
+
+    async def of_one(topic: str) -> int | None:
+        resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
+        try:
+            entries = await admin.describe_configs(resource, (MIN_ISR,))
+        except RefusedError:
+            return None
+        return next((int(entry.value) for entry in entries if entry.value is not None), 1)
+
+    named = sorted(topics)
+    told = await asyncio.gather(*map(of_one, named))
+    return {topic: least for topic, least in zip(named, told, strict=True) if least is not None}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from control.operations.facts import ClusterFacts, topology_of
+from control.operations.facts import ClusterFacts, nears_min_isr, topology_of
 from control.operations.preflight_load import (
     check_disk,
     check_throttle,
@@ -126,11 +126,7 @@ def _check_shape(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> C
     if bad:
         bad[-1] += _what_works(facts, changes)
         return _check("replicas", bad, fine="")
-    changed = [
-        f"{c.key}: {len(c.before)} replicas become {len(c.after)}"
-        for c in changes
-        if len(c.before) != len(c.after)
-    ]
+    changed = [f"{c.key}: {c.factor_words}" for c in changes if c.factor_words]
     fine = "replication factors stay; Kafka 4.1 and later are told to refuse anything else"
     return _check("replicas", changed, fine=fine, verdict=Verdict.WARN)
 
@@ -162,7 +158,10 @@ def _check_min_isr(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) ->
     ]
     if bad:
         return _check("min.insync.replicas", bad, fine="")
-    tight = [words for change in changes if (words := _at_the_minimum(facts, change))]
+    near = (c for c in changes if nears_min_isr(c, facts.partitions.get(c.key)))
+    untold = sorted({c.topic for c in near} - facts.min_isr.keys())
+    tight = [f"{topic}: unknown, needs DESCRIBE_CONFIGS on topics" for topic in untold]
+    tight += [words for change in changes if (words := _at_the_minimum(facts, change))]
     fine = "stays possible; no moving partition is down to it"
     return _check("min.insync.replicas", tight, fine=fine, verdict=Verdict.WARN)
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from control.model.units import byte_rate_text, bytes_text, duration_text
 from control.operations.facts import DISK_RESERVE, ClusterFacts
-from control.operations.throttle import LIST_BYTES_MAX, RATE_MIN_BYTES_PER_S, list_bytes
+from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.traffic import (
     busiest,
     bytes_in,
@@ -96,7 +96,7 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
         least = byte_rate_text(RATE_MIN_BYTES_PER_S)
         reason = f"{byte_rate_text(rate)} is below Kafka's minimum of {least}"
         return Check(name=name, verdict=Verdict.FAIL, reason=reason)
-    too_long = _too_long(waves)
+    too_long = why_too_long(waves)
     if too_long is not None:
         return Check(name=name, verdict=Verdict.FAIL, reason=too_long)
     worst = max(waves, key=lambda wave: _demand(facts, wave)[1], default=())
@@ -118,21 +118,6 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
         return Check(name=name, verdict=Verdict.WARN, reason=reason)
     reason = f"{shown} per broker; producers take at most {taken} of it"
     return Check(name=name, verdict=Verdict.OK, reason=reason)
-
-
-def _too_long(waves: Waves) -> str | None:
-    """Why a wave cannot be throttled: a list of replicas would be longer than Kafka takes."""
-    for wave in waves:
-        length, topic = max(((n, t) for t, n in list_bytes(wave).items()), default=(0, ""))
-        if length > LIST_BYTES_MAX:
-            moved = [change for change in wave if change.topic == topic and change.adding]
-            works = LIST_BYTES_MAX // max(list_bytes([change])[topic] + 1 for change in moved)
-            return (
-                f"{len(moved):,} partitions of {topic} in one wave: their list of throttled "
-                f"replicas has {length:,} bytes, Kafka takes {LIST_BYTES_MAX:,}; waves of {works} "
-                "partitions work"
-            )
-    return None
 
 
 def check_time(takes: tuple[float, float] | None, rate: int | None) -> Check:

@@ -197,6 +197,22 @@ def list_bytes(changes: Iterable[PartitionChange]) -> dict[str, int]:
     return {topic: max(lists.values()) for topic, lists in found.items()}
 
 
+def why_too_long(waves: Iterable[Iterable[PartitionChange]]) -> str | None:
+    """Why a wave cannot be throttled: a list of replicas would be longer than Kafka takes."""
+    for changes in waves:
+        wave = tuple(changes)
+        length, topic = max(((n, t) for t, n in list_bytes(wave).items()), default=(0, ""))
+        if length > LIST_BYTES_MAX:
+            moved = [change for change in wave if change.topic == topic and change.adding]
+            works = LIST_BYTES_MAX // max(list_bytes([change])[topic] + 1 for change in moved)
+            return (
+                f"{len(moved):,} partitions of {topic} in one wave: their list of throttled "
+                f"replicas has {length:,} bytes, Kafka takes {LIST_BYTES_MAX:,}; waves of {works} "
+                "partitions work"
+            )
+    return None
+
+
 def _listed(change: PartitionChange) -> dict[str, list[str]]:
     """Its entries ``partition:broker`` in each list."""
     return {

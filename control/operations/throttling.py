@@ -6,8 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from kio.schema.errors import ErrorCode
+
+from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort, ConfigResource, ConfigScope
 from control.operations.throttle import (
+    LIST_BYTES_MAX,
     RATES,
     REPLICA_LISTS,
     Configs,
@@ -61,13 +65,17 @@ class Throttling:
         return frozenset(record.brokers)
 
     async def enlist(self, record: ThrottleRecord, wanted: Lists) -> None:
-        """Of its entries list those that are wanted, and no others, and wait until that shows."""
+        """Of its entries list those that are wanted, and no others, and wait until that shows.
+
+        :raises RefusedError: beside what others have there, a list is longer than Kafka takes.
+        """
         until_s = time.monotonic() + _SHOWN_WITHIN_S
         while time.monotonic() < until_s:
             now = await self._topic_configs(record.entries)
             topics = topic_changes(record.entries, wanted, now)
             if not topics:
                 return
+            _check_lengths(topics)
             await self._admin.alter_many_configs(_resources({}, topics))
             await asyncio.sleep(_SHOWN_POLL_S)
 
@@ -129,6 +137,20 @@ class Throttling:
         resource = ConfigResource(scope=scope, name=name)
         entries = await self._admin.describe_configs(resource, wanted)
         return {e.name: e.value for e in entries if not e.is_default}
+
+
+def _check_lengths(topics: Mapping[str, Mapping[str, str | None]]) -> None:
+    """Kafka closes the connection where a list is too long, and says nothing.
+
+    :raises RefusedError: it is.
+    """
+    for topic, lists in topics.items():
+        for name, value in lists.items():
+            length = len(value or "")
+            if length > LIST_BYTES_MAX:
+                what = f"{name} of {topic}"
+                why = f"{length:,} bytes, Kafka takes {LIST_BYTES_MAX:,}: make waves smaller"
+                raise RefusedError(ErrorCode.invalid_config, what=what, message=why)
 
 
 def _resources(

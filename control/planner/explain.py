@@ -20,8 +20,8 @@ class Reasons:
 
     def why(self, change: PartitionChange) -> str:
         """The first of: replication factor, removed broker, racks, balance, leaders."""
-        if len(change.before) != len(change.after):
-            return f"{len(change.before)} replicas become {len(change.after)}"
+        if change.factor_words:
+            return change.factor_words
         gone = sorted(self._removed.intersection(change.removing))
         if gone:
             return f"leaves {_ids(gone)}, which is removed"

@@ -42,6 +42,14 @@ class PartitionChange:
         """Whether the preferred leader changes."""
         return self.before[:1] != self.after[:1]
 
+    @property
+    def factor_words(self) -> str:
+        """What becomes of the replication factor; empty where it stays."""
+        before, after = len(self.before), len(self.after)
+        if before == after:
+            return ""
+        return f"{before} {'replica becomes' if before == 1 else 'replicas become'} {after}"
+
     def inverse(self) -> "PartitionChange":
         """The way back."""
         return PartitionChange(

@@ -7,11 +7,17 @@ from pathlib import Path
 import pytest
 
 from control.kafka.admin import KafkaAdmin
+from control.kafka.errors import RefusedError
+from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition
 from control.operations.client import OperationsClient, wait_for
+from control.operations.errors import InvalidInputError
 from control.operations.events import EventKind, Outcome
 from control.operations.planning import Planning
 from control.operations.state import OperationState, Phase
+from control.operations.throttle import FOLLOWER_REPLICAS
+from control.operations.throttling import Throttling
+from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,
@@ -59,6 +65,10 @@ async def begin(admin: KafkaAdmin, client: OperationsClient, *, rate: int | str)
         proposal, bootstrap=bootstrap, throttle=rate, waves=WaveRules(partitions=1)
     )
     return topic, operation_id
+
+
+def change(topic: str, partition: int) -> PartitionChange:
+    return PartitionChange(topic=topic, partition=partition, before=FROM, after=TO, size_bytes=1)
 
 
 def in_wave(number: int) -> Callable[[OperationState], bool]:
@@ -155,6 +165,41 @@ async def test_what_has_arrived_or_is_about_to_is_throttled_no_more(
         done = await wait_for(client, operation_id)
     assert done.outcome is Outcome.DONE, executor.said()
     assert await throttles(admin, topic) == {}
+
+
+async def test_no_throttle_is_taken_for_waves_whose_lists_kafka_would_not_take(
+    admin: KafkaAdmin, client: OperationsClient, bootstrap: str
+) -> None:
+    """Of a move that began without one; nobody runs it here."""
+    changes = tuple(change("wide", n) for n in range(4000))
+    proposal = Proposal(name="wide", changes=changes)
+
+    async def submitted(waves: WaveRules) -> str:
+        return await client.submit_reassign(
+            proposal, bootstrap=bootstrap, throttle="none", waves=waves
+        )
+
+    wide = await submitted(WaveRules(partitions=4000))
+    for rate in ("5MiB", "auto"):
+        with pytest.raises(InvalidInputError, match=r"Kafka takes 32,767; waves of \d+ partitions"):
+            await client.throttle(wide, rate)
+    await client.throttle(wide, "none")
+    narrow = await submitted(WaveRules(partitions=1000))
+    await client.throttle(narrow, "5MiB")
+    for operation_id in (wide, narrow):
+        await client.cancel(operation_id)
+
+
+async def test_a_list_that_others_have_filled_is_left_as_it_is(admin: KafkaAdmin) -> None:
+    topic = await topic_with_data(admin, {0: FROM}, records=1)
+    theirs = ",".join(f"{n}:199" for n in range(4000))
+    resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
+    await admin.alter_configs(resource, {FOLLOWER_REPLICAS: theirs[:32_765]})
+    record = await Throttling(admin).plan((change(topic, 0),), RATE)
+    before = await throttles(admin, topic)
+    with pytest.raises(RefusedError, match="Kafka takes 32,767: make waves smaller"):
+        await Throttling(admin).enlist(record, record.entries)
+    assert await throttles(admin, topic) == before
 
 
 async def test_pause_cancel_and_roll_back_work_after_a_crash(

@@ -20,7 +20,9 @@ from control.kafka.producer import OutgoingRecord, RecordProducer
 from control.kafka.reader import RecordReader
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition as Key
+from control.operations.facts import read_facts
 from control.operations.group_offsets import apply_reset, preview_reset
+from control.operations.preflight import preflight
 from control.operations.throttling import Throttling
 from control.planner.proposal import PartitionChange
 from tests.support.collecting import becomes, collecting
@@ -171,3 +173,29 @@ async def test_the_command_that_is_told_is_enough_for_its_operation(secure: Secu
         return denied
 
     await eventually(still_denied, {})
+
+
+async def test_who_may_not_describe_configs_is_told_that_a_minimum_is_unknown(
+    secure: SecureKafka,
+) -> None:
+    """Fewer replicas, by who may move them but neither read nor set configs."""
+    *describes, configs, _ = DESCRIBES
+    change = PartitionChange(
+        topic="orders", partition=0, before=(101, 102), after=(101,), size_bytes=0
+    )
+    secure.grant(*describes, (ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER))
+
+    async def told() -> dict[str, str]:
+        async with KafkaAdmin.to(secure.connection()) as admin:
+            facts = await read_facts(admin, changes=(change,))
+        checks = preflight(facts, (change,), throttle_bytes_per_s=None)
+        return {check.name: check.reason for check in checks if "orders" in check.reason}
+
+    unknown = "orders: unknown, needs DESCRIBE_CONFIGS on topics"
+    await eventually(lambda: _one(told(), "min.insync.replicas"), unknown)
+    secure.grant(configs)
+    await eventually(lambda: _one(told(), "min.insync.replicas"), None)
+
+
+async def _one(told: Awaitable[Mapping[str, str]], name: str) -> str | None:
+    return (await told).get(name)

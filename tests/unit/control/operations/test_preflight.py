@@ -102,6 +102,21 @@ def test_a_sound_move_passes() -> None:
             {"in-sync replicas": Verdict.WARN},
         ),
         (
+            replace(
+                FACTS,
+                partitions={KEY: replace(PARTITION, replicas=(1, 2, 3), isr=(1, 2))},
+                min_isr={"t": 2},
+            ),
+            replace(MOVE, before=(1, 2, 3), after=(1, 3, 2)),
+            {"in-sync replicas": Verdict.WARN, "min.insync.replicas": Verdict.WARN},
+        ),
+        (
+            replace(FACTS, min_isr={}),
+            replace(MOVE, after=(3,)),
+            {"min.insync.replicas": Verdict.WARN, "replicas": Verdict.WARN},
+        ),
+        (replace(FACTS, min_isr={}), MOVE, {}),
+        (
             replace(FACTS, partitions={KEY: replace(PARTITION, isr=(1,))}),
             MOVE,
             {"in-sync replicas": Verdict.WARN, "min.insync.replicas": Verdict.WARN},

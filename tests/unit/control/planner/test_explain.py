@@ -38,3 +38,9 @@ def test_balance_is_told_in_percent_of_the_mean() -> None:
     )
     words = Reasons(without_racks, PlanRequest()).why(change(3, 2))
     assert words == "1 holds +50 % → 3 holds −100 %"
+
+
+def test_one_replica_is_told_in_the_singular() -> None:
+    assert change(2).factor_words == "2 replicas become 1"
+    assert change(2).inverse().factor_words == "1 replica becomes 2"
+    assert change(2, 3).factor_words == ""
