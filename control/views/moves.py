@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from control.views import format as text
 from control.views.columns import Column
+from control.views.paths import ViewPath
 from control.views.rows import Cell, Row, Tone
 
 
@@ -154,6 +155,9 @@ class ChangeRow(Row):
     moved: Cell
     why: Cell
 
+
+TOPICS_MAX: Final = 200
+"""Characters of topics' names in a link."""
 
 MOVE_COLUMNS: Final = (
     Column(id="move", title="move", is_number=False, rank=1),
@@ -317,6 +321,12 @@ def eta_cell(progress: Progress | Copying | None, *, now_ms: int) -> Cell:
     )
     shown = first if first == last else f"{first}–{last}"
     return Cell(progress.eta_s_high, f"{text.ESTIMATE}{shown}")
+
+
+def plan_anew_path(changes: Sequence[Change]) -> ViewPath:
+    """The form for the topics of a move that was refused; empty where these are too many."""
+    topics = ", ".join(sorted({change.topic for change in changes}))
+    return ViewPath(view="plan", query={"topics": topics} if len(topics) <= TOPICS_MAX else {})
 
 
 def change_row(change: Change, why: str = text.NONE) -> ChangeRow:

@@ -6,6 +6,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from control.operations.errors import NotConfirmedError
+from control.operations.events import Outcome
 from control.operations.registry import REASSIGN
 from control.operations.state import OperationState
 from control.views import format as text
@@ -17,6 +18,7 @@ from control.views.moves import (
     foreseen_cell,
     move_row,
     moving_rows,
+    plan_anew_path,
     throttle_cell,
     took_cell,
 )
@@ -212,6 +214,7 @@ def move_block(screen: Screen, state: OperationState | None, time: Time | None =
     return [
         progress_bar(done_percent(state.progress)),
         html.P(state.message or "submitted", className="note", role="status"),
+        *_plan_anew(state),
         html.P(
             rights.line(rights.words(screen, REASSIGN.name, time)),
             className="lacking",
@@ -226,6 +229,14 @@ def move_block(screen: Screen, state: OperationState | None, time: Time | None =
             className="note",
         ),
     ]
+
+
+def _plan_anew(state: OperationState) -> list[Any]:
+    """The way on from a move that was refused."""
+    if state.outcome is not Outcome.REFUSED:
+        return []
+    words = "plan again, from where these topics lie now"
+    return [dcc.Link(words, href=f"/{plan_anew_path(state.changes)}", id=ids.MOVE_PLAN_ANEW)]
 
 
 def _tiles(screen: Screen, state: OperationState) -> list[Any]:

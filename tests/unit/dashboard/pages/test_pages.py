@@ -1,11 +1,19 @@
 """Every view builds from rows, says what it should, and nests nothing that React refuses."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from control.model.ids import TopicPartition
-from control.operations.events import Event, EventKind, MoveProgress, MovingPartition, StalledMove
+from control.operations.events import (
+    Event,
+    EventKind,
+    MoveProgress,
+    MovingPartition,
+    Outcome,
+    StalledMove,
+)
 from control.operations.state import OperationState, Phase
 from control.planner.proposal import PartitionChange
 from dashboard import router, shell
@@ -209,6 +217,20 @@ def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> Non
     assert "t-1 25 % 1.0 KiB of 4.0 KiB 256 B/s in ≈ 10 s–14 s ▲ broker 2 is down" in words
     assert not has_nested_lists(block)
     assert block[0].children.style["width"] == "25.0%"
+
+
+def test_a_refused_move_leads_to_its_form(screen: Screen) -> None:
+    changes = tuple(
+        PartitionChange(topic=topic, partition=0, before=(1,), after=(2,), size_bytes=1)
+        for topic in ("b", "a b", "b")
+    )
+    running = OperationState(operation_id="mv-1", phase=Phase.RUNNING, changes=changes)
+    refused = replace(running, phase=Phase.FINISHED, outcome=Outcome.REFUSED)
+
+    assert "/plan?topics=a%20b,%20b" in str(move.move_block(screen, refused))
+    assert "plan again" not in words_of(move.move_block(screen, running))
+    many = replace(refused, changes=tuple(replace(changes[0], topic="t" * n) for n in range(1, 30)))
+    assert "href='/plan'" in str(move.move_block(screen, many))
 
 
 def test_moves_that_cannot_be_read_say_why(screen: Screen) -> None:
