@@ -69,11 +69,12 @@ class RateWindow:
         (first_s, first), (last_s, last) = self.samples[0], self.samples[-1]
         return (last - first) / (last_s - first_s) if last_s > first_s else None
 
-    def eta_s(self, bytes_left: int) -> tuple[float, float] | None:
+    def eta_s(self, bytes_left: int, *, sooner_s: float = 0.0) -> tuple[float, float] | None:
         """(soonest, latest) seconds left, meant to hold eight times in ten (how often it does on a
         cluster is learned: control.operations.calibration): the mean rate, 1.3 standard errors up
-        and down, but at least 1.5 % and at most half of the mean (copies arrive in lumps); then
-        what it takes until copies are in sync and all is cleaned up.
+        and down, but at least 1.5 % and at most half of the mean (copies arrive in lumps), and
+        ``sooner_s`` where the last of it comes faster; then what it takes until copies are in sync
+        and all is cleaned up.
 
         Null with fewer than SAMPLES_MIN samples or while nothing arrives.
         """
@@ -87,4 +88,5 @@ class RateWindow:
         doubt = DEVIATIONS * float(rates.std()) / len(rates) ** 0.5
         doubt = min(max(doubt, mean * DOUBT_MIN), mean * DOUBT_MAX)
         soonest, latest = ENDING_S
-        return bytes_left / (mean + doubt) + soonest, bytes_left / (mean - doubt) + latest
+        copying = max(bytes_left / (mean + doubt) - sooner_s, 0.0)
+        return copying + soonest, bytes_left / (mean - doubt) + latest

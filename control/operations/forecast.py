@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from control.operations.calibration import Calibration, Interval, Misses, miss_of, stretched
+from control.operations.catching_up import FOLLOWERS_AT_ONCE_S
 from control.operations.eta import ENDING_S, RateWindow
 
 MANY: Final = 20
@@ -53,7 +54,9 @@ class Forecast:
         """How long it still takes; null while nothing can be said. Of many such intervals every
         other one is forgotten, and none is learned from once all is copied."""
         self.rate.add(at_s, bytes_done)
-        interval = self.rate.eta_s(bytes_total - bytes_done)
+        is_throttled = finishing is not None and finishing.copying_s is not None
+        sooner_s = FOLLOWERS_AT_ONCE_S if is_throttled else 0.0
+        interval = self.rate.eta_s(bytes_total - bytes_done, sooner_s=sooner_s)
         if finishing is not None:
             self.finished.add(at_s, finishing.done)
             interval = self._by_partitions(finishing, interval) or interval

@@ -71,7 +71,11 @@ class MoveWatch:
         self._placed = {p.key: p for topic in topics for p in topic.partitions}
         await self._read_copied()
         moving_now = filter(self.is_moving, self._changes)
-        self.catching_up.read(missing_bytes(moving_now, self._sizes, self._copied))
+        self.catching_up.read(
+            missing_bytes(moving_now, self._sizes, self._copied),
+            leaders=self.leaders(),
+            at_s=time.monotonic(),
+        )
         for key in self._submitted:
             change = self._change_of[key]
             is_astray = not self.is_there(change) and not self.is_moving(change)

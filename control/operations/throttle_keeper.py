@@ -99,9 +99,13 @@ class ThrottleKeeper:
 
     async def let_go(self, there: Collection[TopicPartition], watch: CatchUpWatch) -> None:
         """Stop throttling what has arrived, or is about to: producers wait for it."""
-        freed = (self._wave or frozenset()) - self._at_followers
-        at_leaders = self._at_leaders.difference(there, watch.soon())
-        at_followers = self._at_followers.difference(there, watch.next(freed, self.rate or 0))
+        rate = self.rate
+        if rate is None:
+            return
+        at_leaders = self._at_leaders.difference(there)
+        at_leaders -= watch.soon(at_leaders, rate)
+        at_followers = self._at_followers.difference(there)
+        at_followers -= watch.next(at_followers, rate)
         changed = (self._at_leaders - at_leaders) | (self._at_followers - at_followers)
         self._at_leaders, self._at_followers = at_leaders, at_followers
         if changed:

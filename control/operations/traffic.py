@@ -15,6 +15,7 @@ from typing import Final
 
 from control.model.ids import TopicPartition
 from control.operations.adaptive import SETTLE_S, UP
+from control.operations.catching_up import FOLLOWERS_AT_ONCE_S
 from control.planner.proposal import PartitionChange
 
 CATCH_UP_SHARE: Final = 0.25
@@ -90,8 +91,9 @@ def seconds_of(
 
     Each wave waits for its busiest link, at what producers leave of the rate; what it costs to
     set the throttle, to notice that copies are complete and to clean up comes on top, and in large
-    waves what each partition costs. An adaptive
-    throttle may have grown meanwhile, as control.operations.adaptive lets it.
+    waves what each partition costs. What arrives last may pass the throttle by
+    (control.operations.catching_up). An adaptive throttle may have grown meanwhile, as
+    control.operations.adaptive lets it.
     """
     copying, count, many = 0.0, 0, 0
     for wave in waves:
@@ -110,7 +112,8 @@ def seconds_of(
         around + count * each_wave + many * each_partition
         for around, each_wave, each_partition in zip(_AROUND_S, _WAVE_S, _PARTITION_S, strict=True)
     )
-    return soonest * _SPREAD[0] + low, copying * _SPREAD[1] + high
+    soonest = max(soonest * _SPREAD[0] - FOLLOWERS_AT_ONCE_S, 0.0)
+    return soonest + low, copying * _SPREAD[1] + high
 
 
 _AROUND_S: Final = (0.25, 1.1)

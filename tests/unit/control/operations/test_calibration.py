@@ -99,9 +99,23 @@ def test_where_partitions_take_longer_than_their_bytes_they_tell_the_time() -> N
 def test_where_bytes_take_the_time_partitions_change_nothing() -> None:
     plain, other = Forecast(), Forecast()
     for second in range(8):
-        finishing = Finishing(done=5 * second, total=100, copying_s=(1000 - 50 * second) / 100)
-        alone = plain.tell_left(50 * second, 1000, at_s=second)
+        copying_s = (1000 - 50 * second) / 100
+        finishing = Finishing(done=5 * second, total=100, copying_s=copying_s)
+        few = Finishing(done=0, total=1, copying_s=copying_s)
+        alone = plain.tell_left(50 * second, 1000, at_s=second, finishing=few)
         assert other.tell_left(50 * second, 1000, at_s=second, finishing=finishing) == alone
+
+
+def test_with_a_throttle_it_may_end_sooner_as_what_arrives_last_passes_it_by() -> None:
+    free, throttled = Forecast(), Forecast()
+    for second in range(8):
+        at_s, few = float(second), Finishing(done=0, total=1, copying_s=10.0)
+        alone = free.tell_left(50 * second, 1000, at_s=at_s)
+        told = throttled.tell_left(50 * second, 1000, at_s=at_s, finishing=few)
+    assert alone is not None
+    assert told is not None
+    assert told[0] == pytest.approx(alone[0] - 2.0)
+    assert told[1] == alone[1]
 
 
 def test_of_a_long_move_a_few_are_kept_from_begin_to_end() -> None:
