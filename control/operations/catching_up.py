@@ -11,10 +11,13 @@ it (Kafka's Partition.maybeIncrementLeaderHW). Two throttles can hold its fetche
   fetcher begins anew, does not know yet that it lacks nothing (PartitionFetchState.lag), and does
   not ask for it while the throttle is used up. So that one stops just before.
 
-What is let go passes the throttle by, and of small partitions that would be all there is: so each
-broker has an allowance, some seconds' worth of the throttle at once, and a twentieth of it for
-ever. Worked example: 400 partitions of 1 MiB come to a broker at 4 MiB/s. 8 of them are let go at
-once; from then on, while 80 come at the throttle, 4 are let go.
+What is let go passes the throttle by, and of small partitions that would be all there is: so what
+comes to a broker, or goes from it, is at most a tenth more than the throttle lets through, as
+measured. Worked example: 400 partitions of 1 MiB come to a broker at 4 MiB/s, which takes 100 s.
+4 come in each second, and in every tenth second 4 more, let go: together 91 s.
+
+Of those at a follower all go at once where all may, else a second's worth at a time: the throttle
+is shared by those that are left, and soon brings them to their end.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -26,11 +29,15 @@ from control.model.ids import TopicPartition
 FETCH_BYTES: Final = 1 << 20
 """What comes of a partition at once: the default of replica.fetch.max.bytes."""
 READINGS_AHEAD: Final = 3
-LEADERS_AT_ONCE_S: Final = 3.0
-FOLLOWERS_AT_ONCE_S: Final = 2.0
-"""Seconds' worth of the throttle."""
-REGAINED: Final = 0.05
-"""Of every second."""
+EARNED: Final = 0.1
+"""Of every second: so much more may come than the throttle lets through."""
+EARNED_S_MAX: Final = 3.0
+"""At once, in seconds' worth of the throttle."""
+OWED_S_MAX: Final = 10.0
+"""What came beyond that is forgotten."""
+AT_A_TIME_S: Final = 1.0
+"""At a follower, where not all that is left may go."""
+
 FADES: Final = 0.8
 """Of what came at most, at each reading: a throttle that was lowered is forgotten."""
 
@@ -39,84 +46,121 @@ Replica = tuple[TopicPartition, int]
 
 @dataclass(slots=True, kw_only=True)
 class Allowance:
-    """What may pass the throttle by, in seconds' worth of it, for each broker by itself."""
+    """What may pass the throttle by at each broker, in seconds' worth of it: earned while less
+    comes, spent by all that comes beyond it."""
 
-    at_once_s: float
-    _spent_s: dict[int, float] = field(default_factory=dict)
+    _came: dict[int, int] = field(default_factory=dict)
+    _earned_s: dict[int, float] = field(default_factory=dict)
 
-    def regain(self, seconds: float) -> None:
-        """So much time has passed."""
-        regained = seconds * REGAINED
-        self._spent_s = {b: s - regained for b, s in self._spent_s.items() if s > regained}
+    def note(self, broker: int, came: int) -> None:
+        """So many bytes came, or went."""
+        self._came[broker] = self._came.get(broker, 0) + came
 
-    def take(self, seconds: Mapping[int, float]) -> bool:
-        """Spend on each of these brokers, if all have so much."""
-        after = {broker: self._spent_s.get(broker, 0.0) + s for broker, s in seconds.items()}
-        if any(spent > self.at_once_s for spent in after.values()):
-            return False
-        self._spent_s |= after
-        return True
+    def settle(self, seconds: float, rate: int) -> None:
+        """So much time has passed since the last, at this rate."""
+        for broker in self._came.keys() | self._earned_s.keys():
+            more_s = seconds * (1 + EARNED) - self._came.get(broker, 0) / rate
+            earned_s = self._earned_s.get(broker, 0.0) + more_s
+            self._earned_s[broker] = min(max(earned_s, -OWED_S_MAX), EARNED_S_MAX)
+        self._came.clear()
+
+    def of(self, broker: int) -> float:
+        """What may come at once."""
+        return self._earned_s.get(broker, 0.0)
 
 
 @dataclass(slots=True, kw_only=True)
 class CatchUpWatch:
     """Remembers how much came of each new replica between two readings, at most."""
 
-    at_leaders: Allowance = field(default_factory=lambda: Allowance(at_once_s=LEADERS_AT_ONCE_S))
-    at_followers: Allowance = field(
-        default_factory=lambda: Allowance(at_once_s=FOLLOWERS_AT_ONCE_S)
-    )
     _missing: dict[Replica, int] = field(default_factory=dict)
     _most: dict[Replica, float] = field(default_factory=dict)
     _brokers: dict[TopicPartition, list[int]] = field(default_factory=dict)
     _leaders: Mapping[TopicPartition, int] = field(default_factory=dict)
-    _read_s: float | None = None
+    _receiving: Allowance = field(default_factory=Allowance)
+    _sending: Allowance = field(default_factory=Allowance)
+    _read_s: float = 0.0
+    _settled_s: float | None = None
 
     def read(
         self,
         missing: Mapping[Replica, int],
         *,
+        moving: Collection[TopicPartition],
         leaders: Mapping[TopicPartition, int],
         at_s: float,
     ) -> None:
-        """Bytes that each replica on its way still lacks, and who leads; a monotonic clock."""
+        """Bytes that each new replica still lacks, which partitions are on their way, and who
+        leads them; a monotonic clock."""
+        for key, broker in self._missing.keys() | missing.keys():
+            lacks = missing.get((key, broker), 0)
+            came = max(self._missing.get((key, broker), lacks) - lacks, 0)
+            self._receiving.note(broker, came)
+            self._sending.note(self._leaders.get(key, leaders.get(key, -1)), came)
         self._most = {
             replica: max(
                 FADES * self._most.get(replica, 0), self._missing.get(replica, lacks) - lacks
             )
             for replica, lacks in missing.items()
         }
-        self._missing, self._leaders = dict(missing), leaders
+        self._missing, self._leaders, self._read_s = dict(missing), dict(leaders), at_s
+        self._settled_s = at_s if self._settled_s is None else self._settled_s
         self._brokers = {}
         for key, broker in missing:
-            self._brokers.setdefault(key, []).append(broker)
-        for allowance in (self.at_leaders, self.at_followers):
-            allowance.regain(0.0 if self._read_s is None else at_s - self._read_s)
-        self._read_s = at_s
+            if key in moving:
+                self._brokers.setdefault(key, []).append(broker)
 
-    def soon(self, listed: Collection[TopicPartition], rate: int) -> frozenset[TopicPartition]:
-        """Of those that leaders throttle, those of which a replica may be there within a few
-        readings, as far as the allowance of their leaders goes; the nearest first. Taken is
-        taken: ask once."""
-        near = (key for key in listed if any(self._near(key, READINGS_AHEAD)))
+    def let_go(
+        self,
+        at_leaders: Collection[TopicPartition],
+        at_followers: Collection[TopicPartition],
+        rate: int,
+    ) -> tuple[frozenset[TopicPartition], frozenset[TopicPartition]]:
+        """Of those that leaders throttle and of those that followers do, those that should be no
+        more: of which a replica may be there within a few readings, and of which all may be there
+        at the next; as far as the allowances of brokers go."""
+        since_s = self._read_s if self._settled_s is None else self._settled_s
+        for allowance in (self._receiving, self._sending):
+            allowance.settle(self._read_s - since_s, rate)
+        self._settled_s = self._read_s
+        listed = set(at_leaders)
+        return self._soon(listed), self._next(set(at_followers), rate, held=listed)
+
+    def _soon(self, listed: set[TopicPartition]) -> frozenset[TopicPartition]:
+        """Costs nothing by itself, as followers still throttle: with a single one it is never
+        more than the throttle; with several what went is counted."""
         return frozenset(
             key
-            for key in self._nearest_first(near)
-            if self.at_leaders.take({self._leaders.get(key, -1): self._lacks(key) / rate})
+            for key in listed
+            if any(self._near(key, READINGS_AHEAD))
+            and self._sending.of(self._leaders.get(key, -1)) > 0
         )
 
-    def next(self, listed: Collection[TopicPartition], rate: int) -> frozenset[TopicPartition]:
-        """Of those that followers throttle, those that may be all there at the next reading, as
-        far as the allowance of all who receive them goes; the nearest first. Taken is taken."""
-        near = (key for key in listed if key in self._brokers and all(self._near(key, 1)))
-        return frozenset(
-            key
-            for key in self._nearest_first(near)
-            if self.at_followers.take({b: self._missing[key, b] / rate for b in self._brokers[key]})
-        )
+    def _next(
+        self, listed: set[TopicPartition], rate: int, *, held: set[TopicPartition]
+    ) -> frozenset[TopicPartition]:
+        """The nearest first. None that its leader still throttles, or did a moment ago: it would
+        come so fast that the leader held it back at its end."""
+        open_s = self._received_s(self._brokers.keys() - listed, rate)
+        throttled = listed & self._brokers.keys()
+        wanted = {key for key in throttled - held if all(self._near(key, 1))}
+        sharing = {broker for key in throttled - wanted for broker in self._brokers[key]}
+        room = {}
+        for broker, wanted_s in self._received_s(wanted, rate).items():
+            free_s = open_s.get(broker, 0.0)
+            room[broker] = self._receiving.of(broker) - free_s
+            if broker in sharing or wanted_s > room[broker]:
+                room[broker] = min(room[broker], AT_A_TIME_S - free_s)
+        nearest = sorted(wanted, key=lambda key: (sum(self._received_s([key], 1).values()), key))
+        return frozenset(key for key in nearest if _take(room, self._received_s([key], rate)))
 
-    def _nearest_first(self, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-        return sorted(keys, key=lambda key: (self._lacks(key), key))
+    def _received_s(self, keys: Iterable[TopicPartition], rate: int) -> dict[int, float]:
+        """What these lack, by broker that receives."""
+        found: dict[int, float] = {}
+        for key in keys:
+            for broker in self._brokers[key]:
+                found[broker] = found.get(broker, 0.0) + self._missing[key, broker] / rate
+        return found
 
     def _near(self, key: TopicPartition, readings: int) -> Iterator[bool]:
         """Of each new replica, whether so many readings may bring what it lacks."""
@@ -124,5 +168,11 @@ class CatchUpWatch:
             ahead = 2 * FETCH_BYTES + readings * self._most[key, broker]
             yield self._missing[key, broker] <= ahead
 
-    def _lacks(self, key: TopicPartition) -> int:
-        return sum(self._missing[key, broker] for broker in self._brokers[key])
+
+def _take(room: dict[int, float], costs: Mapping[int, float]) -> bool:
+    """Take this from the room of each broker, if all have so much; what costs nothing may go."""
+    if any(cost > max(room[broker], 0.0) for broker, cost in costs.items()):
+        return False
+    for broker, cost in costs.items():
+        room[broker] -= cost
+    return True

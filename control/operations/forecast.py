@@ -4,13 +4,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from control.operations.calibration import Calibration, Interval, Misses, miss_of, stretched
-from control.operations.catching_up import FOLLOWERS_AT_ONCE_S
 from control.operations.eta import ENDING_S, RateWindow
 
 MANY: Final = 20
 """So many partitions may take longer for themselves than for their bytes."""
 IDLE_SHARE: Final = 0.1
 """Copies that use less of the throttle wait for something else: for partitions to come and go."""
+SOONER_S: Final = 2.0
+"""What arrives last passes the throttle by (control.operations.catching_up)."""
 LEFT_KEPT: Final = 8
 """Of the intervals of time left that were told, spread over the move: moves count alike."""
 _TOLD_MAX: Final = 64
@@ -55,7 +56,7 @@ class Forecast:
         other one is forgotten, and none is learned from once all is copied."""
         self.rate.add(at_s, bytes_done)
         is_throttled = finishing is not None and finishing.copying_s is not None
-        sooner_s = FOLLOWERS_AT_ONCE_S if is_throttled else 0.0
+        sooner_s = SOONER_S if is_throttled else 0.0
         interval = self.rate.eta_s(bytes_total - bytes_done, sooner_s=sooner_s)
         if finishing is not None:
             self.finished.add(at_s, finishing.done)

@@ -70,9 +70,10 @@ class MoveWatch:
         self._moving = {reassignment.key: reassignment for reassignment in moving}
         self._placed = {p.key: p for topic in topics for p in topic.partitions}
         await self._read_copied()
-        moving_now = filter(self.is_moving, self._changes)
+        away = [change for change in self._changes if not self.is_there(change)]
         self.catching_up.read(
-            missing_bytes(moving_now, self._sizes, self._copied),
+            missing_bytes(away, self._sizes, self._copied),
+            moving={change.key for change in away if self.is_moving(change)},
             leaders=self.leaders(),
             at_s=time.monotonic(),
         )

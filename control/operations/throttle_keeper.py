@@ -103,9 +103,9 @@ class ThrottleKeeper:
         if rate is None:
             return
         at_leaders = self._at_leaders.difference(there)
-        at_leaders -= watch.soon(at_leaders, rate)
         at_followers = self._at_followers.difference(there)
-        at_followers -= watch.next(at_followers, rate)
+        soon, next_ = watch.let_go(at_leaders, at_followers, rate)
+        at_leaders, at_followers = at_leaders - soon, at_followers - next_
         changed = (self._at_leaders - at_leaders) | (self._at_followers - at_followers)
         self._at_leaders, self._at_followers = at_leaders, at_followers
         if changed:

@@ -15,7 +15,7 @@ from typing import Final
 
 from control.model.ids import TopicPartition
 from control.operations.adaptive import SETTLE_S, UP
-from control.operations.catching_up import FOLLOWERS_AT_ONCE_S
+from control.operations.catching_up import EARNED
 from control.planner.proposal import PartitionChange
 
 CATCH_UP_SHARE: Final = 0.25
@@ -112,8 +112,7 @@ def seconds_of(
         around + count * each_wave + many * each_partition
         for around, each_wave, each_partition in zip(_AROUND_S, _WAVE_S, _PARTITION_S, strict=True)
     )
-    soonest = max(soonest * _SPREAD[0] - FOLLOWERS_AT_ONCE_S, 0.0)
-    return soonest + low, copying * _SPREAD[1] + high
+    return soonest * _SPREAD[0] + low, copying * _SPREAD[1] + high
 
 
 _AROUND_S: Final = (0.25, 1.1)
@@ -123,7 +122,7 @@ _WAVE_S: Final = (0.15, 0.5)
 FEW: Final = 20
 _PARTITION_S: Final = (0.002, 0.012)
 """Each beyond that: replicas are made, join the ISR and are removed, however little they hold."""
-_SPREAD: Final = (0.98, 1.1)
+_SPREAD: Final = (1 / (1 + EARNED), 1.1)
 _GROWTH_S: Final = SETTLE_S / log(UP)
 """T: a rate that grows by UP every SETTLE_S has moved rate · T · (e^(t/T) - 1) bytes after t."""
 

@@ -170,8 +170,7 @@ async def test_what_has_arrived_or_is_about_to_is_throttled_no_more(
 async def test_a_throttle_holds_for_many_partitions_that_are_soon_there(
     admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
 ) -> None:
-    """They are let go before they arrive, but no more of them than two seconds and one of twenty
-    hold."""
+    """They are let go before they arrive, but no more of them than a tenth of what comes."""
     partitions, rate = 48, 4 << 20
     topic = await topic_with_data(admin, dict.fromkeys(range(partitions), FROM), records=1)
     fill(bootstrap, topic, dict.fromkeys(range(partitions), 1 << 20))
@@ -182,7 +181,7 @@ async def test_a_throttle_holds_for_many_partitions_that_are_soon_there(
         done = await wait_for(client, operation_id)
     assert done.outcome is Outcome.DONE, executor.said()
     assert done.took_s is not None
-    assert done.took_s > (partitions * (1 << 20) / rate - 2) / 1.05
+    assert done.took_s > partitions * (1 << 20) / rate / 1.1 - 1
 
 
 async def test_no_throttle_is_taken_for_waves_whose_lists_kafka_would_not_take(

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import pytest
+
 from control.model.ids import TopicPartition
 from control.operations.catching_up import CatchUpWatch, Replica
 
@@ -22,26 +24,33 @@ class Watched(CatchUpWatch):
     """All are led by 101, and read once a second."""
 
     def then(self, lacks: Mapping[Replica, int], seconds: float = 1.0) -> None:
-        at_s = (self._read_s or 0.0) + seconds
-        self.read(lacks, leaders={name: 101 for name, _ in lacks}, at_s=at_s)
+        names = {name for name, _ in lacks}
+        at_s = self._read_s + seconds
+        self.read(lacks, moving=names, leaders=dict.fromkeys(names, 101), at_s=at_s)
 
     def led(self, rate: int = FAST) -> set[int]:
-        return {name.partition for name in self.soon({key(n) for n in range(99)}, rate)}
+        names = {key(n) for n in range(99)}
+        return {name.partition for name in self.let_go(names, (), rate)[0]}
 
     def followed(self, *listed: int, rate: int = FAST) -> set[int]:
         names = {key(n) for n in listed or range(99)}
-        return {name.partition for name in self.next(names, rate)}
+        return {name.partition for name in self.let_go((), names, rate)[1]}
+
+
+def rested(*mib: float) -> Watched:
+    """Nothing has come for so long that all is earned."""
+    watch = Watched(_settled_s=-100.0)
+    watch.then(missing(*mib))
+    return watch
 
 
 def test_what_one_or_two_fetches_bring_is_soon_there_at_any_pace() -> None:
-    watch = Watched()
-    watch.then(missing(0, 2, 2.1))
+    watch = rested(0, 2, 2.1)
     assert watch.led() == {0, 1}
 
 
 def test_the_pace_says_how_far_ahead_it_looks() -> None:
-    watch = Watched()
-    watch.then(missing(100, 100))
+    watch = rested(100, 100)
     watch.then(missing(90, 99))
     assert watch.led() == set()
     watch.then(missing(32, 98))
@@ -49,8 +58,7 @@ def test_the_pace_says_how_far_ahead_it_looks() -> None:
 
 
 def test_a_pace_of_long_ago_is_forgotten() -> None:
-    watch = Watched()
-    watch.then(missing(500))
+    watch = rested(500)
     watch.then(missing(400))
     left = 400
     while not watch.led():
@@ -60,7 +68,7 @@ def test_a_pace_of_long_ago_is_forgotten() -> None:
 
 
 def test_the_nearest_of_two_new_replicas_counts_and_at_followers_the_last() -> None:
-    watch = Watched()
+    watch = rested()
     watch.then({(key(0), 102): 50 * MIB, (key(0), 103): MIB})
     assert watch.led() == {0}
     assert watch.followed() == set()
@@ -68,39 +76,57 @@ def test_the_nearest_of_two_new_replicas_counts_and_at_followers_the_last() -> N
     assert watch.followed() == {0}
 
 
-def test_followers_let_go_of_the_nearest_as_far_as_their_allowance_goes() -> None:
-    watch = Watched()
-    watch.then(missing(1.5, 1, 0.5, 30))
+def test_followers_let_go_of_a_second_of_the_throttle_at_a_time() -> None:
+    watch = rested(1.5, 1, 0.5, 30)
     assert watch.followed(rate=MIB // 2) == {2}
+    assert watch.followed(rate=2 * MIB) == {1, 2}
+    assert watch.followed(0, 3, rate=2 * MIB) == set(), "half a second is left"
+    watch.then(missing(0, 0, 0, 20))
+    assert watch.followed(0, 3, rate=2 * MIB) == {0}, "what lacks nothing costs nothing"
+
+
+def test_the_last_of_a_broker_go_together_lest_some_overtake_those_let_go() -> None:
+    watch = rested(1.5, 1, 2, 1.5)
+    assert watch.followed(rate=2 * MIB) == {0, 1, 2, 3}
+    assert watch.followed(rate=MIB) == {1}, "six seconds' worth"
+
+
+def test_nobody_lets_go_of_more_than_a_tenth() -> None:
+    """4 MiB/s of the throttle come each second, and what was let go."""
+    watch, rate = Watched(), 4 * MIB
+    left, listed = [1.0] * 400, set(range(400))
+    freed_of_each = []
+    for _ in range(60):
+        watch.then(missing(*left))
+        freed = watch.followed(*listed, rate=rate)
+        freed_of_each.append(len(freed))
+        arriving = {*freed, *sorted(n for n in listed - freed if left[n])[:4]}
+        left = [0.0 if n in arriving else lacks for n, lacks in enumerate(left)]
+        listed -= arriving
+    assert sum(freed_of_each[:3]) <= 1, "in the first seconds little was earned"
+    assert sum(freed_of_each) == pytest.approx(60 * 4 / 10, abs=2)
+
+
+def test_a_leader_that_has_sent_too_much_holds_what_it_throttles() -> None:
+    watch = rested(1000, 1)
+    assert watch.led(rate=4 * MIB) == {1}
+    watch.then(missing(900, 1))
+    assert watch.led(rate=4 * MIB) == set(), "25 seconds' worth in one"
+    watch.then(missing(900, 1), seconds=11)
+    assert watch.led(rate=4 * MIB) == {1}
+
+
+def test_followers_hold_what_leaders_still_throttle() -> None:
+    watch = rested(1, 1)
+    names = {key(0), key(1)}
+    soon, next_ = watch.let_go({key(1)}, names, FAST)
+    assert soon == {key(1)}
+    assert next_ == {key(0)}
+
+
+def test_each_broker_that_receives_earns_for_itself() -> None:
     watch = Watched()
-    watch.then(missing(1.5, 1, 0.5, 30))
-    assert watch.followed(rate=MIB) == {1, 2}
-    assert watch.followed(0, 3, rate=MIB) == set(), "half a second is left"
-    watch.then(missing(0, 0, 0, 20), seconds=9)
-    assert watch.followed(0, 3, rate=MIB) == {0}, "what lacks nothing costs nothing"
-
-
-def test_who_has_spent_all_regains_a_twentieth() -> None:
-    watch = Watched()
-    small = missing(*[1] * 99)
-    watch.then(small)
-    listed = set(range(99))
-    listed -= watch.followed(*listed, rate=4 * MIB)
-    assert len(listed) == 99 - 8, "two seconds' worth"
-    for _ in range(20):
-        watch.then(small)
-        listed -= watch.followed(*listed, rate=4 * MIB)
-    assert len(listed) == 99 - 8 - 4
-
-
-def test_leaders_let_go_of_no_more_than_their_allowance() -> None:
-    watch = Watched()
-    watch.then(missing(*[1] * 99))
-    assert len(watch.led(rate=4 * MIB)) == 12, "three seconds' worth"
-    assert watch.led(rate=4 * MIB) == set()
-
-
-def test_each_broker_that_receives_has_an_allowance_of_its_own() -> None:
-    watch = Watched()
-    watch.then({(key(0), 101): 2 * MIB, (key(1), 102): 2 * MIB, (key(2), 102): 2 * MIB})
-    assert watch.followed(rate=MIB) == {0, 1}
+    for _ in range(4):
+        watch.then({(key(n), broker): 2 * MIB for n, broker in enumerate((101, 102, 102))})
+    assert watch.followed(rate=MIB + MIB // 4) == {0}
+    assert watch.followed(rate=2 * MIB) == {0, 1, 2}

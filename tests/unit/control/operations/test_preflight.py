@@ -295,10 +295,10 @@ def test_losing_a_rack_is_a_warning() -> None:
 def test_the_time_is_an_interval_that_the_producers_stretch() -> None:
     move = replace(MOVE, size_bytes=100 * MIB)
     low, high = seconds_of([(move,)], rate=10 * MIB, produced={})
-    assert 8.0 < low < 9.0, "the last seconds' worth passes the throttle by"
+    assert 9.0 < low < 10.0, "some of it may pass the throttle by"
     assert 11.0 < high < 13.0
     low, high = seconds_of([(move,)], rate=10 * MIB, produced={KEY: 2.5 * MIB})
-    assert 17.9 < low < 19.0
+    assert 18.0 < low < 20.0
     assert 21.0 < high < 25.0
     grown, high = seconds_of([(move,)], rate=MIB, produced={}, is_adaptive=True)
     assert grown < 60.0 < 100.0 < high
