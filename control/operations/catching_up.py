@@ -16,8 +16,8 @@ comes to a broker, or goes from it, is at most a tenth more than the throttle le
 measured. Worked example: 400 partitions of 1 MiB come to a broker at 4 MiB/s, which takes 100 s.
 4 come in each second, and in every tenth second 4 more, let go: together 91 s.
 
-Of those at a follower all go at once where all may, else a second's worth at a time: the throttle
-is shared by those that are left, and soon brings them to their end.
+Of those at a follower a second's worth goes at a time. Where all arrive together nothing is
+written any more that would end the waits of fetches (replica.fetch.wait.max.ms).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ EARNED_S_MAX: Final = 3.0
 OWED_S_MAX: Final = 10.0
 """What came beyond that is forgotten."""
 AT_A_TIME_S: Final = 1.0
-"""At a follower, where not all that is left may go."""
+"""At a follower."""
 
 FADES: Final = 0.8
 """Of what came at most, at each reading: a throttle that was lowered is forgotten."""
@@ -141,17 +141,13 @@ class CatchUpWatch:
     ) -> frozenset[TopicPartition]:
         """The nearest first. None that its leader still throttles, or did a moment ago: it would
         come so fast that the leader held it back at its end."""
-        open_s = self._received_s(self._brokers.keys() - listed, rate)
-        throttled = listed & self._brokers.keys()
-        wanted = {key for key in throttled - held if all(self._near(key, 1))}
-        sharing = {broker for key in throttled - wanted for broker in self._brokers[key]}
-        room = {}
-        for broker, wanted_s in self._received_s(wanted, rate).items():
-            free_s = open_s.get(broker, 0.0)
-            room[broker] = self._receiving.of(broker) - free_s
-            if broker in sharing or wanted_s > room[broker]:
-                room[broker] = min(room[broker], AT_A_TIME_S - free_s)
-        nearest = sorted(wanted, key=lambda key: (sum(self._received_s([key], 1).values()), key))
+        free_s = self._received_s(self._brokers.keys() - listed, rate)
+        near = [key for key in (listed - held) & self._brokers.keys() if all(self._near(key, 1))]
+        room = {
+            broker: min(self._receiving.of(broker), AT_A_TIME_S) - free_s.get(broker, 0.0)
+            for broker in self._received_s(near, rate)
+        }
+        nearest = sorted(near, key=lambda key: (sum(self._received_s([key], 1).values()), key))
         return frozenset(key for key in nearest if _take(room, self._received_s([key], rate)))
 
     def _received_s(self, keys: Iterable[TopicPartition], rate: int) -> dict[int, float]:
