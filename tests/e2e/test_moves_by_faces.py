@@ -63,7 +63,7 @@ def test_two_brokers_are_filled_under_load_and_one_is_emptied_at_the_second_atte
         growing.check_settled(topic, grown)
 
         empty = {"topics": topic, "remove_brokers": "103"}
-        face.begin({**empty, "throttle": "200KiB", "reason": "103 goes"})
+        face.begin({**empty, "throttle": "100KiB", "reason": "103 goes"})
         growing.cli.wait_until_moving(reason="103 goes")
         face.cancel()
         face.wait_until_shown("cancelled")
