@@ -16,8 +16,8 @@ comes to a broker, or goes from it, is at most a tenth more than the throttle le
 measured. Worked example: 400 partitions of 1 MiB come to a broker at 4 MiB/s, which takes 100 s.
 4 come in each second, and in every tenth second 4 more, let go: together 91 s.
 
-Of those at a follower a second's worth goes at a time. Where all arrive together nothing is
-written any more that would end the waits of fetches (replica.fetch.wait.max.ms).
+Of those at a follower a second's worth goes at a time: where all went together producers on Kafka
+waited (docs/decisions/0012).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ EARNED_S_MAX: Final = 3.0
 OWED_S_MAX: Final = 10.0
 """What came beyond that is forgotten."""
 AT_A_TIME_S: Final = 1.0
-"""At a follower."""
+"""Let go at a follower, and not yet there."""
 
 FADES: Final = 0.8
 """Of what came at most, at each reading: a throttle that was lowered is forgotten."""
