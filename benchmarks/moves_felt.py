@@ -25,7 +25,7 @@ from tests.support.settle import wait_until
 
 VALUE_BYTES: Final = 1000
 SETTLE_S: Final = 1.0
-LISTEN_S: Final = 5.0
+LISTEN_S: Final = 20.0
 """Before each move, to the producer alone."""
 OTHERS: Final = {0: (101, 102, 103), 1: (102, 103, 101), 2: (103, 101, 102)}
 OTHERS_PER_S: Final = 60

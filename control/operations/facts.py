@@ -52,6 +52,12 @@ class ClusterFacts:
         """Live brokers."""
         return frozenset(broker.id for broker in self.brokers)
 
+    def lies_there(self, change: PartitionChange) -> bool:
+        """Whether a partition is where it should be, and not moving."""
+        partition = self.partitions.get(change.key)
+        is_still = change.key not in self.reassigning
+        return partition is not None and is_still and partition.replicas == change.after
+
     def placement_of(self, key: TopicPartition) -> tuple[int, ...] | None:
         """The replicas a partition has, or is going to have; null when it does not exist."""
         moving = self.reassigning.get(key)

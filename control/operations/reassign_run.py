@@ -94,11 +94,12 @@ class ReassignRun:
         )
         self._produced = produced
         facts = replace(facts, produced=produced)
-        rate = resolve_throttle(command.throttle, command.changes, produced)
+        left = tuple(change for change in command.changes if not facts.lies_there(change))
+        rate = resolve_throttle(command.throttle, left, produced)
         is_adaptive = command.throttle == THROTTLE_AUTO
         checks = preflight(
             facts,
-            command.changes,
+            left or command.changes,
             throttle_bytes_per_s=rate,
             is_strict=command.is_strict,
             is_adaptive=is_adaptive,
@@ -108,14 +109,15 @@ class ReassignRun:
             await context.emit(EventKind.REFUSED, failures(checks))
             return False
         self._watch.take_sizes(facts.sizes)
-        message = f"{len(command.changes)} partitions in {len(self._waves)} waves"
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
-        made = expected_seconds(facts, self._waves, rate, is_adaptive=is_adaptive)
+        waves = [tuple(c for c in wave if not facts.lies_there(c)) for wave in self._waves]
+        made = expected_seconds(facts, list(filter(None, waves)), rate, is_adaptive=is_adaptive)
         if made is not None:
             expected = self._forecast.foresee(made, at_s=time.monotonic())
+        words = self._first_words(len(left))
         await context.emit(
-            EventKind.STARTED, message, progress=progress.document(), expected_s=expected
+            EventKind.STARTED, words, progress=progress.document(), expected_s=expected
         )
         return True
 
@@ -253,6 +255,11 @@ class ReassignRun:
         if _differs(self._context.state().progress, progress):
             await self._context.emit(EventKind.PROGRESS, **progress.document())
         return progress
+
+    def _first_words(self, left: int) -> str:
+        waves, there = len(self._waves), len(self._command.changes) - left
+        words = f"{there + left} partitions in {waves} {'wave' if waves == 1 else 'waves'}"
+        return f"{words}; {there} already there" if there else words
 
     def _last_words(self, outcome: Outcome) -> str:
         done = self._watch.partitions_done

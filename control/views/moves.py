@@ -182,13 +182,20 @@ MOVING_COLUMNS: Final = (
     Column(id="eta", title="ends", why="An interval, not a promise", is_number=False, rank=1),
     Column(id="stalled", title="stands still", is_number=False, rank=1),
 )
-CHANGE_COLUMNS: Final = (
-    Column(id="name", title="partition", is_number=False, rank=1),
-    Column(id="before", title="now", why="The first leads", is_number=False, rank=1),
-    Column(id="after", title="planned", why="The first leads", is_number=False, rank=1),
-    Column(id="new_leader", title="new leader?", is_number=False, rank=2),
-    Column(id="moved", title="travels", rank=2),
-)
+
+
+def change_columns(before: str, after: str) -> tuple[Column, ...]:
+    """Of a ChangeRow: what replicas were, or are now, and what they are to be."""
+    return (
+        Column(id="name", title="partition", is_number=False, rank=1),
+        Column(id="before", title=before, why="The first leads", is_number=False, rank=1),
+        Column(id="after", title=after, why="The first leads", is_number=False, rank=1),
+        Column(id="new_leader", title="new leader?", is_number=False, rank=2),
+        Column(id="moved", title="travels", rank=2),
+    )
+
+
+CHANGE_COLUMNS: Final = change_columns("before", "after")
 
 SOON_S: Final = 600.0
 _TONES: Final = {

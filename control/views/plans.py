@@ -12,13 +12,13 @@ from control.planner.proposal import Proposal
 from control.planner.reassignment_json import format_reassignment
 from control.views import format as text
 from control.views.columns import Column
-from control.views.moves import CHANGE_COLUMNS, ChangeRow, change_row
+from control.views.moves import ChangeRow, change_columns, change_row
 
 CHANGES_MAX: Final = 200
 VIOLATIONS_MAX: Final = 5
 """So many rules that a plan leaves broken are named."""
 PLAN_COLUMNS: Final = (
-    *CHANGE_COLUMNS,
+    *change_columns("now", "planned"),
     Column(id="why", title="why it moves", is_number=False, rank=2),
 )
 _MARGIN: Final = 9

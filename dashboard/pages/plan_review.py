@@ -104,7 +104,7 @@ def broker_table(preview: Preview) -> html.Div:
         for broker in preview.brokers
     ]
     table = html.Table([html.Thead(head), html.Tbody(body)], className="rows")
-    return html.Div(table, className="rows-frame")
+    return html.Div(table, className="rows-frame", tabIndex=0)
 
 
 def changes_table(preview: Preview, why: Sequence[str]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -243,6 +244,28 @@ async def test_pause_cancel_and_roll_back_work_after_a_crash(
         assert back.outcome is Outcome.DONE, executor.said()
     assert await placement_of(admin, topic) == dict.fromkeys(range(2), FROM)
     assert await throttles(admin, topic) == {}
+
+
+async def test_what_is_there_already_needs_no_time(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    """As where a move is undone that was cancelled midway."""
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err"):
+        topic = await topic_with_data(admin, {0: FROM, 1: TO}, records=RECORDS)
+        changes = tuple(replace(change(topic, n), size_bytes=1000 * RECORDS) for n in range(2))
+        operation_id = await client.submit_reassign(
+            Proposal(name=topic, changes=changes), bootstrap=bootstrap, throttle=20_000
+        )
+        async for event in client.events():
+            if event.operation_id == operation_id and event.kind is EventKind.STARTED:
+                break
+        assert event.message == "2 partitions in 1 wave; 1 already there"
+        soonest_s, latest_s = event.data["expected_s"]
+        alone_s = RECORDS * 1000 / 20_000
+        assert 0.8 * alone_s < soonest_s < latest_s < 1.5 * alone_s
+        await client.cancel(operation_id)
+        await wait_for(client, operation_id)
+    assert await placement_of(admin, topic) == {0: FROM, 1: TO}
 
 
 async def test_a_pause_within_a_wave_is_told_and_taken_back_before_the_wave_ends(
