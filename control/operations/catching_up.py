@@ -16,8 +16,7 @@ comes to a broker, or goes from it, is at most a tenth more than the throttle le
 measured. Worked example: 400 partitions of 1 MiB come to a broker at 4 MiB/s, which takes 100 s.
 4 come in each second, and in every tenth second 4 more, let go: together 91 s.
 
-Of those at a follower a second's worth goes at a time: where all went together producers on Kafka
-waited (docs/decisions/0012).
+Of those at a follower a second's worth goes at a time. What producers feel: docs/decisions/0012.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
