@@ -143,14 +143,16 @@ class KafkaWire:
         self._locks: dict[int | None, asyncio.Lock] = {}
         self._addresses: dict[int, tuple[str, int]] = {}
         self._next_any = 0
+        self._is_closed = False
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection, for good; all of them also where waiting for it is cancelled."""
+        self._is_closed = True
         connections, self._connections = self._connections, {}
-        for connection in connections.values():
-            closed = connection.close(reason=CloseReason.SHUTDOWN)
-            if closed is not None:
-                await closed
+        closing = [c.close(reason=CloseReason.SHUTDOWN) for c in connections.values()]
+        waited_for = [closed for closed in closing if closed is not None]
+        if waited_for:
+            await asyncio.wait(waited_for)
 
     def node_ids(self) -> tuple[int, ...]:
         """Brokers seen in the last metadata."""
@@ -250,6 +252,10 @@ class KafkaWire:
                 opened = await self._open_bootstrap()
             else:
                 opened = await self._open_node(key)
+            if self._is_closed:
+                # Whoever asked was left behind by another question that failed: nobody closes it.
+                opened.close(reason=CloseReason.SHUTDOWN)
+                raise ConnectionError("closed meanwhile")
             self._connections[key] = opened
             return key, opened
 
