@@ -65,12 +65,19 @@ async def feel(site: Site, case: Case, move: Callable[[str], Awaitable[T]]) -> t
     placement = dict.fromkeys(range(case.partitions), case.before)
     size = case.mib * MIB // case.partitions
     topic = site.topic("bench", placement, partition_bytes=size)
-    with ProducerProcess(site, topic, case.partitions, case.records_per_s) as producer:
+    return await listen(site, topic, case.partitions, case.records_per_s, lambda: move(topic))
+
+
+async def listen(
+    site: Site, topic: str, partitions: int, per_s: int, move: Callable[[], Awaitable[T]]
+) -> tuple[T, Felt]:
+    """To a producer that writes to this topic, for a while and then during the move."""
+    with ProducerProcess(site, topic, partitions, per_s) as producer:
         await asyncio.sleep(SETTLE_S)
         listened_s = time.monotonic()
         await asyncio.sleep(LISTEN_S)
         began_s = time.monotonic()
-        moved = await move(topic)
+        moved = await move()
         ended_s = time.monotonic()
     before, during = (listened_s, began_s), (began_s, ended_s)
     return moved, Felt(before_s=producer.waits_s(*before), during_s=producer.waits_s(*during))

@@ -1,0 +1,126 @@
+"""What producers feel of the reassignments that operators know, on brokers in use.
+
+    python -m benchmarks.moves_scenes [--on ours|kafka] [--mib 48] [--throttle 2MiB] [--times 1]
+
+Twelve partitions, two replicas each, lie on three brokers; a paced producer (acks=all) writes to
+all of them, another to a topic of its own. Two brokers join and take their share; every partition
+gets a third replica; a broker is decommissioned. Each is planned and run by the command line. For
+each: what moved, how long it took, and how long the producer's records waited in the twenty seconds
+before and during it. With `--times 3` all of it three times, each on new clusters.
+"""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.moves_cases import MIB
+from benchmarks.moves_felt import Felt, listen, other_traffic, p99s_ms
+from tests.contract.operations_site import Site, site_of
+
+PARTITIONS: Final = 12
+PER_S: Final = 200
+PLACEMENT: Final = {n: (101 + n % 3, 101 + (n + 1) % 3) for n in range(PARTITIONS)}
+JOINING: Final = (104, 105)
+TIMEOUT_S: Final = 3600
+SCENES: Final = {
+    "two brokers join": ("--add-brokers", "104,105", "--topics", "{topic}"),
+    "a third replica": ("--replication-factor", "3", "--topics", "{topic}"),
+    "a broker is decommissioned": ("--remove-brokers", "103"),
+}
+"""Each with its wish, as `partiscope plan` takes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """One scene's figures."""
+
+    name: str
+    took_s: float
+    moved: int
+    """Partitions of which a replica came or went."""
+    led_anew: int
+    felt: Felt
+
+    def words(self) -> str:
+        """One line."""
+        before, during = p99s_ms([self.felt])
+        return (
+            f"{self.name:26}  {self.moved:2d} partitions, {self.led_anew:2d} new leaders"
+            f"  {self.took_s:6.1f} s   {self.felt.words()}   {during / before:4.1f} times"
+        )
+
+
+async def play(site: Site, topic: str, name: str, throttle: str) -> Played:
+    """Plan it, listen, run it."""
+    wish = [word.format(topic=topic) for word in SCENES[name]]
+    plan = f"{name.replace(' ', '-')}.json"
+    await asyncio.to_thread(site.cli.run, "plan", *wish, "--out", plan)
+    was, led = site.eyes.replicas(topic), site.eyes.leaders(topic)
+
+    async def move() -> float:
+        began_s = time.monotonic()
+        words = ("reassign", plan, "--throttle", throttle, "--yes", "--reason", name)
+        process = site.cli.start(*words)
+        said = await asyncio.to_thread(process.communicate, timeout=TIMEOUT_S)
+        assert process.returncode == 0, said
+        return time.monotonic() - began_s
+
+    took_s, felt = await listen(site, topic, PARTITIONS, PER_S, move)
+    now, leads = site.eyes.replicas(topic), site.eyes.leaders(topic)
+    site.check_settled(topic, now)
+    return Played(
+        name=name,
+        took_s=took_s,
+        moved=sum(set(now[n]) != set(was[n]) for n in PLACEMENT),
+        led_anew=sum(leads[n] != led[n] for n in PLACEMENT),
+        felt=felt,
+    )
+
+
+async def play_all(site: Site, *, mib: int, throttle: str) -> list[Played]:
+    """One after the other on the same topic, each told when it is over."""
+    topic = site.topic("orders", PLACEMENT, partition_bytes=mib * MIB)
+    for node in JOINING:
+        site.cluster.start_node(node)
+    site.cluster.wait_ready()
+    played = []
+    for name in SCENES:
+        played.append(await play(site, topic, name, throttle))
+        print(played[-1].words(), flush=True)
+    return played
+
+
+def show(found: Sequence[Played]) -> None:
+    """All scenes together."""
+    before, during = p99s_ms([one.felt for one in found])
+    calm = sum(second <= 2 * first for first, second in (p99s_ms([one.felt]) for one in found))
+    print(f"p99 of all together: {before:.1f} → {during:.1f} ms, {during / before:.1f} times")
+    print(f"p99 at most twice that of before: {calm} of {len(found)} scenes")
+
+
+def main() -> None:
+    """Entry of ``python -m benchmarks.moves_scenes``."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--on", choices=("ours", "kafka"), default="ours")
+    parser.add_argument("--mib", type=int, default=48, help="in each partition")
+    parser.add_argument("--throttle", default="2MiB", help="as `partiscope reassign` takes it")
+    parser.add_argument("--times", type=int, default=1)
+    chosen = parser.parse_args()
+    found = []
+    for _ in range(chosen.times):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            site_of(chosen.on, Path(folder), brokers=5, late=len(JOINING)) as site,
+            other_traffic(site),
+        ):
+            found += asyncio.run(play_all(site, mib=chosen.mib, throttle=chosen.throttle))
+    show(found)
+
+
+if __name__ == "__main__":
+    main()
