@@ -121,6 +121,14 @@ class _ResponseHeader:
     correlation_id: int
 
 
+def _closed_error() -> UnreachableError:
+    return UnreachableError(
+        "the connections to the cluster are closed",
+        reason="whoever asked has closed them",
+        next_step="ask again with a new client",
+    )
+
+
 def negotiate(api: Api, served: tuple[int, int] | None) -> int:
     """The highest version that both sides know.
 
@@ -248,15 +256,17 @@ class KafkaWire:
             connection = self._connections.get(key)
             if connection is not None and connection.connected():
                 return key, connection
+            if self._is_closed:
+                raise _closed_error()
             if key is None:
                 opened = await self._open_bootstrap()
             else:
                 opened = await self._open_node(key)
-            if self._is_closed:
-                # Whoever asked was left behind by another question that failed: nobody closes it.
-                opened.close(reason=CloseReason.SHUTDOWN)
-                raise ConnectionError("closed meanwhile")
             self._connections[key] = opened
+            if self._is_closed:
+                # Of two questions asked together one goes on when the other has failed.
+                self._drop(key)
+                raise _closed_error()
             return key, opened
 
     def _any_node(self, attempt: int) -> int | None:

@@ -52,7 +52,7 @@ class ClusterFacts:
         """Live brokers."""
         return frozenset(broker.id for broker in self.brokers)
 
-    def lies_there(self, change: PartitionChange) -> bool:
+    def is_there(self, change: PartitionChange) -> bool:
         """Whether a partition is where it should be, and not moving."""
         partition = self.partitions.get(change.key)
         is_still = change.key not in self.reassigning

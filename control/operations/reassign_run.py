@@ -94,7 +94,7 @@ class ReassignRun:
         )
         self._produced = produced
         facts = replace(facts, produced=produced)
-        left = tuple(change for change in command.changes if not facts.lies_there(change))
+        left = tuple(change for change in command.changes if not facts.is_there(change))
         rate = resolve_throttle(command.throttle, left, produced)
         is_adaptive = command.throttle == THROTTLE_AUTO
         checks = preflight(
@@ -111,7 +111,7 @@ class ReassignRun:
         self._watch.take_sizes(facts.sizes)
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
-        waves = [tuple(c for c in wave if not facts.lies_there(c)) for wave in self._waves]
+        waves = [tuple(c for c in wave if not facts.is_there(c)) for wave in self._waves]
         made = expected_seconds(facts, list(filter(None, waves)), rate, is_adaptive=is_adaptive)
         if made is not None:
             expected = self._forecast.foresee(made, at_s=time.monotonic())

@@ -64,6 +64,17 @@ async def test_a_topic_from_birth_to_death(bootstrap: str) -> None:
         assert lines[f"create topic {name}"] == bootstrap
 
 
+async def test_a_question_under_way_when_its_client_is_closed_opens_nothing(bootstrap: str) -> None:
+    admin = KafkaAdmin.to(bootstrap)
+    asking = asyncio.create_task(admin.describe_cluster())
+    await asyncio.sleep(0)
+    await admin.close()
+    with pytest.raises(UnreachableError, match="closed"):
+        await asking
+    with pytest.raises(UnreachableError, match="closed"):
+        await admin.describe_cluster()
+
+
 async def test_wrong_input_is_refused_before_anything_is_sent(bootstrap: str) -> None:
     async with Operator(bootstrap=bootstrap, bus=bootstrap, is_read_only=True) as operator:
         with pytest.raises(ReadOnlyError):
