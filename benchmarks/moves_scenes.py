@@ -28,7 +28,7 @@ PLACEMENT: Final = {n: (101 + n % 3, 101 + (n + 1) % 3) for n in range(PARTITION
 JOINING: Final = (104, 105)
 TIMEOUT_S: Final = 3600
 SCENES: Final = {
-    "two brokers join": ("--add-brokers", "104,105", "--topics", "{topic}"),
+    "two brokers join": ("--add-brokers", ",".join(map(str, JOINING)), "--topics", "{topic}"),
     "a third replica": ("--replication-factor", "3", "--topics", "{topic}"),
     "a broker is decommissioned": ("--remove-brokers", "103"),
 }
