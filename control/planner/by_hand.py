@@ -12,6 +12,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from control.model.ids import TopicPartition
@@ -27,6 +28,8 @@ NAME: Final = "by hand"
 NOW: Final = "now"
 _ENTRY: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)\s*[:=]\s*(?P<ids>.*)")
 _IDS: Final = re.compile(r"\[?\s*(\d+(\s*,\s*\d+)*)\s*\]?")
+WRONG_MAX: Final = 10
+"""So many wrong entries are named: a file of another cluster has nothing else."""
 NOTHING: Final = Proposal(name=NAME)
 """Where every partition stays as it is."""
 _LEADERS_EVEN: Final = Tolerance(name=NAME, replicas=None, leaders=0.0, bytes=None)
@@ -70,21 +73,30 @@ def parse_edits(text: str) -> Edits:
 def check_edits(topology: Topology, edits: Edits) -> None:
     """Whether all of it can be on this cluster.
 
-    :raises HandError: naming every entry that cannot, with the nearest that would work.
+    :raises HandError: naming entries that cannot (the first `WRONG_MAX`, and how many more), each
+        with the nearest that would work.
     """
     known = {partition.key: partition for partition in topology.partitions}
-    nearest = Nearest(topology)
-    wrong = []
+    brokers = {broker.id: broker.is_running for broker in topology.brokers}
+    wrong: dict[TopicPartition, str] = {}
     for key, replicas in edits.items():
-        partition = known.get(key)
-        if partition is None:
-            wrong.append(f"{key} does not exist: {_like(key, known)}")
+        if key not in known:
+            wrong[key] = "does not exist"
         elif replicas is not None:
-            reason = _wrong_with(topology, replicas)
+            reason = _wrong_with(brokers, replicas)
             if reason:
-                wrong.append(f"{key}: {reason}; {nearest.words(partition, replicas)}")
-    if wrong:
-        raise HandError("; ".join(wrong))
+                wrong[key] = reason
+    if not wrong:
+        return
+    nearest = Nearest(topology)
+    told = []
+    for key, reason in islice(wrong.items(), WRONG_MAX):
+        if key in known:
+            told.append(f"{key}: {reason}; {nearest.words(known[key], edits[key] or ())}")
+        else:
+            told.append(f"{key} {reason}: {_like(key, known)}")
+    more = len(wrong) - len(told)
+    raise HandError("; ".join([*told, f"and {more:,} more entries like these"] if more else told))
 
 
 def edited(
@@ -131,16 +143,16 @@ def _parse_entry(entry: str) -> tuple[TopicPartition, tuple[int, ...] | None]:
     return key, tuple(int(id_) for id_ in ids[1].split(","))
 
 
-def _wrong_with(topology: Topology, replicas: tuple[int, ...]) -> str:
+def _wrong_with(brokers: Mapping[int, bool], replicas: tuple[int, ...]) -> str:
+    """``brokers``: whether each runs."""
     if not replicas:
         return "no replica is left"
     if len(set(replicas)) < len(replicas):
         return f"{list(replicas)} names a broker twice"
-    brokers = {broker.id: broker for broker in topology.brokers}
     unknown = [id_ for id_ in replicas if id_ not in brokers]
     if unknown:
         return f"broker {unknown[0]} does not exist or does not run"
-    down = [id_ for id_ in replicas if not brokers[id_].is_running]
+    down = [id_ for id_ in replicas if not brokers[id_]]
     return f"broker {down[0]} does not run" if down else ""
 
 

@@ -21,6 +21,7 @@ from control.planner.topology import Topology, TopologyError, parse_topology
 from control.views.format import bytes_text, count_text
 from control.views.plans import gap_text
 from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.files import text_of
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
 from partiscope.cli.tables import write_table
 
@@ -100,7 +101,7 @@ def plan(
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, text.split(",")))
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
 def _ids(text: str) -> tuple[int, ...]:
@@ -114,9 +115,7 @@ def _ids(text: str) -> tuple[int, ...]:
 
 def _from_file(path: Path) -> Topology:
     try:
-        return parse_topology(json.loads(path.read_text()))
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}", Exit.WRONG_USE) from error
+        return parse_topology(json.loads(text_of(path)))
     except json.JSONDecodeError as error:
         raise CommandError(f"{path} is not JSON: {error}", Exit.WRONG_USE) from error
     except TopologyError as error:
@@ -126,9 +125,10 @@ def _from_file(path: Path) -> Topology:
 def _entries(edit: str) -> str:
     """The text itself, or what the file of this name holds."""
     try:
-        return Path(edit).read_text() if edit and Path(edit).is_file() else edit
-    except OSError as error:
-        raise CommandError(f"cannot read {edit}: {error.strerror}", Exit.WRONG_USE) from error
+        is_file = bool(edit) and Path(edit).is_file()
+    except (OSError, ValueError):  # longer than any name, or with what no name has
+        is_file = False
+    return text_of(Path(edit)) if is_file else edit
 
 
 def _made(before: Topology | None, bootstrap: str | None, request: PlanRequest, hand: Hand) -> Plan:

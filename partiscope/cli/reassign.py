@@ -22,6 +22,7 @@ from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 from control.views.format import byte_rate_text, bytes_text, duration_text
 from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.files import text_of
 from partiscope.cli.moves import follow
 from partiscope.cli.options import Bootstrap, known_bootstrap, note, settings_with
 from partiscope.cli.plan import before_file
@@ -91,9 +92,7 @@ class Way:
 
 def _targets(plan: Path) -> Targets:
     try:
-        return parse_reassignment(plan.read_text())
-    except OSError as error:
-        raise CommandError(f"cannot read {plan}: {error.strerror}", Exit.WRONG_USE) from error
+        return parse_reassignment(text_of(plan))
     except ReassignmentJsonError as error:
         raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
 

@@ -44,6 +44,28 @@ def test_an_edited_plan_is_judged_again_and_can_be_run(
     assert first["balance"]["replicas"] != made["balance_before"]["replicas"]
 
 
+def test_names_may_have_blanks_between(topology: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = answer(capsys, "--topology", str(topology), "--exclude-topics", "tmp*, t*")
+    assert [each["moved_replicas"] for each in made["alternatives"]] == [0]
+
+
+def test_files_are_utf_8_and_longer_texts_than_names_of_files_are_entries(
+    topology: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.json"
+    entries = [{"topic": "t", "partition": n, "replicas": [3, 1]} for n in range(6)]
+    text = json.dumps({"version": 1, "partitions": entries})
+    plan.write_text(text, encoding="utf-16")
+    assert run(["plan", "--topology", str(topology), "--edit", str(plan)]) == 2
+    assert "is not UTF-8: save it as UTF-8" in capsys.readouterr().err
+    plan.write_text(text, encoding="utf-8-sig")
+    made = [
+        answer(capsys, "--topology", str(topology), "--edit", each) for each in (str(plan), text)
+    ]
+    assert len(text) > 255
+    assert made[0]["alternatives"] == made[1]["alternatives"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

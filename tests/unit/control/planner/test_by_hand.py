@@ -37,6 +37,13 @@ def test_several_partitions_are_placed_at_once() -> None:
     assert placed(text) == {0: (1, 3), 1: (2, 1), 2: (2, 0)}
 
 
+def test_of_a_file_for_another_cluster_only_the_first_entries_are_told() -> None:
+    entries = "\n".join(f"other-{n}: 1,2" for n in range(5_000))
+    with pytest.raises(HandError, match=r"other-9 does not exist.* and 4,990 more") as refused:
+        placed(entries)
+    assert "other-10 " not in str(refused.value)
+
+
 def test_kafkas_json_is_read_as_well() -> None:
     text = format_reassignment({TopicPartition("t", 1): (3, 1)})
     assert placed(text) == {1: (3, 1)}
