@@ -34,6 +34,7 @@ class Desk:
         """``others``: addresses of further clusters on the same bus."""
         self._watched = watched
         self._bus = bus
+        self._others = others
         self._operator: Operator | None = None
         self._sessions: dict[str, ProduceSession] = {}
         is_acting = watched.bootstrap is not None
@@ -51,6 +52,7 @@ class Desk:
                 bootstrap=self.bootstrap,
                 bus=self._bus,
                 is_read_only=self._watched.is_read_only,
+                not_of=self._others,
             )
         return self._operator
 

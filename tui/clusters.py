@@ -39,7 +39,10 @@ class ClusterApp(Navigation):
 
             services = self.services
             self._operator = Operator(
-                bootstrap=services.bootstrap, bus=services.bus, is_read_only=services.is_read_only
+                bootstrap=services.bootstrap,
+                bus=services.bus,
+                is_read_only=services.is_read_only,
+                not_of=self.other_bootstraps,
             )
         return self._operator
 

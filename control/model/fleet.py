@@ -1,6 +1,6 @@
 """Clusters that one installation watches: how they are told apart, and what is dangerous. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,12 @@ COLORS: Final[Mapping[str, str]] = {
 """Names that settings use; each is dark enough for white words on it."""
 PRODUCTION_COLOR: Final = "red"
 PRODUCTION: Final = "PRODUCTION"
+
+
+def is_of_any(address: str, clusters: Collection[str]) -> bool:
+    """Whether ``host:port,…`` has one in common with any of these."""
+    these = set(address.split(","))
+    return any(not these.isdisjoint(other.split(",")) for other in clusters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

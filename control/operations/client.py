@@ -10,12 +10,14 @@ import contextlib
 import getpass
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.reader import RecordReader, Start, StartKind
 from control.kafka.settings import KafkaSettings
+from control.model.fleet import is_of_any
+from control.model.units import byte_rate_text
 from control.operations.bus import EVENTS, Bus, Outage
 from control.operations.commands import (
     THROTTLE_AUTO,
@@ -25,11 +27,16 @@ from control.operations.commands import (
     Throttle,
     new_operation_id,
 )
-from control.operations.errors import CommandDecodeError, InvalidInputError
+from control.operations.errors import (
+    CommandDecodeError,
+    ConflictError,
+    ElsewhereError,
+    InvalidInputError,
+)
 from control.operations.events import Event, EventKind, decode_event
 from control.operations.planning import resolve_throttle
 from control.operations.state import OperationState, apply_event, fold, submitted
-from control.operations.throttle import why_too_long
+from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
@@ -45,12 +52,20 @@ class OperationsClient:
     """Submits to and watches one bus. Use as an async context manager."""
 
     def __init__(
-        self, bus: KafkaSettings | str, *, who: str | None = None, creates_topics: bool = True
+        self,
+        bus: KafkaSettings | str,
+        *,
+        who: str | None = None,
+        creates_topics: bool = True,
+        not_of: Collection[str] = (),
     ) -> None:
-        """``creates_topics``: those of the bus, where they lack; who only looks leaves it so."""
+        """``creates_topics``: those of the bus, where they lack; who only looks leaves it so.
+        ``not_of``: addresses of clusters on the same bus whose operations are neither listed nor
+        touched."""
         self._bus = Bus(bus)
         self._who = who or whoami()
         self._has_topics = not creates_topics
+        self._not_of = frozenset(not_of)
 
     async def __aenter__(self) -> OperationsClient:
         return self
@@ -112,11 +127,14 @@ class OperationsClient:
 
         :raises InvalidInputError: no such operation, no such rate, or waves too large for any.
         """
-        asks_for_one = resolve_throttle(throttle, ()) is not None
+        rate = resolve_throttle(throttle, ())
+        if rate is not None and rate < RATE_MIN_BYTES_PER_S:
+            least = byte_rate_text(RATE_MIN_BYTES_PER_S)
+            raise InvalidInputError({"throttle": f"{rate} B/s is less than {least}: 50MiB"})
         state = await self.get(operation_id)
         _, waves = await self._asked(operation_id)
         too_long = why_too_long(plan_waves(state.changes, waves))
-        if asks_for_one and too_long:
+        if rate is not None and too_long:
             raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
         await self._control(operation_id, ControlAction.THROTTLE, throttle=throttle)
 
@@ -125,8 +143,12 @@ class OperationsClient:
         that was asked for last; answers the new operation's id.
 
         :raises InvalidInputError: no such operation, or it moved nothing.
+        :raises ConflictError: another one takes it back already.
         """
         state = await self.get(operation_id)
+        for other in await self.list():
+            if other.rollback_of == operation_id and not other.is_finished:
+                raise ConflictError(f"{other.operation_id} takes {operation_id} back already")
         if not state.may_roll_back:
             raise InvalidInputError({"id": f"{operation_id} moved nothing that could go back"})
         if not state.is_finished:
@@ -158,23 +180,32 @@ class OperationsClient:
 
     async def list(self) -> builtins.list[OperationState]:
         """All operations, the newest first, those not yet answered included."""
-        states = fold(await self._bus.read_events())
-        for command in (await self._bus.read_commands())[0]:
-            if isinstance(command, ReassignCommand):
-                states.setdefault(command.operation_id, submitted(command))
-        return sorted(states.values(), key=lambda s: s.submitted_ms, reverse=True)
+        states = await self._states()
+        ours = (state for state in states.values() if not is_of_any(state.bootstrap, self._not_of))
+        return sorted(ours, key=lambda s: s.submitted_ms, reverse=True)
 
     async def get(self, operation_id: str) -> OperationState:
         """One operation.
 
         :raises InvalidInputError: there is none with this id.
+        :raises ElsewhereError: it is of a cluster that this client leaves alone.
         """
-        for state in await self.list():
-            if state.operation_id == operation_id:
-                return state
-        raise InvalidInputError(
-            {"id": f"no operation {operation_id}; `partiscope moves` lists all"}
-        )
+        state = (await self._states()).get(operation_id)
+        if state is None:
+            raise InvalidInputError(
+                {"id": f"no operation {operation_id}; `partiscope moves` lists all"}
+            )
+        if is_of_any(state.bootstrap, self._not_of):
+            raise ElsewhereError(operation_id, state.bootstrap)
+        return state
+
+    async def _states(self) -> dict[str, OperationState]:
+        """By id, of all clusters."""
+        states = fold(await self._bus.read_events())
+        for command in (await self._bus.read_commands())[0]:
+            if isinstance(command, ReassignCommand):
+                states.setdefault(command.operation_id, submitted(command))
+        return states
 
     async def watch(self, operation_id: str) -> AsyncIterator[OperationState]:
         """The state after each event, from its first to its end; bears with an outage of the

@@ -6,6 +6,7 @@ OperationError                 title, reason, next step
 ├── ReadOnlyError              this session may only look
 ├── NotConfirmedError          the typed confirmation does not match
 ├── ConflictError              another operator moves the same partitions
+├── ElsewhereError             a move of another cluster that is watched as well
 ├── NotReviewedError           another alternative was chosen than the one that is shown
 ├── PlanGoneError              a plan that is no longer kept
 ├── NotElectedError            some partitions kept their leader
@@ -71,12 +72,26 @@ class ConflictError(OperationError):
         super().__init__("the reassignment was not begun", reason=reason, next_step=next_step)
 
 
-class NotReviewedError(OperationError):
-    """Nothing changes that was not seen before."""
+class ElsewhereError(OperationError):
+    """Clusters may share a bus: who looks at one of them acts on that one alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, operation_id: str, bootstrap: str) -> None:
+        super().__init__(
+            f"{operation_id} is not of this cluster",
+            reason=f"it moves partitions of {bootstrap}",
+            next_step="choose that cluster (c), then open it there",
+        )
+
+
+class NotReviewedError(OperationError):
+    """Nothing changes that was not seen before; ``by_hand``: nor without what was typed since."""
+
+    def __init__(self, *, by_hand: bool = False) -> None:
         reason = "what the chosen alternative would do is still being worked out"
         next_step = "wait until it is shown, then confirm"
+        if by_hand:
+            reason = "what is placed by hand is not judged yet, or was refused"
+            next_step = "wait until it is, correct it, or empty the field to do without"
         super().__init__("the reassignment was not begun", reason=reason, next_step=next_step)
 
 

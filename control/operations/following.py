@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
+from control.model.fleet import is_of_any
 from control.operations.client import OperationsClient
 from control.operations.errors import OperationError
 from control.operations.events import Event, EventKind
@@ -50,7 +51,13 @@ class Moves:
 
     def get(self, operation_id: str) -> OperationState | None:
         """One of them."""
-        return self._states.get(operation_id)
+        state = self._states.get(operation_id)
+        return None if state is None or is_of_any(state.bootstrap, self._not_of) else state
+
+    def elsewhere(self, operation_id: str) -> str:
+        """The address of the other cluster that a move is of; empty: of none that is known."""
+        state = self._states.get(operation_id)
+        return "" if state is None or self.get(operation_id) is not None else state.bootstrap
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have ``listener`` called (in the loop) when a move gets on; returns how to end that."""
@@ -74,12 +81,12 @@ class Moves:
     def journal(self) -> tuple[JournalLine, ...]:
         """Every change that is known of the cluster, the newest first: moves and what needed no
         executor."""
-        lines = [line for line in self._lines if line.bootstrap not in self._not_of]
+        lines = [line for line in self._lines if not is_of_any(line.bootstrap, self._not_of)]
         lines += map(line_of_state, self._ours())
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 
     def _ours(self) -> Iterable[OperationState]:
-        return (state for state in self._states.values() if state.bootstrap not in self._not_of)
+        return (s for s in self._states.values() if not is_of_any(s.bootstrap, self._not_of))
 
     def take(self, event: Event) -> None:
         """One more event; lines of the journal are no moves."""
@@ -98,8 +105,13 @@ class Moves:
     async def _follow(self, open_client: Callable[[], OperationsClient]) -> None:
         pause_s = FIRST_RETRY_S
         while True:
+            is_first = True
             try:
                 async for event in open_client().events():
+                    if is_first:  # of all there are: what is known is told once more
+                        self._states.clear()
+                        self._lines.clear()
+                        is_first = False
                     pause_s, self.trouble = FIRST_RETRY_S, ""
                     self.take(event)
             except (KafkaPortError, OperationError, OSError, ValueError) as error:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.settings import KafkaSettings
+from control.model.fleet import is_of_any
 from control.operations.bus import Bus
 from control.operations.events import Event, EventKind
 from control.operations.state import OperationState, fold
@@ -35,10 +37,19 @@ class JournalLine:
 class Journal:
     """Writes what is done to one cluster to a bus, and reads what was done to all that share it."""
 
-    def __init__(self, bus: KafkaSettings | str | None, *, bootstrap: str, who: str) -> None:
+    def __init__(
+        self,
+        bus: KafkaSettings | str | None,
+        *,
+        bootstrap: str,
+        who: str,
+        not_of: Collection[str] = (),
+    ) -> None:
+        """``not_of``: addresses of clusters on the same bus of which nothing is read."""
         self._bus = None if bus is None else Bus(bus)
         self._bootstrap = bootstrap
         self._who = who
+        self._not_of = frozenset(not_of)
         self._has_topics = False
 
     async def close(self) -> None:
@@ -73,6 +84,7 @@ class Journal:
         events = await self._bus.read_events()
         lines = [line_of_event(event) for event in events if event.kind is EventKind.JOURNAL]
         lines += [line_of_state(state) for state in fold(events).values()]
+        lines = [line for line in lines if not is_of_any(line.bootstrap, self._not_of)]
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 
 

@@ -7,7 +7,7 @@ changes the cluster raises ReadOnlyError in a read-only session and leaves a lin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -46,15 +46,24 @@ class Operator:
     """One cluster and one bus. Use as an async context manager, in one event loop."""
 
     def __init__(
-        self, *, bootstrap: str, bus: str | None, is_read_only: bool = False, who: str | None = None
+        self,
+        *,
+        bootstrap: str,
+        bus: str | None,
+        is_read_only: bool = False,
+        who: str | None = None,
+        not_of: Collection[str] = (),
     ) -> None:
+        """``not_of``: addresses of further clusters on the same bus, which have operators of their
+        own."""
         self.bootstrap = bootstrap
         self.is_read_only = is_read_only
         self.admin = KafkaAdmin.to(bootstrap)
         self.planning = Planning(self.admin)
         self.plans = KeptPlans()
-        self.moves = OperationsClient(bus or bootstrap, who=who)
-        self.journal = Journal(bus, bootstrap=bootstrap, who=who or whoami())
+        self.moves = OperationsClient(bus or bootstrap, who=who, not_of=not_of)
+        who = who or whoami()
+        self.journal = Journal(bus, bootstrap=bootstrap, who=who, not_of=not_of)
 
     async def __aenter__(self) -> Operator:
         return self

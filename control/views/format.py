@@ -114,8 +114,14 @@ def age_text(age_ms: Number) -> str:
     return f"{duration_text(age_ms)} ago" if is_known(age_ms) else "never"
 
 
-def clock_text(at_ms: Number, *, now_ms: Number = None, zone: tzinfo | None = None) -> str:
-    """``12:04``; with the day before it when that is not the day of ``now_ms``.
+def clock_text(
+    at_ms: Number,
+    *,
+    now_ms: Number = None,
+    zone: tzinfo | None = None,
+    with_seconds: bool = False,
+) -> str:
+    """``12:04`` or ``12:04:31``; with the day before it when that is not the day of ``now_ms``.
 
     Local time of this machine unless ``zone`` says otherwise.
     """
@@ -127,7 +133,7 @@ def clock_text(at_ms: Number, *, now_ms: Number = None, zone: tzinfo | None = No
         return NA  # beyond every calendar: what is foreseen at a byte per second
     if now_ms is not None and _local(now_ms, zone).date() != at.date():
         return f"{at:%Y-%m-%d %H:%M}"
-    return f"{at:%H:%M}"
+    return f"{at:%H:%M:%S}" if with_seconds else f"{at:%H:%M}"
 
 
 def ids_text(ids: Sequence[int] | None) -> str:

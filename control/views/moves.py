@@ -101,6 +101,8 @@ class Move(Protocol):
     @property
     def submitted_ms(self) -> int: ...
     @property
+    def updated_ms(self) -> int: ...
+    @property
     def message(self) -> str: ...
     @property
     def changes(self) -> Sequence[Change]: ...
@@ -226,7 +228,9 @@ def move_row(move: Move, *, now_ms: int) -> MoveRow:
         rate=Cell(progress.rate_bytes_per_s, text.byte_rate_text(progress.rate_bytes_per_s))
         if running and progress is not None
         else Cell(None, text.NONE),
-        eta=eta_cell(progress, now_ms=now_ms) if running else Cell(None, text.NONE),
+        eta=eta_cell(progress, told_ms=move.updated_ms, now_ms=now_ms)
+        if running
+        else Cell(None, text.NONE),
         partitions=Cell(len(move.changes), text.count_text(len(move.changes))),
         size_bytes=Cell(total, text.bytes_text(total)),
         copied=_copied_cell(progress),
@@ -239,18 +243,29 @@ def move_row(move: Move, *, now_ms: int) -> MoveRow:
     )
 
 
-def moving_rows(progress: Progress | None, *, now_ms: int) -> list[MovingRow]:
+def moving_rows(move: Move, *, now_ms: int) -> list[MovingRow]:
     """The partitions on their way, one by one; who stands still says why."""
+    progress = move.progress
     if progress is None:
         return []
     reasons = {(item.topic, item.partition): item.reason for item in progress.stalled}
     return [
-        _moving_row(part, reasons.pop((part.topic, part.partition), ""), now_ms=now_ms)
+        _moving_row(
+            part,
+            reasons.pop((part.topic, part.partition), ""),
+            told_ms=move.updated_ms,
+            now_ms=now_ms,
+        )
         for part in progress.moving
     ]
 
 
-def _moving_row(part: Copying, reason: str, *, now_ms: int) -> MovingRow:
+def heard_of_words(move: Move, *, now_ms: int) -> str:
+    """When this was so: news may fail to come."""
+    return f"as of {text.clock_text(move.updated_ms, now_ms=now_ms, with_seconds=True)}"
+
+
+def _moving_row(part: Copying, reason: str, *, told_ms: int, now_ms: int) -> MovingRow:
     name = f"{part.topic}-{part.partition}"
     share = part.bytes_done / part.bytes_total * 100.0 if part.bytes_total else None
     done, total = text.bytes_text(part.bytes_done), text.bytes_text(part.bytes_total)
@@ -261,7 +276,7 @@ def _moving_row(part: Copying, reason: str, *, now_ms: int) -> MovingRow:
         done=Cell(share, text.NONE if share is None else text.percent_text(float(int(share)))),
         size_bytes=Cell(part.bytes_done, f"{done} of {total}"),
         rate=Cell(part.rate_bytes_per_s, text.byte_rate_text(part.rate_bytes_per_s)),
-        eta=eta_cell(part, now_ms=now_ms),
+        eta=eta_cell(part, told_ms=told_ms, now_ms=now_ms),
         stalled=Cell(reason, reason or text.NONE, Tone.WARNING if reason else Tone.PLAIN),
     )
 
@@ -311,9 +326,9 @@ def done_cell(progress: Progress | None) -> Cell:
     return Cell(share, text.NONE if share is None else text.percent_text(float(int(share))))
 
 
-def eta_cell(progress: Progress | Copying | None, *, now_ms: int) -> Cell:
+def eta_cell(progress: Progress | Copying | None, *, told_ms: int, now_ms: int) -> Cell:
     """``12:40-12:52``: between when and when it ends; one time when both fall together; what is
-    left where that is less than `SOON_S`."""
+    left where that is less than `SOON_S`. ``told_ms``: when the progress was so."""
     if progress is None or progress.eta_s_low is None or progress.eta_s_high is None:
         return Cell(None, text.NA)
     if progress.eta_s_high < SOON_S:
@@ -323,7 +338,7 @@ def eta_cell(progress: Progress | Copying | None, *, now_ms: int) -> Cell:
         )
         return Cell(progress.eta_s_high, f"in {text.ESTIMATE}{low}–{high}")
     first, last = (
-        text.clock_text(now_ms + seconds * 1000, now_ms=now_ms)
+        text.clock_text(told_ms + seconds * 1000, now_ms=now_ms)
         for seconds in (progress.eta_s_low, progress.eta_s_high)
     )
     shown = first if first == last else f"{first}–{last}"

@@ -15,10 +15,21 @@
   const unmark = () =>
     document.querySelectorAll(".may-drop").forEach((place) => place.classList.remove("may-drop"));
 
-  // Other entries stay as they were typed; Kafka's JSON is in the chosen plan already.
+  // Kafka's JSON as entries, one a line; what is none stays, and is refused with its reason.
+  const lines = (text) => {
+    if (!/^\s*[[{]/.test(text)) return text;
+    try {
+      return JSON.parse(text)
+        .partitions.map((it) => `${it.topic}-${it.partition}: ${it.replicas.join(",")}`)
+        .join("\n");
+    } catch {
+      return text;
+    }
+  };
+
+  // Other entries stay as they were typed.
   const merged = (text, partition, entry) => {
-    if (/^\s*[[{]/.test(text)) return entry;
-    const others = text
+    const others = lines(text)
       .split(/[;\n]/)
       .map((line) => line.trim())
       .filter((line) => line && line.split(/[:=]/)[0].trim() !== partition);

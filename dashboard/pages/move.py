@@ -5,7 +5,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from control.operations.errors import NotConfirmedError
+from control.operations.errors import ElsewhereError, NotConfirmedError
 from control.operations.events import Outcome
 from control.operations.registry import REASSIGN
 from control.operations.state import OperationState
@@ -16,6 +16,7 @@ from control.views.moves import (
     change_row,
     done_percent,
     foreseen_cell,
+    heard_of_words,
     move_row,
     moving_rows,
     plan_anew_path,
@@ -110,7 +111,8 @@ def register(app: Dash, screen: Screen) -> None:
             state is not None and state.may(act) and not _is_denied(screen, act, time)
             for act in ids.MOVE_ACTIONS
         ]
-        return move_block(screen, state, time), *(not each for each in may)
+        shown = move_block(screen, state, time) if state else _unknown(screen, operation_id)
+        return shown, *(not each for each in may)
 
     @app.callback(
         Output(ids.MOVE_SAID, "children"),
@@ -148,6 +150,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         State(ids.MOVE_ASKED, "data"),
         State(ids.MOVE_ID, "data"),
         State(ids.MOVE_TYPED, "value", allow_optional=True),
+        running=[(Output(ids.MOVE_CONFIRM, "loading"), True, False)],
         prevent_initial_call=True,
         websocket=True,
     )
@@ -202,18 +205,28 @@ def _is_denied(screen: Screen, action: str, time: Time | None) -> bool:
     return screen.snapshot.is_read_only
 
 
-def move_block(screen: Screen, state: OperationState | None, time: Time | None = None) -> Any:
+def _unknown(screen: Screen, operation_id: str) -> Any:
+    """Not a move of this cluster, as far as one knows."""
+    moves = screen.desk.moves
+    elsewhere = moves.elsewhere(operation_id)
+    if elsewhere:
+        error = ElsewhereError(operation_id, elsewhere)
+        return empty(error.title, error.reason, error.next_step)
+    return empty(
+        "No move of this name is known yet",
+        moves.trouble
+        or "One that was just asked for appears when the executor (part of `up`) takes it",
+        "g r lists all that ran and run",
+    )
+
+
+def move_block(screen: Screen, state: OperationState, time: Time | None = None) -> list[Any]:
     """Progress, figures, what is said, what moves now, and the diff."""
-    if state is None:
-        return empty(
-            "No move of this name is known yet",
-            "One that was just asked for appears when the executor (part of `up`) takes it",
-            "g r lists all that ran and run",
-        )
     row = move_row(state, now_ms=screen.now_ms())
     return [
         progress_bar(done_percent(state.progress)),
         html.P(state.message or "submitted", className="note", role="status"),
+        *_heard_of(screen, state),
         *_plan_anew(state),
         html.P(
             rights.line(rights.words(screen, REASSIGN.name, time)),
@@ -229,6 +242,17 @@ def move_block(screen: Screen, state: OperationState | None, time: Time | None =
             className="note",
         ),
     ]
+
+
+def _heard_of(screen: Screen, state: OperationState) -> list[Any]:
+    """How old all of this is, and what keeps news away."""
+    if state.is_finished:
+        return []
+    words = heard_of_words(state, now_ms=screen.now_ms())
+    trouble = screen.desk.moves.trouble
+    if not trouble:
+        return [html.P(words, className="note")]
+    return [html.Div(f"▲ {words}; no news: {trouble}", className="finding edge-warning")]
 
 
 def _plan_anew(state: OperationState) -> list[Any]:
@@ -264,7 +288,7 @@ def _on_their_way(screen: Screen, state: OperationState) -> list[Any]:
     if state.progress is None or state.is_finished:
         return []
     progress = state.progress
-    rows = moving_rows(progress, now_ms=screen.now_ms())
+    rows = moving_rows(state, now_ms=screen.now_ms())
     warnings: list[Any] = [
         html.Div(
             f"▲ {item.topic}-{item.partition} stands still: {item.reason}",

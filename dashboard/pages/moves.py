@@ -39,8 +39,12 @@ def moves_block(screen: Screen) -> Any:
     if not moves:
         return empty("Nothing was ever moved", "Plan moves: press g n, or R on a topic")
     now_ms = screen.now_ms()
+    notes: list[Any] = []
+    if screen.desk.moves.trouble:
+        words = f"▲ as they were; no news: {screen.desk.moves.trouble}"
+        notes = [html.Div(words, className="finding edge-warning")]
+    if len(moves) > ROWS_MAX:
+        words = f"the newest {ROWS_MAX} of {len(moves):,}; `partiscope moves` lists all"
+        notes.append(html.P(words, className="note"))
     table = rows_table([move_row(move, now_ms=now_ms) for move in moves[:ROWS_MAX]], MOVE_COLUMNS)
-    if len(moves) <= ROWS_MAX:
-        return table
-    words = f"the newest {ROWS_MAX} of {len(moves):,}; `partiscope moves` lists all"
-    return html.Div([html.P(words, className="note"), table])
+    return html.Div([*notes, table])

@@ -2,16 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from hashlib import blake2b
 from typing import Any, Final
 
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from control.model.fleet import WatchedCluster
-from control.operations.errors import NotConfirmedError, NotReviewedError, PlanGoneError
+from control.operations.errors import (
+    InvalidInputError,
+    NotConfirmedError,
+    NotReviewedError,
+    PlanGoneError,
+)
 from control.operations.planning import Preview
 from control.operations.registry import REASSIGN
-from control.planner.by_hand import NAME
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
@@ -152,7 +157,8 @@ def _register_plan(app: Dash, screen: Screen) -> None:
             shown, choices = await planned(screen, given, scheme or "light")
         except DeskError as error:
             errors = fields.errors_of(found, error)
-            return problem(error), [], None, True, None, True, "", errors
+            is_run_fine = not _fields_of(error).intersection(RUN_FIELDS)
+            return problem(error), [], None, is_run_fine, None, True, "", errors
         errors = fields.errors_of(found, None)
         return shown, choices, None, True, None, not choices, "", errors
 
@@ -192,16 +198,21 @@ def _register_edit(app: Dash, screen: Screen) -> None:
         State(ids.PLAN_CHOICES, "data"),
         State(ids.SCHEME, "data"),
         *fields.every_value(fields.PLAN),
+        running=[(Output(ids.PLAN_LAST, "className"), "actions waits", "actions")],
         prevent_initial_call=True,
         websocket=True,
     )
     async def edit(entries: str | None, *rest: Any) -> tuple[Any, Any, Any]:
         choice, choices, scheme, found, values = rest
-        if not (entries or "").strip() or choice is None or not choices:
+        if choice is None or is_judged(choices, entries or ""):
             return no_update, no_update, None
+        base = base_of(choices, choice)
+        if not (entries or "").strip():
+            kept = [item for item in choices if "base" not in item]
+            return offered(kept, str(kept.index(base)), scheme or "light"), kept, None
         given = fields.values_of(found, values)
         try:
-            kept = await edited(screen, given, str(entries), (choices, choice))
+            kept = await edited(screen, given, str(entries), (choices, base))
         except DeskError as error:
             return no_update, no_update, parts_of(error)[1]
         return offered(kept, str(len(kept) - 1), scheme or "light"), kept, None
@@ -248,6 +259,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         State(ids.PLAN_CHOICES, "data"),
         State(ids.PLAN_TYPED, "value", allow_optional=True),
         State(ids.PLAN_REVIEWED, "data"),
+        State(ids.PLAN_ENTRIES, "value"),
         *fields.every_value(fields.PLAN),
         running=[(Output(ids.PLAN_CONFIRM, "loading"), True, False)],
         prevent_initial_call=True,
@@ -258,10 +270,12 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
     ) -> tuple[Any, Any]:
         if not clicks:
             return no_update, no_update
-        reviewed_one, *fields_ = rest
+        reviewed_one, entries, *fields_ = rest
         given = fields.values_of(*fields_)
         word = screen.watched.word_to_type()
         try:
+            if not is_judged(choices, entries or ""):
+                raise NotReviewedError(by_hand=True)
             if choices[int(choice)]["name"] != reviewed_one:
                 raise NotReviewedError
             if (typed or "") != word:
@@ -272,6 +286,10 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         except DeskError as error:
             return problem(error), no_update
         return None, f"/moves/{operation_id}"
+
+
+def _fields_of(error: Exception) -> set[str]:
+    return set(error.fields) if isinstance(error, InvalidInputError) else set()
 
 
 async def planned(screen: Screen, values: Values, scheme: str) -> tuple[Any, list[Any]]:
@@ -285,15 +303,32 @@ async def planned(screen: Screen, values: Values, scheme: str) -> tuple[Any, lis
 
 
 async def edited(
-    screen: Screen, values: Values, entries: str, kept: tuple[list[Any], str]
+    screen: Screen, values: Values, entries: str, kept: tuple[list[Any], Any]
 ) -> list[Any]:
-    """The choices with one more: the chosen one, with these partitions placed by hand."""
-    choices, choice = kept
+    """The choices with one more: this one of them, with these partitions placed by hand."""
+    choices, base = kept
     for item in choices:
         find_plan(screen, item["name"])  # what one may go back to outlives what one tried
-    plan = await screen.desk.operator.edit(chosen(screen, choices, choice), entries, values)
-    others = [item for item in choices if item["offer"]["name"] != NAME]
-    return [*others, kept_of(plan, plan.alternatives[0])]
+    plan = await screen.desk.operator.edit(_proposal(screen, base), entries, values)
+    others = [item for item in choices if "base" not in item]
+    mine = kept_of(plan, plan.alternatives[0])
+    return [*others, mine | {"base": base["name"], "entries": _digest(entries)}]
+
+
+def base_of(choices: list[Any], choice: str) -> Any:
+    """What edits by hand begin from: the chosen one, or what the one by hand was made of."""
+    item = choices[int(choice)]
+    return next((it for it in choices if it["name"] == item.get("base")), item)
+
+
+def is_judged(choices: list[Any], entries: str) -> bool:
+    """Whether the choices hold what these entries make, and nothing that others made."""
+    made = [item["entries"] for item in choices if "base" in item]
+    return made == ([_digest(entries)] if entries.strip() else [])
+
+
+def _digest(entries: str) -> str:
+    return blake2b(entries.strip().encode(), digest_size=8).hexdigest()
 
 
 def kept_of(plan: Plan, item: Alternative) -> dict[str, Any]:
@@ -329,7 +364,11 @@ def chosen(screen: Screen, choices: list[Any], choice: str) -> Proposal:
     Raises:
         PlanGoneError: many others were made since, or the page's server began anew.
     """
-    kept = find_plan(screen, choices[int(choice)]["name"])
+    return _proposal(screen, choices[int(choice)])
+
+
+def _proposal(screen: Screen, item: Any) -> Proposal:
+    kept = find_plan(screen, item["name"])
     if kept is None:
         raise PlanGoneError
     return kept.alternative.proposal

@@ -2,6 +2,7 @@
 
 import sys
 
+from control.model.fleet import is_of_any
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import settings_with
 from partiscope.settings import NamedCluster, Settings, load_settings
@@ -58,7 +59,7 @@ def require_change_of(address: str, named: str | None) -> None:
 
 def is_at(cluster: NamedCluster, address: str) -> bool:
     """Whether a cluster's addresses and these have one in common."""
-    return not set(cluster.bootstrap.split(",")).isdisjoint(address.split(","))
+    return is_of_any(address, [cluster.bootstrap])
 
 
 def _unnamed(name: str) -> CommandError:

@@ -14,6 +14,7 @@ from control.operations.commands import (
     ControlCommand,
     ReassignCommand,
 )
+from control.operations.errors import ElsewhereError, InvalidInputError
 from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
 from tests.contract.operations_rig import ExecutorProcess
@@ -73,6 +74,23 @@ def test_a_move_is_changed_as_its_own_cluster_allows(
         status, words = told("list", "--cluster", "prod")
         assert [each in words for each in (usual, prod, kept)] == [False, True, False]
         assert told("pause", "--cluster", "usual") == (DONE, f"asked to pause {usual}\n")
+
+
+async def test_who_looks_at_one_cluster_leaves_the_moves_of_others_alone(tmp_path: Path) -> None:
+    with LocalCluster(tmp_path / "bus", brokers=1) as bus:
+        ours, theirs = await _submit(bus.bootstrap, "127.0.0.1:1", "127.0.0.1:3")
+        others = ["127.0.0.1:2,127.0.0.1:3"]
+        async with OperationsClient(bus.bootstrap, not_of=others) as client:
+            assert [state.operation_id for state in await client.list()] == [ours]
+            await client.pause(ours)
+            for act in (client.get, client.cancel, client.pause, client.rollback):
+                with pytest.raises(ElsewhereError, match=r"it moves partitions of 127\.0\.0\.1:3"):
+                    await act(theirs)
+            with pytest.raises(ElsewhereError):
+                await client.throttle(theirs, "50MiB")
+            for rate in ("50", 0):
+                with pytest.raises(InvalidInputError, match=r"is less than 1\.0 KiB/s"):
+                    await client.throttle(ours, rate)
 
 
 def test_a_command_that_cannot_be_carried_out_does_not_end_the_executor(tmp_path: Path) -> None:

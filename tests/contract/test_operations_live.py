@@ -12,7 +12,7 @@ from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition
 from control.operations.client import OperationsClient, wait_for
-from control.operations.errors import InvalidInputError
+from control.operations.errors import ConflictError, InvalidInputError
 from control.operations.events import EventKind, Outcome
 from control.operations.planning import Planning
 from control.operations.state import OperationState, Phase
@@ -237,6 +237,8 @@ async def test_pause_cancel_and_roll_back_work_after_a_crash(
         ended = await wait_for(client, operation_id)
         assert ended.outcome in (Outcome.CANCELLED, Outcome.DONE), executor.said()
         undo = await client.rollback(operation_id)
+        with pytest.raises(ConflictError, match=f"{undo} takes {operation_id} back already"):
+            await client.rollback(operation_id)
         await watch_until(client, undo, in_wave(1))
         executor.end(signal.SIGKILL)
         executor.__enter__()

@@ -310,11 +310,27 @@ def test_a_plan_is_edited_on_the_page_and_judged_at_once(
 
     edit.fill(f"{TOPIC}-1: 101,999")
     expect(page.locator("#plan-edit")).to_contain_text("broker 999 does not exist")
+    page.locator("#plan-confirm").click()
+    expect(page.locator("#plan-outcome")).to_contain_text("is not judged yet, or was refused")
     edit.fill(f"{TOPIC}-1: now")
 
     expect(page.locator("#plan-confirm")).to_have_text("Move 1 partition")
     expect(review).not_to_contain_text(f"{TOPIC}-1")
     expect(review).to_contain_text(f"{TOPIC}-0")
+
+    edit.fill(f"{TOPIC}-0: now")
+    expect(review).not_to_contain_text(f"{TOPIC}-0")
+    expect(review).to_contain_text(f"{TOPIC}-1")
+    edit.fill("")
+    expect(page.locator("#plan-confirm")).to_have_text("Move 2 partitions")
+
+
+def test_a_wrong_throttle_is_told_where_it_can_be_corrected(page: Page, server: PageServer) -> None:
+    page.goto(f"{server.url}/plan?throttle=fast")
+    page.locator("#plan-button").click()
+
+    expect(page.locator("#plan-result")).to_contain_text("throttle: auto, none, or a rate")
+    expect(page.get_by_label("Throttle", exact=True)).to_be_visible()
 
 
 def test_a_replica_is_dragged_and_the_plan_looked_at_on_the_map(

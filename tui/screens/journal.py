@@ -1,5 +1,6 @@
 """The journal: who changed what, when and why; Enter opens a reassignment, where it was one."""
 
+import asyncio
 from typing import Any, Final
 
 from textual.app import ComposeResult
@@ -27,23 +28,23 @@ class JournalScreen(ViewScreen):
     def on_mount(self) -> None:
         """Read the bus now and then again."""
         self.query_one(RowTable).focus()
-        self.set_interval(READ_EVERY_S, self._ask)
-        self._ask()
+        self.run_worker(self._keep_reading(), group="journal")
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """The journal comes from the bus of operations, not from the aggregates."""
 
-    def _ask(self) -> None:
-        self.run_worker(self._read(), exclusive=True, group="journal")
+    async def _keep_reading(self) -> None:
+        """One after the other: a bus that is away takes its time to be given up."""
+        while True:
+            await self._read()
+            await asyncio.sleep(READ_EVERY_S)
 
     async def _read(self) -> None:
         try:
-            told = await self.partiscope.operator.journal.lines()
+            lines = await self.partiscope.operator.journal.lines()
         except KafkaPortError as error:
             self.put("#journal-title", f"[b]JOURNAL[/b]  ✖ {error.title}: {error.next_step}")
             return
-        elsewhere = self.partiscope.other_bootstraps
-        lines = [line for line in told if line.bootstrap not in elsewhere]
         now_ms = self.services.now_ms()
         rows = tuple(journal_row(line, now_ms=now_ms) for line in lines[:LINES_MAX])
         hint = "" if rows else "  nothing was changed yet"

@@ -1,5 +1,6 @@
 """Reassignments, running and past; one of them live, with cancel and undo."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -22,6 +23,7 @@ from control.views.format import (
 from control.views.moves import (
     MOVE_COLUMNS,
     done_percent,
+    heard_of_words,
     move_row,
     moving_rows,
     throttle_cell,
@@ -62,23 +64,23 @@ class MovesScreen(ViewScreen):
     def on_mount(self) -> None:
         """Read the bus now and then again."""
         self.query_one(RowTable).focus()
-        self.set_interval(LIST_EVERY_S, self._ask)
-        self._ask()
+        self.run_worker(self._keep_reading(), group="moves")
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Moves come from the bus of operations, not from the aggregates."""
 
-    def _ask(self) -> None:
-        self.run_worker(self._read(), exclusive=True, group="moves")
+    async def _keep_reading(self) -> None:
+        """One after the other: a bus that is away takes its time to be given up."""
+        while True:
+            await self._read()
+            await asyncio.sleep(LIST_EVERY_S)
 
     async def _read(self) -> None:
         try:
-            told = await self.partiscope.operator.moves.list()
+            states = await self.partiscope.operator.moves.list()
         except KafkaPortError as error:
             self.put("#moves-title", f"[b]MOVES[/b]  ✖ {error.title}: {error.next_step}")
             return
-        elsewhere = self.partiscope.other_bootstraps
-        states = [state for state in told if state.bootstrap not in elsewhere]
         hint = "" if states else "  none yet: R plans one"
         self.put("#moves-title", f"[b]MOVES[/b] {len(states)}{hint}")
         now_ms = self.services.now_ms()
@@ -235,12 +237,14 @@ def _body(state: OperationState, *, now_ms: int) -> Text:
     rate = throttle_cell(state.throttle_bytes_per_s, is_gone=is_gone).text
     text.append(f"\n throttle {rate}{'' if is_gone else ' per broker'}")
     text.append(f"   {_planned_and_real(state)}" if state.expected_s or state.took_s else "")
+    if state.outcome is None and state.updated_ms:
+        text.append(f"   {heard_of_words(state, now_ms=now_ms)}", style="dim")
     by = f"by {state.who}" if state.who else ""
     text.append(f"\n {by}  {state.reason}", style="dim")
     for note in state.notes:
         text.append(f"\n ◆ {note}", style="dim")
     if state.progress is not None and state.outcome is None:
-        text.append(_on_their_way(state.progress, now_ms=now_ms))
+        text.append(_on_their_way(state, state.progress, now_ms=now_ms))
     text.append("\n")
     text.append(f"\n{'partition':<28}{'from':<18}to", style="bold")
     for change in state.changes[:CHANGES_MAX]:
@@ -252,9 +256,9 @@ def _body(state: OperationState, *, now_ms: int) -> Text:
     return text
 
 
-def _on_their_way(progress: MoveProgress, *, now_ms: int) -> Text:
+def _on_their_way(state: OperationState, progress: MoveProgress, *, now_ms: int) -> Text:
     """Partition by partition."""
-    rows = moving_rows(progress, now_ms=now_ms)
+    rows = moving_rows(state, now_ms=now_ms)
     text = Text(style="")
     if not rows:
         return text

@@ -175,6 +175,7 @@ class PlanScreen(PlannedScreen):
     def action_edit(self) -> None:
         """Back to the form; the plan made so far is gone."""
         self._plan = self._preview = None
+        self.workers.cancel_group(self, "preview")
         self.refresh_bindings()
         self.query_one("#alternatives").display = False
         self.query_one(TradeOff).show(())
@@ -244,14 +245,16 @@ class PlanScreen(PlannedScreen):
 
     async def _make_preview(self, chosen: Alternative) -> None:
         try:
-            self._preview = await self.partiscope.operator.preview(chosen.proposal, self._values)
+            preview = await self.partiscope.operator.preview(chosen.proposal, self._values)
         except (OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
+        if self._plan is None:  # given up meanwhile
+            return
+        self._preview = preview
         self.query_one(Steps).show(2)
-        assert self._plan is not None
         reasons = Reasons(self._plan.before, self._plan.request)
-        self.put("#review", _review(self._preview, reasons, chosen.violations))
+        self.put("#review", _review(preview, reasons, chosen.violations))
 
     async def _submit(self) -> None:
         assert self._preview is not None

@@ -1,5 +1,6 @@
 """A plan's review on a small terminal: checks are reached by key, what stays broken is named."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -67,3 +68,34 @@ async def test_the_checks_are_reached_by_key_and_say_on_asking_why_it_is_refused
         await pilot.press("pagedown", "pageup")
         await pilot.pause()
         assert "1 by hand" in picture(app)
+
+
+class SlowOperator(CrowdedOperator):
+    """Works a preview out until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def preview(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+        """Not before it may."""
+        self.asked.set()
+        try:
+            await self.may_answer.wait()
+        except asyncio.CancelledError:
+            await self.may_answer.wait()  # as what was on its way when it was given up
+        return await super().preview(proposal, values)
+
+
+async def test_back_to_the_form_while_a_preview_is_worked_out(services: Services) -> None:
+    app = PartiscopeApp(services, path="plan")
+    operator = SlowOperator()
+    app._operator = operator  # type: ignore[assignment]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+s")
+        await operator.asked.wait()
+        await pilot.press("e")
+        operator.may_answer.set()
+        await pilot.pause(0.1)
+        assert "✖ disk" not in picture(app)
+        assert " 1 scope and goal " in picture(app)

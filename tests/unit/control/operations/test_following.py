@@ -1,5 +1,11 @@
 """Moves folded from events, for all that look."""
 
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from control.kafka.errors import UnreachableError
 from control.operations import following
 from control.operations.events import Event, EventKind
 from control.operations.following import Moves
@@ -69,4 +75,40 @@ def test_what_is_done_to_other_clusters_on_the_bus_is_not_told() -> None:
         moves.take(Event(**done, data=data))  # type: ignore[arg-type]
 
     assert [state.operation_id for state in moves.newest_first] == ["mv-2"]
+    assert (moves.get("mv-1"), moves.elsewhere("mv-1")) == (None, "b")
+    assert (moves.get("mv-2") is None, moves.elsewhere("mv-2")) == (False, "")
+    assert moves.elsewhere("mv-3") == ""
     assert {line.operation_id for line in moves.journal} == {"mv-2", "do-1", "do-2"}
+
+
+class FlakyBus:
+    """Told from its first event on each time, then away."""
+
+    async def events(self) -> AsyncIterator[Event]:
+        yield accepted("mv-1", 10)
+        yield Event(operation_id="mv-1", kind=EventKind.NOTE, at_ms=2, message="a note")
+        yield Event(operation_id="do-1", kind=EventKind.JOURNAL, at_ms=3)
+        raise UnreachableError("the bus", reason="away", next_step="wait")
+
+
+async def test_what_is_told_again_after_an_outage_is_there_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(following, "FIRST_RETRY_S", 0.01)
+    moves = Moves(FlakyBus)  # type: ignore[arg-type]
+    outages: asyncio.Queue[str] = asyncio.Queue()
+
+    def note() -> None:
+        if moves.trouble:
+            outages.put_nowait(moves.trouble)
+
+    moves.subscribe(note)
+    moves.maybe_follow()
+    for _ in range(3):
+        assert "away" in await outages.get()
+    await moves.close()
+
+    assert [line.operation_id for line in moves.journal] == ["mv-1", "do-1"]
+    state = moves.get("mv-1")
+    assert state is not None
+    assert state.notes == ("a note",)

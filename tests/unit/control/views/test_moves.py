@@ -63,7 +63,9 @@ def test_a_finished_move_has_no_rate_any_more() -> None:
 
 
 def test_the_end_is_an_interval() -> None:
-    shown = eta_cell(progress(eta_s_low=600.0, eta_s_high=1260.0), now_ms=NOW_MS).text
+    shown = eta_cell(
+        progress(eta_s_low=600.0, eta_s_high=1260.0), told_ms=NOW_MS, now_ms=NOW_MS
+    ).text
 
     first, last = shown.removeprefix("≈ ").split("–")
     assert first < last

@@ -1,5 +1,6 @@
 """Every view builds from rows, says what it should, and nests nothing that React refuses."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,6 +218,12 @@ def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> Non
     assert "t-1 25 % 1.0 KiB of 4.0 KiB 256 B/s in ≈ 10 s–14 s ▲ broker 2 is down" in words
     assert not has_nested_lists(block)
     assert block[0].children.style["width"] == "25.0%"
+    assert re.search(r"as of .*\d\d:\d\d", words)
+    assert "no news" not in words
+    screen.desk.moves.trouble = "no broker answered"
+    assert "no news: no broker answered" in words_of(move.move_block(screen, state))
+    done = replace(state, phase=Phase.FINISHED, outcome=Outcome.DONE)
+    assert "no news" not in words_of(move.move_block(screen, done))
 
 
 def test_a_refused_move_leads_to_its_form(screen: Screen) -> None:
