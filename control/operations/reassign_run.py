@@ -164,13 +164,15 @@ class ReassignRun:
                 return
 
     async def _submit(self, wave: tuple[PartitionChange, ...]) -> None:
-        """Ask for all that is neither there nor on its way there."""
-        wanted = {c.key: c.after for c in self._watch.left(wave) if not self._watch.is_moving(c)}
+        """Ask for all that is neither there nor on its way there; all is watched, also what was
+        asked for before a crash."""
+        left = self._watch.left(wave)
+        wanted = {c.key: c.after for c in left if not self._watch.is_moving(c)}
         refused = await self._admin.alter_reassignments(
             wanted,
             allow_replication_factor_change=self._command.allows_replication_factor_change,
         )
-        self._watch.note_submitted(key for key in wanted if key not in refused)
+        self._watch.note_submitted(c.key for c in left if c.key not in refused)
         for key, error in refused.items():
             self._refused[key] = str(error)
             await self._context.emit(EventKind.NOTE, str(error))
