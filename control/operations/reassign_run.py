@@ -122,15 +122,24 @@ class ReassignRun:
         return True
 
     async def _run_waves(self) -> Outcome:
+        """A wave that was under way before a crash goes on, whatever holds up those after it."""
+        context = self._context
+        begun_before = context.state().waves_begun
         for number, wave in enumerate(self._waves, 1):
-            await self._wait_while_paused()
-            if self._context.flags().is_ending:
-                return await self._cancel()
             await self._watch.refresh()
-            if not self._watch.left(wave):
+            left = self._watch.left(wave)
+            is_moving = any(map(self._watch.is_moving, left))
+            is_over = not left or (number < begun_before and not is_moving)
+            if not (is_over or is_moving):
+                await self._wait_while_paused()
+            may_begin = is_over or is_moving or not context.flags().is_last_wave
+            if context.flags().is_cancelled or not may_begin:
+                return await self._cancel()
+            if is_over:
                 continue
+            await self._watch.refresh()
             await self._run_wave(number, wave)
-            if self._context.flags().is_cancelled:
+            if context.flags().is_cancelled:
                 return await self._cancel()
         await self._watch.refresh()
         await self._emit_progress(len(self._waves))

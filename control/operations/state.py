@@ -56,6 +56,8 @@ class OperationState:
     expected_s: tuple[float, float] | None = None
     """(soonest, latest) seconds as foreseen at the start; null without a throttle."""
     progress: MoveProgress | None = None
+    waves_begun: int = 0
+    """The last wave of which anything may have been asked of the cluster; 0: none."""
     misses: Misses | None = None
     """Where the truth lay in what was told; null unless it was done."""
     message: str = ""
@@ -216,6 +218,8 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
             return {"throttle": data, "throttle_bytes_per_s": data["rate"]}
         case EventKind.THROTTLE_REMOVED:
             return {"throttle": None}
+        case EventKind.WAVE_STARTED:
+            return {"waves_begun": max(state.waves_begun, data.get("wave", 0))}
         case EventKind.PROGRESS:
             return {"progress": MoveProgress.parse(data)}
         case EventKind.NOTE:
