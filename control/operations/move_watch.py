@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
-from control.kafka.ports import AdminPort, OngoingReassignment, PartitionMetadata
+from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
 from control.operations.catching_up import CatchUpWatch
@@ -13,6 +13,7 @@ from control.operations.copies import Copy, CopyWatch, missing_bytes, most_recei
 from control.operations.eta import ArrivalWindow
 from control.operations.events import MoveProgress, StalledMove
 from control.operations.forecast import Finishing, Forecast
+from control.operations.placements import Placements, read_placements
 from control.operations.stalls import StallWatch
 from control.planner.proposal import PartitionChange
 
@@ -42,8 +43,7 @@ class MoveWatch:
         self._waves = waves
         self._sizes = {change.key: change.size_bytes for change in changes}
         self._copied: dict[tuple[TopicPartition, int], int] = {}
-        self._placed: Mapping[TopicPartition, PartitionMetadata] = {}
-        self._moving: Mapping[TopicPartition, OngoingReassignment] = {}
+        self.places = Placements()
         self._alive: frozenset[int] = frozenset()
         self._submitted: dict[TopicPartition, int] = {}
         self._stalls = StallWatch()
@@ -64,22 +64,18 @@ class MoveWatch:
         """
         cluster = await self._admin.describe_cluster()
         self._alive = frozenset(broker.id for broker in cluster.brokers)
-        # Order matters: a move that ends between the two is seen as done, not as lost.
-        moving = await self._admin.list_reassignments()
-        topics = await self._admin.topics(sorted({change.topic for change in self._changes}))
-        self._moving = {reassignment.key: reassignment for reassignment in moving}
-        self._placed = {p.key: p for topic in topics for p in topic.partitions}
+        self.places = await read_placements(self._admin, {c.topic for c in self._changes})
         await self._read_copied()
-        away = [change for change in self._changes if not self.is_there(change)]
+        away = [change for change in self._changes if not self.places.is_there(change)]
         self.catching_up.read(
             missing_bytes(away, self._sizes, self._copied),
-            moving={change.key for change in away if self.is_moving(change)},
-            leaders=self.leaders(),
+            moving={change.key for change in away if self.places.is_moving(change)},
+            leaders=self.places.leaders(),
             at_s=time.monotonic(),
         )
         for key in self._submitted:
             change = self._change_of[key]
-            is_astray = not self.is_there(change) and not self.is_moving(change)
+            is_astray = not self.places.is_there(change) and not self.places.is_moving(change)
             self._submitted[key] = self._submitted[key] + 1 if is_astray else 0
 
     def note_submitted(self, keys: Iterable[TopicPartition]) -> None:
@@ -90,44 +86,19 @@ class MoveWatch:
         """Asked to move, but neither moving nor there for ASTRAY_READINGS."""
         return [key for key, readings in self._submitted.items() if readings >= ASTRAY_READINGS]
 
-    def is_there(self, change: PartitionChange) -> bool:
-        """Whether the partition is where it should be, and not moving."""
-        placed = self._placed.get(change.key)
-        return (
-            placed is not None
-            and change.key not in self._moving
-            and placed.replicas == change.after
-        )
-
-    def is_moving(self, change: PartitionChange) -> bool:
-        """Whether it is on its way to where it should be."""
-        moving = self._moving.get(change.key)
-        return moving is not None and set(moving.target_replicas) == set(change.after)
-
-    def is_disordered(self, change: PartitionChange) -> bool:
-        """Whether it has the replicas of before in another order, which is not the wanted one."""
-        placed = self._placed.get(change.key)
-        if placed is None or placed.replicas in (change.before, change.after):
-            return False
-        return set(placed.replicas) == set(change.before)
-
     def left(self, wave: tuple[PartitionChange, ...]) -> list[PartitionChange]:
         """Changes of a wave that are not there yet."""
-        return [change for change in wave if not self.is_there(change)]
+        return [change for change in wave if not self.places.is_there(change)]
 
     @property
     def alive(self) -> frozenset[int]:
         """Brokers that are up."""
         return self._alive
 
-    def leaders(self) -> dict[TopicPartition, int]:
-        """Present leaders."""
-        return {key: partition.leader for key, partition in self._placed.items()}
-
     @property
     def partitions_done(self) -> int:
         """Partitions that are there."""
-        return sum(map(self.is_there, self._changes))
+        return sum(map(self.places.is_there, self._changes))
 
     def reading(self, now_s: float) -> Reading:
         """What an adaptive throttle looks at; `now_s` is a monotonic clock in seconds."""
@@ -137,8 +108,8 @@ class MoveWatch:
         self._arrivals.add(now_s, received)
         out_of_sync = sum(
             len(placed.isr) < len(placed.replicas)
-            for key, placed in self._placed.items()
-            if key not in self._moving
+            for key, placed in self.places.placed.items()
+            if key not in self.places.moving
         )
         return Reading(
             at_s=now_s,
@@ -151,7 +122,7 @@ class MoveWatch:
         """Bytes, rate and time left; `now_s` is a monotonic clock in seconds."""
         total = sum(self._sizes[c.key] * len(c.adding) for c in self._changes)
         done = sum(map(self._bytes_done, self._changes))
-        away = (change for change in self._changes if not self.is_there(change))
+        away = (change for change in self._changes if not self.places.is_there(change))
         missing = missing_bytes(away, self._sizes, self._copied)
         finishing = Finishing(
             done=self.partitions_done,
@@ -160,7 +131,7 @@ class MoveWatch:
         )
         eta = self._forecast.tell_left(done, total, at_s=now_s, finishing=finishing)
         rate = self._forecast.rate.rate_bytes_per_s()
-        moving = [change for change in self._changes if self.is_moving(change)]
+        moving = [change for change in self._changes if self.places.is_moving(change)]
         copies = [
             Copy(
                 key=change.key,
@@ -189,14 +160,14 @@ class MoveWatch:
 
     def _bytes_done(self, change: PartitionChange) -> int:
         size = self._sizes[change.key]
-        if self.is_there(change):
+        if self.places.is_there(change):
             return size * len(change.adding)
         return sum(min(size, self._copied.get((change.key, b), 0)) for b in change.adding)
 
     def _stalled(self, now_s: float, throttle: int | None) -> tuple[StalledMove, ...]:
         stalled = []
         for change in self._changes:
-            if not self.is_moving(change):
+            if not self.places.is_moving(change):
                 self._stalls.forget(change.key)
                 continue
             copied = sum(self._copied.get((change.key, b), 0) for b in change.adding)
@@ -216,7 +187,7 @@ class MoveWatch:
         down = [broker for broker in change.adding if broker not in self._alive]
         if down:
             return f"broker {down[0]} is down"
-        placed = self._placed.get(change.key)
+        placed = self.places.placed.get(change.key)
         if placed is not None and placed.leader < 0:
             return "the partition has no leader"
         return None
@@ -224,9 +195,9 @@ class MoveWatch:
     async def _read_copied(self) -> None:
         """Bytes on the brokers that receive and on the leaders that send; what cannot be read
         stays as it was."""
-        moving = [change for change in self._changes if self.is_moving(change)]
+        moving = [change for change in self._changes if self.places.is_moving(change)]
         receiving = {broker for change in moving for broker in change.adding}
-        sending = {self._placed[c.key].leader for c in moving if c.key in self._placed}
+        sending = {self.places.placed[c.key].leader for c in moving if c.key in self.places.placed}
         brokers = (receiving | sending) & self._alive
         if not brokers:
             return
@@ -243,5 +214,5 @@ class MoveWatch:
                 key = TopicPartition(replica.topic, replica.partition)
                 if (key, replica.broker) in adding:
                     self._copied[(key, replica.broker)] = replica.size_bytes
-                elif key in self._placed and replica.broker == self._placed[key].leader:
+                elif key in self.places.placed and replica.broker == self.places.placed[key].leader:
                     self._sizes[key] = replica.size_bytes

@@ -26,6 +26,7 @@ from control.operations.preflight import failures, is_refused, preflight
 from control.operations.preflight_load import expected_seconds
 from control.operations.run_context import RunContext
 from control.operations.state import Phase
+from control.operations.taking_back import take_back
 from control.operations.throttle_keeper import ThrottleKeeper
 from control.planner.proposal import PartitionChange
 from control.planner.waves import plan_waves
@@ -57,7 +58,8 @@ class ReassignRun:
         )
         self._throttle = ThrottleKeeper(admin, command, context)
         self._produced: Mapping[TopicPartition, float] | None = None
-        self._refused: dict[TopicPartition, str] = {}
+        told = context.state().refused
+        self._refused = {c.key: told[str(c.key)] for c in command.changes if str(c.key) in told}
 
     async def run(self) -> None:
         """To the end, whichever.
@@ -115,7 +117,10 @@ class ReassignRun:
         made = expected_seconds(facts, list(filter(None, waves)), rate, is_adaptive=is_adaptive)
         if made is not None:
             expected = self._forecast.foresee(made, at_s=time.monotonic())
-        words = self._first_words(len(left))
+        partitions = len(command.changes)
+        words = _first_words(
+            waves=len(self._waves), partitions=partitions, there=partitions - len(left)
+        )
         await context.emit(
             EventKind.STARTED, words, progress=progress.document(), expected_s=expected
         )
@@ -127,8 +132,8 @@ class ReassignRun:
         begun_before = context.state().waves_begun
         for number, wave in enumerate(self._waves, 1):
             await self._watch.refresh()
-            left = self._watch.left(wave)
-            is_moving = any(map(self._watch.is_moving, left))
+            left = [c for c in self._watch.left(wave) if c.key not in self._refused]
+            is_moving = any(map(self._watch.places.is_moving, left))
             is_over = not left or (number < begun_before and not is_moving)
             if not (is_over or is_moving):
                 await self._wait_while_paused()
@@ -147,11 +152,12 @@ class ReassignRun:
 
     async def _run_wave(self, number: int, wave: tuple[PartitionChange, ...]) -> None:
         context = self._context
+        is_asked = number <= context.state().waves_begun
         message = f"wave {number} of {len(self._waves)}: {len(wave)} partitions"
         await context.emit(EventKind.WAVE_STARTED, message, wave=number)
         await context.hold()
         await self._throttle.begin_wave(change.key for change in wave)
-        await self._submit(wave)
+        await self._submit(wave, is_asked=is_asked)
         tick_s = FIRST_TICK_S
         while not context.flags().is_cancelled:
             await self._note_last_wave(number)
@@ -161,30 +167,40 @@ class ReassignRun:
             reading = self._watch.reading(time.monotonic())
             if await self._throttle.tick(reading, self._watch.alive):
                 self._forecast.begin_anew()
-            there = [change.key for change in wave if self._watch.is_there(change)]
+            there = [change.key for change in wave if self._watch.places.is_there(change)]
             await self._throttle.let_go(there, self._watch.catching_up)
             await context.tidy()
             progress = await self._emit_progress(number)
             tick_s = _next_tick_s(tick_s, progress)
-            for key in self._watch.gone_astray():
-                self._refused.setdefault(key, "was taken back by somebody else")
+            astray = self._watch.gone_astray()
+            await self._refuse(dict.fromkeys(astray, "was taken back by somebody else"))
             if all(change.key in self._refused for change in self._watch.left(wave)):
                 await context.emit(EventKind.WAVE_DONE, f"wave {number} done", wave=number)
                 return
 
-    async def _submit(self, wave: tuple[PartitionChange, ...]) -> None:
-        """Ask for all that is neither there nor on its way there; all is watched, also what was
-        asked for before a crash."""
-        left = self._watch.left(wave)
-        wanted = {c.key: c.after for c in left if not self._watch.is_moving(c)}
+    async def _submit(self, wave: tuple[PartitionChange, ...], *, is_asked: bool) -> None:
+        """Ask for all that is neither there nor on its way there, nor somebody else's by now; all
+        is watched, also what was asked for before a crash (`is_asked`)."""
+        places, left = self._watch.places, self._watch.left(wave)
+        is_strict = self._command.is_strict and not is_asked
+        others = {c.key: places.why_others(c, is_strict=is_strict) for c in left}
+        await self._refuse({key: why for key, why in others.items() if why is not None})
+        ours = [c for c in left if c.key not in self._refused]
         refused = await self._admin.alter_reassignments(
-            wanted,
+            {c.key: c.after for c in ours if not places.is_moving(c)},
             allow_replication_factor_change=self._command.allows_replication_factor_change,
         )
-        self._watch.note_submitted(c.key for c in left if c.key not in refused)
-        for key, error in refused.items():
-            self._refused[key] = str(error)
-            await self._context.emit(EventKind.NOTE, str(error))
+        self._watch.note_submitted(c.key for c in ours if c.key not in refused)
+        await self._refuse({key: str(error) for key, error in refused.items()})
+
+    async def _refuse(self, found: Mapping[TopicPartition, str]) -> None:
+        """These will not arrive: said, and known also after a crash."""
+        new = {key: why for key, why in found.items() if key not in self._refused}
+        if not new:
+            return
+        self._refused |= new
+        refused = {str(key): why for key, why in new.items()}
+        await self._context.emit(EventKind.NOTE, _reasons(new), refused=refused)
 
     async def _note_last_wave(self, number: int) -> None:
         """Say once that nothing begins after this wave."""
@@ -216,35 +232,20 @@ class ReassignRun:
         self._forecast.begin_anew()
 
     async def _cancel(self) -> Outcome:
-        """Take back what is moving. What has arrived stays."""
+        """Take back what is moving of the waves that have begun: others move the rest."""
         context = self._context
         await context.emit(EventKind.CANCELLING, "cancelling")
-        while True:
-            await context.hold()
-            await self._watch.refresh()
-            moving = [c.key for c in self._command.changes if self._watch.is_moving(c)]
-            if not moving:
-                await self._restore_order()
-                reached = context.state().progress
-                await self._emit_progress(reached.wave if reached else 0)
-                return Outcome.CANCELLED
-            await self._admin.alter_reassignments(dict.fromkeys(moving, None))
-            await asyncio.sleep(FIRST_TICK_S)
-
-    async def _restore_order(self) -> None:
-        """Kafka takes a move back to the same replicas, but in the order of the target with the
-        removed ones last: the preferred leader would be another. No data moves for this."""
-        disordered = {
-            change.key: change.before
-            for change in self._command.changes
-            if self._watch.is_disordered(change)
-        }
-        await self._admin.alter_reassignments(disordered)
+        begun = [c for wave in self._waves[: context.state().waves_begun] for c in wave]
+        await take_back(self._admin, begun, context.hold)
+        await self._watch.refresh()
+        reached = context.state().progress
+        await self._emit_progress(reached.wave if reached else 0)
+        return Outcome.CANCELLED
 
     async def _elect(self) -> None:
         """Of what was done, also before a cancel."""
-        led_by = self._watch.leaders()
-        done = [change for change in self._command.changes if self._watch.is_there(change)]
+        led_by = self._watch.places.leaders()
+        done = [change for change in self._command.changes if self._watch.places.is_there(change)]
         wrong = [change.key for change in done if led_by.get(change.key) != change.after[0]]
         if not wrong:
             return
@@ -267,16 +268,22 @@ class ReassignRun:
             await self._context.emit(EventKind.PROGRESS, **progress.document())
         return progress
 
-    def _first_words(self, left: int) -> str:
-        waves, there = len(self._waves), len(self._command.changes) - left
-        words = f"{there + left} partitions in {waves} {'wave' if waves == 1 else 'waves'}"
-        return f"{words}; {there} already there" if there else words
-
     def _last_words(self, outcome: Outcome) -> str:
         done = self._watch.partitions_done
         words = f"{outcome.value}: {done} of {len(self._command.changes)} partitions moved"
-        names = [f"{k}: {why}" for k, why in list(self._refused.items())[:REFUSED_NAMES_MAX]]
-        return "; ".join([words, *names])
+        return f"{words}; {_reasons(self._refused)}" if self._refused else words
+
+
+def _first_words(*, waves: int, partitions: int, there: int) -> str:
+    words = f"{partitions} partitions in {waves} {'wave' if waves == 1 else 'waves'}"
+    return f"{words}; {there} already there" if there else words
+
+
+def _reasons(refused: Mapping[TopicPartition, str]) -> str:
+    """The first of them, and how many more there are."""
+    named = [f"{key}: {why}" for key, why in list(refused.items())[:REFUSED_NAMES_MAX]]
+    more = len(refused) - len(named)
+    return "; ".join([*named, f"and {more:,} more"] if more else named)
 
 
 def _next_tick_s(last_s: float, progress: MoveProgress) -> float:

@@ -12,7 +12,7 @@ FINISHED   FINISHED, REFUSED: `outcome` says how
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -58,6 +58,8 @@ class OperationState:
     progress: MoveProgress | None = None
     waves_begun: int = 0
     """The last wave of which anything may have been asked of the cluster; 0: none."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Partitions that will not arrive, and why."""
     misses: Misses | None = None
     """Where the truth lay in what was told; null unless it was done."""
     message: str = ""
@@ -223,7 +225,8 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
         case EventKind.PROGRESS:
             return {"progress": MoveProgress.parse(data)}
         case EventKind.NOTE:
-            return {"notes": (*state.notes, event.message)[-NOTES_MAX:]}
+            notes = (*state.notes, event.message)[-NOTES_MAX:]
+            return {"notes": notes, "refused": {**state.refused, **data.get("refused", {})}}
         case EventKind.REFUSED:
             return {"outcome": Outcome.REFUSED, "finished_ms": event.at_ms}
         case EventKind.FINISHED:

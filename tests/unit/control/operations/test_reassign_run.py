@@ -3,8 +3,10 @@
 from control.operations.events import EventKind, Outcome
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import (
+    ELSEWHERE,
     FROM,
     FakeCluster,
+    FakeContext,
     begun,
     change,
     command_of,
@@ -71,3 +73,46 @@ async def test_after_a_crash_a_cancel_takes_back_what_moves_at_once() -> None:
     ended = await run(cluster, context)
     assert ended.outcome is Outcome.CANCELLED
     assert cluster.placed == {A.key: FROM, B.key: FROM}
+
+
+async def test_what_somebody_else_moves_meanwhile_is_left_to_them() -> None:
+    """B is on its way elsewhere when its turn comes, C was moved elsewhere; also after a crash."""
+    cluster = cluster_of(A, B, C)
+    context = FakeContext(command_of(A, B, C))
+
+    def others() -> None:
+        cluster.arrive()
+        cluster.begin(B.key, ELSEWHERE)
+        cluster.placed[C.key] = ELSEWHERE
+
+    ended = await run(cluster, context, others, idle, idle)
+    assert ended.outcome is Outcome.FAILED
+    assert "b-0: is being moved elsewhere by somebody else" in ended.message
+    assert "c-0: is on [4, 2] now: somebody else has moved it" in ended.message
+    assert cluster.asked == [{A.key: A.after}]
+    assert cluster.targets == {B.key: ELSEWHERE}
+
+    again = FakeContext(context.command)
+    for event in context.events[1:-1]:
+        again.told(event.kind, event.message, **event.data)
+    cluster.arrive()
+    assert (await run(cluster, again)).message == ended.message
+    assert cluster.asked == [{A.key: A.after}]
+
+
+async def test_a_cancel_leaves_waves_alone_that_never_began() -> None:
+    """Somebody else brings C to where we would, and has put D into another order."""
+    d = change("d")
+    cluster = cluster_of(A, B, C, d)
+    context = FakeContext(command_of(A, B, C, d))
+
+    def cancel() -> None:
+        cluster.begin(C.key, C.after)
+        cluster.placed[d.key] = (2, 1)
+        context.script.is_cancelled = True
+
+    ended = await run(cluster, context, cluster.arrive, cancel)
+    assert ended.outcome is Outcome.CANCELLED
+    assert cluster.targets == {C.key: C.after}
+    assert cluster.placed[d.key] == (2, 1)
+    assert cluster.placed[B.key] == B.before

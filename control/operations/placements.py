@@ -1,0 +1,64 @@
+"""Where partitions are and where they are going, as one reading shows it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from control.kafka.ports import AdminPort, OngoingReassignment, PartitionMetadata
+from control.model.ids import TopicPartition
+from control.planner.proposal import PartitionChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placements:
+    """Answers what an operation asks of its changes. Partitions that do not exist are absent."""
+
+    placed: Mapping[TopicPartition, PartitionMetadata] = field(default_factory=dict)
+    moving: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+
+    def is_there(self, change: PartitionChange) -> bool:
+        """Whether the partition is where it should be, and not moving."""
+        placed = self.placed.get(change.key)
+        return (
+            placed is not None and change.key not in self.moving and placed.replicas == change.after
+        )
+
+    def is_moving(self, change: PartitionChange) -> bool:
+        """Whether it is on its way to where it should be."""
+        moving = self.moving.get(change.key)
+        return moving is not None and set(moving.target_replicas) == set(change.after)
+
+    def is_disordered(self, change: PartitionChange) -> bool:
+        """Whether it rests on the replicas of before in another order, not the wanted one."""
+        placed = self.placed.get(change.key)
+        if placed is None or placed.replicas in (change.before, change.after):
+            return False
+        return change.key not in self.moving and set(placed.replicas) == set(change.before)
+
+    def why_others(self, change: PartitionChange, *, is_strict: bool) -> str | None:
+        """Why it is somebody else's to move now; `is_strict`: also where it rests elsewhere than
+        before or after."""
+        placed = self.placed.get(change.key)
+        if change.key in self.moving:
+            return None if self.is_moving(change) else "is being moved elsewhere by somebody else"
+        ours = (set(change.before), set(change.after))
+        if is_strict and placed is not None and set(placed.replicas) not in ours:
+            return f"is on {list(placed.replicas)} now: somebody else has moved it"
+        return None
+
+    def leaders(self) -> dict[TopicPartition, int]:
+        """Present leaders."""
+        return {key: partition.leader for key, partition in self.placed.items()}
+
+
+async def read_placements(admin: AdminPort, names: Iterable[str]) -> Placements:
+    """Of the partitions of these topics.
+
+    :raises KafkaPortError: the cluster refuses or does not answer.
+    """
+    # Order matters: a move that ends between the two is seen as done, not as lost.
+    moving = await admin.list_reassignments()
+    topics = await admin.topics(sorted(set(names)))
+    return Placements(
+        placed={partition.key: partition for topic in topics for partition in topic.partitions},
+        moving={reassignment.key: reassignment for reassignment in moving},
+    )
