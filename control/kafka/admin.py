@@ -50,8 +50,10 @@ class KafkaTopics:
         answer = await self._wire.send(apis.METADATA, {"topics": ()})
         return self._take_cluster(answer.message)
 
-    async def topics(self, names: Iterable[str] | None = None) -> tuple[TopicMetadata, ...]:
-        """All topics, or the named ones.
+    async def topics(
+        self, names: Iterable[str] | None = None, *, leaves_out_unknown: bool = False
+    ) -> tuple[TopicMetadata, ...]:
+        """All topics, or the named ones; `leaves_out_unknown`: as far as they exist.
 
         :raises RefusedError: a named topic does not exist.
         """
@@ -61,10 +63,12 @@ class KafkaTopics:
         fields = {"topics": wanted, "allow_auto_topic_creation": False}
         answer = await self._wire.send(apis.METADATA, fields)
         self._take_cluster(answer.message)
-        for topic in answer.message.topics:
+        unknown = ErrorCode.unknown_topic_or_partition if leaves_out_unknown else None
+        told = [topic for topic in answer.message.topics if topic.error_code is not unknown]
+        for topic in told:
             if topic.error_code is not ErrorCode.leader_not_available:
                 raise_if_refused(topic.error_code, what=f"topic {topic.name}")
-        return tuple(sorted(map(_topic_of, answer.message.topics), key=lambda t: t.name))
+        return tuple(sorted(map(_topic_of, told), key=lambda t: t.name))
 
     async def create_topic(self, topic: NewTopic, *, validate_only: bool = False) -> None:
         """Create, and wait until every partition has a leader that any broker knows.

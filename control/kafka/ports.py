@@ -211,8 +211,10 @@ class TopicsPort(Protocol):
     async def describe_cluster(self) -> ClusterDescription:
         """Live brokers and the controller."""
 
-    async def topics(self, names: Iterable[str] | None = None) -> tuple[TopicMetadata, ...]:
-        """All topics, or the named ones; an unknown name is refused."""
+    async def topics(
+        self, names: Iterable[str] | None = None, *, leaves_out_unknown: bool = False
+    ) -> tuple[TopicMetadata, ...]:
+        """All topics, or the named ones; an unknown name is refused, or left out."""
 
     async def create_topic(self, topic: NewTopic, *, validate_only: bool = False) -> None:
         """Create, and wait until every partition has a leader."""

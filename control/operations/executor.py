@@ -30,6 +30,7 @@ from control.operations.ownership import Ownership
 from control.operations.reassign_run import ReassignRun
 from control.operations.run_context import ControlFlags
 from control.operations.state import OperationState, accepted_data, fold
+from control.operations.taking_back import give_up
 from control.operations.throttle import ThrottleRecord
 from control.operations.throttle_keeper import ThrottleKeeper
 
@@ -206,11 +207,13 @@ class Executor:
     ) -> None:
         context = _Context(self, ownership, command.operation_id)
         await context.emit(EventKind.NOTE, str(error))
+        given_up = await give_up(self._admin_of(command.bootstrap), command, context)
         try:
             await self._throttle_of(ownership, command).remove()
         except KafkaPortError as again:
             await context.emit(EventKind.NOTE, f"the throttle could not be removed: {again}")
-        await context.emit(EventKind.FINISHED, str(error), outcome=Outcome.FAILED.value)
+        message = f"{error}; {given_up}" if given_up else str(error)
+        await context.emit(EventKind.FINISHED, message, outcome=Outcome.FAILED.value)
 
     def _run_of(
         self, ownership: Ownership, command: ReassignCommand, outage: ClusterOutage

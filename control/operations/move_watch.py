@@ -20,6 +20,8 @@ from control.planner.proposal import PartitionChange
 ASTRAY_READINGS: Final = 5
 """A partition neither moving nor there for so many readings was taken back: one reading may come
 from a broker that has not heard of the move yet."""
+ABSENT_READINGS: Final = 5
+"""As many without a trace of it: a broker that has just started knows of no topic yet."""
 IN_FLIGHT_NAMES_MAX: Final = 50
 STALLED_NAMES_MAX: Final = 20
 COPIES_MAX: Final = 20
@@ -46,6 +48,8 @@ class MoveWatch:
         self.places = Placements()
         self._alive: frozenset[int] = frozenset()
         self._submitted: dict[TopicPartition, int] = {}
+        self._absent: dict[TopicPartition, int] = {}
+        self._gone: set[TopicPartition] = set()
         self._stalls = StallWatch()
         self.catching_up = CatchUpWatch()
         self._copies = CopyWatch()
@@ -73,10 +77,28 @@ class MoveWatch:
             leaders=self.places.leaders(),
             at_s=time.monotonic(),
         )
-        for key in self._submitted:
+        self._note_absent()
+        for key in self._submitted.keys() - self._absent.keys():
             change = self._change_of[key]
-            is_astray = not self.places.is_there(change) and not self.places.is_moving(change)
+            is_astray = not (self.places.is_there(change) or self.places.is_moving(change))
             self._submitted[key] = self._submitted[key] + 1 if is_astray else 0
+
+    def _note_absent(self) -> None:
+        known = self.places.placed.keys() | self.places.moving.keys()
+        absent = self._change_of.keys() - known
+        self._absent = {key: self._absent.get(key, 0) + 1 for key in absent}
+        self._gone |= {key for key, n in self._absent.items() if n >= ABSENT_READINGS}
+
+    def note_gone(self, keys: Iterable[TopicPartition]) -> None:
+        """The controller knows them no more; what is not seen of their topics is gone as well."""
+        gone = set(keys)
+        topics = {key.topic for key in gone}
+        self._gone |= gone | {key for key in self._absent if key.topic in topics}
+
+    @property
+    def gone(self) -> frozenset[TopicPartition]:
+        """Partitions that do not exist any more: nothing will come of them."""
+        return frozenset(self._gone)
 
     def note_submitted(self, keys: Iterable[TopicPartition]) -> None:
         """These were just asked to move."""
@@ -87,8 +109,8 @@ class MoveWatch:
         return [key for key, readings in self._submitted.items() if readings >= ASTRAY_READINGS]
 
     def left(self, wave: tuple[PartitionChange, ...]) -> list[PartitionChange]:
-        """Changes of a wave that are not there yet."""
-        return [change for change in wave if not self.places.is_there(change)]
+        """Changes of a wave that are not there yet, and can be."""
+        return [c for c in wave if c.key not in self._gone and not self.places.is_there(c)]
 
     @property
     def alive(self) -> frozenset[int]:
@@ -120,13 +142,14 @@ class MoveWatch:
 
     def progress(self, *, wave: int, now_s: float, throttle: int | None = None) -> MoveProgress:
         """Bytes, rate and time left; `now_s` is a monotonic clock in seconds."""
-        total = sum(self._sizes[c.key] * len(c.adding) for c in self._changes)
-        done = sum(map(self._bytes_done, self._changes))
-        away = (change for change in self._changes if not self.places.is_there(change))
+        changes = [change for change in self._changes if change.key not in self._gone]
+        total = sum(self._sizes[c.key] * len(c.adding) for c in changes)
+        done = sum(map(self._bytes_done, changes))
+        away = (change for change in changes if not self.places.is_there(change))
         missing = missing_bytes(away, self._sizes, self._copied)
         finishing = Finishing(
             done=self.partitions_done,
-            total=len(self._changes),
+            total=len(changes),
             copying_s=most_received(missing) / throttle if throttle else None,
         )
         eta = self._forecast.tell_left(done, total, at_s=now_s, finishing=finishing)

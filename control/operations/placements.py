@@ -51,13 +51,13 @@ class Placements:
 
 
 async def read_placements(admin: AdminPort, names: Iterable[str]) -> Placements:
-    """Of the partitions of these topics.
+    """Of the partitions of these topics, as far as they exist.
 
     :raises KafkaPortError: the cluster refuses or does not answer.
     """
     # Order matters: a move that ends between the two is seen as done, not as lost.
     moving = await admin.list_reassignments()
-    topics = await admin.topics(sorted(set(names)))
+    topics = await admin.topics(sorted(set(names)), leaves_out_unknown=True)
     return Placements(
         placed={partition.key: partition for topic in topics for partition in topic.partitions},
         moving={reassignment.key: reassignment for reassignment in moving},

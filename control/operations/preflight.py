@@ -32,11 +32,14 @@ def preflight(
     is_adaptive: bool = False,
     rules: WaveRules = USUAL_WAVES,
 ) -> tuple[Check, ...]:
-    """Every check, in the order in which an operator would ask."""
+    """Every check, in the order in which an operator would ask. Unless it is strict (a way back),
+    partitions that do not exist any more are left out."""
+    existence = _check_existence(facts, changes, is_strict=is_strict)
+    changes = tuple(c for c in changes if is_strict or c.key in facts.partitions)
     waves = plan_waves(changes, rules)
     takes = expected_seconds(facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive)
     return (
-        _check_existence(facts, changes),
+        existence,
         _check_stale(facts, changes, is_strict=is_strict),
         _check_brokers(facts, changes),
         _check_shape(facts, changes),
@@ -74,8 +77,13 @@ def _check_rights(
     return (_check("rights", bad, fine=""),) if bad else ()
 
 
-def _check_existence(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+def _check_existence(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_strict: bool
+) -> Check:
     bad = [f"{c.key} does not exist" for c in changes if c.key not in facts.partitions]
+    if not is_strict and len(bad) < len(changes):
+        bad = [f"{words} any more: left out" for words in bad]
+        return _check("partitions", bad, fine=f"all {len(changes)} exist", verdict=Verdict.WARN)
     if not changes:
         bad = ["the plan changes nothing"]
     return _check("partitions", bad, fine=f"all {len(changes)} exist")

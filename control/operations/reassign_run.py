@@ -7,11 +7,14 @@ each change; it raises FencedError when the operations belong to another executo
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from control.kafka.errors import KafkaPortError
+from kio.schema.errors import ErrorCode
+
+from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.ports import AdminPort, ElectionType
 from control.model.ids import TopicPartition
 from control.operations.calibration import Calibration
@@ -97,7 +100,10 @@ class ReassignRun:
         self._produced = produced
         facts = replace(facts, produced=produced)
         left = tuple(change for change in command.changes if not facts.is_there(change))
-        rate = resolve_throttle(command.throttle, left, produced)
+        moving = {change.key for change in left} & facts.partitions.keys()
+        rate = resolve_throttle(
+            command.throttle, [change for change in left if change.key in moving], produced
+        )
         is_adaptive = command.throttle == THROTTLE_AUTO
         checks = preflight(
             facts,
@@ -111,9 +117,10 @@ class ReassignRun:
             await context.emit(EventKind.REFUSED, failures(checks))
             return False
         self._watch.take_sizes(facts.sizes)
+        self._watch.note_gone(c.key for c in left if c.key not in moving)
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
-        waves = [tuple(c for c in wave if not facts.is_there(c)) for wave in self._waves]
+        waves = [tuple(c for c in wave if c.key in moving) for wave in self._waves]
         made = expected_seconds(facts, list(filter(None, waves)), rate, is_adaptive=is_adaptive)
         if made is not None:
             expected = self._forecast.foresee(made, at_s=time.monotonic())
@@ -132,6 +139,7 @@ class ReassignRun:
         begun_before = context.state().waves_begun
         for number, wave in enumerate(self._waves, 1):
             await self._watch.refresh()
+            await self._tell_gone()
             left = [c for c in self._watch.left(wave) if c.key not in self._refused]
             is_moving = any(map(self._watch.places.is_moving, left))
             is_over = not left or (number < begun_before and not is_moving)
@@ -174,6 +182,7 @@ class ReassignRun:
             tick_s = _next_tick_s(tick_s, progress)
             astray = self._watch.gone_astray()
             await self._refuse(dict.fromkeys(astray, "was taken back by somebody else"))
+            await self._tell_gone()
             if all(change.key in self._refused for change in self._watch.left(wave)):
                 await context.emit(EventKind.WAVE_DONE, f"wave {number} done", wave=number)
                 return
@@ -191,7 +200,9 @@ class ReassignRun:
             allow_replication_factor_change=self._command.allows_replication_factor_change,
         )
         self._watch.note_submitted(c.key for c in ours if c.key not in refused)
-        await self._refuse({key: str(error) for key, error in refused.items()})
+        unknown = {key for key, error in refused.items() if _is_unknown(error)}
+        self._watch.note_gone(unknown)
+        await self._refuse({k: str(error) for k, error in refused.items() if k not in unknown})
 
     async def _refuse(self, found: Mapping[TopicPartition, str]) -> None:
         """These will not arrive: said, and known also after a crash."""
@@ -201,6 +212,15 @@ class ReassignRun:
         self._refused |= new
         refused = {str(key): why for key, why in new.items()}
         await self._context.emit(EventKind.NOTE, _reasons(new), refused=refused)
+
+    async def _tell_gone(self) -> None:
+        """Say once which topics do not exist any more."""
+        known = {key.topic for key in self._watch.places.placed}
+        for topic, count in sorted(Counter(key.topic for key in self._watch.gone).items()):
+            was = "made anew with fewer partitions" if topic in known else "deleted"
+            words = f"topic {topic} was {was} meanwhile: {count:,} partitions of it are left out"
+            if words not in self._context.state().notes:
+                await self._context.emit(EventKind.NOTE, words)
 
     async def _note_last_wave(self, number: int) -> None:
         """Say once that nothing begins after this wave."""
@@ -232,11 +252,11 @@ class ReassignRun:
         self._forecast.begin_anew()
 
     async def _cancel(self) -> Outcome:
-        """Take back what is moving of the waves that have begun: others move the rest."""
+        """Take back what is moving. What has arrived stays."""
         context = self._context
         await context.emit(EventKind.CANCELLING, "cancelling")
-        begun = [c for wave in self._waves[: context.state().waves_begun] for c in wave]
-        await take_back(self._admin, begun, context.hold)
+        taken = await take_back(self._admin, self._command, context)
+        await self._refuse(taken.refused)
         await self._watch.refresh()
         reached = context.state().progress
         await self._emit_progress(reached.wave if reached else 0)
@@ -270,8 +290,15 @@ class ReassignRun:
 
     def _last_words(self, outcome: Outcome) -> str:
         done = self._watch.partitions_done
-        words = f"{outcome.value}: {done} of {len(self._command.changes)} partitions moved"
+        gone = len(self._watch.gone)
+        words = f"{outcome.value}: {done} of {len(self._command.changes) - gone} partitions moved"
+        words = f"{words}; {gone} of deleted topics left out" if gone else words
         return f"{words}; {_reasons(self._refused)}" if self._refused else words
+
+
+def _is_unknown(error: Exception) -> bool:
+    unknown = ErrorCode.unknown_topic_or_partition
+    return isinstance(error, RefusedError) and error.code is unknown
 
 
 def _first_words(*, waves: int, partitions: int, there: int) -> str:

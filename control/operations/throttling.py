@@ -1,8 +1,9 @@
 """Setting and removing throttles on a cluster, waiting each time until the brokers show it."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -72,11 +73,12 @@ class Throttling:
         until_s = time.monotonic() + _SHOWN_WITHIN_S
         while time.monotonic() < until_s:
             now = await self._topic_configs(record.entries)
-            topics = topic_changes(record.entries, wanted, now)
+            topics = topic_changes(record.of_topics(now).entries, wanted, now)
             if not topics:
                 return
             _check_lengths(topics)
-            await self._admin.alter_many_configs(_resources({}, topics))
+            with _unless_unknown():
+                await self._admin.alter_many_configs(_resources({}, topics))
             await asyncio.sleep(_SHOWN_POLL_S)
 
     async def remove(
@@ -98,10 +100,12 @@ class Throttling:
         topics: Mapping[str, Mapping[str, str | None]] = {}
         until_s = time.monotonic() + _SHOWN_WITHIN_S
         while time.monotonic() < until_s:
-            topics = topic_changes(record.entries, {}, await self._topic_configs(record.entries))
+            shown = await self._topic_configs(record.entries)
+            topics = topic_changes(record.of_topics(shown).entries, {}, shown)
             if not topics and not brokers:
                 return True
-            await self._admin.alter_many_configs(_resources(brokers, topics))
+            with _unless_unknown():
+                await self._admin.alter_many_configs(_resources(brokers, topics))
             await asyncio.sleep(_SHOWN_POLL_S)
             now = await self._broker_configs(record.brokers)
             brokers = {
@@ -114,7 +118,8 @@ class Throttling:
     async def _among_living(self, record: ThrottleRecord) -> ThrottleRecord:
         """Without topics that were deleted and brokers that are down."""
         alive = {broker.id for broker in (await self._admin.describe_cluster()).brokers}
-        topics = {t.name for t in await self._admin.topics()} if record.entries else set()
+        known = await self._admin.topics(record.entries, leaves_out_unknown=True)
+        topics = {topic.name for topic in known}
         return replace(
             record,
             brokers=tuple(broker for broker in record.brokers if broker in alive),
@@ -128,15 +133,27 @@ class Throttling:
         }
 
     async def _topic_configs(self, topics: Iterable[str]) -> dict[str, Configs]:
-        return {
-            topic: await self._configs(ConfigScope.TOPIC, topic, REPLICA_LISTS)
-            for topic in sorted(topics)
-        }
+        """Of those that exist."""
+        found = {}
+        for topic in sorted(topics):
+            with _unless_unknown():
+                found[topic] = await self._configs(ConfigScope.TOPIC, topic, REPLICA_LISTS)
+        return found
 
     async def _configs(self, scope: ConfigScope, name: str, wanted: tuple[str, ...]) -> Configs:
         resource = ConfigResource(scope=scope, name=name)
         entries = await self._admin.describe_configs(resource, wanted)
         return {e.name: e.value for e in entries if not e.is_default}
+
+
+@contextlib.contextmanager
+def _unless_unknown() -> Iterator[None]:
+    """A topic may be deleted at any time: who looks again knows."""
+    try:
+        yield
+    except RefusedError as error:
+        if error.code is not ErrorCode.unknown_topic_or_partition:
+            raise
 
 
 def _check_lengths(topics: Mapping[str, Mapping[str, str | None]]) -> None:

@@ -60,6 +60,7 @@ class FakeCluster:
         for key in [key for key in self.placed if key.topic == topic]:
             del self.placed[key]
             self.targets.pop(key, None)
+        self.configs = {at: was for at, was in self.configs.items() if at.name != topic}
 
     def begin(self, key: TopicPartition, target: Sequence[int]) -> None:
         """Somebody asks for a move; one without data is done at once."""
@@ -86,10 +87,12 @@ class FakeCluster:
         return ClusterDescription(cluster_id="c", controller_id=1, brokers=brokers)
 
     async def topics(
-        self, names: Iterable[str] | None = None, **_: Any
+        self, names: Iterable[str] | None = None, *, leaves_out_unknown: bool = False
     ) -> tuple[TopicMetadata, ...]:
         known = {key.topic for key in self.placed}
         wanted = known if names is None else set(names)
+        if leaves_out_unknown:
+            wanted &= known
         if wanted - known:
             code = ErrorCode.unknown_topic_or_partition
             raise RefusedError(code, what=f"topic {min(wanted - known)}")

@@ -1,0 +1,167 @@
+"""Topics that are deleted while they move; operations that end midway."""
+
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from control.kafka.errors import RefusedError
+from control.kafka.settings import KafkaSettings
+from control.operations import taking_back
+from control.operations.commands import ReassignCommand
+from control.operations.events import Event, EventKind, Outcome
+from control.operations.executor import Executor, ExecutorSettings
+from control.planner.waves import WaveRules
+from tests.unit.control.operations.fake_cluster import (
+    ELSEWHERE,
+    FROM,
+    FakeCluster,
+    FakeContext,
+    begun,
+    change,
+    command_of,
+    idle,
+    run,
+)
+
+A, B, C = change("a"), change("b"), change("c")
+RATE = 1 << 20
+TOGETHER = WaveRules(partitions=2)
+
+
+def cluster_of(command: ReassignCommand) -> FakeCluster:
+    return FakeCluster({change.key: FROM for change in command.changes})
+
+
+async def test_a_topic_that_is_deleted_midway_is_left_out_and_told_once() -> None:
+    """B while it moves, C before its turn; the throttle of both goes with them."""
+    command = command_of(A, B, C, throttle=RATE, waves=TOGETHER)
+    cluster, context = cluster_of(command), FakeContext(command)
+
+    def delete() -> None:
+        for topic in ("b", "c"):
+            cluster.delete(topic)
+        cluster.arrive(A.key)
+
+    ended = await run(cluster, context, delete, *[idle] * 5)
+    assert ended.outcome is Outcome.DONE
+    assert ended.message == "done: 1 of 1 partitions moved; 2 of deleted topics left out"
+    assert context.said(EventKind.NOTE) == [
+        f"topic {name} was deleted meanwhile: 1 partitions of it are left out" for name in "bc"
+    ]
+    assert ended.progress is not None
+    assert (ended.progress.partitions_done, ended.progress.partitions_total) == (1, 1)
+    assert cluster.shown() == {}
+
+
+async def test_after_a_crash_a_wave_of_deleted_topics_is_over_at_once() -> None:
+    command = command_of(A, B)
+    cluster = cluster_of(command)
+    cluster.delete("a")
+    ended = await run(cluster, begun(command, wave=1), idle, cluster.arrive)
+    assert ended.outcome is Outcome.DONE
+    assert cluster.placed == {B.key: B.after}
+
+
+async def test_a_reading_that_knows_of_no_topic_yet_deletes_nothing() -> None:
+    command = command_of(A)
+    cluster, context = cluster_of(command), FakeContext(command)
+    kept = dict(cluster.placed)
+
+    def forget() -> None:
+        kept.update(cluster.placed)
+        cluster.placed.clear()
+        cluster.targets.clear()
+
+    def remember() -> None:
+        cluster.placed.update(kept)
+        cluster.targets[A.key] = A.after
+
+    steps = (forget, idle, remember, cluster.arrive)
+    assert (await run(cluster, context, *steps)).message == "done: 1 of 1 partitions moved"
+
+
+async def test_a_way_back_leaves_out_what_was_deleted_or_made_anew() -> None:
+    """Of the topic that was made anew partition 1 lacks, and 0 lies elsewhere."""
+    anew = (change("a", 0), change("a", 1))
+    command = command_of(*anew, B, C, is_strict=False)
+    cluster = cluster_of(command)
+    del cluster.placed[anew[1].key]
+    cluster.placed[anew[0].key] = ELSEWHERE
+    cluster.delete("c")
+    ended = await run(cluster, FakeContext(command), cluster.arrive, cluster.arrive)
+    assert ended.outcome is Outcome.DONE
+    assert cluster.placed == {anew[0].key: A.after, B.key: B.after}
+    assert ended.notes == (
+        "topic a was made anew with fewer partitions meanwhile: 1 partitions of it are left out",
+        "topic c was deleted meanwhile: 1 partitions of it are left out",
+    )
+
+    context = FakeContext(command_of(C, is_strict=False))
+    assert (await run(cluster, context)).message == "partitions: c-0 does not exist"
+
+
+async def ended_midway(
+    monkeypatch: pytest.MonkeyPatch, cluster: FakeCluster, past: FakeContext, why: RefusedError
+) -> Executor:
+    """An executor whose operation cannot go on."""
+    executor = Executor(ExecutorSettings(bus=KafkaSettings(bootstrap="bus:1")), say=lambda _: None)
+    executor.memory.take(past.command)
+    for event in past.events:
+        executor.memory.apply(event)
+
+    async def emit(event: Event) -> None:
+        executor.memory.apply(event)
+
+    class Owner:
+        async def hold(self) -> None:
+            """Ours for good."""
+
+    owner: Any = Owner()
+    monkeypatch.setattr(executor, "emit", emit)
+    monkeypatch.setattr(executor, "_admin_of", lambda _: cluster)
+    await executor._fail(owner, past.command, why)
+    return executor
+
+
+async def test_what_is_in_flight_is_taken_back_before_the_throttle_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command = command_of(A, B)
+    cluster = cluster_of(command)
+    cluster.begin(A.key, A.after)
+    cluster.begin(B.key, B.after)
+    why = RefusedError(ErrorCode.policy_violation, what="something")
+    executor = await ended_midway(monkeypatch, cluster, begun(command, wave=1), why)
+    state = executor.memory.state_of(command.operation_id)
+    assert state.outcome is Outcome.FAILED
+    assert state.message.endswith("; 1 partitions in flight were taken back")
+    assert cluster.placed[A.key] == FROM
+    assert cluster.targets == {B.key: B.after}, "its wave never began: somebody else's"
+
+
+async def test_what_could_not_be_taken_back_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = command_of(A)
+    cluster = cluster_of(command)
+    cluster.failure = why = RefusedError(ErrorCode.cluster_authorization_failed, what="listing")
+    executor = await ended_midway(monkeypatch, cluster, begun(command, wave=1), why)
+    message = executor.memory.state_of(command.operation_id).message
+    assert "what is in flight could not be taken back and goes on unthrottled: listing" in message
+
+
+async def test_a_cancel_that_is_refused_ends_and_names_what_still_moves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(taking_back, "PACE_S", 0.0)
+    command = command_of(A, B, waves=TOGETHER)
+    cluster, context = cluster_of(command), begun(command, wave=1)
+    cluster.begin(A.key, A.after)
+    cluster.begin(B.key, B.after)
+    cluster.refusals[A.key] = RefusedError(ErrorCode.policy_violation, what="moving a-0")
+    context.script.is_cancelled = True
+    ended = await run(cluster, context)
+    assert ended.outcome is Outcome.CANCELLED
+    assert "a-0: still moves: moving a-0 was refused" in ended.message
+    assert len(context.said(EventKind.NOTE)) == 1
+    assert cluster.placed[B.key] == FROM
+    assert len(cluster.asked) == taking_back.REFUSALS_MAX + 2, "B once, and its order"
