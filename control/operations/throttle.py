@@ -72,6 +72,12 @@ class ThrottleRecord:
         """What a broker's config may say that is ours."""
         return frozenset(map(str, (self.rate, *self.former_rates)))
 
+    def rates_before_next(self, most: int | None) -> tuple[int, ...]:
+        """`former_rates` of a record with another rate: each once, the newest last, at most so
+        many."""
+        newest_first = dict.fromkeys((self.rate, *reversed(self.former_rates)))
+        return tuple(newest_first)[:most][::-1]
+
     def of_topics(self, topics: Collection[str]) -> "ThrottleRecord":
         """The same rates; what it has in the lists of these topics."""
         return replace(self, entries={t: e for t, e in self.entries.items() if t in topics})

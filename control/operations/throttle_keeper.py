@@ -22,6 +22,7 @@ from control.operations.throttling import Throttling
 from control.operations.traffic import working_rate
 
 FORMER_RATES_MAX: Final = 8
+"""Remembered once every broker has the newest."""
 
 
 class ThrottleKeeper:
@@ -164,7 +165,9 @@ class ThrottleKeeper:
             if self._moves_data:
                 await self._record(await self._throttling.plan(self._command.changes, rate), why)
         else:
-            former = (*record.former_rates, record.rate)[-FORMER_RATES_MAX:]
+            # Who was away may come back with any of them.
+            most = FORMER_RATES_MAX if self._reached.issuperset(record.brokers) else None
+            former = record.rates_before_next(most)
             if record.is_left_behind:
                 down, record = record, await self._throttling.plan(self._command.changes, rate)
                 brokers = tuple(sorted({*record.brokers, *down.brokers}))

@@ -6,12 +6,13 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from control.kafka.errors import KafkaPortError, RefusedError, UnsupportedApiError
+from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError, UnsupportedApiError
 from control.kafka.ports import (
     BrokerNode,
     ClusterDescription,
     ConfigEntry,
     ConfigResource,
+    ConfigScope,
     OngoingReassignment,
     PartitionMetadata,
     TopicMetadata,
@@ -160,8 +161,7 @@ class FakeCluster:
     async def describe_configs(
         self, resource: ConfigResource, names: Iterable[str] | None = None
     ) -> tuple[ConfigEntry, ...]:
-        if resource.scope.name == "TOPIC":
-            await self.topics([resource.name])
+        await self._check_reached(resource)
         return tuple(
             ConfigEntry(
                 name=name,
@@ -179,12 +179,17 @@ class FakeCluster:
         self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
     ) -> None:
         for resource, configs in changes.items():
-            if resource.scope.name == "TOPIC":
-                await self.topics([resource.name])
+            await self._check_reached(resource)
             now = self.configs.setdefault(resource, {})
             now |= {name: value for name, value in configs.items() if value is not None}
             for name in [name for name, value in configs.items() if value is None]:
                 now.pop(name, None)
+
+    async def _check_reached(self, resource: ConfigResource) -> None:
+        if resource.scope is ConfigScope.TOPIC:
+            await self.topics([resource.name])
+        elif int(resource.name) not in self.alive:
+            raise UnreachableError("gone", reason=f"{resource.name} is down", next_step="wait")
 
     def shown(self) -> dict[str, str]:
         """Configs that are set, ``topic name`` or ``broker name`` → value."""
