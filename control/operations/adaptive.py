@@ -4,7 +4,8 @@ There is no figure in Kafka for how much a broker has to spare, so it is tried: 
 use up what they may and the cluster answers as it did before, the rate goes up by a quarter; when
 it answers late, or replicas that do not move fall out of sync, the rate is halved. The usual rule
 of congestion control, with a floor: below what producers write to moving partitions the move would
-never end.
+never end. How many replicas are out of sync after a halving is the new calm: what does not mend
+then has another cause, and would halve it again and again.
 
 reading                                                     rate
 =========================================================== ==========
@@ -33,7 +34,7 @@ ANSWERS_KEPT: Final = 9
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What was seen just now. `out_of_sync` counts partitions that do not move and lack
-    replicas in sync."""
+    replicas in sync on brokers that are up."""
 
     at_s: float
     answered_in_s: float
@@ -62,7 +63,9 @@ class AdaptiveThrottle:
             return None
         usual = self._usual_answer_s()
         if self._is_troubled(reading, usual):
-            return self._change(reading.at_s, max(self.floor, int(self.rate * DOWN)))
+            self._calm_out_of_sync = reading.out_of_sync
+            lower = max(self.floor, int(self.rate * DOWN))
+            return self._change(reading.at_s, min(self.rate, lower))
         self._calm_out_of_sync = min(self._calm_out_of_sync or 0, reading.out_of_sync)
         calm = self._calm_answer_s
         self._calm_answer_s = usual if calm is None else min(calm, usual)

@@ -129,7 +129,7 @@ class MoveWatch:
             received[broker] = received.get(broker, 0) + size
         self._arrivals.add(now_s, received)
         out_of_sync = sum(
-            len(placed.isr) < len(placed.replicas)
+            not self._alive.intersection(placed.replicas).issubset(placed.isr)
             for key, placed in self.places.placed.items()
             if key not in self.places.moving
         )

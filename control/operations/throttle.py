@@ -28,6 +28,8 @@ ALL_REPLICAS: Final = "*"
 RATE_MIN_BYTES_PER_S: Final = 1024
 """Kafka's tool refuses less."""
 AUTO_MIN_BYTES_PER_S: Final = 10 << 20
+AUTO_FLOOR_BYTES_PER_S: Final = 1 << 20
+"""An automatic rate begins between the others, and is not halved below this."""
 AUTO_MAX_BYTES_PER_S: Final = 100 << 20
 AUTO_SECONDS: Final = 600
 

@@ -17,7 +17,7 @@ from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, ReassignCo
 from control.operations.events import EventKind
 from control.operations.planning import resolve_throttle
 from control.operations.run_context import RunContext
-from control.operations.throttle import RATE_MIN_BYTES_PER_S, ThrottleRecord
+from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, ThrottleRecord
 from control.operations.throttling import Throttling
 from control.operations.traffic import working_rate
 
@@ -35,7 +35,7 @@ class ThrottleKeeper:
         self._moves_data = any(change.adding for change in command.changes)
         self._wanted: Throttle = command.throttle
         self._adaptive: AdaptiveThrottle | None = None
-        self._floor = RATE_MIN_BYTES_PER_S
+        self._floor = AUTO_FLOOR_BYTES_PER_S
         self._reached: frozenset[int] = frozenset()
         """Brokers that have what is recorded, unless they have died since."""
         self._wave: frozenset[TopicPartition] | None = None
@@ -53,7 +53,7 @@ class ThrottleKeeper:
     async def begin(self, produced: Mapping[TopicPartition, float]) -> None:
         """Set it, or set again what was recorded before a crash."""
         changes = self._command.changes
-        self._floor = max(RATE_MIN_BYTES_PER_S, working_rate(changes, produced))
+        self._floor = max(AUTO_FLOOR_BYTES_PER_S, working_rate(changes, produced))
         self._wanted = self._asked()
         record = self._recorded()
         if record is not None:

@@ -39,8 +39,22 @@ def test_it_stays_when_copies_do_not_use_it() -> None:
 def test_it_is_halved_when_other_replicas_fall_out_of_sync_but_not_below_the_floor() -> None:
     throttle = begun(floor=15 * MIB)
     assert throttle.observe(reading(10.0, busiest=40.0 * MIB, out_of_sync=1)) == 20 * MIB
-    assert throttle.observe(reading(20.0, busiest=20.0 * MIB, out_of_sync=1)) == 15 * MIB
-    assert throttle.observe(reading(30.0, busiest=15.0 * MIB, out_of_sync=1)) is None
+    assert throttle.observe(reading(20.0, busiest=20.0 * MIB, out_of_sync=2)) == 15 * MIB
+    assert throttle.observe(reading(30.0, busiest=15.0 * MIB, out_of_sync=3)) is None
+
+
+def test_what_stays_out_of_sync_halves_it_once_and_then_it_goes_up_again() -> None:
+    throttle = begun()
+    assert throttle.observe(reading(10.0, busiest=40.0 * MIB, out_of_sync=5)) == 20 * MIB
+    assert throttle.observe(reading(20.0, busiest=10.0 * MIB, out_of_sync=5)) is None
+    assert throttle.observe(reading(30.0, busiest=20.0 * MIB, out_of_sync=5)) == 25 * MIB
+    assert throttle.observe(reading(40.0, busiest=20.0 * MIB, out_of_sync=6)) == 12.5 * MIB
+
+
+def test_a_rate_below_the_floor_is_not_raised_by_trouble() -> None:
+    throttle = AdaptiveThrottle(rate=MIB // 8, floor=MIB)
+    throttle.observe(reading(0.0))
+    assert throttle.observe(reading(10.0, out_of_sync=1)) is None
 
 
 def test_replicas_that_were_out_of_sync_before_do_not_count() -> None:

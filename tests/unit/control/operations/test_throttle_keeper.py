@@ -6,8 +6,10 @@ import pytest
 
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations import throttling
-from control.operations.adaptive import Reading
-from control.operations.throttle import RATES
+from control.operations.adaptive import SETTLE_S, Reading
+from control.operations.forecast import Forecast
+from control.operations.move_watch import MoveWatch
+from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, RATES
 from control.operations.throttle_keeper import ThrottleKeeper
 from tests.unit.control.operations.fake_cluster import (
     FROM,
@@ -26,8 +28,8 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttling, "_SHOWN_POLL_S", 0.0)
 
 
-def reading(at_s: float) -> Reading:
-    return Reading(at_s=at_s, answered_in_s=0.0, busiest_bytes_per_s=None, out_of_sync=0)
+def reading(at_s: float, *, out_of_sync: int = 0) -> Reading:
+    return Reading(at_s=at_s, answered_in_s=0.0, busiest_bytes_per_s=None, out_of_sync=out_of_sync)
 
 
 def rates_on(cluster: FakeCluster, broker: int) -> set[str | None]:
@@ -71,3 +73,26 @@ async def test_rates_of_long_ago_are_forgotten_once_every_broker_has_the_newest(
     throttle = context.state().throttle
     assert throttle is not None
     assert throttle["former_rates"] == [RATE + more for more in (5, 6, 7, 8, 9, 10, 11, 12)]
+
+
+async def test_an_automatic_rate_has_a_floor_where_nobody_writes() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle="auto"))
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    for number in range(20):
+        trouble = reading(number * SETTLE_S, out_of_sync=number)
+        await keeper.tick(trouble, frozenset(cluster.alive))
+    assert keeper.rate == AUTO_FLOOR_BYTES_PER_S
+
+
+async def test_replicas_on_dead_brokers_do_not_count_as_out_of_sync() -> None:
+    b = change("b")
+    cluster = FakeCluster({A.key: FROM, b.key: FROM})
+    cluster.isr = {A.key: (1,), b.key: (1,)}
+    admin: Any = cluster
+    watch = MoveWatch(admin, (A, b), waves=1, forecast=Forecast())
+    await watch.refresh()
+    assert watch.reading(0.0).out_of_sync == 2
+    cluster.alive.remove(2)
+    await watch.refresh()
+    assert watch.reading(1.0).out_of_sync == 0
