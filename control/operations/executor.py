@@ -273,9 +273,10 @@ class _Context:
         if self._outage is not None and kind in ANSWERED:
             await self._outage.end()
 
-    async def tidy(self) -> None:
+    async def tidy(self, *, also_on: Collection[int] = ()) -> None:
         state = self.state()
-        except_on = () if state.throttle is None else ThrottleRecord.parse(state.throttle).brokers
+        own = () if state.throttle is None else ThrottleRecord.parse(state.throttle).brokers
+        except_on = set(own).difference(also_on)
         await self._executor.tidy(self._ownership, state.bootstrap, except_on=except_on)
 
 

@@ -1,6 +1,7 @@
 """What the executor lends to a run, and what operators asked of it."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -52,6 +53,6 @@ class RunContext(Protocol):
     async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:
         """Write an event, durably."""
 
-    async def tidy(self) -> None:
+    async def tidy(self, *, also_on: Collection[int] = ()) -> None:
         """Remove throttles that ended operations left on brokers of the cluster that were down,
-        where they are back and this operation has none of its own."""
+        where they are back and this operation has none of its own, or not yet (`also_on`)."""

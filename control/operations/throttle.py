@@ -154,9 +154,17 @@ def plan_throttle(
     return ThrottleRecord(rate=rate, brokers=tuple(free), entries=ours)
 
 
-def broker_changes_to_set(record: ThrottleRecord) -> dict[int, dict[str, str | None]]:
-    """Config changes per broker."""
-    return {broker: dict.fromkeys(RATES, str(record.rate)) for broker in record.brokers}
+def broker_changes_to_set(
+    record: ThrottleRecord, now: Mapping[int, Configs]
+) -> dict[int, dict[str, str | None]]:
+    """Config changes per broker, given what is set now: a rate of somebody else stays, and a
+    broker that has two of them is absent."""
+    changes: dict[int, dict[str, str | None]] = {}
+    for broker in record.brokers:
+        ours = _ours(record, now.get(broker, {}))
+        if ours:
+            changes[broker] = dict.fromkeys(ours, str(record.rate))
+    return changes
 
 
 def broker_changes_to_remove(
@@ -168,9 +176,7 @@ def broker_changes_to_remove(
     """
     changes: dict[int, dict[str, str | None]] = {}
     for broker in record.brokers:
-        configs = now.get(broker, {})
-        own = {None, *record.own_values}
-        ours = [name for name in RATES if configs.get(name) in own]
+        ours = _ours(record, now.get(broker, {}))
         if ours:
             changes[broker] = dict.fromkeys(ours, None)
     return changes
@@ -219,6 +225,12 @@ def why_too_long(waves: Iterable[Iterable[PartitionChange]]) -> str | None:
                 "partitions work"
             )
     return None
+
+
+def _ours(record: ThrottleRecord, configs: Configs) -> list[str]:
+    """Rates that are not set, or by us."""
+    own = {None, *record.own_values}
+    return [name for name in RATES if configs.get(name) in own]
 
 
 def _listed(change: PartitionChange) -> dict[str, list[str]]:

@@ -124,11 +124,14 @@ class ThrottleKeeper:
     async def _catch_up(self, alive: frozenset[int]) -> None:
         record = self._recorded()
         self._reached &= alive
-        if record is None or not alive.intersection(record.brokers) - self._reached:
+        back = frozenset() if record is None else alive.intersection(record.brokers) - self._reached
+        if record is None or not back:
             return
         if record.is_left_behind:
             await self.remove()
         else:
+            # What ended operations left there would pass for somebody else's.
+            await self._context.tidy(also_on=back)
             await self._apply(record)
 
     async def remove(self, *, except_on: Collection[int] = ()) -> None:
@@ -189,4 +192,18 @@ class ThrottleKeeper:
         await self._context.hold()
         record = record.of_topics({key.topic for key in self._wave or ()})
         wanted = record.to_list(self._at_leaders, self._at_followers)
-        self._reached = await self._throttling.apply(record, wanted)
+        reached, others = await self._throttling.apply(record, wanted)
+        self._reached = frozenset(reached)
+        if others:
+            await self._leave(others)
+
+    async def _leave(self, brokers: Collection[int]) -> None:
+        """Rates of somebody else there stay, also when ours go."""
+        record = self._recorded()
+        if record is None:
+            return
+        names = ", ".join(map(str, sorted(brokers)))
+        words = f"brokers {names} have a throttle of somebody else, which stays as it is"
+        await self._context.emit(EventKind.NOTE, words)
+        record = replace(record, brokers=tuple(b for b in record.brokers if b not in brokers))
+        await self._context.emit(EventKind.THROTTLE_RECORDED, **record.document())

@@ -46,16 +46,19 @@ class Throttling:
             topic_configs=await self._topic_configs({change.topic for change in changes}),
         )
 
-    async def apply(self, record: ThrottleRecord, wanted: Lists) -> frozenset[int]:
+    async def apply(self, record: ThrottleRecord, wanted: Lists) -> tuple[set[int], set[int]]:
         """Set its rates on every live broker concerned, list what is wanted of its entries, and
-        wait until all shows; answers on which brokers."""
+        wait until all shows; answers on which brokers, and on which it was not set since somebody
+        else has set rates there."""
         record = await self._among_living(record)
+        free: Mapping[int, Mapping[str, str | None]] = {}
         until_s = time.monotonic() + _SHOWN_WITHIN_S
         while time.monotonic() < until_s:
             now = await self._broker_configs(record.brokers)
+            free = broker_changes_to_set(record, now)
             brokers = {
                 broker: rates
-                for broker, rates in broker_changes_to_set(record).items()
+                for broker, rates in free.items()
                 if any(now[broker].get(name) != value for name, value in rates.items())
             }
             if not brokers:
@@ -63,7 +66,7 @@ class Throttling:
             await self._admin.alter_many_configs(_resources(brokers, {}))
             await asyncio.sleep(_SHOWN_POLL_S)
         await self.enlist(record, wanted)
-        return frozenset(record.brokers)
+        return set(free), set(record.brokers) - free.keys()
 
     async def enlist(self, record: ThrottleRecord, wanted: Lists) -> None:
         """Of its entries list those that are wanted, and no others, and wait until that shows.

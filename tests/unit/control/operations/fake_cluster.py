@@ -1,6 +1,6 @@
 """A cluster in memory that moves partitions when it is told to, and a run on it, tick by tick."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -224,6 +224,8 @@ class FakeContext:
     command: ReassignCommand
     script: Script = field(default_factory=Script)
     events: list[Event] = field(default_factory=list)
+    tidied: set[int] = field(default_factory=set)
+    """Brokers where what others left behind goes before ours is set."""
 
     def __post_init__(self) -> None:
         self._state = OperationState(operation_id=self.command.operation_id)
@@ -257,8 +259,8 @@ class FakeContext:
     async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:
         self._apply(kind, message, data)
 
-    async def tidy(self) -> None:
-        """Nothing was left behind."""
+    async def tidy(self, *, also_on: Collection[int] = ()) -> None:
+        self.tidied |= set(also_on)
 
     def said(self, kind: EventKind) -> list[str]:
         return [event.message for event in self.events if event.kind is kind]

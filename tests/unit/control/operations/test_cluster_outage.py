@@ -1,5 +1,6 @@
 """A cluster that does not answer: told once to all who wait, given up only after a cancel."""
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ class Context:
     async def hold(self) -> None:
         return
 
-    async def tidy(self) -> None:
+    async def tidy(self, *, also_on: Collection[int] = ()) -> None:
         return
 
     async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:

@@ -49,7 +49,7 @@ def test_the_example_of_the_kip() -> None:
     assert set_lists(record, {}) == {
         "foo": {LEADER_REPLICAS: "0:101,0:102", FOLLOWER_REPLICAS: "0:103"}
     }
-    assert broker_changes_to_set(record)[103] == dict.fromkeys(RATES, "5000")
+    assert broker_changes_to_set(record, {})[103] == dict.fromkeys(RATES, "5000")
     assert ThrottleRecord.parse(record.document()) == record
 
 
@@ -59,7 +59,7 @@ def test_all_that_was_set_is_removed() -> None:
     assert topic_changes(record.entries, {}, topics) == {
         "foo": {LEADER_REPLICAS: None, FOLLOWER_REPLICAS: None}
     }
-    brokers = broker_changes_to_set(record)
+    brokers = broker_changes_to_set(record, {})
     assert broker_changes_to_remove(record, brokers) == {
         broker: dict.fromkeys(RATES, None) for broker in (101, 102, 103)
     }
@@ -80,6 +80,10 @@ def test_a_star_and_a_rate_of_somebody_else_stay() -> None:
     assert planned(brokers={102: {LEADER_RATE: "1"}}).brokers == (101, 103)
     changed: dict[int, dict[str, str | None]] = {101: dict.fromkeys(RATES, "77")}
     assert 101 not in broker_changes_to_remove(planned(), changed)
+    changed[102] = {LEADER_RATE: "77"}
+    set_now = broker_changes_to_set(planned(), changed)
+    assert 101 not in set_now
+    assert LEADER_RATE not in set_now[102]
 
 
 def test_moves_without_data_need_no_throttle() -> None:

@@ -7,6 +7,7 @@ import pytest
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations import throttling
 from control.operations.adaptive import SETTLE_S, Reading
+from control.operations.events import EventKind
 from control.operations.forecast import Forecast
 from control.operations.move_watch import MoveWatch
 from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, RATES
@@ -96,3 +97,24 @@ async def test_replicas_on_dead_brokers_do_not_count_as_out_of_sync() -> None:
     cluster.alive.remove(2)
     await watch.refresh()
     assert watch.reading(1.0).out_of_sync == 0
+
+
+async def test_rates_that_somebody_else_set_while_a_broker_was_away_stay() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
+    cluster.alive.remove(2)
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    theirs = ConfigResource(scope=ConfigScope.BROKER, name="2")
+    cluster.configs[theirs] = dict.fromkeys(RATES, "777")
+    cluster.alive.add(2)
+    await keeper.tick(reading(0.0), frozenset(cluster.alive))
+    assert context.tidied == {2}
+    assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({str(RATE)}, {"777"})
+    assert context.said(EventKind.NOTE) == [
+        "brokers 2 have a throttle of somebody else, which stays as it is"
+    ]
+    await keeper.tick(reading(1.0), frozenset(cluster.alive))
+    assert len(context.said(EventKind.NOTE)) == 1
+    await keeper.remove()
+    assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({None}, {"777"})
+    assert context.state().throttle is None
