@@ -169,6 +169,19 @@ class RecordReader:
         found.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
         return found[:limit]
 
+    async def read_through(
+        self, partition: TopicPartition, start: Start
+    ) -> AsyncIterator[FetchedRecord]:
+        """Every record of one partition that is there now, in order, a fetch at a time."""
+        at = (await self.positions([partition], start))[partition]
+        end = (await self.positions([partition], Start(kind=StartKind.LATEST)))[partition]
+        while at < end:
+            chunks = await self.fetch({partition: at}, max_wait_ms=FETCH_WAIT_MS)
+            for chunk in chunks.values():
+                at = chunk.next_offset
+                for record in chunk.records:
+                    yield record
+
     async def follow(self, positions: Mapping[TopicPartition, int]) -> AsyncIterator[FetchedRecord]:
         """Every record from the positions on, for ever, as they become visible."""
         at = dict(positions)

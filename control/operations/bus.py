@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Final
 
 from kio.schema.errors import ErrorCode
@@ -12,19 +14,20 @@ from control.kafka.bus_topics import ensure_topic
 from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer
-from control.kafka.reader import RecordReader, Start, StartKind
+from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
+from control.kafka.retry import PASSING_CODES
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from control.operations.commands import OPERATIONS_TOPIC, Command, decode_command, encode_command
 from control.operations.errors import CommandDecodeError
 from control.operations.events import EVENTS_TOPIC, Event, decode_event, encode_event
+from control.operations.state import OperationState, take_event
 
 COMMANDS: Final = TopicPartition(OPERATIONS_TOPIC, 0)
 EVENTS: Final = TopicPartition(EVENTS_TOPIC, 0)
 ELECTION_S: Final = 15.0
 """Longer than Kafka takes to find a broker dead and another leader."""
 _OUTAGE_POLL_S: Final = 0.5
-_READ_MAX: Final = 1_000_000
 _RECORD_MAX: Final = 16 << 20
 """Bytes: a plan travels in one record."""
 _CONFIGS: Final = {
@@ -32,6 +35,21 @@ _CONFIGS: Final = {
     "retention.bytes": "-1",
     "max.message.bytes": str(_RECORD_MAX),
 }
+
+
+_PASSING: Final = PASSING_CODES | {
+    ErrorCode.out_of_order_sequence_number,
+    ErrorCode.unknown_producer_id,
+    ErrorCode.invalid_producer_epoch,
+    ErrorCode.not_enough_replicas,
+    ErrorCode.not_enough_replicas_after_append,
+    ErrorCode.network_exception,
+}
+"""Refusals of a record that say nothing of it, and are over once the bus has its leaders."""
+
+
+class BusUnreachableError(UnreachableError):
+    """The bus did not acknowledge a record; whether it has it shows only when it is read."""
 
 
 class Outage:
@@ -90,51 +108,83 @@ class Bus:
 
     async def read_commands(self) -> tuple[list[Command], int]:
         """All commands, oldest first, and the offset behind them; unreadable ones are left out."""
-        commands = []
-        values, next_offset = await self._read_all(COMMANDS)
-        for value in values:
-            try:
-                commands.append(decode_command(value))
-            except CommandDecodeError:
-                continue
+        commands, next_offset = [], 0
+        async for record in self._read_all(COMMANDS):
+            next_offset = record.offset + 1
+            with contextlib.suppress(CommandDecodeError):
+                commands.append(decode_command(record.value))
         return commands, next_offset
 
-    async def read_events(self) -> list[Event]:
-        """All events, oldest first; unreadable records are left out."""
-        events = []
-        values, _ = await self._read_all(EVENTS)
-        for value in values:
-            try:
-                events.append(decode_event(value))
-            except CommandDecodeError:
-                continue
-        return events
+    async def each_event(self) -> AsyncIterator[Event]:
+        """All events that are there now, oldest first; unreadable records are left out."""
+        async for record in self._read_all(EVENTS):
+            with contextlib.suppress(CommandDecodeError):
+                yield decode_event(record.value)
 
-    async def _read_all(self, partition: TopicPartition) -> tuple[list[bytes | None], int]:
-        outage = Outage(ELECTION_S)
+    async def read_events(self) -> list[Event]:
+        """All events at once; `each_event` and `read_states` need less memory."""
+        return [event async for event in self.each_event()]
+
+    async def read_states(self) -> dict[str, OperationState]:
+        """What the events come to, folded as they are read."""
+        states: dict[str, OperationState] = {}
+        async for event in self.each_event():
+            take_event(states, event)
+        return states
+
+    async def _read_all(self, partition: TopicPartition) -> AsyncIterator[FetchedRecord]:
+        """In order, to the end as it was at the beginning; after an outage from where it was."""
+        outage, start = Outage(ELECTION_S), Start(kind=StartKind.EARLIEST)
         while True:
             try:
                 async with RecordReader(self.settings) as reader:
-                    start = Start(kind=StartKind.EARLIEST)
-                    records = await reader.browse([partition], start, limit=_READ_MAX)
-                break
+                    async for record in reader.read_through(partition, start):
+                        outage.is_over()
+                        start = Start(kind=StartKind.OFFSET, value=record.offset + 1)
+                        yield record
+                return
             except RefusedError as error:
                 if error.code is ErrorCode.unknown_topic_or_partition:
-                    return [], 0
+                    return
                 raise
             except UnreachableError as error:
                 await outage.wait_after(error)
-        records.sort(key=lambda record: record.offset)
-        next_offset = records[-1].offset + 1 if records else 0
-        return [record.value for record in records], next_offset
 
     async def _send(self, partition: TopicPartition, key: str, value: bytes) -> None:
+        """:raises BusUnreachableError: nobody acknowledged it.
+        :raises RefusedError: the bus does not take this record."""
+        record = OutgoingRecord(
+            topic=partition.topic, partition=partition.partition, key=key.encode(), value=value
+        )
+        try:
+            producer = await self._started()
+            try:
+                await producer.send(record)
+            except KafkaPortError:
+                await self._forget(producer)
+                raise
+        except RefusedError as error:
+            if error.code not in _PASSING:
+                raise
+            raise _unreachable(error) from error
+        except UnreachableError as error:
+            raise _unreachable(error) from error
+
+    async def _started(self) -> RecordProducer:
         async with self._starting:
             if self._producer is None:
                 options = ProducerOptions(acks="all", is_idempotent=True, request_max=_RECORD_MAX)
                 producer = RecordProducer(self.settings, options)
                 self._producer = await producer.__aenter__()
-        record = OutgoingRecord(
-            topic=partition.topic, partition=partition.partition, key=key.encode(), value=value
-        )
-        await self._producer.send(record)
+            return self._producer
+
+    async def _forget(self, producer: RecordProducer) -> None:
+        """After a batch that was given up aiokafka's idempotent producer counts on, and the broker
+        refuses all that follows as out of order: the next record needs another producer."""
+        if self._producer is producer:
+            self._producer = None
+            await producer.__aexit__()
+
+
+def _unreachable(error: KafkaPortError) -> BusUnreachableError:
+    return BusUnreachableError(error.title, reason=error.reason, next_step=error.next_step)

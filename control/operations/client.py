@@ -35,7 +35,7 @@ from control.operations.errors import (
 )
 from control.operations.events import Event, EventKind, decode_event
 from control.operations.planning import resolve_throttle
-from control.operations.state import OperationState, apply_event, fold, submitted
+from control.operations.state import OperationState, apply_event, submitted
 from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
@@ -201,7 +201,7 @@ class OperationsClient:
 
     async def _states(self) -> dict[str, OperationState]:
         """By id, of all clusters."""
-        states = fold(await self._bus.read_events())
+        states = await self._bus.read_states()
         for command in (await self._bus.read_commands())[0]:
             if isinstance(command, ReassignCommand):
                 states.setdefault(command.operation_id, submitted(command))

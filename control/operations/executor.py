@@ -20,7 +20,7 @@ from typing import Any, Final
 from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.kafka.settings import KafkaSettings
-from control.operations.bus import Bus
+from control.operations.bus import Bus, BusUnreachableError
 from control.operations.cluster_outage import ANSWERED, ClusterOutage
 from control.operations.commands import ReassignCommand
 from control.operations.errors import FencedError, OperationError
@@ -29,7 +29,7 @@ from control.operations.memory import Memory
 from control.operations.ownership import Ownership
 from control.operations.reassign_run import ReassignRun
 from control.operations.run_context import ControlFlags
-from control.operations.state import OperationState, accepted_data, fold
+from control.operations.state import OperationState, accepted_data
 from control.operations.taking_back import give_up
 from control.operations.throttle import ThrottleRecord
 from control.operations.throttle_keeper import ThrottleKeeper
@@ -112,7 +112,7 @@ class Executor:
         """Rebuild the memory from the bus; answers the offset behind the last command."""
         commands, next_offset = await self._bus.read_commands()
         self.memory = Memory()
-        self.memory.states = fold(await self._bus.read_events())
+        self.memory.states = await self._bus.read_states()
         for command in commands:
             self.memory.take(command)
         return next_offset
@@ -155,6 +155,8 @@ class Executor:
                     if command is not None:
                         await self._run_one(ownership, command, outage)
                 await outage.end()
+            except BusUnreachableError:
+                raise  # What it has is known only when all is read anew.
             except UnreachableError as error:
                 self._say(f"{cluster}: {error}; trying again")
                 contexts = [_Context(self, ownership, c.operation_id) for c in waiting]

@@ -17,7 +17,7 @@ from control.kafka.settings import KafkaSettings
 from control.model.fleet import is_of_any
 from control.operations.bus import Bus
 from control.operations.events import Event, EventKind
-from control.operations.state import OperationState, fold
+from control.operations.state import OperationState, take_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +81,13 @@ class Journal:
         """All lines, the newest first."""
         if self._bus is None:
             return ()
-        events = await self._bus.read_events()
-        lines = [line_of_event(event) for event in events if event.kind is EventKind.JOURNAL]
-        lines += [line_of_state(state) for state in fold(events).values()]
+        lines: list[JournalLine] = []
+        states: dict[str, OperationState] = {}
+        async for event in self._bus.each_event():
+            take_event(states, event)
+            if event.kind is EventKind.JOURNAL:
+                lines.append(line_of_event(event))
+        lines += map(line_of_state, states.values())
         lines = [line for line in lines if not is_of_any(line.bootstrap, self._not_of)]
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 

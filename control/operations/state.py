@@ -253,12 +253,18 @@ def misses_of(states: Iterable[OperationState], bootstrap: str) -> list[Misses]:
     return [state.misses for state in done if state.misses is not None]
 
 
-def fold(events: list[Event]) -> dict[str, OperationState]:
-    """States by operation id, in order of first appearance; journal lines are no operations."""
+def take_event(states: dict[str, OperationState], event: Event) -> None:
+    """Fold one more event into the states by operation id; journal lines are no operations. A
+    repeated event changes nothing but times and notes."""
+    if event.kind is not EventKind.JOURNAL:
+        state = states.get(event.operation_id)
+        state = state or OperationState(operation_id=event.operation_id)
+        states[event.operation_id] = apply_event(state, event)
+
+
+def fold(events: Iterable[Event]) -> dict[str, OperationState]:
+    """States by operation id, in order of first appearance."""
     states: dict[str, OperationState] = {}
     for event in events:
-        if event.kind is not EventKind.JOURNAL:
-            state = states.get(event.operation_id)
-            state = state or OperationState(operation_id=event.operation_id)
-            states[event.operation_id] = apply_event(state, event)
+        take_event(states, event)
     return states
