@@ -7,7 +7,7 @@ KafkaAdmin joins them, so one object with one set of connections is the whole cl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -32,6 +32,8 @@ from control.kafka.retry import retry_passing
 from control.kafka.settings import KafkaSettings
 from control.kafka.wire import KafkaWire
 
+TOGETHER_MAX: Final = 500
+"""Resources in one request for configs: Kafka's controller writes 10,000 records at once."""
 _SET: Final = 0
 _DELETE: Final = 1
 _SOURCE_DEFAULT: Final = 5
@@ -139,21 +141,49 @@ class KafkaTopics:
 
         :raises RefusedError: the topic or broker is unknown.
         """
-        fields = {
-            "resources": (
-                {
-                    "resource_type": int(resource.scope),
-                    "resource_name": resource.name,
-                    "configuration_keys": None if names is None else tuple(names),
-                },
-            ),
-        }
-        node_id = _owner(resource)
-        answer = await self._wire.send(apis.DESCRIBE_CONFIGS, fields, node_id=node_id)
-        (result,) = answer.message.results
+        (result,) = await self._describe(_owner(resource), [resource], names)
         what = f"configs of {resource.scope.name.lower()} {resource.name}"
         raise_if_refused(result.error_code, what=what, message=result.error_message)
-        return tuple(sorted(map(_config_of, result.configs), key=lambda c: c.name))
+        return _entries_of(result)
+
+    async def describe_many_configs(
+        self, resources: Iterable[ConfigResource], names: Iterable[str] | None = None
+    ) -> dict[ConfigResource, tuple[ConfigEntry, ...]]:
+        """describe_configs of several resources, TOGETHER_MAX at a time; topics that do not exist
+        are left out.
+
+        :raises RefusedError: a broker is unknown, no right to describe.
+        """
+        wanted = None if names is None else tuple(names)
+        found = {}
+        for node_id, some in _together(resources):
+            for result in await self._describe(node_id, some, wanted):
+                scope = ConfigScope(int(result.resource_type))
+                resource = ConfigResource(scope=scope, name=result.resource_name)
+                if result.error_code is not ErrorCode.unknown_topic_or_partition:
+                    what = f"configs of {scope.name.lower()} {resource.name}"
+                    raise_if_refused(result.error_code, what=what, message=result.error_message)
+                    found[resource] = _entries_of(result)
+        return found
+
+    async def _describe(
+        self,
+        node_id: int | None,
+        resources: Sequence[ConfigResource],
+        names: Iterable[str] | None,
+    ) -> tuple[Any, ...]:
+        keys = None if names is None else tuple(names)
+        asked = (
+            {
+                "resource_type": int(resource.scope),
+                "resource_name": resource.name,
+                "configuration_keys": keys,
+            }
+            for resource in resources
+        )
+        fields = {"resources": tuple(asked)}
+        answer = await self._wire.send(apis.DESCRIBE_CONFIGS, fields, node_id=node_id)
+        return tuple(answer.message.results)
 
     async def alter_configs(
         self, resource: ConfigResource, changes: Mapping[str, str | None]
@@ -167,12 +197,10 @@ class KafkaTopics:
     async def alter_many_configs(
         self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
     ) -> None:
-        """alter_configs for several resources; each broker's configs go to that broker."""
-        by_owner: dict[int | None, list[dict[str, Any]]] = {}
-        for resource, configs in changes.items():
-            by_owner.setdefault(_owner(resource), []).append(_alteration(resource, configs))
-        for node_id, resources in by_owner.items():
-            await self._alter(node_id, resources)
+        """alter_configs for several resources, TOGETHER_MAX at a time; each broker's configs go
+        to that broker."""
+        for node_id, some in _together(changes):
+            await self._alter(node_id, [_alteration(one, changes[one]) for one in some])
 
     async def _alter(self, node_id: int | None, resources: list[dict[str, Any]]) -> None:
         fields = {"resources": tuple(resources), "validate_only": False}
@@ -249,6 +277,22 @@ def _owner(resource: ConfigResource) -> int | None:
     """The broker that must be asked: dynamic configs of a broker go to that broker."""
     is_one_broker = resource.scope is ConfigScope.BROKER and resource.name != ""
     return int(resource.name) if is_one_broker else None
+
+
+def _together(
+    resources: Iterable[ConfigResource],
+) -> Iterator[tuple[int | None, list[ConfigResource]]]:
+    """(who must be asked, what of), a request each."""
+    by_owner: dict[int | None, list[ConfigResource]] = {}
+    for resource in resources:
+        by_owner.setdefault(_owner(resource), []).append(resource)
+    for owner, owned in by_owner.items():
+        for start in range(0, len(owned), TOGETHER_MAX):
+            yield owner, owned[start : start + TOGETHER_MAX]
+
+
+def _entries_of(result: Any) -> tuple[ConfigEntry, ...]:
+    return tuple(sorted(map(_config_of, result.configs), key=lambda entry: entry.name))
 
 
 def _alteration(resource: ConfigResource, configs: Mapping[str, str | None]) -> dict[str, Any]:

@@ -230,6 +230,11 @@ class TopicsPort(Protocol):
     ) -> tuple[ConfigEntry, ...]:
         """Every config with its value and source, or those of the names that there are."""
 
+    async def describe_many_configs(
+        self, resources: Iterable[ConfigResource], names: Iterable[str] | None = None
+    ) -> Mapping[ConfigResource, tuple[ConfigEntry, ...]]:
+        """describe_configs of several resources; topics that do not exist are left out."""
+
     async def alter_configs(
         self, resource: ConfigResource, changes: Mapping[str, str | None]
     ) -> None:

@@ -101,6 +101,29 @@ async def test_dynamic_configs_of_a_broker_go_to_that_broker(admin: KafkaAdmin) 
     await eventually(lambda: shown("102"), None)
 
 
+async def test_of_many_topics_those_are_told_that_exist(
+    admin: KafkaAdmin, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("control.kafka.admin.TOGETHER_MAX", 1)
+    other, unknown = unique("other"), unique("unknown")
+    await admin.create_topic(NewTopic(name=other, partitions=1, replication_factor=1))
+    told = await admin.topics([topic, unknown, other], leaves_out_unknown=True)
+    assert [one.name for one in told] == [other, topic]
+    topics = [ConfigResource(scope=ConfigScope.TOPIC, name=n) for n in (topic, unknown, other)]
+    broker = ConfigResource(scope=ConfigScope.BROKER, name="102")
+    wanted = ("retention.ms", "leader.replication.throttled.rate")
+
+    async def described() -> dict[str, str | None]:
+        found = await admin.describe_many_configs([*topics, broker], wanted)
+        assert found.keys() == {topics[0], topics[2], broker}
+        return {
+            r.name: e.value for r, entries in found.items() for e in entries if not e.is_default
+        }
+
+    await admin.alter_many_configs({one: {"retention.ms": "1234"} for one in topics[::2]})
+    await eventually(described, {topic: "1234", other: "1234"})
+
+
 async def test_produced_records_are_read_back_with_their_batches(
     admin: KafkaAdmin, topic: str
 ) -> None:

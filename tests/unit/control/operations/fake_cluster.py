@@ -56,6 +56,8 @@ class FakeCluster:
         """Of reassignments, by partition."""
         self.failure: KafkaPortError | None = None
         """Of listing reassignments."""
+        self.clock_s = 0.0
+        """Each question for configs takes half a minute."""
 
     def delete(self, topic: str) -> None:
         for key in [key for key in self.placed if key.topic == topic]:
@@ -174,6 +176,16 @@ class FakeCluster:
             for name, value in sorted(self.configs.get(resource, {}).items())
             if names is None or name in set(names)
         )
+
+    async def describe_many_configs(
+        self, resources: Iterable[ConfigResource], names: Iterable[str] | None = None
+    ) -> Mapping[ConfigResource, tuple[ConfigEntry, ...]]:
+        found, known = {}, {key.topic for key in self.placed}
+        self.clock_s += 30.0
+        for resource in resources:
+            if resource.scope is ConfigScope.BROKER or resource.name in known:
+                found[resource] = await self.describe_configs(resource, names)
+        return found
 
     async def alter_many_configs(
         self, changes: Mapping[ConfigResource, Mapping[str, str | None]]

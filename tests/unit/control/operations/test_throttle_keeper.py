@@ -1,5 +1,6 @@
 """A throttle on brokers that come and go, and beside what others set."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -118,3 +119,20 @@ async def test_rates_that_somebody_else_set_while_a_broker_was_away_stay() -> No
     await keeper.remove()
     assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({None}, {"777"})
     assert context.state().throttle is None
+
+
+async def test_a_throttle_is_removed_also_where_looking_takes_longer_than_the_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    changes = [change(f"t{n}") for n in range(5)]
+    command = command_of(*changes, throttle=RATE)
+    cluster, context = FakeCluster({c.key: FROM for c in changes}), FakeContext(command)
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    await keeper.begin_wave([c.key for c in changes])
+    assert cluster.shown() != {}
+    monkeypatch.setattr(throttling, "time", SimpleNamespace(monotonic=lambda: cluster.clock_s))
+    before_s = cluster.clock_s
+    await keeper.remove()
+    assert context.said(EventKind.THROTTLE_REMOVED) == ["throttle removed"]
+    assert cluster.clock_s - before_s == 4 * 30.0, "two passes, however many topics"
