@@ -57,7 +57,7 @@ class ThrottleKeeper:
         self._wanted = self._asked()
         record = self._recorded()
         if record is not None:
-            await self._resume(record)
+            await self._resume(record, produced)
         else:
             rate = resolve_throttle(self._wanted, changes, produced)
             if rate is None or not self._moves_data or self._context.flags().is_cancelled:
@@ -65,11 +65,14 @@ class ThrottleKeeper:
             await self._record(await self._throttling.plan(changes, rate), "throttle")
         self._adapt_from(self.rate)
 
-    async def _resume(self, record: ThrottleRecord) -> None:
-        """After a crash: what was recorded, unless an operator asked for another since."""
-        if self._wanted != THROTTLE_AUTO:
-            wanted = resolve_throttle(self._wanted, self._command.changes)
-            if wanted != record.rate:
+    async def _resume(
+        self, record: ThrottleRecord, produced: Mapping[TopicPartition, float]
+    ) -> None:
+        """After a crash: what was recorded, unless an operator asked for another since, or for
+        one after none of which a broker that was down kept the rest."""
+        if self._wanted != THROTTLE_AUTO or record.is_left_behind:
+            wanted = resolve_throttle(self._wanted, self._command.changes, produced)
+            if wanted != record.rate or record.is_left_behind:
                 await self._change_to(wanted, "asked for")
                 return
         await self._apply(record)

@@ -136,3 +136,21 @@ async def test_a_throttle_is_removed_also_where_looking_takes_longer_than_the_wa
     await keeper.remove()
     assert context.said(EventKind.THROTTLE_REMOVED) == ["throttle removed"]
     assert cluster.clock_s - before_s == 4 * 30.0, "two passes, however many topics"
+
+
+async def test_a_rate_asked_for_after_none_is_set_also_by_the_run_after_a_crash() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    cluster.alive.remove(2)
+    await ask(keeper, context, cluster, "none")
+    assert cluster.shown() == {f"2 {name}": str(RATE) for name in RATES}
+    for asked in ("auto", RATE):
+        context.script.throttle = asked
+        again = keeper_on(cluster, context)
+        await again.begin({})
+        assert rates_on(cluster, 1) == {str(again.rate)} != {None}
+        await ask(again, context, cluster, "none")
+    cluster.alive.add(2)
+    await again.remove()
+    assert cluster.shown() == {}
