@@ -101,9 +101,8 @@ class ReassignRun:
         facts = replace(facts, produced=produced)
         left = tuple(change for change in command.changes if not facts.is_there(change))
         moving = {change.key for change in left} & facts.partitions.keys()
-        rate = resolve_throttle(
-            command.throttle, [change for change in left if change.key in moving], produced
-        )
+        copied = [change for change in left if change.key in moving]
+        rate = resolve_throttle(command.throttle, copied, produced) if left else None
         is_adaptive = command.throttle == THROTTLE_AUTO
         checks = preflight(
             facts,

@@ -116,3 +116,10 @@ async def test_a_cancel_leaves_waves_alone_that_never_began() -> None:
     assert cluster.targets == {C.key: C.after}
     assert cluster.placed[d.key] == (2, 1)
     assert cluster.placed[B.key] == B.before
+
+
+async def test_a_plan_that_has_nothing_to_do_is_not_refused_for_its_throttle() -> None:
+    cluster = cluster_of(A)
+    cluster.placed[A.key] = A.after
+    ended = await run(cluster, FakeContext(command_of(A, throttle=100)))
+    assert ended.message == "done: 1 of 1 partitions moved"
