@@ -120,7 +120,7 @@ class MoveWatch:
     @property
     def partitions_done(self) -> int:
         """Partitions that are there."""
-        return sum(map(self.places.is_there, self._changes))
+        return sum(self.places.is_there(c) for c in self._changes if c.key not in self._gone)
 
     def reading(self, now_s: float) -> Reading:
         """What an adaptive throttle looks at; `now_s` is a monotonic clock in seconds."""

@@ -61,6 +61,7 @@ class ReassignRun:
         )
         self._throttle = ThrottleKeeper(admin, command, context)
         self._produced: Mapping[TopicPartition, float] | None = None
+        self._told_gone = set(context.state().notes)
         told = context.state().refused
         self._refused = {c.key: told[str(c.key)] for c in command.changes if str(c.key) in told}
 
@@ -140,11 +141,12 @@ class ReassignRun:
             await self._watch.refresh()
             await self._tell_gone()
             left = [c for c in self._watch.left(wave) if c.key not in self._refused]
-            is_moving = any(map(self._watch.places.is_moving, left))
-            is_over = not left or (number < begun_before and not is_moving)
-            if not (is_over or is_moving):
+            moves = any(map(self._watch.places.is_moving, left))
+            is_under_way = moves and number <= begun_before
+            is_over = not left or (number < begun_before and not is_under_way)
+            if not (is_over or is_under_way):
                 await self._wait_while_paused()
-            may_begin = is_over or is_moving or not context.flags().is_last_wave
+            may_begin = is_over or is_under_way or not context.flags().is_last_wave
             if context.flags().is_cancelled or not may_begin:
                 return await self._cancel()
             if is_over:
@@ -218,7 +220,8 @@ class ReassignRun:
         for topic, count in sorted(Counter(key.topic for key in self._watch.gone).items()):
             was = "made anew with fewer partitions" if topic in known else "deleted"
             words = f"topic {topic} was {was} meanwhile: {count:,} partitions of it are left out"
-            if words not in self._context.state().notes:
+            if words not in self._told_gone:
+                self._told_gone.add(words)
                 await self._context.emit(EventKind.NOTE, words)
 
     async def _note_last_wave(self, number: int) -> None:

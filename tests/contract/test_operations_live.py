@@ -309,6 +309,60 @@ async def test_cancelled_after_the_wave_what_moves_arrives_and_nothing_else_begi
     assert await throttles(admin, topic) == {}
 
 
+async def test_a_topic_that_is_deleted_while_it_moves_is_left_out_also_of_the_way_back(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    doomed = await topic_with_data(admin, {0: FROM}, records=RECORDS)
+    topic = await topic_with_data(admin, {0: FROM}, records=RECORDS)
+    proposal = Proposal(name="two", changes=(change(doomed, 0), change(topic, 0)))
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        operation_id = await client.submit_reassign(proposal, bootstrap=bootstrap, throttle=20_000)
+
+        async def delete() -> None:
+            await admin.delete_topic(doomed)
+            await client.throttle(operation_id, 5_000_000)
+
+        def is_moving(state: OperationState) -> bool:
+            return state.progress is not None and len(state.progress.in_flight) == 2
+
+        await watch_until(client, operation_id, is_moving, then=delete)
+        done = await wait_for(client, operation_id)
+        assert done.outcome is Outcome.DONE, (done, executor.said())
+        left_out = f"topic {doomed} was deleted meanwhile: 1 partitions of it are left out"
+        assert left_out in done.notes
+        assert await placement_of(admin, topic) == {0: TO}
+        assert await throttles(admin, topic) == {}
+        back = await wait_for(client, await client.rollback(operation_id))
+        assert back.outcome is Outcome.DONE, (back, executor.said())
+        assert left_out in back.notes
+    assert await placement_of(admin, topic) == {0: FROM}
+    assert await throttles(admin, topic) == {}
+
+
+async def test_what_somebody_else_moves_before_its_wave_is_left_to_them(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, operation_id = await begin(admin, client, rate=20_000)
+        elsewhere = (101, 103)
+
+        async def others() -> None:
+            key = TopicPartition(topic, 1)
+            assert await admin.alter_reassignments({key: elsewhere}) == {}
+            await eventually(admin_sees_moved, elsewhere)
+            await client.throttle(operation_id, 5_000_000)
+
+        async def admin_sees_moved() -> tuple[int, ...]:
+            return (await placement_of(admin, topic))[1]
+
+        await watch_until(client, operation_id, in_wave(1), then=others)
+        ended = await wait_for(client, operation_id)
+        assert ended.outcome is Outcome.FAILED, (ended, executor.said())
+        assert "somebody else has moved it" in ended.message
+    assert await placement_of(admin, topic) == {0: TO, 1: elsewhere}
+    assert await throttles(admin, topic) == {}
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 async def test_an_automatic_throttle_finds_the_headroom(

@@ -11,6 +11,7 @@ from control.operations import taking_back
 from control.operations.commands import ReassignCommand
 from control.operations.events import Event, EventKind, Outcome
 from control.operations.executor import Executor, ExecutorSettings
+from control.operations.state import NOTES_MAX
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.fake_cluster import (
     ELSEWHERE,
@@ -52,6 +53,19 @@ async def test_a_topic_that_is_deleted_midway_is_left_out_and_told_once() -> Non
     assert ended.progress is not None
     assert (ended.progress.partitions_done, ended.progress.partitions_total) == (1, 1)
     assert cluster.shown() == {}
+
+
+async def test_each_of_very_many_deleted_topics_is_told_once() -> None:
+    many = [change(f"t{n}") for n in range(2 * NOTES_MAX)]
+    command = command_of(A, *many)
+    cluster, context = cluster_of(command), FakeContext(command)
+
+    def delete() -> None:
+        for one in many:
+            cluster.delete(one.topic)
+
+    await run(cluster, context, delete, *[idle] * 9, cluster.arrive)
+    assert len(context.said(EventKind.NOTE)) == len(many)
 
 
 async def test_after_a_crash_a_wave_of_deleted_topics_is_over_at_once() -> None:

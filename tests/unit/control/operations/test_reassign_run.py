@@ -65,6 +65,22 @@ async def test_after_a_crash_a_pause_holds_what_comes_after_the_wave_under_way()
     assert (ended.outcome, cluster.asked) == (Outcome.DONE, [{C.key: C.after}])
 
 
+async def test_what_somebody_else_brings_there_does_not_begin_a_wave_of_ours() -> None:
+    cluster = cluster_of(A, B)
+    cluster.begin(A.key, A.after)
+    context = begun(command_of(A, B), wave=1)
+    context.script.is_last_wave = True
+
+    def others() -> None:
+        cluster.begin(B.key, B.after)
+        cluster.arrive(A.key)
+
+    ended = await run(cluster, context, others)
+    assert ended.outcome is Outcome.CANCELLED
+    assert context.said(EventKind.WAVE_DONE) == ["wave 1 done"]
+    assert cluster.targets == {B.key: B.after}
+
+
 async def test_after_a_crash_a_cancel_takes_back_what_moves_at_once() -> None:
     cluster = cluster_of(A, B)
     cluster.begin(A.key, A.after)
