@@ -86,17 +86,15 @@ class _Wanted:
 def complete_reassignment(wanted: _Wanted) -> _Wanted:
     """End a reassignment whose target is in sync (PartitionReassignmentReplicas).
 
-    Complete when the ISR without the removing replicas is not empty and contains all adding
-    ones; and, when more are removed than added, all of the target, so that a smaller factor
-    never loses redundancy.
+    Complete when the ISR without the removing replicas is not empty and contains the whole target:
+    the adding replicas, and the kept ones too, or the copies that go would be the better ones.
+    Example: replicas 1,2,3 with ISR 1 go to 2,3,4. When 4 joins, 1 stays until 2 and 3 are back.
     """
     if not wanted.adding and not wanted.removing:
         return wanted
     target = tuple(r for r in wanted.replicas if r not in wanted.removing)
     target_isr = tuple(r for r in wanted.isr if r not in wanted.removing)
-    if not target_isr or not set(wanted.adding) <= set(target_isr):
-        return wanted
-    if len(wanted.adding) < len(wanted.removing) and not set(target) <= set(target_isr):
+    if not target_isr or not set(target) <= set(target_isr):
         return wanted
     return _Wanted(isr=target_isr, replicas=target, adding=(), removing=())
 

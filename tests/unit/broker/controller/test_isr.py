@@ -141,6 +141,18 @@ def test_reassignment_ends_when_all_adding_replicas_are_in_sync() -> None:
     assert done.leader_epoch == 1, "a replica was dropped, so fetches of it must be fenced"
 
 
+def test_reassignment_waits_for_kept_replicas_that_are_out_of_sync() -> None:
+    image = with_topic(cluster(4), "t", (1, 2, 3))
+    image = with_partition(image, get(image, "t"), isr=(1,))
+    image = reassign(image, 2, 3, 4)
+    image, _ = ask(image, 1, change(1, 4, partition_epoch=1))
+    moving = get(image, "t")
+    assert (moving.isr, moving.removing_replicas) == ((1, 4), (1,)), "1 has the only old copy"
+    image, outcome = ask(image, 1, change(1, 4, 2, 3, partition_epoch=2))
+    assert outcome is NewLeaderElectedError
+    assert (get(image, "t").replicas, get(image, "t").isr) == ((2, 3, 4), (4, 2, 3))
+
+
 def test_reassignment_away_from_the_leader_elects_and_tells_it() -> None:
     image = reassign(with_topic(cluster(), "t", (1,)), 2)
     image, outcome = ask(image, 1, change(1, 2, partition_epoch=1))
