@@ -9,7 +9,8 @@ Transitions (any event not listed for a role raises IllegalTransitionError with 
     LEADER     LeaderAppended                   LEADER     HighWatermarkAdvanced if ISR is just us
     LEADER     ReplicaFetched                   LEADER     HighWatermarkAdvanced, ProposeIsr
     LEADER     IsrScanDue                       LEADER     ProposeIsr (shrink)
-    LEADER     IsrCommitted, IsrRejected        LEADER     HighWatermarkAdvanced
+    LEADER     IsrCommitted                     LEADER     HighWatermarkAdvanced, ProposeIsr
+    LEADER     IsrRejected                      LEADER     HighWatermarkAdvanced
     FOLLOWER   FollowerAppended, LogTruncated   FOLLOWER   HighWatermarkAdvanced
 
 Rules, named after Kafka's Partition.scala:
@@ -17,7 +18,7 @@ Rules, named after Kafka's Partition.scala:
   over eligible replicas that are caught up and about to join; it never goes back on a leader and
   does not move while the ISR is below min.insync.replicas.
 - a follower leaves the ISR when it was last caught up more than replica.lag.time.max.ms ago; one
-  whose end offset equals the leader's never lags.
+  whose end offset equals the leader's never lags, so an append finds it caught up until then.
 - it joins when its end offset reaches the high watermark and the start of the leader's epoch, it
   is eligible, and it fetched under its current broker epoch.
 - one ISR proposal is in flight at a time; only the controller's answer or newer metadata ends it.
@@ -211,7 +212,7 @@ def _eligible_replicas_changed(state: PartitionState, event: EligibleReplicasCha
     state.broker_epochs = event.broker_epochs
     if not state.is_leader:
         return NOTHING
-    return (*_maybe_expand(state), *_maybe_advance_high_watermark(state, event.now_ms))
+    return _maybe_expand_and_advance(state, event.now_ms)
 
 
 def _min_insync_replicas_changed(state: PartitionState, event: MinInsyncReplicasChanged) -> Effects:
@@ -222,6 +223,8 @@ def _min_insync_replicas_changed(state: PartitionState, event: MinInsyncReplicas
 def _leader_appended(state: PartitionState, event: LeaderAppended) -> Effects:
     if event.log_end_offset < state.log_end_offset:
         raise IllegalTransitionError(f"a leader's log shrank to {event}: {state.story()}")
+    for follower in state.followers.values():
+        follower.leader_appended(state.log_end_offset, event.now_ms)
     state.log_end_offset = event.log_end_offset
     if len(state.isr) > 1:
         return NOTHING  # a follower that has not got these records yet holds it back
@@ -254,7 +257,7 @@ def _isr_scan_due(state: PartitionState, event: IsrScanDue) -> Effects:
     }
     if lagging:
         return _propose(state, tuple(r for r in state.isr if r not in lagging))
-    return (*_maybe_expand(state), *_maybe_advance_high_watermark(state, event.now_ms))
+    return _maybe_expand_and_advance(state, event.now_ms)
 
 
 def _isr_committed(state: PartitionState, event: IsrCommitted) -> Effects:
@@ -263,7 +266,7 @@ def _isr_committed(state: PartitionState, event: IsrCommitted) -> Effects:
         return NOTHING
     state.isr, state.partition_epoch = event.isr, event.partition_epoch
     state.proposed = None
-    return _maybe_advance_high_watermark(state, event.now_ms)
+    return _maybe_expand_and_advance(state, event.now_ms)
 
 
 def _isr_rejected(state: PartitionState, event: IsrRejected) -> Effects:
@@ -306,13 +309,22 @@ def _may_join(state: PartitionState, replica: int, follower: FollowerProgress) -
     return state.broker_epochs.get(replica, -2) == follower.broker_epoch
 
 
-def _maybe_expand(state: PartitionState) -> Effects:
-    """Look at every replica outside the ISR: one that idles at the end does not fetch anew."""
+def _maybe_expand(state: PartitionState, now_ms: int) -> Effects:
+    """Look at the replicas outside the ISR that are caught up: one that idles at the end does not
+    fetch anew, and one that arrived while a proposal was in flight was not asked for. Others ask
+    by their fetches: one that is cut off just above the high watermark would come and go.
+    """
     for replica, follower in state.followers.items():
+        if not _is_caught_up(state, follower, now_ms):
+            continue
         effects = _maybe_expand_isr(state, replica, follower)
         if effects:
             return effects
     return NOTHING
+
+
+def _maybe_expand_and_advance(state: PartitionState, now_ms: int) -> Effects:
+    return (*_maybe_expand(state, now_ms), *_maybe_advance_high_watermark(state, now_ms))
 
 
 def _maybe_expand_isr(state: PartitionState, replica: int, follower: FollowerProgress) -> Effects:

@@ -30,6 +30,13 @@ class FollowerProgress:
         self.last_fetch_ms = event.now_ms
         self.leader_end_at_last_fetch = leader_end_offset
 
+    def leader_appended(self, old_end_offset: int, now_ms: int) -> None:
+        """Note that the leader grows: a follower at its old end was caught up until now, though a
+        fetch session does not name it while it idles. From here on its time runs.
+        """
+        if self.log_end_offset == old_end_offset:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_time_ms_max: int) -> bool:
         """At the leader's end, or there not longer ago than replica.lag.time.max.ms."""
         if self.log_end_offset == leader_end_offset:

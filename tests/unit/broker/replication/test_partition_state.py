@@ -183,6 +183,49 @@ def test_an_idle_follower_at_the_end_never_lags(leader: Driver) -> None:
     assert leader.scan() == []
 
 
+def test_an_append_after_a_silence_finds_idle_followers_in_sync(leader: Driver) -> None:
+    """Their fetch sessions did not name the partition for all that time."""
+    leader.now_ms = 60 * LAG_MS
+    leader.append(1)
+    leader.now_ms += 1
+    assert leader.scan() == []
+    leader.fetch(2, 1)
+    leader.now_ms += LAG_MS - 1
+    assert leader.scan() == []
+    leader.now_ms += 1
+    assert proposed(leader.scan()) == (1, 2), "3 is cut off: its time ran from the append on"
+
+
+def test_appends_one_after_the_other_give_a_lost_follower_no_more_time(leader: Driver) -> None:
+    leader.now_ms = 60 * LAG_MS
+    for end in range(1, 12):
+        leader.append(end)
+        leader.fetch(2, end)
+        leader.now_ms += LAG_MS // 10
+    assert proposed(leader.scan()) == (1, 2)
+
+
+def test_a_follower_back_at_the_end_during_a_shrink_joins_with_its_answer(leader: Driver) -> None:
+    leader.append(5)
+    leader.fetch(2, 5)
+    leader.now_ms = LAG_MS + 1
+    assert proposed(leader.scan()) == (1, 2)
+    assert proposed(leader.fetch(3, 5)) is None, "one proposal at a time"
+    assert proposed(leader.commit(1, 2)) == (1, 2, 3)
+
+
+def test_a_lost_follower_at_the_high_watermark_stays_out_until_it_fetches(leader: Driver) -> None:
+    """Below min.insync.replicas the high watermark stands, and so never passes it."""
+    leader.handle(MinInsyncReplicasChanged(min_insync_replicas=3, now_ms=0))
+    leader.append(5)
+    leader.fetch(2, 5)
+    leader.now_ms = LAG_MS + 1
+    assert proposed(leader.scan()) == (1, 2)
+    assert proposed(leader.commit(1, 2)) is None
+    assert proposed(leader.scan()) is None
+    assert proposed(leader.fetch(3, 0)) == (1, 2, 3)
+
+
 def test_a_steady_follower_one_fetch_behind_is_caught_up(leader: Driver) -> None:
     for turn in range(1, 40):
         leader.now_ms = turn * 100
