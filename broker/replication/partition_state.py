@@ -265,7 +265,8 @@ def _isr_committed(state: PartitionState, event: IsrCommitted) -> Effects:
     if is_stale or event.leader_epoch != state.leader_epoch or not state.is_leader:
         return NOTHING
     state.isr, state.partition_epoch = event.isr, event.partition_epoch
-    state.proposed = None
+    if state.proposed is not None and state.proposed.partition_epoch < event.partition_epoch:
+        state.proposed = None  # else metadata overtook this answer, and the proposal is the next
     return _maybe_expand_and_advance(state, event.now_ms)
 
 

@@ -310,6 +310,24 @@ def test_newer_metadata_ends_a_proposal(leader: Driver) -> None:
     assert leader.state.isr == (1, 2, 3)
 
 
+def test_an_answer_that_metadata_overtook_does_not_end_the_next_proposal(leader: Driver) -> None:
+    leader.assign(1, isr=(1,))
+    leader.append(5)
+    leader.fetch(2, 5)
+    leader.assign(1, isr=(1, 2))
+    assert proposed(leader.fetch(3, 5)) == (1, 2, 3)
+    leader.append(6)
+    leader.now_ms = LAG_MS + 1
+    late = IsrCommitted(
+        isr=(1, 2),
+        leader_epoch=leader.state.leader_epoch,
+        partition_epoch=leader.partition_epoch,
+        now_ms=leader.now_ms,
+    )
+    assert leader.handle(late) == []
+    assert leader.fetch(2, 6) == [], "3 may be in sync already, and lacks the last record"
+
+
 def test_a_follower_takes_the_leaders_high_watermark_as_far_as_its_log_goes() -> None:
     driver = Driver()
     driver.assign(2)
