@@ -9,6 +9,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from kio.schema.errors import ErrorCode
+
 from broker.clock import Clock
 from broker.protocol import codec
 from broker.replication.effects import ProposeIsr
@@ -23,14 +25,23 @@ ALTER_PARTITION: Final = 56
 ALTER_PARTITION_VERSION: Final = 3
 RETRY_MS: Final = 100
 
-_NONE: Final = 0
-_OPERATION_NOT_ATTEMPTED: Final = 55
-_INVALID_REQUEST: Final = 42
-_INELIGIBLE_REPLICA: Final = 107
-_NOT_APPLIED: Final = frozenset({_OPERATION_NOT_ATTEMPTED, _INVALID_REQUEST, _INELIGIBLE_REPLICA})
-# UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION, UNKNOWN_TOPIC_ID,
-# NEW_LEADER_ELECTED: the controller is ahead of us; the metadata on its way settles it.
-_METADATA_DECIDES: Final = frozenset({3, 74, 95, 100, 119})
+_NOT_APPLIED: Final = frozenset(
+    {
+        ErrorCode.operation_not_attempted,
+        ErrorCode.invalid_request,
+        ErrorCode.ineligible_replica,
+    }
+)
+_METADATA_DECIDES: Final = frozenset(
+    {
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.fenced_leader_epoch,
+        ErrorCode.invalid_update_version,
+        ErrorCode.unknown_topic_id,
+        ErrorCode.new_leader_elected,
+    }
+)
+"""The controller is ahead of us; the metadata on its way settles it."""
 
 
 class IsrKeeper:
@@ -99,7 +110,7 @@ class IsrKeeper:
         except OSError as error:
             log.info("AlterPartition has no answer yet: %s", error)
             return False
-        if int(response.error_code) != _NONE:
+        if response.error_code != ErrorCode.none:
             log.info("AlterPartition refused: %s", response.error_code)
             return False
         answers = {
@@ -140,8 +151,8 @@ class IsrKeeper:
         if answer is None:
             return False
         now_ms = self._clock.monotonic_ms()
-        code = int(answer.error_code)
-        if code == _NONE:
+        code = answer.error_code
+        if code == ErrorCode.none:
             committed = IsrCommitted(
                 isr=tuple(answer.isr),
                 leader_epoch=answer.leader_epoch,
@@ -154,4 +165,4 @@ class IsrKeeper:
             self._host.apply(partition, rejected)
         else:
             log.info("%s-%d: ISR not accepted: %s", partition.topic, partition.partition, code)
-        return code == _NONE or code in _NOT_APPLIED or code in _METADATA_DECIDES
+        return code == ErrorCode.none or code in _NOT_APPLIED or code in _METADATA_DECIDES

@@ -168,7 +168,7 @@ class Rig:
         self.cut: set[frozenset[int]] = set()
         self.held: list[Callable[[], None]] | None = None
         self.requests = self.request_bytes = self.response_bytes = 0
-        self.isr_answer = 0
+        self.isr_answer = self.isr_requests = 0
         brokers = {n: _broker(n) for n in range(1, nodes + 1)}
         self.image = replace(self.image, brokers=MappingProxyType(brokers))
         for node_id in brokers:
@@ -342,6 +342,7 @@ class Controller:
 
     async def submit(self, api_key: int, api_version: int, message: Any, *, lane: str) -> Any:
         assert api_key == 56
+        self._rig.isr_requests += 1
         await asyncio.sleep(0.001)
         topics = [
             {"topic_id": topic.topic_id, "partitions": [self._alter(topic.topic_id, p)]}
