@@ -1,5 +1,7 @@
 """The part of a log that compaction deals with: what is clean, what to clean, what to swap."""
 
+from collections.abc import Callable
+
 from broker.clock import Clock
 from broker.log.compaction import (
     CleaningBounds,
@@ -18,6 +20,10 @@ from broker.log.segment_swap import commit_cleaned, drop_cleaned, finish_swap
 from broker.protocol.records import NO_TIMESTAMP
 
 
+def _nothing() -> None:
+    """Nobody has written down how far the log is clean."""
+
+
 class CompactedLog(LogStorage):
     """A log that can be compacted; below `cleaned_to` every key occurs once."""
 
@@ -26,6 +32,20 @@ class CompactedLog(LogStorage):
     ) -> None:
         super().__init__(request, loaded, clock, name)
         self.cleaned_to = 0
+        self.handle_uncleaned: Callable[[], None] = _nothing
+        """Called when the log was cut below `cleaned_to`: what was written of that must go."""
+
+    def take_cleaned_to(self, offset: int) -> bool:
+        """Go by a checkpoint; False for one from before this log was made anew: only what is
+        sealed is ever cleaned."""
+        is_true = offset <= self._segments[-1].base_offset
+        self.cleaned_to = offset if is_true else 0
+        return is_true
+
+    def _cut_cleaned(self, offset: int) -> None:
+        if offset < self.cleaned_to:
+            self.cleaned_to = offset
+            self.handle_uncleaned()
 
     def plan_compaction(self, *, stable_offset: int, now_ms: int) -> Compaction | None:
         """A run over everything sealed below `stable_offset`, or None while it is not due.
@@ -36,8 +56,8 @@ class CompactedLog(LogStorage):
         if not self.config.is_compacted or len(self._segments) == 1:
             return None
         if self.cleaned_to > active.base_offset:
-            # A checkpoint from before this log was made anew: nothing of it can be relied on.
-            self.cleaned_to = 0
+            # The log was cut back, and what was sealed is written to again.
+            self._cut_cleaned(0)
         if self.cleaned_to == active.base_offset:
             return None
         unstable = self.first_unstable_offset

@@ -9,22 +9,13 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 from uuid import UUID
 
 from broker.clock import Clock
-from broker.log.checkpoints import (
-    CLEANER_OFFSET_FILE,
-    HIGH_WATERMARK_FILE,
-    LOG_START_FILE,
-    RECOVERY_POINT_FILE,
-    TopicPartition,
-    encode_offsets,
-    read_offsets,
-    write_file,
-)
+from broker.log.checkpoint_files import CheckpointFiles
+from broker.log.checkpoints import TopicPartition
 from broker.log.cleaner import CleanableLogs, Cleaner
 from broker.log.config import LogConfig
 from broker.log.data_directory import DataDirectory
@@ -48,33 +39,6 @@ _logger: Final = logging.getLogger(__name__)
 RETENTION_CHECK_MS: Final = 300_000
 RETENTION_INITIAL_DELAY_MS: Final = 30_000
 CLOSE_THREADS: Final = 16
-
-
-@dataclass(slots=True, kw_only=True)
-class _Checkpoints:
-    """Offsets read at start; `written` is what the files say now, or soon will."""
-
-    recovery_points: dict[TopicPartition, int]
-    log_starts: dict[TopicPartition, int]
-    cleaned: dict[TopicPartition, int]
-    high_watermarks: dict[TopicPartition, int]
-    written: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
-
-    def changed(
-        self, logs: Mapping[TopicPartition, PartitionLog]
-    ) -> list[tuple[str, dict[TopicPartition, int]]]:
-        """(file, what it is to say) of those that say something else than the logs do now."""
-        self.recovery_points = {key: log.recovery_point for key, log in logs.items()}
-        starts = {key: log.log_start_offset for key, log in logs.items()}
-        self.log_starts = {key: start for key, start in starts.items() if start}
-        self.cleaned = {key: log.cleaned_to for key, log in logs.items() if log.cleaned_to}
-        offsets_of = {
-            CLEANER_OFFSET_FILE: self.cleaned,
-            RECOVERY_POINT_FILE: self.recovery_points,
-            LOG_START_FILE: self.log_starts,
-            HIGH_WATERMARK_FILE: self.high_watermarks,
-        }
-        return [(n, dict(of)) for n, of in offsets_of.items() if self.written.get(n) != of]
 
 
 class LogManager:
@@ -101,12 +65,7 @@ class LogManager:
         self._flusher = Flusher()
         self._writer = FileWriter()
         self._retention_due_ms = clock.monotonic_ms() + RETENTION_INITIAL_DELAY_MS
-        self._checkpoints = _Checkpoints(
-            recovery_points=self._read_checkpoint(RECOVERY_POINT_FILE),
-            log_starts=self._read_checkpoint(LOG_START_FILE),
-            cleaned=self._read_checkpoint(CLEANER_OFFSET_FILE),
-            high_watermarks=self._read_checkpoint(HIGH_WATERMARK_FILE),
-        )
+        self._checkpoints = CheckpointFiles(data.file, self._writer)
         epoch = data.take_clean_shutdown()
         self.was_clean = epoch is not None
         self.previous_broker_epoch = -1 if epoch is None else epoch
@@ -174,12 +133,7 @@ class LogManager:
             raise storage_error(f"Deleting {log.directory} failed", error) from error
         log.abandon()
         del self._logs[key]
-        for offsets in (
-            self._checkpoints.recovery_points,
-            self._checkpoints.log_starts,
-            self._checkpoints.high_watermarks,
-        ):
-            offsets.pop(key, None)
+        self._checkpoints.forget(key)
         self._deleted.add(self._clock.wall_ms() + log.config.file_delete_delay_ms, (path,))
         return True
 
@@ -190,19 +144,10 @@ class LogManager:
     def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         """Begin to write recovery points, log starts and high watermarks where they changed.
 
-        After a power failure an old or missing file costs time (more is recovered), never data.
         What the disk refuses is logged by `maintain`, and written with the next call.
         """
         self._checkpoints.high_watermarks.update(high_watermarks)
-        for name, offsets in self._checkpoints.changed(self._logs):
-            self._writer.write(self._data.file(name), partial(encode_offsets, offsets))
-            self._checkpoints.written[name] = offsets
-
-    def _collect_writes(self) -> None:
-        """What the disk refused is to be written again."""
-        refused = self._writer.collect()
-        for name in [n for n in self._checkpoints.written if self._data.file(n) in refused]:
-            del self._checkpoints.written[name]
+        self._checkpoints.write(self._logs)
 
     def maintain(
         self, now_ms: int, high_watermarks: Mapping[TopicPartition, int] | None = None
@@ -213,7 +158,7 @@ class LogManager:
         """
         if high_watermarks is not None:
             self._checkpoints.high_watermarks.update(high_watermarks)
-        self._collect_writes()
+        self._checkpoints.collect()
         self._flusher.collect()
         self._remover.collect()
         self._remover.start(self._deleted.take_due(now_ms))
@@ -249,11 +194,10 @@ class LogManager:
         self._flusher.stop()
         self._remover.stop()
         self._writer.stop()
-        self._collect_writes()
+        self._checkpoints.collect()
         try:
             if clean and _close_all(self.all_logs()):
-                for name, offsets in self._checkpoints.changed(self._logs):
-                    write_file(self._data.file(name), encode_offsets(offsets))
+                self._checkpoints.write_now(self._logs)
                 self._data.mark_clean_shutdown(broker_epoch)
         except StorageError as error:
             _logger.error("%s", error)
@@ -274,17 +218,17 @@ class LogManager:
             if key is None:
                 continue
             try:
-                log = self._logs[key] = self._open_log(key, None, self._defaults)
-                log.cleaned_to = self._checkpoints.cleaned.get(key, 0)
+                self._logs[key] = self._open_log(key, None, self._defaults)
             except StorageError as error:
                 _logger.error("%s", error)
                 self.failures[key] = error
+        self._checkpoints.loaded(self._logs)
 
     def _open_log(
         self, key: TopicPartition, topic_id: UUID | None, config: LogConfig
     ) -> PartitionLog:
         topic, partition = key
-        return PartitionLog.open(
+        log = PartitionLog.open(
             self._data.file(partition_directory_name(topic, partition)),
             topic=topic,
             partition=partition,
@@ -297,13 +241,8 @@ class LogManager:
             log_start_offset=self._checkpoints.log_starts.get(key, 0),
             is_clean=self.was_clean,
         )
-
-    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        try:
-            return read_offsets(self._data.file(name))
-        except StorageError as error:
-            _logger.error("%s", error)
-            return {}
+        log.handle_uncleaned = partial(self._checkpoints.forget_cleaned, key)
+        return log
 
     def _retain(self, key: TopicPartition, log: PartitionLog, now_ms: int) -> None:
         log.expire_producers(now_ms=now_ms)

@@ -186,7 +186,7 @@ class PartitionLog(CompactedLog):
     def _end_moved_back(self) -> None:
         end = self.log_end_offset
         self.recovery_point = min(self.recovery_point, end)
-        self.cleaned_to = min(self.cleaned_to, end)
+        self._cut_cleaned(end)
         self._truncations += 1
         self.log_start_offset = min(self.log_start_offset, end)
         self._epochs.truncate_from_end(end)
@@ -207,7 +207,7 @@ class PartitionLog(CompactedLog):
         self._segments[:] = [self._new_segment(offset)]
         self._truncations += 1
         self.log_start_offset = self.recovery_point = offset
-        self.cleaned_to = 0
+        self._cut_cleaned(0)
         self._epochs.clear()
         self._producers = ProducerState()
         remove_snapshots(self.directory, set(list_snapshots(self.directory)))
