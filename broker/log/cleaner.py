@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakSet
 
 from broker.log.checkpoints import TopicPartition
 from broker.log.compaction import SealedSegment
@@ -19,6 +20,7 @@ from broker.log.compactor import Compaction
 from broker.log.errors import CorruptSegmentError, StorageError, storage_error
 from broker.log.names import METADATA_TOPIC
 from broker.log.partition_log import PartitionLog
+from broker.log.segment_swap import drop_cleaned
 
 _logger: Final = logging.getLogger(__name__)
 CLEANER_BACKOFF_MS: Final = 15_000
@@ -90,7 +92,7 @@ class Cleaner:
         self._stopping = threading.Event()
         self._run: _Run | None = None
         self._due_ms = 0
-        self._damaged: set[str] = set()
+        self._damaged: WeakSet[PartitionLog] = WeakSet()
 
     def tick(self, now_ms: int, look: Callable[[], CleanableLogs]) -> bool:
         """Go on with the run, or begin one when it is time (`now_ms` is monotonic).
@@ -117,7 +119,7 @@ class Cleaner:
         for key, log in cleanable.logs.items():
             if not log.config.is_compacted or log.topic == METADATA_TOPIC:
                 continue
-            if log.directory in self._damaged:
+            if log in self._damaged:
                 continue
             try:
                 compaction = cleanable.plan(key)
@@ -138,11 +140,14 @@ class Cleaner:
 
     def _advance(self, run: _Run, now_ms: int) -> bool:
         self._run = None
+        if run.log.is_abandoned:
+            _drop(run)
+            return False
         try:
             group = run.future.result()
             if group is None:
                 return self._finish(run)
-            if not run.log.is_abandoned and run.log.swap_in(group, run.compaction.settings):
+            if run.log.swap_in(group, run.compaction.settings):
                 self._submit(run.log, run.compaction)
         except FileNotFoundError:
             # Deleted, cut or retained away meanwhile; if it is still there, its turn comes again.
@@ -157,7 +162,7 @@ class Cleaner:
 
     def _finish(self, run: _Run) -> bool:
         stats, log = run.compaction.stats, run.log
-        if log.is_abandoned or log.cleaned_to >= run.compaction.end_offset:
+        if log.cleaned_to >= run.compaction.end_offset:
             return False
         log.cleaned_to = run.compaction.end_offset
         # Another log may wait: the next look is at once.
@@ -175,10 +180,22 @@ class Cleaner:
         return True
 
     def _give_up(self, log: PartitionLog, error: StorageError) -> None:
-        self._damaged.add(log.directory)
+        self._damaged.add(log)
         _logger.error(
             "%s-%d is not compacted any more until this broker starts again: %s",
             log.topic,
             log.partition,
             error,
         )
+
+
+def _drop(run: _Run) -> None:
+    """End the run of a log that went meanwhile. It worked by names, which may be another log's by
+    now: what it complains of says nothing, and what it made must not lie there."""
+    group = None if run.future.exception() else run.future.result()
+    if group is None:
+        return
+    try:
+        drop_cleaned(run.log.directory, group[0].base_offset)
+    except OSError as error:
+        _logger.error("%s", storage_error(f"Compacting {run.log.directory} failed", error))

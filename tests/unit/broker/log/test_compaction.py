@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from broker.log.checkpoints import CLEANER_OFFSET_FILE, read_offsets
+from broker.log.cleaner import CleanableLogs, Cleaner
 from broker.log.compaction import (
     BatchCleaner,
     CleaningBounds,
@@ -309,6 +310,60 @@ def test_a_log_that_is_cut_or_deleted_meanwhile_is_left_in_peace(
     assert not list(Path(log.directory).glob("*.cleaned"))
     manager.delete_log("orders", 0)
     assert log.is_abandoned
+    manager.shutdown()
+
+
+def test_a_log_made_anew_in_place_of_a_damaged_one_is_compacted(
+    reopen: Callable[[], LogManager], clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = reopen()
+    log = manager.create_log("orders", 0, UUID(int=5))
+    _fill(log, 40)
+    path = Path(log.directory, f"{0:020d}.log")
+    path.write_bytes(path.read_bytes()[::-1])
+    _maintain(manager, clock, lambda: "orders-0 is not compacted any more" in caplog.text)
+    manager.delete_log("orders", 0)
+    anew = manager.create_log("orders", 0, UUID(int=5))
+    _fill(anew, 40)
+    _maintain(manager, clock, lambda: anew.cleaned_to == anew.segments()[-1].base_offset)
+    manager.shutdown()
+
+
+@pytest.mark.parametrize("first", [(), (("another", "value"),)], ids=["alike", "other"])
+def test_a_run_over_a_log_that_went_harms_nothing_that_came_in_its_place(
+    reopen: Callable[[], LogManager],
+    clock: FakeClock,
+    caplog: pytest.LogCaptureFixture,
+    first: tuple[tuple[str, str], ...],
+) -> None:
+    manager = reopen()
+    gone = manager.create_log("orders", 0, UUID(int=5))
+    _fill(gone, 40)
+    offsets = {("orders", 0): 120}
+    cleanable = CleanableLogs(
+        logs={("orders", 0): gone},
+        high_watermarks=offsets,
+        recovery_points=offsets,
+        now_ms=clock.now_ms,
+    )
+    manager.delete_log("orders", 0)
+    log = manager.create_log("orders", 0, UUID(int=5))
+    if first:
+        log.append_as_leader(memoryview(_batch(*first)), leader_epoch=0, now_ms=NOW_MS)
+    _fill(log, 40)
+    before = read_all(log)
+    cleaner = Cleaner()
+    cleaner.tick(clock.now_ms, lambda: cleanable)
+
+    def is_over() -> bool:
+        assert not cleaner.tick(clock.now_ms, lambda: cleanable)
+        return cleaner._run is None
+
+    wait_until(is_over, "the run has ended")
+    cleaner.stop()
+    assert "not compacted any more" not in caplog.text
+    assert not list(Path(log.directory).glob("*.cleaned"))
+    assert read_all(log) == before
     manager.shutdown()
 
 
