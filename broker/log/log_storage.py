@@ -237,6 +237,7 @@ def _age(segment: Segment) -> SegmentAge:
         next_offset=segment.next_offset,
         size_bytes=segment.size_bytes,
         largest_timestamp_ms=timestamp if timestamp >= 0 else segment.created_ms,
+        is_active=segment.is_active,
     )
 
 

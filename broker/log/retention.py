@@ -30,6 +30,7 @@ class SegmentAge:
     next_offset: int
     size_bytes: int
     largest_timestamp_ms: int
+    is_active: bool = False
 
 
 def plan_deletion(
@@ -41,15 +42,17 @@ def plan_deletion(
     high_watermark: int,
     now_ms: int,
 ) -> DeletedSegments:
-    """How many of the oldest segments may go; the last of `segments` is the active one.
+    """How many of the oldest segments may go.
 
     Asks for one segment after the other and stops at the first that stays, so that nobody has to
     look into the files of the rest. Nothing at or above the high watermark goes: it may not be
     replicated yet. An active segment with records may go too; an empty one then takes its place.
+    A sealed one that compaction has emptied goes like any other, or it would keep all behind it.
     """
     reasons: list[str] = []
     for segment in segments:
-        if segment.next_offset > high_watermark or not segment.size_bytes:
+        is_empty_end = segment.is_active and not segment.size_bytes
+        if segment.next_offset > high_watermark or is_empty_end:
             break
         reason = _reason(segment, config, log_start_offset, total_bytes, now_ms)
         if reason is None:

@@ -54,15 +54,38 @@ def test_nothing_goes_at_or_above_the_high_watermark() -> None:
     assert _plan(replace(NEVER, retention_bytes=0), high_watermark=19).segments == 1
 
 
-def test_future_timestamps_and_empty_segments_stay() -> None:
+def test_future_timestamps_and_an_empty_active_segment_stay() -> None:
     config = replace(NEVER, retention_ms=0)
     future = SegmentAge(next_offset=5, size_bytes=10, largest_timestamp_ms=9000)
-    empty = SegmentAge(next_offset=0, size_bytes=0, largest_timestamp_ms=0)
+    empty = SegmentAge(next_offset=0, size_bytes=0, largest_timestamp_ms=0, is_active=True)
     for segment in (future, empty):
         plan = plan_deletion(
             [segment], config, total_bytes=10, log_start_offset=0, high_watermark=5, now_ms=3500
         )
         assert plan.segments == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "count"),
+    [
+        (replace(NEVER, retention_ms=2499), 2),
+        (replace(NEVER, retention_bytes=110), 2),
+        (replace(NEVER, retention_bytes=171), 0),
+    ],
+)
+def test_a_segment_that_compaction_emptied_holds_nothing_back(
+    config: LogConfig, count: int
+) -> None:
+    emptied = SegmentAge(next_offset=5, size_bytes=0, largest_timestamp_ms=500)
+    plan = plan_deletion(
+        [emptied, *SEGMENTS],
+        config,
+        total_bytes=170,
+        log_start_offset=0,
+        high_watermark=30,
+        now_ms=3500,
+    )
+    assert plan.segments == count
 
 
 def test_no_look_at_segments_behind_the_first_that_stays() -> None:
