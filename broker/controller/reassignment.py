@@ -96,7 +96,8 @@ def _alter_one(
 def _check_factor(
     partition: PartitionImage, target: tuple[int, ...], allow_factor_change: bool
 ) -> None:
-    current = len(original_replicas(partition))
+    """Compared with what the partition is heading for, which a move in flight may have changed."""
+    current = len(set(partition.replicas) - set(partition.removing_replicas))
     if not allow_factor_change and len(target) != current:
         raise InvalidReplicationFactorError(
             f"The replication factor is changed from {current} to {len(target)}"

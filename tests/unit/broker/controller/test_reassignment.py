@@ -126,6 +126,12 @@ def test_guard_refuses_another_replication_factor_even_during_a_move() -> None:
     assert alter(moving, (1, 5), guard=True)[1] is None
 
 
+def test_guard_goes_by_the_factor_that_a_move_in_flight_heads_for() -> None:
+    image, _ = alter(with_topic(cluster(5), "t", (1, 2)), (3, 4, 5))
+    assert alter(image, (1, 2), guard=True)[1] is InvalidReplicationFactorError
+    assert alter(image, (1, 2, 3), guard=True)[1] is None
+
+
 def test_fenced_target_is_taken_and_waits() -> None:
     image = fence(with_topic(cluster(), "t", (1, 2)), 3)
     image, error = alter(image, (1, 3))
