@@ -115,7 +115,7 @@ class LeaderFetcher:
         self._changed.pop(partition.key, None)
 
     def throttle_changed(self) -> None:
-        """The rate is another one: what it held back is tried again."""
+        """Another rate, or fewer replicas to keep to it: what was held back is tried again."""
         self._held.release_throttled()
         self._event.set()
 

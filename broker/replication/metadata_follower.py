@@ -215,22 +215,28 @@ class MetadataFollower:
             if defaults != self._topic_defaults:
                 self._topic_defaults = defaults
                 topics = {partition.topic for partition in self._host.partitions()}
-        for topic in topics:
-            self._apply_topic_configs(image.topics.get(topic))
+        released = [self._apply_topic_configs(image.topics.get(topic)) for topic in topics]
+        if any(released):
+            self._fetchers.throttle_changed()
 
-    def _apply_topic_configs(self, topic: TopicView | None) -> None:
+    def _apply_topic_configs(self, topic: TopicView | None) -> bool:
+        """Whether a replica that was throttled here is not any more."""
         if topic is None:
-            return
+            return False
+        is_released = False
         configs = self._configs.topic(topic.name)
         log_config = LogConfig.from_properties(configs)
         for number in topic.partitions:
             partition = self._host.by_name.get((topic.name, number))
             if partition is None:
                 continue
+            was_throttled = partition.is_follower_throttled
             try:
                 self._apply_topic_config(partition, configs, log_config)
             except LogError as error:
                 log.error("%s: its config has no effect: %s", topic.name, error)
+            is_released |= was_throttled and not partition.is_follower_throttled
+        return is_released
 
     def _apply_topic_config(
         self, partition: Partition, configs: Mapping[str, str], log_config: LogConfig
