@@ -1,8 +1,14 @@
 """Moving replicas (KIP-455; the replication factor guard of KIP-860).
 
 While a reassignment runs, `replicas` = target followed by the removing ones; adding = target -
-current, removing = current - target. It completes with an ISR change (partition_change). A new
-request during a move replaces it: its "current" is what the partition had before that move.
+current, removing = current - target. It completes with an ISR change (partition_change).
+
+A new request during a move starts from all that the partition has then, as Kafka's does and
+KIP-455 does not: what is being added counts as current, leaves the ISR only at the end, and a
+cancellation goes back to less than was there at first or to more. Example: 1,2,3 -> 4,5,6 has
+4,5,6,1,2,3. Retargeted to 4,2,6: 4,2,6,1,3,5, removing 1,3,5, and still adding 4,5,6, for nothing
+new is added; cancelled: 2,1,3. Retargeted to 7 instead, adding 7: cancelled it is 1,2,3,4,5,6.
+Source: org.apache.kafka.controller.PartitionReassignment{Replicas,Revert} (Kafka 4.1).
 """
 
 from collections.abc import Sequence
@@ -10,7 +16,7 @@ from dataclasses import dataclass
 
 from broker.controller.assignments import check_assignment
 from broker.controller.decision import Accepted, Decision, Rejected, Verdict
-from broker.controller.elections import TopicPartition, active_in
+from broker.controller.elections import IsUncleanEnabled, TopicPartition, active_in
 from broker.controller.errors import (
     ControllerError,
     InvalidReplicaAssignmentError,
@@ -19,7 +25,7 @@ from broker.controller.errors import (
     UnknownTopicError,
 )
 from broker.controller.image import MetadataImage, PartitionImage
-from broker.controller.partition_change import PartitionChange, build_change
+from broker.controller.partition_change import Election, PartitionChange, build_change
 from broker.controller.records import MetadataRecord, PartitionChangeRecord
 
 
@@ -41,7 +47,7 @@ class AlterReassignments:
 
 
 def decide_alter_reassignments(
-    command: AlterReassignments, image: MetadataImage
+    command: AlterReassignments, image: MetadataImage, *, is_unclean_enabled: IsUncleanEnabled
 ) -> Decision[dict[TopicPartition, Verdict[None]]]:
     """Begin, replace or cancel the move of each partition."""
     records: list[MetadataRecord] = []
@@ -49,7 +55,7 @@ def decide_alter_reassignments(
     for wanted in command.reassignments:
         key = (wanted.topic, wanted.partition)
         try:
-            record = _alter_one(wanted, image, command.allow_replication_factor_change)
+            record = _alter_one(wanted, image, command, is_unclean_enabled)
             if record is not None:
                 records.append(record)
             verdicts[key] = Accepted(None)
@@ -74,12 +80,15 @@ def list_reassignments(
 
 
 def original_replicas(partition: PartitionImage) -> tuple[int, ...]:
-    """The replicas before the move in flight; the assignment itself when there is none."""
+    """What a cancelled move goes back to; the assignment itself when there is none."""
     return tuple(r for r in partition.replicas if r not in partition.adding_replicas)
 
 
 def _alter_one(
-    wanted: Reassignment, image: MetadataImage, allow_factor_change: bool
+    wanted: Reassignment,
+    image: MetadataImage,
+    command: AlterReassignments,
+    is_unclean_enabled: IsUncleanEnabled,
 ) -> PartitionChangeRecord | None:
     partition = image.partition(wanted.topic, wanted.partition)
     if partition is None:
@@ -87,18 +96,17 @@ def _alter_one(
             f"Unable to find a topic named {wanted.topic} with partition {wanted.partition}."
         )
     if wanted.replicas is None:
-        return _cancel(partition, image)
+        return _cancel(partition, image, is_unclean_enabled(partition.topic))
     check_assignment(image, wanted.replicas, None)
-    _check_factor(partition, wanted.replicas, allow_factor_change)
+    if not command.allow_replication_factor_change:
+        _check_factor(partition, wanted.replicas)
     return _reassign(partition, wanted.replicas, image)
 
 
-def _check_factor(
-    partition: PartitionImage, target: tuple[int, ...], allow_factor_change: bool
-) -> None:
+def _check_factor(partition: PartitionImage, target: tuple[int, ...]) -> None:
     """Compared with what the partition is heading for, which a move in flight may have changed."""
     current = len(set(partition.replicas) - set(partition.removing_replicas))
-    if not allow_factor_change and len(target) != current:
+    if len(target) != current:
         raise InvalidReplicationFactorError(
             f"The replication factor is changed from {current} to {len(target)}"
         )
@@ -107,31 +115,40 @@ def _check_factor(
 def _reassign(
     partition: PartitionImage, target: tuple[int, ...], image: MetadataImage
 ) -> PartitionChangeRecord | None:
-    current = original_replicas(partition)
-    adding = tuple(replica for replica in target if replica not in current)
-    removing = tuple(replica for replica in current if replica not in target)
-    replicas = (*target, *removing)
-    isr = tuple(replica for replica in partition.isr if replica in replicas)
+    current = partition.replicas
+    adding = tuple(sorted(set(target) - set(current)))
+    removing = tuple(sorted(set(current) - set(target)))
     change = PartitionChange(
-        isr=isr, replicas=replicas, adding_replicas=adding, removing_replicas=removing
+        replicas=(*target, *removing),
+        adding_replicas=adding or None,
+        removing_replicas=removing or None,
     )
-    if not isr:
-        raise InvalidReplicaAssignmentError(
-            f"The ISR {partition.isr} of {partition.topic}-{partition.partition} would be empty."
-        )
     return build_change(partition, change, active_in(image))
 
 
-def _cancel(partition: PartitionImage, image: MetadataImage) -> PartitionChangeRecord | None:
-    """Back to the replicas before the move; the adding ones leave ISR and assignment."""
+def _cancel(
+    partition: PartitionImage, image: MetadataImage, is_unclean_enabled: bool
+) -> PartitionChangeRecord | None:
+    """Without the adding replicas, in ISR and assignment. When nobody is left in the ISR, the first
+    of the others becomes it with all that it lacks, where the topic allows that."""
     if not partition.is_reassigning:
         raise NoReassignmentInProgressError("No partition reassignment is in progress.")
     replicas = original_replicas(partition)
     isr = tuple(replica for replica in partition.isr if replica in replicas)
-    if not isr:
+    if not isr and not is_unclean_enabled:
         raise InvalidReplicaAssignmentError(
-            f"Can't cancel: none of the original replicas {replicas} of "
-            f"{partition.topic}-{partition.partition} is in sync."
+            f"Unable to revert partition assignment for {partition.topic}:{partition.partition} "
+            "because it would require an unclean leader election."
         )
-    change = PartitionChange(isr=isr, replicas=replicas, adding_replicas=(), removing_replicas=())
+    if not replicas:
+        raise InvalidReplicaAssignmentError(
+            "Invalid replica assignment: addingReplicas contains all replicas."
+        )
+    change = PartitionChange(
+        isr=isr or replicas[:1],
+        replicas=replicas,
+        adding_replicas=(),
+        removing_replicas=(),
+        election=Election.UNCLEAN if is_unclean_enabled else Election.ONLINE,
+    )
     return build_change(partition, change, active_in(image))

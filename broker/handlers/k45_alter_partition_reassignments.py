@@ -45,7 +45,11 @@ async def execute_alter_reassignments(active: ActiveController, message: Any, ve
         ],
         allow_replication_factor_change=allow_change,
     )
-    verdicts = await active.run(lambda image: decide_alter_reassignments(command, image))
+    verdicts = await active.run(
+        lambda image: decide_alter_reassignments(
+            command, image, is_unclean_enabled=active.is_unclean_enabled
+        )
+    )
     by_topic: dict[str, list[dict[str, Any]]] = {}
     for (topic, partition), verdict in verdicts.items():
         by_topic.setdefault(topic, []).append(

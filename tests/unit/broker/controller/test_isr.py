@@ -24,6 +24,7 @@ from tests.unit.broker.controller.images import (
     decided,
     fence,
     get,
+    never,
     topic_id,
     with_partition,
     with_topic,
@@ -58,9 +59,9 @@ def ask(image: MetadataImage, broker_id: int, wanted: IsrChange) -> tuple[Metada
 
 def reassign(image: MetadataImage, *replicas: int) -> MetadataImage:
     target = Reassignment(topic="t", partition=0, replicas=replicas)
-    return decided(
-        image, decide_alter_reassignments(AlterReassignments(reassignments=(target,)), image)
-    )
+    command = AlterReassignments(reassignments=(target,))
+    decision = decide_alter_reassignments(command, image, is_unclean_enabled=never)
+    return decided(image, decision)
 
 
 def test_leader_shrinks_and_expands_the_isr() -> None:

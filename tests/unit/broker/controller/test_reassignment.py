@@ -1,6 +1,7 @@
 import pytest
 
 from broker.controller.decision import Rejected
+from broker.controller.elections import IsUncleanEnabled
 from broker.controller.errors import (
     InvalidReplicaAssignmentError,
     InvalidReplicationFactorError,
@@ -15,23 +16,30 @@ from broker.controller.reassignment import (
     list_reassignments,
 )
 from tests.unit.broker.controller.images import (
+    always,
     cluster,
     decided,
     fence,
     get,
+    never,
     with_partition,
     with_topic,
 )
 
 
 def alter(
-    image: MetadataImage, replicas: tuple[int, ...] | None, *, name: str = "t", guard: bool = False
+    image: MetadataImage,
+    replicas: tuple[int, ...] | None,
+    *,
+    name: str = "t",
+    guard: bool = False,
+    is_unclean_enabled: IsUncleanEnabled = never,
 ) -> tuple[MetadataImage, type[Exception] | None]:
     command = AlterReassignments(
         reassignments=(Reassignment(topic=name, partition=0, replicas=replicas),),
         allow_replication_factor_change=not guard,
     )
-    decision = decide_alter_reassignments(command, image)
+    decision = decide_alter_reassignments(command, image, is_unclean_enabled=is_unclean_enabled)
     (verdict,) = decision.response.values()
     error = type(verdict.error) if isinstance(verdict, Rejected) else None
     return decided(image, decision), error
@@ -97,14 +105,60 @@ def test_nothing_to_cancel() -> None:
     assert alter(with_topic(cluster(), "t", (1,)), None)[1] is NoReassignmentInProgressError
 
 
-def test_request_in_flight_is_replaced_relative_to_the_original() -> None:
-    image, _ = alter(with_topic(cluster(6), "t", (1, 2)), (3, 4))
-    image = with_partition(image, get(image, "t"), isr=(1, 2, 3))
-    image, _ = alter(image, (5, 6))
-    partition = get(image, "t")
-    assert partition.replicas == (5, 6, 1, 2)
-    assert (partition.adding_replicas, partition.removing_replicas) == ((5, 6), (1, 2))
-    assert partition.isr == (1, 2), "replica 3 is no longer wanted"
+def moving_to_456(isr: tuple[int, ...], *, leader: int = 1) -> MetadataImage:
+    """A move of 1,2,3 in flight."""
+    image, error = alter(with_topic(cluster(7), "t", (1, 2, 3)), (4, 5, 6))
+    assert error is None
+    return with_partition(image, get(image, "t"), isr=isr, leader=leader)
+
+
+def state(image: MetadataImage) -> tuple[tuple[int, ...], ...]:
+    """Replicas, adding, removing, ISR."""
+    found = get(image, "t")
+    return found.replicas, found.adding_replicas, found.removing_replicas, found.isr
+
+
+def test_request_in_flight_starts_from_all_that_the_partition_has() -> None:
+    image, _ = alter(moving_to_456((1, 4, 5)), (4, 2, 6))
+    assert state(image) == ((4, 2, 6, 1, 3, 5), (4, 5, 6), (1, 3, 5), (1, 4, 5)), "5 stays in sync"
+    image, _ = alter(image, None)
+    assert state(image) == ((2, 1, 3), (), (), (1,))
+
+
+def test_request_in_flight_for_new_replicas_makes_the_earlier_ones_original() -> None:
+    image, _ = alter(moving_to_456((1, 4)), (7, 1))
+    assert state(image) == ((7, 1, 2, 3, 4, 5, 6), (7,), (2, 3, 4, 5, 6), (1, 4))
+    image, _ = alter(image, None)
+    assert state(image) == ((1, 2, 3, 4, 5, 6), (), (), (1, 4))
+
+
+def test_request_in_flight_for_all_of_them_changes_their_order_only() -> None:
+    image, _ = alter(moving_to_456((1, 4)), (1, 2, 3, 4, 5, 6))
+    assert state(image) == ((1, 2, 3, 4, 5, 6), (4, 5, 6), (1, 2, 3), (1, 4))
+
+
+def test_request_back_to_the_original_ends_when_those_are_in_sync() -> None:
+    image, _ = alter(moving_to_456((1, 4)), (1, 2, 3))
+    assert state(image) == ((1, 2, 3, 4, 5, 6), (4, 5, 6), (4, 5, 6), (1, 4))
+    image, _ = alter(moving_to_456((1, 2, 3, 4)), (1, 2, 3))
+    assert state(image) == ((1, 2, 3), (), (), (1, 2, 3))
+
+
+def test_request_without_those_in_sync_is_taken_and_waits() -> None:
+    image, error = alter(moving_to_456((4, 5), leader=4), (1, 2, 6))
+    assert error is None
+    assert state(image) == ((1, 2, 6, 3, 4, 5), (4, 5, 6), (3, 4, 5), (4, 5))
+    assert get(image, "t").leader == 4
+
+
+def test_cancel_without_an_original_in_sync_takes_the_first_where_unclean_is_allowed() -> None:
+    image, error = alter(moving_to_456((4, 5), leader=4), None, is_unclean_enabled=always)
+    assert error is None
+    assert state(image) == ((1, 2, 3), (), (), (1,))
+    assert get(image, "t").leader == 1
+    gone = fence(moving_to_456((4, 5), leader=4), 1)
+    image, _ = alter(gone, None, is_unclean_enabled=always)
+    assert (get(image, "t").isr, get(image, "t").leader) == ((2,), 2), "the first that lives"
 
 
 @pytest.mark.parametrize("target", [(), (1, 1), (1, 9)])
