@@ -91,6 +91,9 @@ class BrokerConfig:
     leader_imbalance_check_interval_seconds: int = _property(
         "leader.imbalance.check.interval.seconds", 300, at_least=1
     )
+    unclean_leader_election_interval_ms: int = _property(
+        "unclean.leader.election.interval.ms", 300_000, at_least=1
+    )
     leader_imbalance_per_broker_percentage: int = _property(
         "leader.imbalance.per.broker.percentage", 10, at_least=0
     )

@@ -7,7 +7,6 @@ lost the image that ran ahead is dropped.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from broker.clock import Clock
@@ -27,9 +26,9 @@ from broker.controller.configs import (
     topic_flag,
 )
 from broker.controller.decision import Decide, Decision
-from broker.controller.elections import build_preferred_elections
 from broker.controller.errors import NotControllerError
 from broker.controller.image import MetadataImage
+from broker.controller.periodic import ControllerSettings, PeriodicElections
 from broker.controller.record_codec import encode_record
 from broker.controller.replay import replay_batch
 from broker.controller.sessions import BrokerSessions
@@ -43,20 +42,6 @@ T = TypeVar("T")
 SESSION_CHECK_MS_MIN: Final = 50
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerSettings:
-    """Kafka's broker.session.timeout.ms, auto.leader.rebalance.enable,
-    leader.imbalance.check.interval.seconds and leader.imbalance.per.broker.percentage; the grace
-    is a new controller's first patience.
-    """
-
-    session_timeout_ms: int
-    first_grace_ms: int
-    is_rebalance_enabled: bool = True
-    rebalance_interval_ms: int = 300_000
-    imbalance_percentage_max: int = 10
 
 
 class ActiveController:
@@ -79,7 +64,7 @@ class ActiveController:
         self._image: MetadataImage | None = None
         self._sessions = BrokerSessions(session_timeout_ms=settings.session_timeout_ms)
         self._timer = LoopTimer(self._tick)
-        self._rebalance_at_ms = 0
+        self._elections = PeriodicElections(settings, self.is_unclean_enabled)
 
     @property
     def is_active(self) -> bool:
@@ -100,7 +85,7 @@ class ActiveController:
         self._image = image
         unfenced = [broker.id for broker in image.brokers.values() if not broker.fenced]
         self._sessions.begin(unfenced, now_ms, grace_ms=self._settings.first_grace_ms)
-        self._rebalance_at_ms = now_ms + self._settings.rebalance_interval_ms
+        self._elections.begin(now_ms)
         self._set_timer()
 
     def deactivate(self) -> None:
@@ -209,15 +194,14 @@ class ActiveController:
                 self.deactivate()
 
     def _tick(self) -> None:
-        """Fence who is silent; every few minutes, move leaders home."""
+        """Fence who is silent; every few minutes, hold the elections nobody asked for."""
         now_ms = self._clock.monotonic_ms()
         try:
             for broker_id in self._sessions.expired(now_ms):
                 log.warning("broker %d is silent", broker_id)
                 self._fence(broker_id)
-            if now_ms >= self._rebalance_at_ms:
-                self._rebalance_at_ms = now_ms + self._settings.rebalance_interval_ms
-                self._rebalance()
+            if now_ms >= self._elections.due_at_ms:
+                self.apply(lambda image: self._elections.decide(image, now_ms))
         except NotControllerError:
             self.deactivate()
             return
@@ -230,20 +214,9 @@ class ActiveController:
             lambda image: decide_fence(broker_id, image, is_unclean_enabled=self.is_unclean_enabled)
         )
 
-    def _rebalance(self) -> None:
-        if not self._settings.is_rebalance_enabled:
-            return
-        percentage_max = self._settings.imbalance_percentage_max
-
-        def decide(image: MetadataImage) -> Decision[None]:
-            records = build_preferred_elections(image, imbalance_percentage_max=percentage_max)
-            return Decision(tuple(records), None)
-
-        self.apply(decide)
-
     def _set_timer(self) -> None:
         deadline_ms = self._sessions.next_deadline_ms()
-        wake_ms = self._rebalance_at_ms
+        wake_ms = self._elections.due_at_ms
         if deadline_ms is not None:
             wake_ms = min(wake_ms, deadline_ms)
         delay_ms = wake_ms - self._clock.monotonic_ms()

@@ -1,8 +1,9 @@
 """Who leads when brokers come and go, and elections on request (ElectLeaders, KIP-460)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from broker.controller.decision import Accepted, Decision, Rejected, Verdict
@@ -23,7 +24,7 @@ from broker.controller.partition_change import (
 )
 from broker.controller.records import MetadataRecord
 
-REBALANCE_RECORDS_MAX: Final = 1_000
+ELECTIONS_MAX: Final = 1_000
 
 IsUncleanEnabled = Callable[[str], bool]
 TopicPartition = tuple[str, int]
@@ -84,11 +85,15 @@ def build_broker_back(
         return replica == broker_id or is_active(replica)
 
     leaderless = (p for p in all_partitions(image) if p.leader == NO_LEADER)
-    return _elect_all(leaderless, is_here, is_unclean_enabled)
+    return list(_elect_each(leaderless, is_here, is_unclean_enabled))
 
 
 def build_unclean_elections(
-    image: MetadataImage, topics: Iterable[str], is_unclean_enabled: IsUncleanEnabled
+    image: MetadataImage,
+    topics: Iterable[str],
+    is_unclean_enabled: IsUncleanEnabled,
+    *,
+    elections_max: int | None = None,
 ) -> list[MetadataRecord]:
     """Leaders for leaderless partitions of topics that now allow an unclean election."""
     leaderless = (
@@ -98,7 +103,8 @@ def build_unclean_elections(
         for partition in image.topics[name].partitions.values()
         if partition.leader == NO_LEADER
     )
-    return _elect_all(leaderless, active_in(image), is_unclean_enabled)
+    elected = _elect_each(leaderless, active_in(image), is_unclean_enabled)
+    return list(islice(elected, elections_max))
 
 
 def build_preferred_elections(
@@ -122,7 +128,7 @@ def build_preferred_elections(
         record = build_change(partition, PartitionChange(election=Election.PREFERRED), is_active)
         if record is not None:
             records.append(record)
-        if len(records) >= REBALANCE_RECORDS_MAX:
+        if len(records) >= ELECTIONS_MAX:
             break
     return records
 
@@ -210,15 +216,13 @@ def _election(topic: str, is_unclean_enabled: IsUncleanEnabled) -> Election:
     return Election.UNCLEAN if is_unclean_enabled(topic) else Election.ONLINE
 
 
-def _elect_all(
+def _elect_each(
     partitions: Iterable[PartitionImage],
     is_active: IsActive,
     is_unclean_enabled: IsUncleanEnabled,
-) -> list[MetadataRecord]:
-    records: list[MetadataRecord] = []
+) -> Iterator[MetadataRecord]:
     for partition in partitions:
         change = PartitionChange(election=_election(partition.topic, is_unclean_enabled))
         record = build_change(partition, change, is_active)
         if record is not None:
-            records.append(record)
-    return records
+            yield record

@@ -8,10 +8,11 @@ from uuid import UUID, uuid4
 
 from broker.clock import Clock
 from broker.config import BrokerConfig, ConfigError
-from broker.controller.active import ActiveController, ControllerSettings
+from broker.controller.active import ActiveController
 from broker.controller.internal_topics import internal_topics
 from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.controller.metadata import MetadataService
+from broker.controller.periodic import ControllerSettings
 from broker.controller.service import ControllerService
 from broker.controller.topics import TopicDefaults
 from broker.groups.config import GroupConfig
@@ -195,6 +196,7 @@ def _build_controller(
             first_grace_ms=config.broker_session_timeout_ms // 2,
             is_rebalance_enabled=config.auto_leader_rebalance_enable,
             rebalance_interval_ms=config.leader_imbalance_check_interval_seconds * 1000,
+            unclean_interval_ms=config.unclean_leader_election_interval_ms,
             imbalance_percentage_max=config.leader_imbalance_per_broker_percentage,
         ),
         broker_config=config,

@@ -8,10 +8,11 @@ from uuid import uuid4
 
 from broker.clock import Clock, SystemClock
 from broker.config import BrokerConfig, Endpoint
-from broker.controller.active import ActiveController, ControllerSettings
+from broker.controller.active import ActiveController
 from broker.controller.internal_topics import internal_topics
 from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.controller.metadata import MetadataService
+from broker.controller.periodic import ControllerSettings
 from broker.controller.service import ControllerService
 from broker.controller.topics import TopicDefaults
 from broker.handlers.controller_apis import CONTROLLER_APIS
