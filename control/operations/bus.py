@@ -121,10 +121,6 @@ class Bus:
             with contextlib.suppress(CommandDecodeError):
                 yield decode_event(record.value)
 
-    async def read_events(self) -> list[Event]:
-        """All events at once; `each_event` and `read_states` need less memory."""
-        return [event async for event in self.each_event()]
-
     async def read_states(self) -> dict[str, OperationState]:
         """What the events come to, folded as they are read."""
         states: dict[str, OperationState] = {}

@@ -182,7 +182,7 @@ def long_bus(monkeypatch: pytest.MonkeyPatch) -> Bus:
 
 
 async def test_all_events_are_read_in_the_order_in_which_they_were_written(long_bus: Bus) -> None:
-    assert [event.message for event in await long_bus.read_events()] == list("0123456")
+    assert [event.message async for event in long_bus.each_event()] == list("0123456")
     assert (await long_bus.read_states())["mv-1"].notes == tuple("0123456")
 
 
