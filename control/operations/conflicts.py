@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from control.operations.state import OperationState, is_same_cluster
+from control.model.fleet import is_of_any
+from control.operations.state import OperationState
 from control.operations.verdict import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
 
@@ -15,7 +16,7 @@ def check_others(
     wanted = {change.key for change in changes}
     same, waiting = [], []
     for state in states:
-        if state.is_finished or not is_same_cluster(state.bootstrap, bootstrap):
+        if state.is_finished or not is_of_any(state.bootstrap, [bootstrap]):
             continue
         shared = wanted.intersection(change.key for change in state.changes)
         who = f"{state.operation_id} of {state.who or 'somebody'}"

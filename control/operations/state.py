@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from control.model.fleet import is_of_any
 from control.operations.calibration import Misses
 from control.operations.commands import ReassignCommand
 from control.operations.events import Event, EventKind, MoveProgress, Outcome
@@ -240,15 +241,10 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
             return {}
 
 
-def is_same_cluster(one: str, other: str) -> bool:
-    """Whether two bootstrap lists share an address."""
-    return not set(one.split(",")).isdisjoint(other.split(","))
-
-
 def misses_of(states: Iterable[OperationState], bootstrap: str) -> list[Misses]:
     """Of all that was done on a cluster, the oldest first."""
     ended = [state for state in states if state.misses is not None]
-    done = [state for state in ended if is_same_cluster(state.bootstrap, bootstrap)]
+    done = [state for state in ended if is_of_any(state.bootstrap, [bootstrap])]
     done.sort(key=lambda state: state.finished_ms or 0)
     return [state.misses for state in done if state.misses is not None]
 
@@ -260,11 +256,3 @@ def take_event(states: dict[str, OperationState], event: Event) -> None:
         state = states.get(event.operation_id)
         state = state or OperationState(operation_id=event.operation_id)
         states[event.operation_id] = apply_event(state, event)
-
-
-def fold(events: Iterable[Event]) -> dict[str, OperationState]:
-    """States by operation id, in order of first appearance."""
-    states: dict[str, OperationState] = {}
-    for event in events:
-        take_event(states, event)
-    return states

@@ -19,7 +19,6 @@ from control.operations import bus as bus_module
 from control.operations.bus import Bus, BusUnreachableError
 from control.operations.events import Event, EventKind, encode_event
 from control.operations.executor import Executor, ExecutorSettings
-from control.operations.state import fold
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     FakeCluster,
@@ -28,6 +27,7 @@ from tests.unit.control.operations.fake_cluster import (
     command_of,
     run,
 )
+from tests.unit.control.operations.folded import fold
 
 A = change("a")
 NOTE: Final = Event(operation_id="mv-1", kind=EventKind.NOTE, at_ms=1, message="well")

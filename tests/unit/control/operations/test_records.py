@@ -28,12 +28,12 @@ from control.operations.state import (
     OperationState,
     Phase,
     accepted_data,
-    fold,
     misses_of,
     submitted,
 )
 from control.planner.proposal import PartitionChange
 from control.planner.waves import LeaderTurn, SizeOrder, WaveRules
+from tests.unit.control.operations.folded import fold
 
 COMMAND = ReassignCommand(
     operation_id="mv-1",
