@@ -23,7 +23,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from benchmarks.moves_cases import AUTO, MIB, TURNS, Case, cases, drawn_cases
+from benchmarks.moves_cases import AUTO, KAFKA_JVM, MIB, TURNS, Case, cases, drawn_cases
 from benchmarks.moves_felt import (
     VALUE_BYTES,
     Felt,
@@ -247,7 +247,7 @@ def main() -> None:
         wanted = [replace(c, throttle_mib=AUTO, mib=c.mib * AUTO_TIMES) for c in wanted]
     with (
         tempfile.TemporaryDirectory() as folder,
-        site_of(chosen.on, Path(folder)) as site,
+        site_of(chosen.on, Path(folder), jvm_flags=KAFKA_JVM) as site,
         other_traffic(site),
     ):
         found = asyncio.run(run_all(site, wanted, beside_tools=chosen.beside_tools))

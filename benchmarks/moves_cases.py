@@ -5,6 +5,12 @@ from random import Random
 from typing import Final
 
 MIB: Final = 1 << 20
+KAFKA_JVM: Final = (
+    *("-server", "-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
+    *("-XX:MaxInlineLevel=15", "-Djava.awt.headless=true"),
+)
+"""As Kafka's own kafka-server-start.sh and kafka-run-class.sh start a broker."""
 TURNS: Final = ((101, 102, 103), (102, 103, 101), (103, 101, 102))
 """Who leads, who is in sync, who receives, by turns: Kafka averages a throttle over its last ten
 seconds, so a broker that soon sent again would be held back by what it sent before, or let go."""

@@ -69,13 +69,19 @@ async def feel(site: Site, case: Case, move: Callable[[str], Awaitable[T]]) -> t
 
 
 async def listen(
-    site: Site, topic: str, partitions: int, per_s: int, move: Callable[[], Awaitable[T]]
+    site: Site,
+    topic: str,
+    partitions: int,
+    per_s: int,
+    move: Callable[[], Awaitable[T]],
+    *,
+    before_s: float = LISTEN_S,
 ) -> tuple[T, Felt]:
     """To a producer that writes to this topic, for a while and then during the move."""
     with ProducerProcess(site, topic, partitions, per_s) as producer:
         await asyncio.sleep(SETTLE_S)
         listened_s = time.monotonic()
-        await asyncio.sleep(LISTEN_S)
+        await asyncio.sleep(before_s)
         began_s = time.monotonic()
         moved = await move()
         ended_s = time.monotonic()

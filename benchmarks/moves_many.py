@@ -1,6 +1,6 @@
 """Very many small partitions of one topic: moved, cancelled midway, taken up again.
 
-    python -m benchmarks.moves_many [--on ours|kafka] [--partitions 5000] [--mib 50]
+    python -m benchmarks.moves_many [--on ours|kafka] [--partitions 5000] [--mib 320]
 
 Three brokers, two replicas each; every partition gives its second replica to the third broker, in
 waves of 500, by the command line. Then they go back, cancelled midway, and the rest. For each: its
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from benchmarks.moves_cases import MIB
+from benchmarks.moves_cases import KAFKA_JVM, MIB
 from tests.contract.operations_site import Placement, Site, site_of
 
 BEFORE: Final = (101, 102)
@@ -49,12 +49,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--on", choices=("ours", "kafka"), default="ours")
     parser.add_argument("--partitions", type=int, default=5000)
-    parser.add_argument("--mib", type=int, default=50, help="in all")
+    parser.add_argument("--mib", type=int, default=320, help="in all; at least 64 KiB each")
     chosen = parser.parse_args()
     many = range(chosen.partitions)
     with (
         tempfile.TemporaryDirectory() as folder,
-        site_of(chosen.on, Path(folder), brokers=3) as site,
+        site_of(chosen.on, Path(folder), jvm_flags=KAFKA_JVM) as site,
     ):
         size = chosen.mib * MIB // chosen.partitions
         topic = site.topic("many", dict.fromkeys(many, BEFORE), partition_bytes=size)

@@ -123,6 +123,8 @@ async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
         }
         await ask[action](chosen)
         note(f"asked to {action} {chosen}")
+        if as_json:
+            write_json({"id": chosen, "asked": action})
         return Exit.DONE
 
 

@@ -44,7 +44,9 @@ CommandConfig = Annotated[
 ]
 Store = Annotated[str | None, typer.Option(help="Folder or URL of the aggregates.")]
 Data = Annotated[Path | None, typer.Option(help="Data directory.  [default: data]")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="JSON on stdout: one document, or one a line as it streams.")
+]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Show everything, change nothing.")]
 Brokers = Annotated[int | None, typer.Option(min=1, help="Number of brokers.  [default: 3]")]
 Port = Annotated[int | None, typer.Option(min=1, max=65_535, help="First port.  [default: 9092]")]

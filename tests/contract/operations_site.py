@@ -12,12 +12,10 @@ from tests.contract.operations_rig import ExecutorProcess, unique
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
 from tests.support.kafka_eyes import KafkaEyes
-from tests.support.kafka_oracle import KafkaCluster
+from tests.support.kafka_oracle import QUICK_START, KafkaCluster
 from tests.support.node_cluster import NodeCluster
 from tests.support.paced_producer import fill
 from tests.support.settle import wait_until
-
-KINDS: Final[Mapping[str, type[NodeCluster]]] = {"ours": LocalCluster, "kafka": KafkaCluster}
 
 Placement = Mapping[int, Sequence[int]]
 
@@ -93,12 +91,25 @@ class Site:
 
 
 @contextmanager
-def site_of(kind: str, folder: Path, *, brokers: int = 3, late: int = 0) -> Iterator[Site]:
-    """A site on a cluster of so many brokers, of which ``late`` are not there yet."""
-    with ExitStack() as stack:
-        cluster = stack.enter_context(
-            KINDS[kind](folder / "cluster", brokers=brokers, late=late, overrides=QUICK[kind])
+def site_of(
+    kind: str,
+    folder: Path,
+    *,
+    brokers: int = 3,
+    late: int = 0,
+    jvm_flags: tuple[str, ...] = QUICK_START,
+) -> Iterator[Site]:
+    """A site on a cluster of so many brokers, of which ``late`` are not there yet; ``ours`` is
+    without Java."""
+    cluster: NodeCluster
+    if kind == "ours":
+        cluster = LocalCluster(folder / "cluster", brokers=brokers, late=late)
+    else:
+        cluster = KafkaCluster(
+            folder / "cluster", brokers=brokers, late=late, overrides=QUICK, jvm_flags=jvm_flags
         )
+    with ExitStack() as stack:
+        stack.enter_context(cluster)
         bus = cluster.bootstrap
         if kind == "kafka":
             bus = stack.enter_context(LocalCluster(folder / "bus", brokers=1)).bootstrap
@@ -108,8 +119,8 @@ def site_of(kind: str, folder: Path, *, brokers: int = 3, late: int = 0) -> Iter
         yield Site(cluster=cluster, cli=cli, executor=executor, eyes=KafkaEyes(cluster.bootstrap))
 
 
-QUICK: Final[Mapping[str, Mapping[str, str]]] = {
-    "ours": {},
-    "kafka": {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"},
+QUICK: Final[Mapping[str, str]] = {
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
 }
 """Kafka fences a dead broker after nine seconds; these scenes need not wait for that."""

@@ -1,6 +1,7 @@
 """`moves` changes what it is allowed to: of production by name, of a read-only cluster never."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,8 @@ def test_a_move_is_changed_as_its_own_cluster_allows(
         status, words = told("list", "--cluster", "prod")
         assert [each in words for each in (usual, prod, kept)] == [False, True, False]
         assert told("pause", "--cluster", "usual") == (DONE, f"asked to pause {usual}\n")
+        assert run(["moves", "resume", usual, "--json"]) == DONE
+        assert json.loads(capsys.readouterr().out) == {"id": usual, "asked": "resume"}
 
 
 async def test_who_looks_at_one_cluster_leaves_the_moves_of_others_alone(tmp_path: Path) -> None:
