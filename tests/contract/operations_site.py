@@ -34,11 +34,13 @@ class Site:
         """Where commands run and plans lie."""
         return self.cli.folder
 
-    def topic(self, stem: str, placement: Placement, *, partition_bytes: int) -> str:
+    def topic(
+        self, stem: str, placement: Placement, *, partition_bytes: int, acks: str = "all"
+    ) -> str:
         """A topic of its own with so many bytes in each partition."""
         name = unique(stem)
         self.eyes.create(name, placement)
-        fill(self.cluster.bootstrap, name, dict.fromkeys(placement, partition_bytes))
+        fill(self.cluster.bootstrap, name, dict.fromkeys(placement, partition_bytes), acks=acks)
         return name
 
     def plan_by_hand(self, topic: str, placement: Placement) -> str:

@@ -142,12 +142,12 @@ def read_all(bootstrap: str, topic: str, partitions: Iterable[int]) -> list[Any]
     return found
 
 
-def fill(bootstrap: str, topic: str, sizes: Mapping[int, int]) -> None:
+def fill(bootstrap: str, topic: str, sizes: Mapping[int, int], *, acks: str = "all") -> None:
     """At least so many bytes into each partition, in large records."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
-            "acks": "all",
+            "acks": acks,
             "batch.size": 2 * LARGE_VALUE,
             "log_level": 0,
         }
