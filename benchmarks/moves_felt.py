@@ -75,11 +75,12 @@ async def listen(
     per_s: int,
     move: Callable[[], Awaitable[T]],
     *,
+    settle_s: float = SETTLE_S,
     before_s: float = LISTEN_S,
 ) -> tuple[T, Felt]:
     """To a producer that writes to this topic, for a while and then during the move."""
     with ProducerProcess(site, topic, partitions, per_s) as producer:
-        await asyncio.sleep(SETTLE_S)
+        await asyncio.sleep(settle_s)
         listened_s = time.monotonic()
         await asyncio.sleep(before_s)
         began_s = time.monotonic()

@@ -27,6 +27,10 @@ class KafkaEyes:
         new = NewTopic(topic, len(replicas), replica_assignment=replicas)
         self._admin.create_topics([new])[topic].result(TIMEOUT_S)
 
+    def delete(self, topic: str) -> None:
+        """It and its data."""
+        self._admin.delete_topics([topic])[topic].result(TIMEOUT_S)
+
     def replicas(self, topic: str) -> dict[int, tuple[int, ...]]:
         """Replicas by partition, the preferred leader first."""
         return {n: tuple(found.replicas) for n, found in self._partitions(topic).items()}
