@@ -9,9 +9,10 @@ with it the end of a move, may wait half a second (replica.fetch.wait.max.ms) fo
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from types import TracebackType
@@ -41,6 +42,14 @@ class Felt:
 
     before_s: list[float]
     during_s: list[float]
+    slow: Mapping[int, int] = field(default_factory=dict)
+    """How many records of each second of the move waited more than twice the p99 before it."""
+
+    def slow_words(self, named: int = 8) -> str:
+        """The seconds with most of them."""
+        worst = sorted(self.slow.items(), key=lambda item: -item[1])[:named]
+        each = ", ".join(f"{count:,} in second {second}" for second, count in sorted(worst))
+        return f"over twice: {sum(self.slow.values()):,} of {len(self.during_s):,} ({each})"
 
     def words(self) -> str:
         """The p99 of both, and the longest wait."""
@@ -76,18 +85,23 @@ async def listen(
     move: Callable[[], Awaitable[T]],
     *,
     settle_s: float = SETTLE_S,
-    before_s: float = LISTEN_S,
+    listen_s: float = LISTEN_S,
 ) -> tuple[T, Felt]:
     """To a producer that writes to this topic, for a while and then during the move."""
     with ProducerProcess(site, topic, partitions, per_s) as producer:
         await asyncio.sleep(settle_s)
         listened_s = time.monotonic()
-        await asyncio.sleep(before_s)
+        await asyncio.sleep(listen_s)
         began_s = time.monotonic()
         moved = await move()
         ended_s = time.monotonic()
-    before, during = (listened_s, began_s), (began_s, ended_s)
-    return moved, Felt(before_s=producer.waits_s(*before), during_s=producer.waits_s(*during))
+    before_s, during_s = (
+        producer.waits_s(listened_s, began_s),
+        producer.waits_s(began_s, ended_s),
+    )
+    limit_s = 2 * p99_ms(before_s) / 1000
+    slow = producer.seconds_of(began_s, ended_s, over_s=limit_s)
+    return moved, Felt(before_s=before_s, during_s=during_s, slow=slow)
 
 
 @contextmanager
@@ -149,6 +163,14 @@ class ProducerProcess:
     def waits_s(self, since_s: float, until_s: float) -> list[float]:
         """Of each record sent in this time (monotonic, as all processes have it), sorted."""
         return sorted(waited_s for sent_s, waited_s in self._acks if since_s <= sent_s < until_s)
+
+    def seconds_of(self, since_s: float, until_s: float, *, over_s: float) -> Counter[int]:
+        """How many records sent in each second since then waited longer than that."""
+        return Counter(
+            int(sent_s - since_s)
+            for sent_s, waited_s in self._acks
+            if since_s <= sent_s < until_s and waited_s > over_s
+        )
 
 
 def produce(pipe: Connection, bootstrap: str, topic: str, partitions: int, per_s: int) -> None:

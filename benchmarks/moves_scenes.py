@@ -57,10 +57,11 @@ class Played:
         return during / before
 
     def words(self) -> str:
-        """One line."""
+        """What moved and how it was felt; when it was felt most."""
         return (
             f"{self.name:26}  {self.moved:2d} partitions, {self.led_anew:2d} new leaders"
             f"  {self.took_s:6.1f} s   {self.felt.words()}   {self.ratio:4.1f} times"
+            f"\n    {self.felt.slow_words()}"
         )
 
 
@@ -80,7 +81,7 @@ async def play(site: Site, topic: str, name: str, throttle: str, *, settle_s: fl
         return time.monotonic() - began_s
 
     took_s, felt = await listen(
-        site, topic, PARTITIONS, PER_S, move, settle_s=settle_s, before_s=BEFORE_S
+        site, topic, PARTITIONS, PER_S, move, settle_s=settle_s, listen_s=BEFORE_S
     )
     now, leads = site.eyes.replicas(topic), site.eyes.leaders(topic)
     site.check_settled(topic, now)
