@@ -1,13 +1,15 @@
 """What producers feel of the reassignments that operators know, on brokers in use.
 
-    python -m benchmarks.moves_scenes [--on ours|kafka] [--mib 48] [--throttle 2MiB] [--times 1]
+    python -m benchmarks.moves_scenes [--on ours|kafka|apart] [--mib 48] [--throttle 2MiB]
+        [--times 1]
 
 Twelve partitions, two replicas each, lie on three brokers; a paced producer (acks=all) writes to
 all of them, another to a topic of its own. Two brokers join and take their share; every partition
 gets a third replica; a broker is decommissioned. Each is planned and run by the command line. For
 each: what moved, how long it took, and how long the producer's records waited in the minute before
 and during it. The cluster has been written to for two minutes before the first. With `--times 5`
-all of it five times, each on a new topic, and at the end each scene over its times.
+all of it five times, each on a new topic, and at the end each scene over its times. On `apart`
+Kafka's controller is a node of its own.
 """
 
 import argparse
@@ -20,9 +22,11 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from benchmarks.kafka_apart import ApartKafka
 from benchmarks.moves_cases import KAFKA_JVM, MIB
 from benchmarks.moves_felt import SETTLE_S, Felt, listen, other_traffic, p99s_ms
 from tests.contract.operations_site import Site, site_of
+from tests.support.kafka_oracle import KafkaCluster
 
 PARTITIONS: Final = 12
 PER_S: Final = 200
@@ -128,15 +132,19 @@ def _together(name: str, found: Sequence[Played]) -> str:
 def main() -> None:
     """Entry of ``python -m benchmarks.moves_scenes``."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--on", choices=("ours", "kafka"), default="ours")
+    parser.add_argument("--on", choices=("ours", "kafka", "apart"), default="ours")
     parser.add_argument("--mib", type=int, default=48, help="in each partition")
     parser.add_argument("--throttle", default="2MiB", help="as `partiscope reassign` takes it")
     parser.add_argument("--times", type=int, default=1)
     chosen = parser.parse_args()
+    kafka = ApartKafka if chosen.on == "apart" else KafkaCluster
+    late = len(JOINING)
     found: list[Played] = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        site_of(chosen.on, Path(folder), brokers=5, late=len(JOINING), jvm_flags=KAFKA_JVM) as site,
+        site_of(
+            chosen.on, Path(folder), brokers=5, late=late, kafka=kafka, jvm_flags=KAFKA_JVM
+        ) as site,
         other_traffic(site),
     ):
         for node in JOINING:

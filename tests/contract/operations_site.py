@@ -99,6 +99,7 @@ def site_of(
     *,
     brokers: int = 3,
     late: int = 0,
+    kafka: type[KafkaCluster] = KafkaCluster,
     jvm_flags: tuple[str, ...] = QUICK_START,
 ) -> Iterator[Site]:
     """A site on a cluster of so many brokers, of which ``late`` are not there yet; ``ours`` is
@@ -107,13 +108,13 @@ def site_of(
     if kind == "ours":
         cluster = LocalCluster(folder / "cluster", brokers=brokers, late=late)
     else:
-        cluster = KafkaCluster(
+        cluster = kafka(
             folder / "cluster", brokers=brokers, late=late, overrides=QUICK, jvm_flags=jvm_flags
         )
     with ExitStack() as stack:
         stack.enter_context(cluster)
         bus = cluster.bootstrap
-        if kind == "kafka":
+        if kind != "ours":
             bus = stack.enter_context(LocalCluster(folder / "bus", brokers=1)).bootstrap
         executor = stack.enter_context(ExecutorProcess(bus=bus, log=folder / "executor.log"))
         executor.wait_until_said("ready")

@@ -147,7 +147,7 @@ def test_a_broker_dies_midway_and_comes_back(site: Site, is_target: bool) -> Non
     cli, cluster = site.cli, site.cluster
     victim = target_of(site) if is_target else 101
     is_down = f"broker {victim} is down"
-    topic = site.topic("orphan", FROM, partition_bytes=6 * MIB)
+    topic = site.topic("orphan", FROM, partition_bytes=16 * MIB)
     plan = site.plan_by_hand(topic, to(site))
     with PacedProducer(cluster.bootstrap, topic, partitions=2, per_s=20) as producer:
         moving = cli.start("reassign", plan, "--throttle", "1MiB", "--yes", "--reason", topic)
