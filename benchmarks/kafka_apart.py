@@ -1,7 +1,7 @@
 """Real Kafka whose controller is a node of its own, as its documentation advises.
 
-A node that is broker and active controller hears of new leader epochs before the others: its
-followers then ask leaders that have not heard yet, and wait (docs/decisions/0012).
+So that none of its brokers hears of new leader epochs before the others because it is the
+controller too; what that changes is told in docs/decisions/0012.
 """
 
 import subprocess

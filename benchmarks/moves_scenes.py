@@ -1,7 +1,7 @@
 """What producers feel of the reassignments that operators know, on brokers in use.
 
     python -m benchmarks.moves_scenes [--on ours|kafka|apart] [--mib 48] [--throttle 2MiB]
-        [--times 1]
+        [--only "two brokers join"]... [--times 1]
 
 Twelve partitions, two replicas each, lie on three brokers; a paced producer (acks=all) writes to
 all of them, another to a topic of its own. Two brokers join and take their share; every partition
@@ -98,11 +98,13 @@ async def play(site: Site, topic: str, name: str, throttle: str, *, settle_s: fl
     )
 
 
-async def play_all(site: Site, *, mib: int, throttle: str, warm_s: float) -> list[Played]:
+async def play_all(
+    site: Site, names: Sequence[str], *, mib: int, throttle: str, warm_s: float
+) -> list[Played]:
     """One after the other on the same topic, each told when it is over."""
     topic = site.topic("orders", PLACEMENT, partition_bytes=mib * MIB)
     played: list[Played] = []
-    for name in SCENES:
+    for name in names:
         settle_s = SETTLE_S if played else warm_s
         played.append(await play(site, topic, name, throttle, settle_s=settle_s))
         print(played[-1].words(), flush=True)
@@ -112,7 +114,7 @@ async def play_all(site: Site, *, mib: int, throttle: str, warm_s: float) -> lis
 
 def show(found: Sequence[Played]) -> None:
     """Each scene over its times, and all of them together."""
-    for name in SCENES:
+    for name in dict.fromkeys(one.name for one in found):
         print(_together(name, [one for one in found if one.name == name]))
     print(_together("all of them", found))
 
@@ -135,6 +137,7 @@ def main() -> None:
     parser.add_argument("--on", choices=("ours", "kafka", "apart"), default="ours")
     parser.add_argument("--mib", type=int, default=48, help="in each partition")
     parser.add_argument("--throttle", default="2MiB", help="as `partiscope reassign` takes it")
+    parser.add_argument("--only", choices=SCENES, action="append", help="this scene")
     parser.add_argument("--times", type=int, default=1)
     chosen = parser.parse_args()
     kafka = ApartKafka if chosen.on == "apart" else KafkaCluster
@@ -152,7 +155,13 @@ def main() -> None:
         site.cluster.wait_ready()
         for _ in range(chosen.times):
             warm_s = SETTLE_S if found else WARM_S
-            asked = play_all(site, mib=chosen.mib, throttle=chosen.throttle, warm_s=warm_s)
+            asked = play_all(
+                site,
+                chosen.only or tuple(SCENES),
+                mib=chosen.mib,
+                throttle=chosen.throttle,
+                warm_s=warm_s,
+            )
             found += asyncio.run(asked)
     show(found)
 
