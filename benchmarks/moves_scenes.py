@@ -35,6 +35,12 @@ BEFORE_S: Final = 60.0
 PLACEMENT: Final = {n: (101 + n % 3, 101 + (n + 1) % 3) for n in range(PARTITIONS)}
 JOINING: Final = (104, 105)
 TIMEOUT_S: Final = 3600
+CLUSTERS: Final = {
+    "ours": ("ours", KafkaCluster),
+    "kafka": ("kafka", KafkaCluster),
+    "apart": ("kafka", ApartKafka),
+}
+"""What `--on` names, as `site_of` takes it."""
 SCENES: Final = {
     "two brokers join": ("--add-brokers", ",".join(map(str, JOINING)), "--topics", "{topic}"),
     "a third replica": ("--replication-factor", "3", "--topics", "{topic}"),
@@ -134,20 +140,18 @@ def _together(name: str, found: Sequence[Played]) -> str:
 def main() -> None:
     """Entry of ``python -m benchmarks.moves_scenes``."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--on", choices=("ours", "kafka", "apart"), default="ours")
+    parser.add_argument("--on", choices=CLUSTERS, default="ours")
     parser.add_argument("--mib", type=int, default=48, help="in each partition")
     parser.add_argument("--throttle", default="2MiB", help="as `partiscope reassign` takes it")
     parser.add_argument("--only", choices=SCENES, action="append", help="this scene")
     parser.add_argument("--times", type=int, default=1)
     chosen = parser.parse_args()
-    kafka = ApartKafka if chosen.on == "apart" else KafkaCluster
+    kind, kafka = CLUSTERS[chosen.on]
     late = len(JOINING)
     found: list[Played] = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        site_of(
-            chosen.on, Path(folder), brokers=5, late=late, kafka=kafka, jvm_flags=KAFKA_JVM
-        ) as site,
+        site_of(kind, Path(folder), brokers=5, late=late, kafka=kafka, jvm_flags=KAFKA_JVM) as site,
         other_traffic(site),
     ):
         for node in JOINING:

@@ -114,7 +114,7 @@ def site_of(
     with ExitStack() as stack:
         stack.enter_context(cluster)
         bus = cluster.bootstrap
-        if kind != "ours":
+        if kind == "kafka":
             bus = stack.enter_context(LocalCluster(folder / "bus", brokers=1)).bootstrap
         executor = stack.enter_context(ExecutorProcess(bus=bus, log=folder / "executor.log"))
         executor.wait_until_said("ready")
