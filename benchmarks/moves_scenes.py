@@ -1,7 +1,7 @@
 """What producers feel of the reassignments that operators know, on brokers in use.
 
     python -m benchmarks.moves_scenes [--on ours|kafka|apart] [--mib 48] [--throttle 2MiB]
-        [--only "two brokers join"]... [--times 1]
+        [--only "two brokers join"]... [--times 1] [--config replica.fetch.backoff.ms=100]...
 
 Twelve partitions, two replicas each, lie on three brokers; a paced producer (acks=all) writes to
 all of them, another to a topic of its own. Two brokers join and take their share; every partition
@@ -9,7 +9,7 @@ gets a third replica; a broker is decommissioned. Each is planned and run by the
 each: what moved, how long it took, and how long the producer's records waited in the minute before
 and during it. The cluster has been written to for two minutes before the first. With `--times 5`
 all of it five times, each on a new topic, and at the end each scene over its times. On `apart`
-Kafka's controller is a node of its own.
+Kafka's controller is a node of its own. `--config` goes into every node's properties file.
 """
 
 import argparse
@@ -145,13 +145,23 @@ def main() -> None:
     parser.add_argument("--throttle", default="2MiB", help="as `partiscope reassign` takes it")
     parser.add_argument("--only", choices=SCENES, action="append", help="this scene")
     parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("--config", action="append", default=[], help="NAME=VALUE of every node")
     chosen = parser.parse_args()
     kind, kafka = CLUSTERS[chosen.on]
+    overrides = dict(pair.split("=", 1) for pair in chosen.config)
     late = len(JOINING)
     found: list[Played] = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        site_of(kind, Path(folder), brokers=5, late=late, kafka=kafka, jvm_flags=KAFKA_JVM) as site,
+        site_of(
+            kind,
+            Path(folder),
+            brokers=5,
+            late=late,
+            kafka=kafka,
+            jvm_flags=KAFKA_JVM,
+            overrides=overrides,
+        ) as site,
         other_traffic(site),
     ):
         for node in JOINING:

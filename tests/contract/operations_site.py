@@ -18,6 +18,7 @@ from tests.support.paced_producer import fill
 from tests.support.settle import wait_until
 
 Placement = Mapping[int, Sequence[int]]
+NOTHING: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,16 +102,17 @@ def site_of(
     late: int = 0,
     kafka: type[KafkaCluster] = KafkaCluster,
     jvm_flags: tuple[str, ...] = QUICK_START,
+    overrides: Mapping[str, str] = NOTHING,
 ) -> Iterator[Site]:
     """A site on a cluster of so many brokers, of which ``late`` are not there yet; ``ours`` is
     without Java."""
     cluster: NodeCluster
+    data = folder / "cluster"
     if kind == "ours":
-        cluster = LocalCluster(folder / "cluster", brokers=brokers, late=late)
+        cluster = LocalCluster(data, brokers=brokers, late=late, overrides=overrides)
     else:
-        cluster = kafka(
-            folder / "cluster", brokers=brokers, late=late, overrides=QUICK, jvm_flags=jvm_flags
-        )
+        wanted = {**QUICK, **overrides}
+        cluster = kafka(data, brokers=brokers, late=late, overrides=wanted, jvm_flags=jvm_flags)
     with ExitStack() as stack:
         stack.enter_context(cluster)
         bus = cluster.bootstrap
