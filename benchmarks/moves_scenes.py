@@ -137,6 +137,14 @@ def _together(name: str, found: Sequence[Played]) -> str:
     )
 
 
+def as_property(text: str) -> tuple[str, str]:
+    """Name and value of `NAME=VALUE`."""
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
 def main() -> None:
     """Entry of ``python -m benchmarks.moves_scenes``."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -145,10 +153,11 @@ def main() -> None:
     parser.add_argument("--throttle", default="2MiB", help="as `partiscope reassign` takes it")
     parser.add_argument("--only", choices=SCENES, action="append", help="this scene")
     parser.add_argument("--times", type=int, default=1)
-    parser.add_argument("--config", action="append", default=[], help="NAME=VALUE of every node")
+    parser.add_argument(
+        "--config", type=as_property, action="append", default=[], help="NAME=VALUE of every node"
+    )
     chosen = parser.parse_args()
     kind, kafka = CLUSTERS[chosen.on]
-    overrides = dict(pair.split("=", 1) for pair in chosen.config)
     late = len(JOINING)
     found: list[Played] = []
     with (
@@ -160,7 +169,7 @@ def main() -> None:
             late=late,
             kafka=kafka,
             jvm_flags=KAFKA_JVM,
-            overrides=overrides,
+            overrides=dict(chosen.config),
         ) as site,
         other_traffic(site),
     ):
