@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from benchmarks.moves_cases import MIB, Case
-from tests.contract.operations_site import Site
+from tests.contract.operations_site import Placement, Site
 from tests.support.kafka_oracle import run_tool
 from tests.support.paced_producer import PacedProducer
 from tests.support.settle import wait_until
@@ -29,7 +29,8 @@ SETTLE_S: Final = 1.0
 LISTEN_S: Final = 20.0
 """Before each move, to the producer alone."""
 OTHERS: Final = {0: (101, 102, 103), 1: (102, 103, 101), 2: (103, 101, 102)}
-OTHERS_PER_S: Final = 60
+OTHERS_PER_S: Final = 20
+"""Into each of these partitions."""
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 ELECT: Final = "org.apache.kafka.tools.LeaderElectionCommand"
 
@@ -105,11 +106,12 @@ async def listen(
 
 
 @contextmanager
-def other_traffic(site: Site) -> Iterator[None]:
-    """To partitions that stay where they are."""
-    topic = site.topic("others", OTHERS, partition_bytes=VALUE_BYTES)
-    with ProducerProcess(site, topic, len(OTHERS), OTHERS_PER_S):
+def other_traffic(site: Site, placement: Placement = OTHERS) -> Iterator[None]:
+    """To partitions of little data."""
+    topic = site.topic("others", placement, partition_bytes=VALUE_BYTES)
+    with ProducerProcess(site, topic, len(placement), OTHERS_PER_S * len(placement)):
         yield
+    site.eyes.delete(topic)
 
 
 async def move_by_tools(site: Site, topic: str, case: Case) -> None:

@@ -1,7 +1,8 @@
 """What producers feel of the reassignments that operators know, on brokers in use.
 
     python -m benchmarks.moves_scenes [--on ours|kafka|apart] [--mib 48] [--throttle 2MiB]
-        [--only "two brokers join"]... [--times 1] [--config replica.fetch.backoff.ms=100]...
+        [--only "two brokers join"]... [--in-use] [--times 1]
+        [--config replica.fetch.backoff.ms=100]...
 
 Twelve partitions, two replicas each, lie on three brokers; a paced producer (acks=all) writes to
 all of them, another to a topic of its own. Two brokers join and take their share; every partition
@@ -10,6 +11,9 @@ each: what moved, how long it took, and how long the producer's records waited i
 and during it. The cluster has been written to for two minutes before the first. With `--times 5`
 all of it five times, each on a new topic, and at the end each scene over its times. On `apart`
 Kafka's controller is a node of its own. `--config` goes into every node's properties file.
+
+With `--in-use` nobody joins: the twelve partitions have three replicas on five brokers, of which
+one is decommissioned, and every broker follows every other one in partitions that others write to.
 """
 
 import argparse
@@ -24,8 +28,8 @@ from typing import Final
 
 from benchmarks.kafka_apart import ApartKafka
 from benchmarks.moves_cases import KAFKA_JVM, MIB
-from benchmarks.moves_felt import SETTLE_S, Felt, listen, other_traffic, p99s_ms
-from tests.contract.operations_site import Site, site_of
+from benchmarks.moves_felt import OTHERS, SETTLE_S, Felt, listen, other_traffic, p99s_ms
+from tests.contract.operations_site import Placement, Site, site_of
 from tests.support.kafka_oracle import KafkaCluster
 
 PARTITIONS: Final = 12
@@ -33,6 +37,15 @@ PER_S: Final = 200
 WARM_S: Final = 120.0
 BEFORE_S: Final = 60.0
 PLACEMENT: Final = {n: (101 + n % 3, 101 + (n + 1) % 3) for n in range(PARTITIONS)}
+BROKERS: Final = 5
+PLACEMENT_IN_USE: Final = {
+    n: tuple(101 + (n + step) % BROKERS for step in range(3)) for n in range(PARTITIONS)
+}
+OTHERS_IN_USE: Final = {
+    n: tuple(101 + (n + step) % BROKERS for step in ((0, 1, 2) if n < BROKERS else (0, 3, 4)))
+    for n in range(2 * BROKERS)
+}
+"""Every broker follows every other one in one of them."""
 JOINING: Final = (104, 105)
 TIMEOUT_S: Final = 3600
 CLUSTERS: Final = {
@@ -41,10 +54,11 @@ CLUSTERS: Final = {
     "apart": ("kafka", ApartKafka),
 }
 """What `--on` names, as `site_of` takes it."""
+LEAVING: Final = "a broker is decommissioned"
 SCENES: Final = {
     "two brokers join": ("--add-brokers", ",".join(map(str, JOINING)), "--topics", "{topic}"),
     "a third replica": ("--replication-factor", "3", "--topics", "{topic}"),
-    "a broker is decommissioned": ("--remove-brokers", "103"),
+    LEAVING: ("--remove-brokers", "103"),
 }
 """Each with its wish, as `partiscope plan` takes it."""
 
@@ -105,10 +119,16 @@ async def play(site: Site, topic: str, name: str, throttle: str, *, settle_s: fl
 
 
 async def play_all(
-    site: Site, names: Sequence[str], *, mib: int, throttle: str, warm_s: float
+    site: Site,
+    names: Sequence[str],
+    placement: Placement,
+    *,
+    mib: int,
+    throttle: str,
+    warm_s: float,
 ) -> list[Played]:
     """One after the other on the same topic, each told when it is over."""
-    topic = site.topic("orders", PLACEMENT, partition_bytes=mib * MIB)
+    topic = site.topic("orders", placement, partition_bytes=mib * MIB)
     played: list[Played] = []
     for name in names:
         settle_s = SETTLE_S if played else warm_s
@@ -156,36 +176,40 @@ def main() -> None:
     parser.add_argument(
         "--config", type=as_property, action="append", default=[], help="NAME=VALUE of every node"
     )
+    parser.add_argument("--in-use", action="store_true", help="one of five in use leaves")
     chosen = parser.parse_args()
     kind, kafka = CLUSTERS[chosen.on]
-    late = len(JOINING)
+    late = () if chosen.in_use else JOINING
+    names = (LEAVING,) if chosen.in_use else chosen.only or tuple(SCENES)
+    placement, others = (PLACEMENT_IN_USE, OTHERS_IN_USE) if chosen.in_use else (PLACEMENT, OTHERS)
     found: list[Played] = []
     with (
         tempfile.TemporaryDirectory() as folder,
         site_of(
             kind,
             Path(folder),
-            brokers=5,
-            late=late,
+            brokers=BROKERS,
+            late=len(late),
             kafka=kafka,
             jvm_flags=KAFKA_JVM,
             overrides=dict(chosen.config),
         ) as site,
-        other_traffic(site),
     ):
-        for node in JOINING:
+        for node in late:
             site.cluster.start_node(node)
         site.cluster.wait_ready()
         for _ in range(chosen.times):
             warm_s = SETTLE_S if found else WARM_S
             asked = play_all(
                 site,
-                chosen.only or tuple(SCENES),
+                names,
+                placement,
                 mib=chosen.mib,
                 throttle=chosen.throttle,
                 warm_s=warm_s,
             )
-            found += asyncio.run(asked)
+            with other_traffic(site, others):
+                found += asyncio.run(asked)
     show(found)
 
 
