@@ -1,7 +1,7 @@
 """What producers feel while partitions move, whoever moves them: the executor or Kafka's own tools.
 
 A paced producer (acks=all) listens to itself before the move and during it, in a process of its
-own. Another writes a little to a topic that stays where it is, as on any cluster that is in use: a
+own. Another writes a little to a topic beside it, as on any cluster that is in use: a
 follower asks its leader for all partitions at once, so that on an idle cluster the answer, and
 with it the end of a move, may wait half a second (replica.fetch.wait.max.ms) for a record.
 """
@@ -107,7 +107,7 @@ async def listen(
 
 @contextmanager
 def other_traffic(site: Site, placement: Placement = OTHERS) -> Iterator[None]:
-    """To partitions of little data."""
+    """To a topic with next to nothing in it, which goes when it is over."""
     topic = site.topic("others", placement, partition_bytes=VALUE_BYTES)
     with ProducerProcess(site, topic, len(placement), OTHERS_PER_S * len(placement)):
         yield

@@ -112,8 +112,8 @@ async def play(site: Site, topic: str, name: str, throttle: str, *, settle_s: fl
     return Played(
         name=name,
         took_s=took_s,
-        moved=sum(set(now[n]) != set(was[n]) for n in PLACEMENT),
-        led_anew=sum(leads[n] != led[n] for n in PLACEMENT),
+        moved=sum(set(now[n]) != set(was[n]) for n in was),
+        led_anew=sum(leads[n] != led[n] for n in led),
         felt=felt,
     )
 
@@ -178,6 +178,8 @@ def main() -> None:
     )
     parser.add_argument("--in-use", action="store_true", help="one of five in use leaves")
     chosen = parser.parse_args()
+    if chosen.in_use and chosen.only:
+        parser.error(f"--in-use plays one scene, {LEAVING!r}: leave out --only")
     kind, kafka = CLUSTERS[chosen.on]
     late = () if chosen.in_use else JOINING
     names = (LEAVING,) if chosen.in_use else chosen.only or tuple(SCENES)
