@@ -120,7 +120,8 @@ async def test_a_round_says_what_the_node_knows(node: Node) -> None:
 
     def is_told() -> bool:
         seen[:] = [r for r in _records(node) if r.commits]
-        return any(row.topic == "t" for r in _records(node) for row in r.replicas) and bool(seen)
+        rows = [row for r in _records(node) for row in r.replicas if row.topic == "t"]
+        return any(row.log_points for row in rows) and bool(seen)
 
     await _until(is_told)
     record = seen[0]
@@ -139,7 +140,8 @@ async def test_a_round_says_what_the_node_knows(node: Node) -> None:
     assert (row.size_bytes, row.segments, row.min_isr) == (log.size_bytes, 1, 1)
     assert list(row.segment_bytes or ()) == [log.size_bytes]
     assert row.retention_ms == 7 * 86_400_000
-    assert list(row.log_points or ()) == [0, 1, 3, 1], "offsets and timestamps of its log"
+    points = next(list(row.log_points) for row in reversed(told) if row.log_points)
+    assert points == [0, 1, 3, 1], "offsets and timestamps of its log, not in every round"
     (commit,) = record.commits
     assert (commit.group_id, commit.topic, commit.committed_offset) == ("g", "t", 2)
     (group,) = record.groups
