@@ -7,7 +7,7 @@ each change; it raises FencedError when the operations belong to another executo
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -22,6 +22,7 @@ from control.operations.commands import THROTTLE_AUTO, ReassignCommand
 from control.operations.events import EventKind, MoveProgress, Outcome
 from control.operations.facts import read_facts
 from control.operations.forecast import Forecast
+from control.operations.gentle_start import BATCH_S, gentle_start
 from control.operations.meters import measure_produced
 from control.operations.move_watch import MoveWatch
 from control.operations.planning import resolve_throttle
@@ -31,8 +32,7 @@ from control.operations.run_context import RunContext
 from control.operations.state import Phase
 from control.operations.taking_back import take_back
 from control.operations.throttle_keeper import ThrottleKeeper
-from control.planner.proposal import PartitionChange
-from control.planner.waves import plan_waves
+from control.planner.waves import Wave, plan_waves
 
 TICK_S: Final = 1.0
 FIRST_TICK_S: Final = 0.1
@@ -61,6 +61,8 @@ class ReassignRun:
         )
         self._throttle = ThrottleKeeper(admin, command, context)
         self._produced: Mapping[TopicPartition, float] | None = None
+        self._has_copied = context.state().waves_begun > 0
+        """Whether a wave that copies data has begun, also before a crash."""
         self._told_gone = set(context.state().notes)
         told = context.state().refused
         self._refused = {c.key: told[str(c.key)] for c in command.changes if str(c.key) in told}
@@ -159,20 +161,24 @@ class ReassignRun:
         await self._emit_progress(len(self._waves))
         return Outcome.FAILED if self._refused else Outcome.DONE
 
-    async def _run_wave(self, number: int, wave: tuple[PartitionChange, ...]) -> None:
+    async def _run_wave(self, number: int, wave: Wave) -> None:
         context = self._context
         is_asked = number <= context.state().waves_begun
         message = f"wave {number} of {len(self._waves)}: {len(wave)} partitions"
         await context.emit(EventKind.WAVE_STARTED, message, wave=number)
         await context.hold()
         await self._throttle.begin_wave(change.key for change in wave)
-        await self._submit(wave, is_asked=is_asked)
+        batches = deque(self._batches(wave))
+        await self._submit(batches.popleft(), is_asked=is_asked)
         tick_s = FIRST_TICK_S
         while not context.flags().is_cancelled:
             await self._note_last_wave(number)
             await self._tell_pause(number)
-            await context.flags().wait(tick_s)
+            await context.flags().wait(BATCH_S if batches else tick_s)
             await self._watch.refresh()
+            if batches and not context.flags().is_cancelled:
+                await context.hold()
+                await self._submit(batches.popleft(), is_asked=is_asked)
             reading = self._watch.reading(time.monotonic())
             if await self._throttle.tick(reading, self._watch.alive):
                 self._forecast.begin_anew()
@@ -188,10 +194,18 @@ class ReassignRun:
                 await context.emit(EventKind.WAVE_DONE, f"wave {number} done", wave=number)
                 return
 
-    async def _submit(self, wave: tuple[PartitionChange, ...], *, is_asked: bool) -> None:
-        """Ask for all that is neither there nor on its way there, nor somebody else's by now; all
-        is watched, also what was asked for before a crash (`is_asked`)."""
-        places, left = self._watch.places, self._watch.left(wave)
+    def _batches(self, wave: Wave) -> list[Wave]:
+        """What is asked for together. Only the first wave that copies begins gently: one that
+        follows finds the throttle used up by those before it."""
+        copies, rate = any(change.adding for change in wave), self._throttle.rate
+        begins = copies and not self._has_copied
+        self._has_copied |= copies
+        return gentle_start(wave, rate) if begins and rate else [wave]
+
+    async def _submit(self, batch: Wave, *, is_asked: bool) -> None:
+        """Ask for what of these is neither there nor on its way there, nor somebody else's by now;
+        all is watched, also what was asked for before a crash (`is_asked`)."""
+        places, left = self._watch.places, self._watch.left(batch)
         is_strict = self._command.is_strict and not is_asked
         others = {c.key: places.why_others(c, is_strict=is_strict) for c in left}
         await self._refuse({key: why for key, why in others.items() if why is not None})
