@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from control.operations.epoch_waits import check_producers
 from control.operations.facts import ClusterFacts, nears_min_isr, topology_of
 from control.operations.preflight_load import (
     check_disk,
@@ -51,6 +52,7 @@ def preflight(
         _check_groups(facts, changes),
         check_throttle(facts, waves, throttle_bytes_per_s),
         check_time(takes, throttle_bytes_per_s),
+        *check_producers(facts.fetch_backoff_ms, changes),
         *_check_rights(facts, changes, is_throttled=throttle_bytes_per_s is not None),
     )
 

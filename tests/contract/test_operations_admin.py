@@ -18,6 +18,7 @@ from control.lab.lines import records_of
 from control.lab.partitioners import KeyRule, partition_for
 from control.lab.session import ProduceJob, ProduceSession
 from control.model.ids import TopicPartition
+from control.operations.epoch_waits import read_fetch_backoffs
 from control.operations.errors import InvalidInputError, NotConfirmedError, ReadOnlyError
 from control.operations.operator import Operator
 from tests.contract.operations_rig import unique
@@ -99,6 +100,11 @@ async def test_dynamic_configs_of_a_broker_go_to_that_broker(admin: KafkaAdmin) 
     assert await shown("101") is None
     await admin.alter_configs(resource, {rate: None})
     await eventually(lambda: shown("102"), None)
+
+
+async def test_brokers_tell_how_long_their_followers_wait(admin: KafkaAdmin) -> None:
+    assert await read_fetch_backoffs(admin, {103, 101}) == {101: 1000, 103: 1000}
+    assert await read_fetch_backoffs(admin, {101, 999}) == {}, "one that is away tells nothing"
 
 
 async def test_of_many_topics_those_are_told_that_exist(

@@ -282,6 +282,20 @@ def test_groups_that_read_what_moves_are_named() -> None:
     assert reasons(facts, MOVE, MIB)["groups"] == "billing reads 1 of them"
 
 
+def test_what_producers_may_wait_for_is_told_and_not_judged() -> None:
+    facts = replace(FACTS, fetch_backoff_ms={1: 5000, 2: 1000, 3: 500})
+    assert verdicts(facts) == {}
+    words = reasons(facts, MOVE, MIB)["producers"]
+    assert words.startswith("with acks=all they may wait up to 1.0 s once for the partition, ")
+    assert words.endswith("; 100 in the properties of every broker makes it shorter")
+    for change in (replace(MOVE, after=(1, 2, 3)), replace(MOVE, after=(4, 5))):
+        assert "producers" not in reasons(facts, change, MIB), "no new epoch; nobody there tells"
+    leads = replace(MOVE, after=(2, 1))
+    assert "wait up to 5.0 s" in reasons(facts, leads, MIB)["producers"]
+    facts = replace(FACTS, fetch_backoff_ms={2: 100})
+    assert reasons(facts, MOVE, MIB)["producers"].endswith("(replica.fetch.backoff.ms)")
+
+
 def test_losing_a_rack_is_a_warning() -> None:
     brokers = tuple(
         BrokerNode(id=id_, host="h", port=1, rack=rack)

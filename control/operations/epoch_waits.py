@@ -1,0 +1,55 @@
+"""What producers may wait for as a partition ends its move: said before, not judged.
+
+As an old replica goes, or the leader changes, the partition gets a new leader epoch. A follower
+that hears of it before the leader does is told UNKNOWN_LEADER_EPOCH and asks again after
+``replica.fetch.backoff.ms``; what producers with acks=all have sent to the partition waits with it,
+and so does what they send afterwards on that connection. Brokers take this config from their
+properties files alone. Kafka: AbstractFetcherThread.handlePartitionsWithErrors; measured in
+docs/decisions/0012.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.ports import AdminPort, ConfigResource, ConfigScope
+from control.model.units import duration_text
+from control.operations.verdict import Check, check_of
+from control.planner.proposal import PartitionChange
+
+FETCH_BACKOFF: Final = "replica.fetch.backoff.ms"
+SHORT_BACKOFF_MS: Final = 100
+
+
+async def read_fetch_backoffs(admin: AdminPort, brokers: Iterable[int]) -> dict[int, int]:
+    """Milliseconds that each tells; empty where one of them refuses or does not answer."""
+    resources = [ConfigResource(scope=ConfigScope.BROKER, name=str(b)) for b in sorted(brokers)]
+    try:
+        told = await admin.describe_many_configs(resources, (FETCH_BACKOFF,))
+    except KafkaPortError:
+        return {}
+    return {
+        int(resource.name): int(entry.value)
+        for resource, entries in told.items()
+        for entry in entries
+        if entry.value is not None
+    }
+
+
+def check_producers(
+    backoff_ms: Mapping[int, int], changes: Iterable[PartitionChange]
+) -> tuple[Check, ...]:
+    """How long they may wait where epochs change; nothing where no follower there tells."""
+    ending = [change for change in changes if change.removing or change.has_new_leader]
+    follow = {broker for change in ending for broker in change.after}
+    longest_ms = max((ms for broker, ms in backoff_ms.items() if broker in follow), default=None)
+    if longest_ms is None:
+        return ()
+    each = "the partition" if len(ending) == 1 else f"each of {len(ending):,} partitions"
+    words = (
+        f"with acks=all they may wait up to {duration_text(longest_ms)} once for {each}, as its "
+        f"leader epoch changes, if a follower hears of that before the leader ({FETCH_BACKOFF})"
+    )
+    if longest_ms > SHORT_BACKOFF_MS:
+        words += f"; {SHORT_BACKOFF_MS} in the properties of every broker makes it shorter"
+    return (check_of("producers", [], fine=words),)
