@@ -16,7 +16,7 @@ comes to a broker, or goes from it, is at most a tenth more than the throttle le
 measured. Worked example: 400 partitions of 1 MiB come to a broker at 4 MiB/s, which takes 100 s.
 4 come in each second, and in every tenth second 4 more, let go: together 91 s.
 
-Of those at a follower a second's worth goes at a time. What producers feel: docs/decisions/0012.
+Of those at a follower two seconds' worth go at a time. What producers feel: docs/decisions/0012.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -27,14 +27,17 @@ from control.model.ids import TopicPartition
 
 FETCH_BYTES: Final = 1 << 20
 """What comes of a partition at once: the default of replica.fetch.max.bytes."""
-READINGS_AHEAD: Final = 3
+LEADER_READINGS: Final = 4
+"""A leader's throttle goes so many readings ahead."""
+FOLLOWER_READINGS: Final = 2
+"""A follower's: what Kafka's average of ten seconds lets pass may come in one of them."""
 EARNED: Final = 0.1
 """Of every second: so much more may come than the throttle lets through."""
 EARNED_S_MAX: Final = 3.0
 """At once, in seconds' worth of the throttle."""
 OWED_S_MAX: Final = 10.0
 """What came beyond that is forgotten."""
-AT_A_TIME_S: Final = 1.0
+AT_A_TIME_S: Final = 2.0
 """Let go at a follower, and not yet there."""
 
 FADES: Final = 0.8
@@ -117,7 +120,7 @@ class CatchUpWatch:
     ) -> tuple[frozenset[TopicPartition], frozenset[TopicPartition]]:
         """Of those that leaders throttle and of those that followers do, those that should be no
         more: of which a replica may be there within a few readings, and of which all may be there
-        at the next; as far as the allowances of brokers go."""
+        sooner; as far as the allowances of brokers go."""
         since_s = self._read_s if self._settled_s is None else self._settled_s
         for allowance in (self._receiving, self._sending):
             allowance.settle(self._read_s - since_s, rate)
@@ -131,7 +134,7 @@ class CatchUpWatch:
         return frozenset(
             key
             for key in listed
-            if any(self._near(key, READINGS_AHEAD))
+            if any(self._near(key, LEADER_READINGS))
             and self._sending.of(self._leaders.get(key, -1)) > 0
         )
 
@@ -141,7 +144,8 @@ class CatchUpWatch:
         """The nearest first. None that its leader still throttles, or did a moment ago: it would
         come so fast that the leader held it back at its end."""
         free_s = self._received_s(self._brokers.keys() - listed, rate)
-        near = [key for key in (listed - held) & self._brokers.keys() if all(self._near(key, 1))]
+        known = (listed - held) & self._brokers.keys()
+        near = [key for key in known if all(self._near(key, FOLLOWER_READINGS))]
         room = {
             broker: min(self._receiving.of(broker), AT_A_TIME_S) - free_s.get(broker, 0.0)
             for broker in self._received_s(near, rate)
