@@ -10,11 +10,10 @@ from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Final
 
+from control.operations.catching_up import FETCH_BYTES
 from control.planner.proposal import PartitionChange
 from control.planner.waves import Wave
 
-FETCH_BYTES: Final = 1 << 20
-"""replica.fetch.max.bytes of Kafka: at most so much of a partition in one fetch."""
 BATCHES_MAX: Final = 20
 BATCH_S: Final = 0.5
 """From one batch to the next: all is asked for within ten seconds."""

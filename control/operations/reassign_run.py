@@ -61,7 +61,8 @@ class ReassignRun:
         )
         self._throttle = ThrottleKeeper(admin, command, context)
         self._produced: Mapping[TopicPartition, float] | None = None
-        self._has_copied = context.state().waves_begun > 0
+        begun = self._waves[: context.state().waves_begun]
+        self._has_copied = any(change.adding for wave in begun for change in wave)
         """Whether a wave that copies data has begun, also before a crash."""
         self._told_gone = set(context.state().notes)
         told = context.state().refused

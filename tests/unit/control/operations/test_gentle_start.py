@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from control.operations import throttling
 from control.operations.events import EventKind, Outcome
 from control.operations.gentle_start import BATCHES_MAX, gentle_start
 from control.planner.waves import WaveRules
@@ -23,11 +22,6 @@ KIB, MIB = 1 << 10, 1 << 20
 RATE = 2 * MIB
 MOVES = tuple(change("a", number, size_bytes=30 * MIB) for number in range(4))
 TOGETHER = WaveRules(partitions=len(MOVES))
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttling, "_SHOWN_POLL_S", 0.0)
 
 
 def cluster() -> FakeCluster:
@@ -100,6 +94,14 @@ async def test_after_a_crash_what_is_left_is_asked_for_at_once() -> None:
     context = begun(command_of(*MOVES, waves=TOGETHER, throttle=RATE), wave=1)
     ended = await run(there, context, there.arrive)
     assert (ended.outcome, asked_for(there)) == (Outcome.DONE, [3])
+
+
+async def test_after_a_crash_before_the_first_copies_these_still_come_bit_by_bit() -> None:
+    lead = replace(change("a", 8), after=FROM[::-1])
+    there = FakeCluster({move.key: FROM for move in (*MOVES, lead)})
+    context = begun(command_of(*MOVES, lead, waves=TOGETHER, throttle=RATE), wave=1)
+    await run(there, context, idle, idle, idle, idle, there.arrive)
+    assert asked_for(there) == [1, 1, 1, 1, 1]
 
 
 async def test_a_cancel_meanwhile_asks_for_nothing_more() -> None:

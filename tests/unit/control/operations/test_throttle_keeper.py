@@ -25,11 +25,6 @@ A = change("a")
 RATE = 1 << 20
 
 
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttling, "_SHOWN_POLL_S", 0.0)
-
-
 def reading(at_s: float, *, out_of_sync: int = 0) -> Reading:
     return Reading(at_s=at_s, answered_in_s=0.0, busiest_bytes_per_s=None, out_of_sync=out_of_sync)
 
