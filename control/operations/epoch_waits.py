@@ -1,4 +1,4 @@
-"""What producers may wait for as a partition ends its move: said before, not judged.
+"""What producers may wait for as a partition ends its move: said before, not judged. Pure.
 
 As an old replica goes, or the leader changes, the partition gets a new leader epoch. A follower
 that hears of it before the leader does is told UNKNOWN_LEADER_EPOCH and asks again after
@@ -11,29 +11,12 @@ docs/decisions/0012.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from control.kafka.errors import KafkaPortError
-from control.kafka.ports import AdminPort, ConfigResource, ConfigScope
 from control.model.units import duration_text
 from control.operations.verdict import Check, check_of
 from control.planner.proposal import PartitionChange
 
 FETCH_BACKOFF: Final = "replica.fetch.backoff.ms"
 SHORT_BACKOFF_MS: Final = 100
-
-
-async def read_fetch_backoffs(admin: AdminPort, brokers: Iterable[int]) -> dict[int, int]:
-    """Milliseconds that each tells; empty where one of them refuses or does not answer."""
-    resources = [ConfigResource(scope=ConfigScope.BROKER, name=str(b)) for b in sorted(brokers)]
-    try:
-        told = await admin.describe_many_configs(resources, (FETCH_BACKOFF,))
-    except KafkaPortError:
-        return {}
-    return {
-        int(resource.name): int(entry.value)
-        for resource, entries in told.items()
-        for entry in entries
-        if entry.value is not None
-    }
 
 
 def check_producers(

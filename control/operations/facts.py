@@ -17,7 +17,6 @@ from control.kafka.ports import (
     PartitionMetadata,
 )
 from control.model.ids import TopicPartition
-from control.operations.epoch_waits import read_fetch_backoffs
 from control.planner.proposal import PartitionChange
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
@@ -48,7 +47,7 @@ class ClusterFacts:
     missing_rights: tuple[MissingRight, ...] = ()
     """What we lack to move them; empty also where brokers do not tell."""
     fetch_backoff_ms: Mapping[int, int] = field(default_factory=dict)
-    """Of the brokers that moves concern; absent where not told or nobody needs it."""
+    """``replica.fetch.backoff.ms`` of brokers that replicate what moves; absent where not told."""
 
     @property
     def broker_ids(self) -> frozenset[int]:
@@ -78,7 +77,7 @@ def nears_min_isr(change: PartitionChange, partition: PartitionMetadata | None) 
 
 async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = ()) -> ClusterFacts:
     """Read the cluster; `min_isr` only for topics of those `changes` that bring it nearer or find
-    replicas out of sync, rights and `fetch_backoff_ms` only for those that they name.
+    replicas out of sync, rights only for those that they name.
 
     :raises KafkaPortError: unreachable.
     """
@@ -90,12 +89,6 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
     known = {topic.name for topic in metadata}
     partitions = {p.key: p for topic in metadata for p in topic.partitions}
     near = {c.topic for c in changes if nears_min_isr(c, partitions.get(c.key))} & known
-    concerned = {b for c in changes for b in c.after} & {b.id for b in cluster.brokers}
-    min_isr, missing_rights, fetch_backoff_ms = await asyncio.gather(
-        _min_isr(admin, near),
-        _missing_rights(admin, {change.topic for change in changes} & known),
-        read_fetch_backoffs(admin, concerned),
-    )
     return ClusterFacts(
         cluster_id=cluster.cluster_id,
         brokers=cluster.brokers,
@@ -103,9 +96,8 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         reassigning={reassignment.key: reassignment for reassignment in moving},
         sizes=sizes_of(log_dirs),
         usable_bytes=_usable(log_dirs),
-        min_isr=min_isr,
-        missing_rights=missing_rights,
-        fetch_backoff_ms=fetch_backoff_ms,
+        min_isr=await _min_isr(admin, near),
+        missing_rights=await _missing_rights(admin, {change.topic for change in changes} & known),
     )
 
 

@@ -1,4 +1,4 @@
-"""Short measurements before a move: what producers write, and which groups read."""
+"""Asked shortly before a move: what producers write, which groups read, how long followers wait."""
 
 import asyncio
 import contextlib
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
-from control.kafka.ports import AdminPort, GroupsPort
+from control.kafka.ports import AdminPort, ConfigResource, ConfigScope, GroupsPort
 from control.model.ids import TopicPartition
+from control.operations.epoch_waits import FETCH_BACKOFF
 from control.operations.facts import sizes_of
 from control.planner.proposal import PartitionChange
 
@@ -70,3 +71,25 @@ async def read_readers(
             listed = sorted(group.group_id for group in await groups.list_groups())
             await asyncio.gather(*map(ask, listed[:GROUPS_MAX]))
     return found
+
+
+async def read_fetch_backoffs(
+    admin: AdminPort, changes: Iterable[PartitionChange]
+) -> dict[int, int]:
+    """Milliseconds after which followers of what moves ask again, by broker that is up; empty
+    where one of them does not tell."""
+    follow = {broker for change in changes for broker in change.after}
+    try:
+        alive = {broker.id for broker in (await admin.describe_cluster()).brokers}
+        told = await admin.describe_many_configs(
+            [ConfigResource(scope=ConfigScope.BROKER, name=str(b)) for b in sorted(follow & alive)],
+            (FETCH_BACKOFF,),
+        )
+    except KafkaPortError:
+        return {}
+    return {
+        int(resource.name): int(entry.value)
+        for resource, entries in told.items()
+        for entry in entries
+        if entry.value is not None
+    }

@@ -10,7 +10,12 @@ from control.model.units import parse_byte_rate
 from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, Throttle
 from control.operations.errors import InvalidInputError
 from control.operations.facts import ClusterFacts, read_facts, topology_of
-from control.operations.meters import measure_growth, measure_produced, read_readers
+from control.operations.meters import (
+    measure_growth,
+    measure_produced,
+    read_fetch_backoffs,
+    read_readers,
+)
 from control.operations.preflight import Check, is_refused, preflight
 from control.operations.preflight_load import expected_seconds
 from control.operations.throttle import auto_rate
@@ -134,12 +139,13 @@ class Planning:
     ) -> Preview:
         """Figures now and after, and pre-flight, without changing anything."""
         changes = proposal.changes
-        facts, produced, readers = await asyncio.gather(
+        facts, produced, readers, backoffs = await asyncio.gather(
             read_facts(self._admin, changes=changes),
             measure_produced(self._admin, changes),
             read_readers(self._admin.groups, changes),
+            read_fetch_backoffs(self._admin, changes),
         )
-        facts = replace(facts, produced=produced, readers=readers)
+        facts = replace(facts, produced=produced, readers=readers, fetch_backoff_ms=backoffs)
         return preview_of(
             facts,
             proposal,

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Message, Producer
@@ -18,9 +19,11 @@ from control.lab.lines import records_of
 from control.lab.partitioners import KeyRule, partition_for
 from control.lab.session import ProduceJob, ProduceSession
 from control.model.ids import TopicPartition
-from control.operations.epoch_waits import read_fetch_backoffs
 from control.operations.errors import InvalidInputError, NotConfirmedError, ReadOnlyError
+from control.operations.meters import read_fetch_backoffs
 from control.operations.operator import Operator
+from control.operations.planning import Planning
+from control.planner.proposal import PartitionChange, Proposal
 from tests.contract.operations_rig import unique
 from tests.support.ports import free_ports
 from tests.support.settle import eventually
@@ -102,9 +105,21 @@ async def test_dynamic_configs_of_a_broker_go_to_that_broker(admin: KafkaAdmin) 
     await eventually(lambda: shown("102"), None)
 
 
-async def test_brokers_tell_how_long_their_followers_wait(admin: KafkaAdmin) -> None:
-    assert await read_fetch_backoffs(admin, {103, 101}) == {101: 1000, 103: 1000}
-    assert await read_fetch_backoffs(admin, {101, 999}) == {}, "one that is away tells nothing"
+async def test_pre_flight_tells_how_long_brokers_say_that_followers_wait(
+    admin: KafkaAdmin, topic: str
+) -> None:
+    (told,) = await admin.topics([topic])
+    before = told.partitions[0].replicas
+    (other,) = {101, 102, 103} - set(before)
+    move = PartitionChange(
+        topic=topic, partition=0, before=before, after=(before[0], other), size_bytes=0
+    )
+    assert await read_fetch_backoffs(admin, [move]) == {before[0]: 1000, other: 1000}
+    away = replace(move, after=(before[0], 999))
+    assert await read_fetch_backoffs(admin, [away]) == {before[0]: 1000}
+    preview = await Planning(admin).preview(Proposal(name="one", changes=(move,)))
+    (reason,) = [check.reason for check in preview.checks if check.name == "producers"]
+    assert "up to 1.0 s" in reason
 
 
 async def test_of_many_topics_those_are_told_that_exist(
