@@ -2,7 +2,7 @@
 
     python -m benchmarks.moves_scenes [--on ours|kafka|apart] [--mib 48] [--throttle 2MiB]
         [--only "two brokers join"]... [--in-use] [--times 1]
-        [--config replica.fetch.backoff.ms=100]...
+        [--config replica.fetch.backoff.ms=100]... [--warm]
 
 Twelve partitions, two replicas each, lie on three brokers; a paced producer (acks=all) writes to
 all of them, another to a topic of its own. Two brokers join and take their share; every partition
@@ -14,6 +14,9 @@ Kafka's controller is a node of its own. `--config` goes into every node's prope
 
 With `--in-use` nobody joins: the twelve partitions have three replicas on five brokers, of which
 one is decommissioned, and every broker follows every other one in partitions that others write to.
+
+With `--warm` a topic beside them is moved round all brokers first: a process that has just started
+compiles what it does for the first time, here on the two cores that producers use as well.
 """
 
 import argparse
@@ -28,7 +31,15 @@ from typing import Final
 
 from benchmarks.kafka_apart import ApartKafka
 from benchmarks.moves_cases import KAFKA_JVM, MIB
-from benchmarks.moves_felt import OTHERS, SETTLE_S, Felt, listen, other_traffic, p99s_ms
+from benchmarks.moves_felt import (
+    OTHERS,
+    SETTLE_S,
+    Felt,
+    ProducerProcess,
+    listen,
+    other_traffic,
+    p99s_ms,
+)
 from tests.contract.operations_site import Placement, Site, site_of
 from tests.support.kafka_oracle import KafkaCluster
 
@@ -47,6 +58,9 @@ OTHERS_IN_USE: Final = {
 }
 """Every broker follows every other one in one of them."""
 JOINING: Final = (104, 105)
+WARM_MIB: Final = 8
+WARM_MOVES: Final = 4
+"""So each broker has led, followed and received all there is."""
 TIMEOUT_S: Final = 3600
 CLUSTERS: Final = {
     "ours": ("ours", KafkaCluster),
@@ -138,6 +152,24 @@ async def play_all(
     return played
 
 
+def warm(site: Site, throttle: str) -> None:
+    """Ten partitions go round all brokers, written to meanwhile."""
+
+    def placement(step: int) -> Placement:
+        return {
+            n: tuple(101 + (n + 2 * step + k) % BROKERS for k in range(2))
+            for n in range(2 * BROKERS)
+        }
+
+    topic = site.topic("warm", placement(0), partition_bytes=WARM_MIB * MIB)
+    with ProducerProcess(site, topic, 2 * BROKERS, PER_S):
+        for step in range(1, WARM_MOVES + 1):
+            plan = site.plan_by_hand(topic, placement(step))
+            words = ("--throttle", throttle, "--yes", "--reason", f"warm {step}")
+            site.cli.run("reassign", plan, *words)
+    site.eyes.delete(topic)
+
+
 def show(found: Sequence[Played]) -> None:
     """Each scene over its times, and all of them together."""
     for name in dict.fromkeys(one.name for one in found):
@@ -177,6 +209,7 @@ def main() -> None:
         "--config", type=as_property, action="append", default=[], help="NAME=VALUE of every node"
     )
     parser.add_argument("--in-use", action="store_true", help="one of five in use leaves")
+    parser.add_argument("--warm", action="store_true", help="another topic is moved first")
     chosen = parser.parse_args()
     if chosen.in_use and chosen.only:
         parser.error(f"--in-use plays one scene, {LEAVING!r}: leave out --only")
@@ -200,6 +233,8 @@ def main() -> None:
         for node in late:
             site.cluster.start_node(node)
         site.cluster.wait_ready()
+        if chosen.warm:
+            warm(site, chosen.throttle)
         for _ in range(chosen.times):
             warm_s = SETTLE_S if found else WARM_S
             asked = play_all(

@@ -11,14 +11,15 @@ it (Kafka's Partition.maybeIncrementLeaderHW). Two throttles can hold its fetche
   fetcher begins anew, does not know yet that it lacks nothing (PartitionFetchState.lag), and does
   not ask for it while the throttle is used up. So that one stops just before.
 
-What is let go passes the throttle by, and of small partitions that would be all there is: so what
-comes to a broker, or goes from it, is at most a tenth more than the throttle lets through, as
-measured. Worked example: 400 partitions of 1 MiB come to a broker at 4 MiB/s, which takes 100 s.
-4 come in each second, and in every tenth second 4 more, let go: together 91 s.
+What is let go passes the throttle by, and of small partitions that would be all there is: so of
+it no more comes to a broker, or goes from it, than a tenth on top of the throttle, as measured over
+half a minute. Worked example: 400 partitions of 1 MiB come to a broker at 4 MiB/s, which takes 100
+s. 4 come in each second, and in every tenth second 4 more, let go: together 91 s.
 
 Of those at a follower two seconds' worth go at a time. What producers feel: docs/decisions/0012.
 """
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,10 +34,8 @@ FOLLOWER_READINGS: Final = 2
 """A follower's: what Kafka's average of ten seconds lets pass may come in one of them."""
 EARNED: Final = 0.1
 """Of every second: so much more may come than the throttle lets through."""
-EARNED_S_MAX: Final = 3.0
-"""At once, in seconds' worth of the throttle."""
-OWED_S_MAX: Final = 10.0
-"""What came beyond that is forgotten."""
+COUNTED_S: Final = 30.0
+"""What came in so many seconds counts: several times Kafka's average of ten."""
 AT_A_TIME_S: Final = 2.0
 """Let go at a follower, and not yet there."""
 
@@ -46,29 +45,57 @@ FADES: Final = 0.8
 Replica = tuple[TopicPartition, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Span:
+    """What came to each broker, or went from it, in so many seconds, in seconds' worth of the
+    throttle; and of it what was let go."""
+
+    seconds: float
+    came_s: Mapping[int, float]
+    passed_s: Mapping[int, float]
+
+
 @dataclass(slots=True, kw_only=True)
 class Allowance:
-    """What may pass the throttle by at each broker, in seconds' worth of it: earned while less
-    comes, spent by all that comes beyond it."""
+    """What may pass the throttle by at each broker, in seconds' worth of it: EARNED of the last
+    COUNTED_S, less what did pass it by in them and was more than the throttle would have let
+    through. What did not pass it by is never owed for, however unevenly it came."""
 
     _came: dict[int, int] = field(default_factory=dict)
-    _earned_s: dict[int, float] = field(default_factory=dict)
+    _passed: dict[int, int] = field(default_factory=dict)
+    _spans: deque[_Span] = field(default_factory=deque)
+    _seconds: float = 0.0
+    _owed_s: dict[int, float] = field(default_factory=dict)
 
-    def note(self, broker: int, came: int) -> None:
-        """So many bytes came, or went."""
+    def note(self, broker: int, came: int, *, is_held: bool) -> None:
+        """So many bytes came, or went, throttled or let go."""
         self._came[broker] = self._came.get(broker, 0) + came
+        if not is_held:
+            self._passed[broker] = self._passed.get(broker, 0) + came
 
     def settle(self, seconds: float, rate: int) -> None:
         """So much time has passed since the last, at this rate."""
-        for broker in self._came.keys() | self._earned_s.keys():
-            more_s = seconds * (1 + EARNED) - self._came.get(broker, 0) / rate
-            earned_s = self._earned_s.get(broker, 0.0) + more_s
-            self._earned_s[broker] = min(max(earned_s, -OWED_S_MAX), EARNED_S_MAX)
+        came_s, passed_s = (
+            {broker: size / rate for broker, size in sizes.items()}
+            for sizes in (self._came, self._passed)
+        )
+        self._spans.append(_Span(seconds=seconds, came_s=came_s, passed_s=passed_s))
+        self._seconds += seconds
+        while self._seconds - self._spans[0].seconds >= COUNTED_S:
+            self._seconds -= self._spans.popleft().seconds
         self._came.clear()
+        self._passed.clear()
+        brokers = {broker for span in self._spans for broker in span.passed_s}
+        self._owed_s = {broker: self._owed_by(broker) for broker in brokers}
 
     def of(self, broker: int) -> float:
         """What may come at once."""
-        return self._earned_s.get(broker, 0.0)
+        return EARNED * min(self._seconds, COUNTED_S) - self._owed_s.get(broker, 0.0)
+
+    def _owed_by(self, broker: int) -> float:
+        came_s = sum(span.came_s.get(broker, 0.0) for span in self._spans)
+        passed_s = sum(span.passed_s.get(broker, 0.0) for span in self._spans)
+        return max(min(passed_s, came_s - self._seconds), 0.0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,7 +109,9 @@ class CatchUpWatch:
     _receiving: Allowance = field(default_factory=Allowance)
     _sending: Allowance = field(default_factory=Allowance)
     _read_s: float = 0.0
-    _settled_s: float | None = None
+    _held: tuple[frozenset[TopicPartition], frozenset[TopicPartition]] | None = None
+    """At leaders and at followers; None unless told since the last reading."""
+    _counted_s: float = 0.0
 
     def read(
         self,
@@ -94,11 +123,10 @@ class CatchUpWatch:
     ) -> None:
         """Bytes that each new replica still lacks, which partitions are on their way, and who
         leads them; a monotonic clock."""
-        for key, broker in self._missing.keys() | missing.keys():
-            lacks = missing.get((key, broker), 0)
-            came = max(self._missing.get((key, broker), lacks) - lacks, 0)
-            self._receiving.note(broker, came)
-            self._sending.note(self._leaders.get(key, leaders.get(key, -1)), came)
+        if self._held is not None:
+            self._note_what_came(missing, leaders, *self._held)
+            self._counted_s += at_s - self._read_s
+            self._held = None
         self._most = {
             replica: max(
                 FADES * self._most.get(replica, 0), self._missing.get(replica, lacks) - lacks
@@ -106,11 +134,23 @@ class CatchUpWatch:
             for replica, lacks in missing.items()
         }
         self._missing, self._leaders, self._read_s = dict(missing), dict(leaders), at_s
-        self._settled_s = at_s if self._settled_s is None else self._settled_s
         self._brokers = {}
         for key, broker in missing:
             if key in moving:
                 self._brokers.setdefault(key, []).append(broker)
+
+    def _note_what_came(
+        self,
+        missing: Mapping[Replica, int],
+        leaders: Mapping[TopicPartition, int],
+        at_leaders: Collection[TopicPartition],
+        at_followers: Collection[TopicPartition],
+    ) -> None:
+        for (key, broker), lacked in self._missing.items():
+            came = max(lacked - missing.get((key, broker), 0), 0)
+            leader = self._leaders.get(key, leaders.get(key, -1))
+            self._receiving.note(broker, came, is_held=key in at_followers)
+            self._sending.note(leader, came, is_held=key in at_leaders)
 
     def let_go(
         self,
@@ -121,14 +161,15 @@ class CatchUpWatch:
         """Of those that leaders throttle and of those that followers do, those that should be no
         more: of which a replica may be there within a few readings, and of which all may be there
         sooner; as far as the allowances of brokers go."""
-        since_s = self._read_s if self._settled_s is None else self._settled_s
         for allowance in (self._receiving, self._sending):
-            allowance.settle(self._read_s - since_s, rate)
-        self._settled_s = self._read_s
-        listed = set(at_leaders)
-        return self._soon(listed), self._next(set(at_followers), rate, held=listed)
+            allowance.settle(self._counted_s, rate)
+        self._counted_s = 0.0
+        led, followed = frozenset(at_leaders), frozenset(at_followers)
+        soon, next_ = self._soon(led), self._next(followed, rate, held=led)
+        self._held = led - soon, followed - next_
+        return soon, next_
 
-    def _soon(self, listed: set[TopicPartition]) -> frozenset[TopicPartition]:
+    def _soon(self, listed: frozenset[TopicPartition]) -> frozenset[TopicPartition]:
         """Costs nothing by itself, as followers still throttle: with a single one it is never
         more than the throttle; with several what went is counted."""
         return frozenset(
@@ -139,7 +180,7 @@ class CatchUpWatch:
         )
 
     def _next(
-        self, listed: set[TopicPartition], rate: int, *, held: set[TopicPartition]
+        self, listed: frozenset[TopicPartition], rate: int, *, held: frozenset[TopicPartition]
     ) -> frozenset[TopicPartition]:
         """The nearest first. None that its leader still throttles, or did a moment ago: it would
         come so fast that the leader held it back at its end."""

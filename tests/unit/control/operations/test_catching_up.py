@@ -39,8 +39,10 @@ class Watched(CatchUpWatch):
 
 def rested(*mib: float) -> Watched:
     """Nothing has come for so long that all is earned."""
-    watch = Watched(_settled_s=-100.0)
-    watch.then(missing(*mib))
+    watch = Watched()
+    for _ in range(40):
+        watch.then(missing(*mib))
+        watch.let_go((), (), FAST)
     return watch
 
 
@@ -107,13 +109,44 @@ def test_nobody_lets_go_of_more_than_a_tenth() -> None:
     assert sum(freed_of_each) == pytest.approx(60 * 4 / 10, abs=2)
 
 
-def test_a_leader_that_has_sent_too_much_holds_what_it_throttles() -> None:
-    watch = rested(1000, 1)
-    assert watch.led(rate=4 * MIB) == {1}
+def busy(left: float, *, soon: float, rate: int) -> Watched:
+    """For long the throttle has been used up by a partition that it holds; so much of it is left,
+    and one that needs no more than `soon`."""
+    watch = Watched()
+    for second in range(40, -1, -1):
+        watch.then(missing(left + second * rate / MIB, soon))
+        watch.let_go({key(0)}, {key(0), key(1)}, rate)
+    return watch
+
+
+def test_a_leader_that_has_sent_too_much_of_what_it_let_go_holds_what_it_throttles() -> None:
+    rate = 4 * MIB
+    watch = busy(1000, soon=18, rate=rate)
+    watch.then(missing(996, 2))
+    assert watch.led(rate=rate) == set(), "four seconds' worth passed its throttle by"
+    for second in range(30):
+        assert watch.led(rate=rate) == set()
+        watch.then(missing(992 - 4 * second, 2))
+    assert watch.led(rate=rate) == {1}
+
+
+def test_a_leader_owes_nothing_for_what_its_throttle_let_through_at_once() -> None:
+    rate = 4 * MIB
+    watch = busy(1000, soon=1, rate=rate)
     watch.then(missing(900, 1))
-    assert watch.led(rate=4 * MIB) == set(), "25 seconds' worth in one"
-    watch.then(missing(900, 1), seconds=11)
-    assert watch.led(rate=4 * MIB) == {1}
+    assert watch.led(rate=rate) == {1}, "25 seconds' worth in one"
+
+
+def test_time_without_a_throttle_is_not_counted() -> None:
+    rate = 4 * MIB
+    watch = busy(1000, soon=1, rate=rate)
+    for _ in range(60):
+        watch.then(missing(100, 1))
+    assert watch.led(rate=rate) == {1}, "so nothing is owed for it"
+    fresh = Watched()
+    for _ in range(60):
+        fresh.then(missing(1000, 0.3))
+    assert fresh.followed(rate=rate) == set(), "and nothing earned"
 
 
 def test_followers_hold_what_leaders_still_throttle() -> None:
@@ -126,7 +159,9 @@ def test_followers_hold_what_leaders_still_throttle() -> None:
 
 def test_each_broker_that_receives_earns_for_itself() -> None:
     watch = Watched()
-    for _ in range(4):
-        watch.then({(key(n), broker): 2 * MIB for n, broker in enumerate((101, 102, 102))})
+    lacks = {(key(n), broker): 2 * MIB for n, broker in enumerate((101, 102, 102))}
+    for _ in range(25):
+        watch.then(lacks)
+        watch.let_go((), (), MIB)
     assert watch.followed(rate=MIB) == {0, 1}
     assert watch.followed(rate=2 * MIB) == {0, 1, 2}
