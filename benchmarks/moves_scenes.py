@@ -60,7 +60,7 @@ OTHERS_IN_USE: Final = {
 JOINING: Final = (104, 105)
 WARM_MIB: Final = 8
 WARM_MOVES: Final = 4
-"""So each broker has led, followed and received all there is."""
+"""So many that each broker has led, followed and received."""
 TIMEOUT_S: Final = 3600
 CLUSTERS: Final = {
     "ours": ("ours", KafkaCluster),

@@ -139,9 +139,11 @@ def test_a_leader_owes_nothing_for_what_its_throttle_let_through_at_once() -> No
 
 def test_time_without_a_throttle_is_not_counted() -> None:
     rate = 4 * MIB
-    watch = busy(1000, soon=1, rate=rate)
-    for _ in range(60):
-        watch.then(missing(100, 1))
+    watch = busy(10000, soon=1, rate=rate)
+    watch.let_go((), (), rate)
+    watch.then(missing(10000, 1))
+    for second in range(60):
+        watch.then(missing(9900 - 100 * second, 1))
     assert watch.led(rate=rate) == {1}, "so nothing is owed for it"
     fresh = Watched()
     for _ in range(60):
