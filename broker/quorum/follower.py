@@ -117,8 +117,10 @@ class Follower(State):
             self._snapshot, self._position = response.snapshot, 0
             return
         if response.diverging is not None:
+            # What is left may part from the leader's log, too, so none of it counts as committed.
             self._truncate(core, response.diverging)
-        elif response.records:
+            return
+        if response.records:
             core.log.append_fetched(response.records)
             core.request_flush()
             self._waits_for_flush = True

@@ -2,6 +2,7 @@
 
 import pickle
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -334,6 +335,30 @@ def test_follower_truncates_to_the_common_prefix() -> None:
     )
     voter.answer(102, parted, request)
     assert voter.log.end_offset == 1
+
+
+def fetches(effects: tuple[Effect, ...]) -> list[FetchRequest]:
+    return [
+        e.request for e in effects if isinstance(e, Send) and isinstance(e.request, FetchRequest)
+    ]
+
+
+def test_what_is_left_after_a_cut_is_not_yet_known_to_be_committed() -> None:
+    """The leader has nothing of our epoch 2; that is found out one question later."""
+    entries = [Entry(1, b"a"), Entry(2, b"b"), Entry(2, b"c"), Entry(4, b"d")]
+    voter, request = follower(entries=entries)
+    assert (request.fetch_offset, request.last_fetched_epoch) == (4, 4)
+    parts = FetchResponse(
+        epoch=5, leader_id=102, high_watermark=9, diverging=EpochEnd(epoch=3, end_offset=9)
+    )
+    (request,) = fetches(voter.answer(102, parts, request))
+    assert (request.fetch_offset, request.last_fetched_epoch) == (3, 2)
+    assert voter.core.high_watermark == 0
+    parts = replace(parts, diverging=EpochEnd(epoch=1, end_offset=1))
+    (request,) = fetches(voter.answer(102, parts, request))
+    assert (request.fetch_offset, voter.core.high_watermark) == (1, 0)
+    voter.answer(102, FetchResponse(epoch=5, leader_id=102, high_watermark=9), request)
+    assert voter.core.high_watermark == 1
 
 
 def test_follower_never_drops_committed_records() -> None:
