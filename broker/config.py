@@ -76,6 +76,11 @@ class BrokerConfig:
         "replica.fetch.response.max.bytes", 10_485_760, at_least=0
     )
     replica_fetch_backoff_ms: int = _property("replica.fetch.backoff.ms", 1000, at_least=0)
+    # Ours alone. Doubled at each failure of a partition up to the one above: a leader that learns
+    # of its role some milliseconds after its follower must not cost a second.
+    replica_fetch_backoff_first_ms: int = _property(
+        "partiscope.replica.fetch.backoff.first.ms", 20, at_least=1
+    )
     replica_high_watermark_checkpoint_interval_ms: int = _property(
         "replica.high.watermark.checkpoint.interval.ms", 5000, at_least=1
     )

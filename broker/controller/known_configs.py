@@ -1,8 +1,8 @@
 """Every config that the cluster knows: Kafka's names, types, defaults, texts and valid values.
 
 The table is known_configs.json, taken from Apache Kafka 4.1; where our default differs from
-Kafka's, OUR_DEFAULTS says so. Segments may be as small as 14 bytes, as before Kafka 4.1 (which
-wants 1 MiB), so that a roll can be shown with little data.
+Kafka's, OUR_DEFAULTS says so, and OUR_CONFIGS are beside Kafka's. Segments may be as small as 14
+bytes, as before Kafka 4.1 (which wants 1 MiB), so that a roll can be shown with little data.
 """
 
 import json
@@ -59,6 +59,19 @@ OUR_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+OUR_CONFIGS: Final = (
+    KnownConfig(
+        name="partiscope.replica.fetch.backoff.first.ms",
+        type=ConfigType.INT,
+        default="20",
+        valid="[1,...]",
+        doc="How long a follower waits after a partition's first fetch error in a row; doubled at "
+        "each further one up to replica.fetch.backoff.ms.",
+        is_dynamic=False,
+    ),
+)
+"""Of brokers, beside Kafka's: what clients have a use for."""
+
 _HOUR_MS: Final = 3_600_000
 _SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType(
     {
@@ -83,7 +96,8 @@ def topic_configs() -> Mapping[str, KnownConfig]:
 @cache
 def broker_configs() -> Mapping[str, KnownConfig]:
     """Configs of a broker by name."""
-    return MappingProxyType({c["name"]: _known(c) for c in _table()["broker"]})
+    kafkas = {c["name"]: _known(c) for c in _table()["broker"]}
+    return MappingProxyType({**kafkas, **{ours.name: ours for ours in OUR_CONFIGS}})
 
 
 def check_value(config: KnownConfig, value: str) -> None:

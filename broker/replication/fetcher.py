@@ -57,6 +57,7 @@ class FetcherConfig:
     bytes_min: int
     partition_bytes_max: int
     response_bytes_max: int
+    backoff_first_ms: int
     backoff_ms: int
 
 
@@ -90,7 +91,9 @@ class LeaderFetcher:
         )
         self._partitions: dict[TopicIdPartition, Partition] = {}
         self._changed: dict[TopicIdPartition, None] = {}
-        self._held = HeldPartitions(backoff_ms_max=config.backoff_ms)
+        self._held = HeldPartitions(
+            backoff_ms_first=config.backoff_first_ms, backoff_ms_max=config.backoff_ms
+        )
         self._session = FollowerSession()
         self._asked: Positions = {}
         self._in_flight = 0

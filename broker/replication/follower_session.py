@@ -7,10 +7,6 @@ from broker.protocol.hot.fetch import INITIAL_EPOCH, NO_SESSION
 from broker.protocol.hot.replica_fetch import TopicIdPartition
 from broker.replication.fetch_session import SESSION_EPOCH_MAX
 
-BACKOFF_MS_MIN: Final = 20
-"""Doubled at each failure of a partition up to replica.fetch.backoff.ms: a leader that learns of
-its role some milliseconds after us must not cost a second.
-"""
 _DOUBLINGS_MAX: Final = 10
 
 
@@ -53,9 +49,10 @@ class FollowerSession:
 class HeldPartitions:
     """Partitions that failed or are throttled, until when; times in monotonic ms."""
 
-    __slots__ = ("_backoff_ms_max", "_failures", "_throttled", "_until_ms")
+    __slots__ = ("_backoff_ms_first", "_backoff_ms_max", "_failures", "_throttled", "_until_ms")
 
-    def __init__(self, *, backoff_ms_max: int) -> None:
+    def __init__(self, *, backoff_ms_first: int, backoff_ms_max: int) -> None:
+        self._backoff_ms_first = backoff_ms_first
         self._backoff_ms_max = backoff_ms_max
         self._until_ms: dict[TopicIdPartition, int] = {}
         self._failures: dict[TopicIdPartition, int] = {}
@@ -71,7 +68,7 @@ class HeldPartitions:
         """Wait longer after each failure in a row; answers how many there were."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        backoff_ms = BACKOFF_MS_MIN << min(failures, _DOUBLINGS_MAX)
+        backoff_ms = self._backoff_ms_first << min(failures, _DOUBLINGS_MAX)
         self._until_ms[key] = now_ms + min(backoff_ms, self._backoff_ms_max)
         return failures + 1
 

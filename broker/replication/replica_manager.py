@@ -167,5 +167,6 @@ def _fetcher_config(config: BrokerConfig) -> FetcherConfig:
         bytes_min=config.replica_fetch_min_bytes,
         partition_bytes_max=config.replica_fetch_max_bytes,
         response_bytes_max=config.replica_fetch_response_max_bytes,
+        backoff_first_ms=config.replica_fetch_backoff_first_ms,
         backoff_ms=config.replica_fetch_backoff_ms,
     )

@@ -16,6 +16,8 @@ from control.operations.verdict import Check, check_of
 from control.planner.proposal import PartitionChange
 
 FETCH_BACKOFF: Final = "replica.fetch.backoff.ms"
+FIRST_BACKOFF: Final = "partiscope.replica.fetch.backoff.first.ms"
+"""Of bundled brokers, who begin with it and double it up to the other."""
 SHORT_BACKOFF_MS: Final = 100
 
 
@@ -30,9 +32,12 @@ def check_producers(
         return ()
     each = "the partition" if len(ending) == 1 else f"each of {len(ending):,} partitions"
     words = (
-        f"with acks=all they may wait up to {duration_text(longest_ms)} once for {each}, as its "
-        f"leader epoch changes, if a follower hears of that before the leader ({FETCH_BACKOFF})"
+        f"with acks=all they may wait {duration_text(longest_ms)} once for {each}, as its leader "
+        "epoch changes, if a follower hears of that before the leader"
     )
     if longest_ms > SHORT_BACKOFF_MS:
-        words += f"; {SHORT_BACKOFF_MS} in the properties of every broker makes it shorter"
+        words += (
+            f"; {FETCH_BACKOFF}={SHORT_BACKOFF_MS} in the properties of every broker makes it "
+            "shorter"
+        )
     return (check_of("producers", [], fine=words),)

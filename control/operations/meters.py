@@ -8,7 +8,7 @@ from typing import Final
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort, ConfigResource, ConfigScope, GroupsPort
 from control.model.ids import TopicPartition
-from control.operations.epoch_waits import FETCH_BACKOFF
+from control.operations.epoch_waits import FETCH_BACKOFF, FIRST_BACKOFF
 from control.operations.facts import sizes_of
 from control.planner.proposal import PartitionChange
 
@@ -83,13 +83,12 @@ async def read_fetch_backoffs(
         alive = {broker.id for broker in (await admin.describe_cluster()).brokers}
         told = await admin.describe_many_configs(
             [ConfigResource(scope=ConfigScope.BROKER, name=str(b)) for b in sorted(follow & alive)],
-            (FETCH_BACKOFF,),
+            (FETCH_BACKOFF, FIRST_BACKOFF),
         )
     except KafkaPortError:
         return {}
-    return {
-        int(resource.name): int(entry.value)
+    waits = {
+        int(resource.name): [int(entry.value) for entry in entries if entry.value is not None]
         for resource, entries in told.items()
-        for entry in entries
-        if entry.value is not None
     }
+    return {broker: min(found) for broker, found in waits.items() if found}

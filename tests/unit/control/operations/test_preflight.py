@@ -286,14 +286,16 @@ def test_what_producers_may_wait_for_is_told_and_not_judged() -> None:
     facts = replace(FACTS, fetch_backoff_ms={1: 5000, 2: 1000, 3: 500})
     assert verdicts(facts) == {}
     words = reasons(facts, MOVE, MIB)["producers"]
-    assert words.startswith("with acks=all they may wait up to 1.0 s once for the partition, ")
-    assert words.endswith("; 100 in the properties of every broker makes it shorter")
+    assert words.startswith("with acks=all they may wait 1.0 s once for the partition, as ")
+    assert words.endswith(
+        "; replica.fetch.backoff.ms=100 in the properties of every broker makes it shorter"
+    )
     for change in (replace(MOVE, after=(1, 2, 3)), replace(MOVE, after=(4, 5))):
         assert "producers" not in reasons(facts, change, MIB), "no new epoch; nobody there tells"
     leads = replace(MOVE, after=(2, 1))
-    assert "wait up to 5.0 s" in reasons(facts, leads, MIB)["producers"]
+    assert "wait 5.0 s" in reasons(facts, leads, MIB)["producers"]
     facts = replace(FACTS, fetch_backoff_ms={2: 100})
-    assert reasons(facts, MOVE, MIB)["producers"].endswith("(replica.fetch.backoff.ms)")
+    assert reasons(facts, MOVE, MIB)["producers"].endswith("hears of that before the leader")
 
 
 def test_losing_a_rack_is_a_warning() -> None:
