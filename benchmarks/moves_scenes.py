@@ -5,12 +5,13 @@
         [--config replica.fetch.backoff.ms=100]... [--warm]
 
 Twelve partitions, two replicas each, lie on three brokers; a paced producer (acks=all) writes to
-all of them, another to a topic of its own. Two brokers join and take their share; every partition
-gets a third replica; a broker is decommissioned. Each is planned and run by the command line. For
-each: what moved, how long it took, and how long the producer's records waited in the minute before
-and during it. The cluster has been written to for two minutes before the first. With `--times 5`
-all of it five times, each on a new topic, and at the end each scene over its times. On `apart`
-Kafka's controller is a node of its own. `--config` goes into every node's properties file.
+all of them, another to a topic of its own. Two brokers (no controllers) join and take their share;
+every partition gets a third replica; a broker is decommissioned. Each is planned and run by the
+command line. For each: what moved, how long it took, and how long the producer's records waited in
+the minute before and during it. The cluster has been written to for two minutes before the first.
+With `--times 5` all of it five times, each on a new topic, and at the end each scene over its
+times. On `apart` Kafka's controller is a node of its own. `--config` goes into every node's
+properties file.
 
 With `--in-use` nobody joins: the twelve partitions have three replicas on five brokers, of which
 one is decommissioned, and every broker follows every other one in partitions that others write to.

@@ -43,7 +43,8 @@ class BrokerConfig:
     node_id: int
     cluster_id: str
     listener: Endpoint
-    controller_listener: Endpoint
+    controller_listener: Endpoint | None
+    """None where the node is a broker alone."""
     advertised: Endpoint
     quorum_voters: str
     log_dir: str
@@ -152,14 +153,14 @@ class BrokerConfig:
         """
         listeners = _parse_listeners(properties)
         advertised = _parse_advertised(properties, listeners)
-        _check_roles(properties)
+        is_controller = _is_controller(properties)
         for name in sorted(properties.keys() - _typed_names() - KNOWN_ELSEWHERE):
             log.warning("the property %s is not known and has no effect", name)
         return cls(
             node_id=_parse_int("node.id", _required(properties, "node.id"), 0),
             cluster_id=_required(properties, "cluster.id"),
             listener=listeners["PLAINTEXT"],
-            controller_listener=listeners["CONTROLLER"],
+            controller_listener=listeners["CONTROLLER"] if is_controller else None,
             advertised=advertised,
             quorum_voters=_required(properties, "controller.quorum.voters"),
             log_dir=_parse_log_dir(properties),
@@ -232,14 +233,15 @@ def _required(properties: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _check_roles(properties: Mapping[str, str]) -> None:
-    roles = {
-        role.strip() for role in properties.get("process.roles", "broker,controller").split(",")
-    }
-    if roles != {"broker", "controller"}:
+def _is_controller(properties: Mapping[str, str]) -> bool:
+    text = properties.get("process.roles", "broker,controller")
+    roles = {role.strip() for role in text.split(",")}
+    if "broker" not in roles or not roles <= {"broker", "controller"}:
         raise ConfigError(
-            "every node is broker and controller here; write process.roles=broker,controller"
+            f"process.roles={text}: every node is a broker here; write broker,controller for one "
+            "that votes in the metadata quorum, or broker"
         )
+    return "controller" in roles
 
 
 def _parse_log_dir(properties: Mapping[str, str]) -> str:

@@ -17,6 +17,9 @@ LAYOUT_FILE: Final = "cluster.json"
 LOCK_FILE: Final = ".lock"
 CONTROLLER_PORT_OFFSET: Final = 10_000
 PORT_MAX: Final = 65_535
+BROKER_FOLDER: Final = re.compile(r"broker-(\d+)")
+PARTITION_FOLDER: Final = re.compile(r".+-\d+")
+METADATA_FOLDER: Final = "__cluster_metadata-0"
 
 
 class LayoutError(Exception):
@@ -33,12 +36,19 @@ class Node:
     rack: str
     log_dir: Path
     config_file: Path
+    is_voter: bool
+    """Of the metadata quorum; the others are brokers alone."""
 
     @property
     def controller_port(self) -> int:
         """Where the other nodes reach its part of the metadata quorum."""
         above = self.port + CONTROLLER_PORT_OFFSET
         return above if above <= PORT_MAX else self.port - CONTROLLER_PORT_OFFSET
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Those that it listens on."""
+        return (self.port, self.controller_port) if self.is_voter else (self.port,)
 
     @property
     def address(self) -> str:
@@ -53,15 +63,22 @@ class _Identity:
     cluster_id: str
     first_id: int
     brokers: int
+    """It was founded with so many: the metadata quorum, which does not change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterLayout:
-    """The bundled cluster on disk and on the network."""
+    """The bundled cluster on disk and on the network.
+
+    The brokers that it was founded with are its metadata quorum. Started with more of them, the
+    others join as brokers alone; started with fewer again, those left out must hold nothing.
+    """
 
     cluster_id: str
     nodes: tuple[Node, ...]
     overrides: dict[str, str]
+    left_out: tuple[int, ...] = ()
+    """Ids of brokers that ran before, hold nothing, and are not started any more."""
 
     @property
     def bootstrap(self) -> str:
@@ -78,9 +95,14 @@ class ClusterLayout:
         try:
             data.mkdir(parents=True, exist_ok=True)
             identity = _recall_or_found(data / LAYOUT_FILE, settings)
+            left_out = _left_out(data, settings)
             layout = cls(
                 cluster_id=identity.cluster_id,
-                nodes=tuple(_node(data, settings, index) for index in range(settings.brokers)),
+                nodes=tuple(
+                    _node(data, settings, index, is_voter=index < identity.brokers)
+                    for index in range(settings.brokers)
+                ),
+                left_out=left_out,
                 overrides=settings.overrides,
             )
             layout._write_configs()
@@ -95,11 +117,11 @@ class ClusterLayout:
             LayoutError: naming the first taken port.
         """
         for node in self.nodes:
-            for port in (node.port, node.controller_port):
+            for port in node.ports:
                 check_port(node.host, port, flag="--port")
 
     def _write_configs(self) -> None:
-        voters = ",".join(f"{n.id}@{n.host}:{n.controller_port}" for n in self.nodes)
+        voters = ",".join(f"{n.id}@{n.host}:{n.controller_port}" for n in self.nodes if n.is_voter)
         for node in self.nodes:
             node.log_dir.mkdir(parents=True, exist_ok=True)
             properties = self._properties(node, voters)
@@ -108,15 +130,16 @@ class ClusterLayout:
 
     def _properties(self, node: Node, voters: str) -> dict[str, str]:
         factor = str(min(3, len(self.nodes)))
-        client, controller = f"{node.host}:{node.port}", f"{node.host}:{node.controller_port}"
+        client = f"PLAINTEXT://{node.host}:{node.port}"
+        controller = f",CONTROLLER://{node.host}:{node.controller_port}" if node.is_voter else ""
         return {
-            "process.roles": "broker,controller",
+            "process.roles": "broker,controller" if node.is_voter else "broker",
             "node.id": str(node.id),
             "cluster.id": self.cluster_id,
             "controller.quorum.voters": voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{client},CONTROLLER://{controller}",
-            "advertised.listeners": f"PLAINTEXT://{client}",
+            "listeners": f"{client}{controller}",
+            "advertised.listeners": client,
             "broker.rack": node.rack,
             "log.dirs": str(node.log_dir),
             # Kafka's own quick start: small offsets topic, no wait before the first rebalance.
@@ -127,7 +150,7 @@ class ClusterLayout:
         }
 
 
-def _node(data: Path, settings: ClusterSettings, index: int) -> Node:
+def _node(data: Path, settings: ClusterSettings, index: int, *, is_voter: bool) -> Node:
     node_id = settings.first_id + index
     return Node(
         id=node_id,
@@ -136,6 +159,7 @@ def _node(data: Path, settings: ClusterSettings, index: int) -> Node:
         rack=settings.racks[index % len(settings.racks)],
         log_dir=data.absolute() / f"broker-{node_id}",
         config_file=data.absolute() / f"broker-{node_id}.properties",
+        is_voter=is_voter,
     )
 
 
@@ -154,14 +178,53 @@ def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
         raise LayoutError(
             f"{path} is damaged ({error}). Restore it, or choose another --data."
         ) from error
-    if (identity.first_id, identity.brokers) != (settings.first_id, settings.brokers):
-        held = f"{identity.brokers} brokers from id {identity.first_id}"
+    if identity.first_id != settings.first_id:
         raise LayoutError(
-            f"{path.parent} holds a cluster of {held}; its quorum cannot change size. Start it "
-            f"with --brokers {identity.brokers} --first-id {identity.first_id}, "
-            "or choose another --data."
+            f"{path.parent} holds a cluster whose first broker is {identity.first_id}, and ids "
+            f"stay. Start it with first_id = {identity.first_id} ([cluster] of the settings file, "
+            "--first-id of `partiscope cluster`), or choose another --data."
+        )
+    if settings.brokers < identity.brokers:
+        raise LayoutError(
+            f"{path.parent} holds a cluster of {identity.brokers} brokers, which are its metadata "
+            f"quorum and stay. Start it with --brokers {identity.brokers} or more, or choose "
+            "another --data."
         )
     return identity
+
+
+def _left_out(data: Path, settings: ClusterSettings) -> tuple[int, ...]:
+    """Brokers that ran before and are not to be started: they must hold nothing.
+
+    Raises:
+        LayoutError: one of them holds replicas, which would be missing.
+    """
+    last = settings.first_id + settings.brokers - 1
+    folders = {int(found[1]): path for path in data.iterdir() if (found := _broker_folder(path))}
+    left_out = tuple(sorted(id_ for id_ in folders if id_ > last))
+    held = {id_: count for id_ in left_out if (count := _partitions(folders[id_]))}
+    if held:
+        needed = max(held) - settings.first_id + 1
+        names = ",".join(str(id_) for id_ in range(last + 1, max(held) + 1))
+        raise LayoutError(
+            f"{data} holds a cluster of {needed} brokers: {sum(held.values())} replicas lie on "
+            f"{', '.join(map(str, held))}. Start it with --brokers {needed}. To do without these, "
+            f"then `partiscope plan --remove-brokers {names} --out plan.json`, `partiscope "
+            f"reassign plan.json`, and start it with --brokers {settings.brokers}."
+        )
+    return left_out
+
+
+def _broker_folder(path: Path) -> re.Match[str] | None:
+    return BROKER_FOLDER.fullmatch(path.name) if path.is_dir() else None
+
+
+def _partitions(folder: Path) -> int:
+    """How many replicas a broker holds, without its copy of the metadata."""
+    names = (path.name for path in folder.iterdir() if path.is_dir())
+    return sum(
+        PARTITION_FOLDER.fullmatch(name) is not None and name != METADATA_FOLDER for name in names
+    )
 
 
 def write_whole(path: Path, text: str) -> None:

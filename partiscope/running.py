@@ -72,8 +72,32 @@ def _end_with(ended: asyncio.Future[int], status: int) -> None:
 
 async def start_cluster(supervisor: Supervisor, layout: ClusterLayout, settings: Settings) -> str:
     """Stage of ``partiscope cluster``: the brokers alone."""
-    await supervisor.start_and_wait(*parts.broker_parts(layout, settings.data))
+    await _start_brokers(supervisor, layout, settings)
     return f"ready {layout.bootstrap}"
+
+
+async def _start_brokers(supervisor: Supervisor, layout: ClusterLayout, settings: Settings) -> None:
+    """All of them; those left out are forgotten, or they would count as down for ever."""
+    await supervisor.start_and_wait(*parts.broker_parts(layout, settings.data))
+    joined = [str(node.id) for node in layout.nodes if not node.is_voter]
+    if joined:
+        voters = ", ".join(str(node.id) for node in layout.nodes if node.is_voter)
+        say(f"metadata quorum: {voters}, as founded; without a vote: {', '.join(joined)}")
+    if layout.left_out:
+        await _forget(layout)
+
+
+async def _forget(layout: ClusterLayout) -> None:
+    from control.kafka.admin import KafkaAdmin  # most starts need no Kafka client
+    from control.kafka.errors import KafkaPortError
+
+    try:
+        async with KafkaAdmin.to(layout.bootstrap) as admin:
+            for broker in layout.left_out:
+                if await admin.unregister_broker(broker):
+                    say(f"broker {broker}   left out: it holds nothing, and was unregistered")
+    except KafkaPortError as error:
+        say(f"brokers left out are still registered: {error.reason}; {error.next_step}")
 
 
 async def start_everything(
@@ -86,7 +110,7 @@ async def start_everything(
     """
     started_s = time.monotonic()
     bus = layout.bootstrap
-    await supervisor.start_and_wait(*parts.broker_parts(layout, settings.data))
+    await _start_brokers(supervisor, layout, settings)
     acting = [parts.executor_part(settings, bus)]
     if with_demo:
         acting.append(parts.demo_part(settings, bus))

@@ -163,13 +163,13 @@ class ControllerService:
     async def ensure_internal_topic(self, name: str) -> None:
         """Create an internal topic if it is missing; returns when this node's image has it.
 
-        Waits a little for all voters to be active, so that the topic gets its replicas.
+        Waits a little for all brokers to be active, so that the topic gets its replicas.
         Raises ControllerUnavailableError (an OSError), KeyError for a topic that is not internal.
         """
         topic = self._internal_topics[name]
         deadline_ms = self._clock.monotonic_ms() + ALL_BROKERS_WAIT_MS
-        wanted = min(topic.replication_factor, len(self._config.voters))
-        while len(self._metadata.image.active_brokers()) < wanted:
+        voters = len(self._config.voters)
+        while not _has_brokers_for(topic.replication_factor, self._metadata.image, voters):
             if self._clock.monotonic_ms() > deadline_ms or name in self._metadata.image.topics:
                 break
             await sleep_ms(PAUSE_MS_MIN)
@@ -261,9 +261,17 @@ class ControllerService:
     def _peer(self, leader_id: int, lane: str) -> Peer:
         key = (leader_id, lane)
         if key not in self._peers:
-            voter = next(voter for voter in self._config.voters if voter.id == leader_id)
-            self._peers[key] = self._connect(voter)
+            voters = {voter.id: voter for voter in self._config.voters}
+            if leader_id not in voters:
+                raise NotControllerError(f"controller.quorum.voters lacks node {leader_id}")
+            self._peers[key] = self._connect(voters[leader_id])
         return self._peers[key]
+
+
+def _has_brokers_for(replication_factor: int, image: MetadataImage, voters: int) -> bool:
+    """So many are active, or all that vote or registered before."""
+    all_known = max(voters, len(image.brokers))
+    return len(image.active_brokers()) >= min(replication_factor, all_known)
 
 
 def _image_of(snapshot: Snapshot, cluster_id: str) -> MetadataImage:

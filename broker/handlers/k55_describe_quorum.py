@@ -1,9 +1,11 @@
 """DescribeQuorum, versions 0-2 (KIP-595, KIP-836).
 
 Behaviour: answered by the leader of the metadata quorum, forwarded there by the others: epoch,
-high watermark, and of each voter the log end offset and when it last fetched and was caught up.
+high watermark, and of each voter and observer the log end offset and when it last fetched and was
+caught up.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -14,7 +16,7 @@ from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.log.names import METADATA_TOPIC
 from broker.protocol import codec
-from broker.quorum.node import ReplicaProgress
+from broker.quorum.progress import Fetched
 
 API_KEY: Final = 55
 
@@ -28,7 +30,7 @@ async def handle_describe_quorum(request: Request, node: NodeServices) -> Any:
 @controller_api(API_KEY)
 async def execute_describe_quorum(active: ActiveController, message: Any, version: int) -> Any:
     """Describe the quorum as its leader."""
-    quorum = active.quorum
+    quorum, progress = active.quorum, active.quorum.progress()
     partition = {
         "partition_index": 0,
         "error_code": ErrorCode.none,
@@ -36,8 +38,8 @@ async def execute_describe_quorum(active: ActiveController, message: Any, versio
         "leader_id": quorum.config.node_id,
         "leader_epoch": quorum.core.epoch,
         "high_watermark": quorum.core.high_watermark,
-        "current_voters": [_fields(replica, active) for replica in quorum.progress()],
-        "observers": [],
+        "current_voters": _replicas(progress.voters, active),
+        "observers": _replicas(progress.observers, active),
     }
     nodes = [
         {
@@ -56,13 +58,16 @@ async def execute_describe_quorum(active: ActiveController, message: Any, versio
     )
 
 
-def _fields(replica: ReplicaProgress, active: ActiveController) -> dict[str, Any]:
-    return {
-        "replica_id": replica.replica_id,
-        "log_end_offset": replica.log_end_offset,
-        "last_fetch_timestamp": active.wall_ms(replica.fetched_ms),
-        "last_caught_up_timestamp": active.wall_ms(replica.caught_up_ms),
-    }
+def _replicas(found: Mapping[int, Fetched], active: ActiveController) -> list[dict[str, Any]]:
+    return [
+        {
+            "replica_id": node_id,
+            "log_end_offset": fetched.end_offset,
+            "last_fetch_timestamp": active.wall_ms(fetched.fetched_ms),
+            "last_caught_up_timestamp": active.wall_ms(fetched.caught_up_ms),
+        }
+        for node_id, fetched in sorted(found.items())
+    ]
 
 
 def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:

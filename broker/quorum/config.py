@@ -55,6 +55,11 @@ class QuorumConfig:
         return tuple(sorted(voter.id for voter in self.voters))
 
     @property
+    def is_voter(self) -> bool:
+        """Whether this node votes; one that does not only follows (an observer, KIP-595)."""
+        return any(voter.id == self.node_id for voter in self.voters)
+
+    @property
     def other_ids(self) -> tuple[int, ...]:
         """All voters but this node."""
         return tuple(id_ for id_ in self.voter_ids if id_ != self.node_id)

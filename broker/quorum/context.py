@@ -12,6 +12,7 @@ from broker.quorum.events import (
     VoteChanged,
 )
 from broker.quorum.messages import (
+    FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
@@ -159,6 +160,17 @@ class RaftContext:
         if offset > self.high_watermark:
             self.high_watermark = offset
             self.emit(HighWatermarkAdvanced(high_watermark=offset))
+
+    def fetch_request(self, *, wait_ms_max: int) -> FetchRequest:
+        """What comes after our log's end."""
+        return FetchRequest(
+            replica_id=self.config.node_id,
+            epoch=self.epoch,
+            fetch_offset=self.log.end_offset,
+            last_fetched_epoch=self.log.last_epoch,
+            high_watermark=self.high_watermark,
+            wait_ms_max=wait_ms_max,
+        )
 
     def random_deadline_ms(self, span_ms: int) -> int:
         """A moment within the next `span_ms`, at least 1 ms from now."""

@@ -36,6 +36,7 @@ class VoterExchange:
         self._fetch_peers = {voter.id: connect(voter) for voter in others}
         self._peers = {voter.id: connect(voter) for voter in others}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._strangers: set[int] = set()
 
     def send(self, peer_id: int, request: Request) -> None:
         """Send in the background."""
@@ -54,6 +55,10 @@ class VoterExchange:
             await peer.close()
 
     async def _exchange(self, peer_id: int, request: Request) -> None:
+        if peer_id not in self._peers:
+            self._complain(peer_id)
+            self._report(RequestFailed(peer=peer_id, request=request))
+            return
         is_fetch = isinstance(request, FetchRequest | FetchSnapshotRequest)
         peers = self._fetch_peers if is_fetch else self._peers
         api_key = API_KEYS[type(request)]
@@ -69,3 +74,13 @@ class VoterExchange:
             self._report(RequestFailed(peer=peer_id, request=request, is_refused=is_refused))
             return
         self._report(ResponseReceived(peer=peer_id, request=request, response=response))
+
+    def _complain(self, peer_id: int) -> None:
+        """Once of each: voters are to name the same in their properties."""
+        if peer_id not in self._strangers:
+            self._strangers.add(peer_id)
+            log.error(
+                "node %d leads the metadata quorum and controller.quorum.voters lacks it; "
+                "write there what that node has",
+                peer_id,
+            )

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 class Follower(State):
     """Keeps one Fetch in flight; each fetch offset acknowledges what is flushed here.
 
-    When no fetch succeeds for `fetch_timeout_ms` the follower stands for election. A refused
-    connection says that the leader's process is gone, so the wait is then cut to a random part
-    of the election timeout; this only costs an election if it was wrong, never safety.
+    When no fetch succeeds for `fetch_timeout_ms` the follower stands for election; an observer
+    asks the voters who leads. A refused connection says that the leader's process is gone, so the
+    wait is then cut to a random part of the election timeout; this only costs an election if it
+    was wrong, never safety.
 
     Where the leader's log does not reach back to the end of ours, its newest snapshot is fetched
     part by part and takes the log's place.
@@ -72,7 +73,7 @@ class Follower(State):
     def tick(self, core: "RaftRoles") -> None:
         """Leave a silent leader, or try again."""
         if core.now_ms >= self._fetch_deadline_ms:
-            core.become_prospective(previous_leader=self._leader_id)
+            core.give_up(self._leader_id)
         elif self._retry_at_ms is not None and core.now_ms >= self._retry_at_ms:
             self._fetch(core)
 
@@ -187,11 +188,4 @@ class Follower(State):
                 position=self._position,
                 bytes_max=core.config.fetch_bytes_max,
             )
-        return FetchRequest(
-            replica_id=core.config.node_id,
-            epoch=core.epoch,
-            fetch_offset=core.log.end_offset,
-            last_fetched_epoch=core.log.last_epoch,
-            high_watermark=core.high_watermark,
-            wait_ms_max=core.config.fetch_wait_ms_max,
-        )
+        return core.fetch_request(wait_ms_max=core.config.fetch_wait_ms_max)

@@ -1,7 +1,7 @@
 """Leader: appends, serves fetches, and commits what a majority has flushed."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from broker.quorum.events import RequestFailed, ResponseReceived, VoterGone
 from broker.quorum.messages import (
@@ -10,6 +10,7 @@ from broker.quorum.messages import (
     FetchSnapshotRequest,
     RpcError,
 )
+from broker.quorum.progress import Fetched, Observers
 from broker.quorum.serving import (
     build_answer,
     build_divergence,
@@ -24,18 +25,12 @@ from broker.quorum.state import Backoff, State
 if TYPE_CHECKING:
     from broker.quorum.roles import RaftRoles
 
-UNKNOWN_OFFSET: Final = -1
-
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
-    """What the leader knows of another voter; its end offset is what that voter has flushed."""
+class Progress(Fetched):
+    """What the leader knows of another voter, and when it tells it again that it leads."""
 
     backoff: Backoff
-    fetched_ms: int
-    end_offset: int = UNKNOWN_OFFSET
-    caught_up_ms: int = UNKNOWN_OFFSET
-    leader_end_at_fetch: int = UNKNOWN_OFFSET
     has_fetched: bool = False
     announce_at_ms: int | None = None
 
@@ -57,6 +52,8 @@ class Leader(State):
     epochs). A leader that a majority has not fetched from for `check_quorum_ms` resigns: it may
     be cut off, and a successor may lead already.
 
+    Observers fetch like voters do, and count for nothing.
+
     A voter that has not fetched for longer than a long poll lasts gets the announcement again;
     when its port then refuses the connection its process is gone, which is reported.
     """
@@ -71,6 +68,7 @@ class Leader(State):
             peer: Progress(backoff=core.new_backoff(), fetched_ms=core.now_ms)
             for peer in core.config.other_ids
         }
+        self.observers = Observers()
         self._parked: dict[int, Parked] = {}
         self._check_at_ms = core.now_ms + core.config.check_quorum_ms
 
@@ -146,10 +144,6 @@ class Leader(State):
 
     def handle_fetch(self, core: "RaftRoles", token: int, request: FetchRequest) -> None:
         """Take the acknowledgement in, then answer now or when there is news."""
-        progress = self.progress.get(request.replica_id)
-        if progress is None:
-            core.refuse_fetch(token, RpcError.INCONSISTENT_VOTER_SET)
-            return
         replaced = self._parked.pop(request.replica_id, None)
         if replaced is not None:
             core.reply(replaced.token, build_answer(core, replaced.request))
@@ -161,7 +155,7 @@ class Leader(State):
         if diverging is not None:
             core.reply(token, build_divergence(core, diverging))
             return
-        self._note_fetch(core, progress, request)
+        self._note_fetch(core, request)
         self._maybe_commit(core)
         if core.state is self:
             self._answer_or_park(core, token, request)
@@ -169,25 +163,20 @@ class Leader(State):
     def handle_fetch_snapshot(
         self, core: "RaftRoles", token: int, request: FetchSnapshotRequest
     ) -> None:
-        """A voter that fetches a snapshot is alive, but acknowledges nothing."""
-        progress = self.progress.get(request.replica_id)
-        if progress is None:
-            core.refuse_fetch_snapshot(token, request, RpcError.INCONSISTENT_VOTER_SET)
-            return
-        progress.fetched_ms = core.now_ms
+        """Who fetches a snapshot is alive, but acknowledges nothing."""
+        node_id = request.replica_id
+        known = self.progress.get(node_id) or self.observers.of(node_id, core.now_ms)
+        known.fetched_ms = core.now_ms
         core.reply(token, build_snapshot_answer(core, request))
 
-    def _note_fetch(self, core: "RaftRoles", progress: Progress, request: FetchRequest) -> None:
-        progress.has_fetched = True
-        progress.backoff.reset()
-        progress.announce_at_ms = core.now_ms + core.config.silence_ms
-        if request.fetch_offset >= core.log.end_offset:
-            progress.caught_up_ms = core.now_ms
-        elif request.fetch_offset >= progress.leader_end_at_fetch >= 0:
-            progress.caught_up_ms = max(progress.caught_up_ms, progress.fetched_ms)
-        progress.leader_end_at_fetch = core.log.end_offset
-        progress.fetched_ms = core.now_ms
-        progress.end_offset = request.fetch_offset
+    def _note_fetch(self, core: "RaftRoles", request: FetchRequest) -> None:
+        node_id, voter = request.replica_id, self.progress.get(request.replica_id)
+        known = voter or self.observers.of(node_id, core.now_ms)
+        known.note(request, leader_end=core.log.end_offset, now_ms=core.now_ms)
+        if voter is not None:
+            voter.has_fetched = True
+            voter.backoff.reset()
+            voter.announce_at_ms = core.now_ms + core.config.silence_ms
 
     def _answer_or_park(self, core: "RaftRoles", token: int, request: FetchRequest) -> None:
         if has_news(core, request) or request.wait_ms_max <= 0:

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
@@ -39,6 +39,7 @@ from broker.quorum.loop import DeadlineTimer
 from broker.quorum.messages import Request, Response
 from broker.quorum.metadata_log import CommittedBatch, MetadataLog
 from broker.quorum.ports import Dice, VoteStore
+from broker.quorum.progress import Fetched
 from broker.quorum.snapshot_files import Snapshot
 from broker.quorum.waiters import Answers, CommitWaiters
 
@@ -69,17 +70,15 @@ class QuorumListener(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaProgress:
-    """What the leader knows of a voter; times are monotonic ms, -1 when unknown."""
+class QuorumProgress:
+    """What the leader knows, by node; times are monotonic ms, -1 when unknown."""
 
-    replica_id: int
-    log_end_offset: int
-    fetched_ms: int
-    caught_up_ms: int
+    voters: Mapping[int, Fetched] = field(default_factory=dict)
+    observers: Mapping[int, Fetched] = field(default_factory=dict)
 
 
 class QuorumNode:
-    """One voter at work.
+    """One voter, or observer, at work.
 
     Set `listener`, then `start` in the event loop; give the requests of other voters to
     `handle`; `append` as leader and `wait_committed`; `stop` at the end.
@@ -209,28 +208,17 @@ class QuorumNode:
             raise NotLeaderError(self.leader_id)
         await self._waiters.add(offset)
 
-    def progress(self) -> tuple[ReplicaProgress, ...]:
-        """All voters by id, as the leader sees them; empty when this node does not lead."""
+    def progress(self) -> QuorumProgress:
+        """Of all nodes, as the leader sees them; of none when this node does not lead."""
         state = self.leader_state
         if state is None:
-            return ()
-        now_ms = self._clock.monotonic_ms()
-        own = ReplicaProgress(
-            replica_id=self.config.node_id,
-            log_end_offset=self.log.end_offset,
-            fetched_ms=now_ms,
-            caught_up_ms=now_ms,
+            return QuorumProgress()
+        now_ms, end_offset = self._clock.monotonic_ms(), self.log.end_offset
+        own = Fetched(fetched_ms=now_ms, caught_up_ms=now_ms, end_offset=end_offset)
+        return QuorumProgress(
+            voters={**state.progress, self.config.node_id: own},
+            observers=state.observers.known(now_ms),
         )
-        others = [
-            ReplicaProgress(
-                replica_id=peer,
-                log_end_offset=progress.end_offset,
-                fetched_ms=progress.fetched_ms,
-                caught_up_ms=progress.caught_up_ms,
-            )
-            for peer, progress in state.progress.items()
-        ]
-        return tuple(sorted([own, *others], key=lambda replica: replica.replica_id))
 
     def _handle(self, event: Event) -> None:
         if not self._is_started:

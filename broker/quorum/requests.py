@@ -50,7 +50,7 @@ def adopt_epoch(core: "RaftRoles", response: Response) -> bool:
         return True
     if response.epoch < core.epoch or leader_id is None:
         return False
-    if core.state.name not in ("unattached", "prospective", "candidate"):
+    if core.state.name not in ("unattached", "prospective", "candidate", "seeking"):
         return False
     if getattr(core.state, "previous_leader", None) == leader_id:
         return False
@@ -59,21 +59,26 @@ def adopt_epoch(core: "RaftRoles", response: Response) -> bool:
 
 
 def _handle_vote(core: "RaftRoles", token: int, request: VoteRequest) -> None:
-    is_fenced = request.epoch < core.epoch
+    error = _vote_error(core, request)
     is_granted = False
-    if request.epoch > core.epoch:
-        core.become_unattached(epoch=request.epoch)
-    if not is_fenced and _is_up_to_date(core, request):
-        is_granted = core.state.grants(core, request)
+    if error is RpcError.NONE:
+        if request.epoch > core.epoch:
+            core.become_unattached(epoch=request.epoch)
+        is_granted = _is_up_to_date(core, request) and core.state.grants(core, request)
     if is_granted and not request.pre_vote:
         core.become_unattached(epoch=request.epoch, voted_id=request.candidate_id)
-    error = RpcError.FENCED_LEADER_EPOCH if is_fenced else RpcError.NONE
     core.reply(
         token,
         VoteResponse(
             epoch=core.epoch, leader_id=core.leader_id, vote_granted=is_granted, error=error
         ),
     )
+
+
+def _vote_error(core: "RaftRoles", request: VoteRequest) -> RpcError:
+    if not core.config.is_voter or request.candidate_id not in core.config.voter_ids:
+        return RpcError.INCONSISTENT_VOTER_SET
+    return RpcError.FENCED_LEADER_EPOCH if request.epoch < core.epoch else RpcError.NONE
 
 
 def _is_up_to_date(core: "RaftRoles", request: VoteRequest) -> bool:

@@ -11,7 +11,7 @@ from broker.quorum.follower import Follower
 from broker.quorum.leader import Leader
 from broker.quorum.messages import EndEpochRequest
 from broker.quorum.state import State
-from broker.quorum.unattached import Resigned, Unattached
+from broker.quorum.unattached import Resigned, Seeking, Unattached
 from broker.quorum.vote import Vote
 
 STORY_LENGTH_MAX: Final = 32
@@ -23,13 +23,14 @@ TRANSITIONS: Final[dict[str, frozenset[str]]] = {
     "prospective": frozenset({"prospective", "candidate", "unattached", "follower"}),
     "candidate": frozenset({"leader", "prospective", "unattached", "follower"}),
     "leader": frozenset({"resigned", "unattached", "follower"}),
-    "follower": frozenset({"prospective", "unattached", "follower"}),
+    "follower": frozenset({"prospective", "unattached", "seeking", "follower"}),
+    "seeking": frozenset({"seeking", "follower"}),
     "resigned": frozenset({"unattached", "follower"}),
 }
 
 
 class RaftRoles(RaftContext):
-    """The roles of one voter.
+    """The roles of one voter, or observer.
 
     Transitions (TRANSITIONS):
     - unattached: prospective after the election timeout; follower when a leader is heard of;
@@ -42,21 +43,27 @@ class RaftRoles(RaftContext):
     - resigned: unattached after the election timeout.
     - any: unattached or follower in a higher epoch.
 
+    An observer, which does not vote, is a follower or seeks one to follow: where a voter would be
+    unattached or prospective, it is seeking.
+
     A vote or a higher epoch is durable before any message says so (RaftContext).
     """
 
     def __init__(self, **ports: Any) -> None:
         super().__init__(**ports)
         self._story: deque[str] = deque(maxlen=STORY_LENGTH_MAX)
-        # Voters start a step apart, so that the first election of a new cluster is not split.
-        rank = self.config.voter_ids.index(self.config.node_id)
-        deadline_ms = self.now_ms + rank * FIRST_ELECTION_STEP_MS
-        self.state = Unattached(election_deadline_ms=deadline_ms)
+        self.state = self._first_state()
 
     def become_unattached(
         self, *, epoch: int, voted_id: int | None = None, patience_ms: int | None = None
     ) -> None:
-        """Wait for a leader of `epoch`, for `patience_ms` or a random election timeout."""
+        """Wait for a leader of `epoch`, for `patience_ms` or a random election timeout; an
+        observer asks for it."""
+        if not self.config.is_voter:
+            is_same = epoch == self.epoch
+            state = self._seeking(previous_leader=self.leader_id if is_same else None)
+            self._transition(state, Vote(epoch=epoch, voted_id=self.voted_id if is_same else None))
+            return
         deadline_ms = self._election_deadline_ms()
         if patience_ms is not None:
             deadline_ms = self.now_ms + patience_ms
@@ -70,6 +77,13 @@ class RaftRoles(RaftContext):
             deadline_ms=self._election_deadline_ms(), previous_leader=previous_leader
         )
         self._transition(state, self.vote)
+
+    def give_up(self, leader_id: int) -> None:
+        """The leader of this epoch is silent: ask for promises, or, as an observer, for another."""
+        if self.config.is_voter:
+            self.become_prospective(previous_leader=leader_id)
+        else:
+            self.become_unattached(epoch=self.epoch)
 
     def become_candidate(self) -> None:
         """Raise the epoch, vote for oneself and ask for votes."""
@@ -116,6 +130,23 @@ class RaftRoles(RaftContext):
             assert self.state.flushed_offset <= self.log.end_offset
         if isinstance(self.state, Candidate):
             assert self.voted_id == self.config.node_id
+
+    def _first_state(self) -> State:
+        """Voters start a step apart, so that the first election of a new cluster is not split."""
+        if not self.config.is_voter:
+            return self._seeking(previous_leader=None)
+        rank = self.config.voter_ids.index(self.config.node_id)
+        return Unattached(election_deadline_ms=self.now_ms + rank * FIRST_ELECTION_STEP_MS)
+
+    def _seeking(self, *, previous_leader: int | None) -> Seeking:
+        voters = deque(self.config.other_ids)
+        voters.rotate(self._dice.randrange(len(voters)))
+        return Seeking(
+            order=sorted(voters, key=lambda voter: voter == previous_leader),
+            ask_at_ms=self.now_ms,
+            previous_leader=previous_leader,
+            doubt_until_ms=self.now_ms + self.config.fetch_timeout_ms,
+        )
 
     def _election_deadline_ms(self) -> int:
         timeout_ms = self.config.election_timeout_ms

@@ -7,7 +7,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from broker.clock import Clock
-from broker.config import BrokerConfig, ConfigError
+from broker.config import BrokerConfig, ConfigError, Endpoint
 from broker.controller.active import ActiveController
 from broker.controller.internal_topics import internal_topics
 from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
@@ -30,7 +30,7 @@ from broker.quorum.vote_file import VoteFile
 from broker.replication.producer_ids import ProducerIdAllocator
 from broker.replication.replica_manager import ReplicaManager
 from broker.server.dispatch import ListenerContext
-from broker.server.listener import Endpoint, ListenerServer
+from broker.server.listener import ListenerServer
 from broker.server.node_configs import NodeConfigs
 from broker.server.peers import PeerClient
 
@@ -52,7 +52,14 @@ class NodeParts:
     replicas: ReplicaManager
     groups: GroupCoordinator
     client_listener: ListenerServer
-    controller_listener: ListenerServer
+    controller_listener: ListenerServer | None
+    """None on a node that does not vote."""
+
+    @property
+    def listeners(self) -> tuple[ListenerServer, ...]:
+        """Those that this node has."""
+        both = (self.client_listener, self.controller_listener)
+        return tuple(listener for listener in both if listener is not None)
 
 
 def open_logs(config: BrokerConfig, clock: Clock) -> LogManager:
@@ -134,8 +141,8 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         ),
         replicas=replicas,
         groups=groups,
-        client_listener=_build_listener(config, services, Listener.CLIENT),
-        controller_listener=_build_listener(config, services, Listener.CONTROLLER),
+        client_listener=_build_listener(config, services, Listener.CLIENT, config.listener),
+        controller_listener=_build_controller_listener(config, services),
     )
 
 
@@ -153,11 +160,7 @@ def _read(read: Callable[[], T]) -> T:
 
 def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> QuorumNode:
     voters = _read(lambda: parse_voters(config.quorum_voters))
-    if config.node_id not in {voter.id for voter in voters}:
-        raise ConfigError(
-            f"controller.quorum.voters={config.quorum_voters} lacks node.id {config.node_id}; "
-            "add it: every node votes"
-        )
+    _check_votes(config, {voter.id for voter in voters})
     log = logs.create_log(METADATA_TOPIC, 0, METADATA_TOPIC_ID)
     # Only the quorum itself, behind its snapshots, moves the start of this log.
     log.update_config(replace(log.config, cleanup_policy=frozenset()))
@@ -175,6 +178,20 @@ def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> Quoru
         clock=clock,
         connect=_connect_to_voter(config),
     )
+
+
+def _check_votes(config: BrokerConfig, voter_ids: set[int]) -> None:
+    is_voter, is_controller = config.node_id in voter_ids, config.controller_listener is not None
+    if is_controller and not is_voter:
+        raise ConfigError(
+            f"controller.quorum.voters={config.quorum_voters} lacks node.id {config.node_id}; "
+            "add it, or write process.roles=broker for a node that does not vote"
+        )
+    if is_voter and not is_controller:
+        raise ConfigError(
+            f"controller.quorum.voters={config.quorum_voters} names node.id {config.node_id}, and "
+            "process.roles=broker; write process.roles=broker,controller for a node that votes"
+        )
 
 
 def _dice() -> random.Random:
@@ -232,10 +249,18 @@ def _build_lifecycle(
     )
 
 
+def _build_controller_listener(
+    config: BrokerConfig, services: NodeServices
+) -> ListenerServer | None:
+    endpoint = config.controller_listener
+    if endpoint is None:
+        return None
+    return _build_listener(config, services, Listener.CONTROLLER, endpoint)
+
+
 def _build_listener(
-    config: BrokerConfig, services: NodeServices, listener: Listener
+    config: BrokerConfig, services: NodeServices, listener: Listener, endpoint: Endpoint
 ) -> ListenerServer:
-    endpoint = config.listener if listener is Listener.CLIENT else config.controller_listener
     context = ListenerContext(
         listener=listener,
         registry=load_registry(listener),
@@ -243,8 +268,5 @@ def _build_listener(
         connections_max=config.max_connections,
         frame_bytes_max=config.socket_request_max_bytes,
     )
-    return ListenerServer(
-        Endpoint(host=endpoint.host, port=endpoint.port),
-        context,
-        connections_idle_ms_max=config.connections_max_idle_ms,
-    )
+    idle_ms_max = config.connections_max_idle_ms
+    return ListenerServer(endpoint, context, connections_idle_ms_max=idle_ms_max)

@@ -4,8 +4,8 @@ import asyncio
 import errno
 import logging
 import socket
-from dataclasses import dataclass
 
+from broker.config import Endpoint
 from broker.server.connection import RECEIVE_BUFFER_BYTES, Connection
 from broker.server.dispatch import ListenerContext
 
@@ -19,14 +19,6 @@ log = logging.getLogger(__name__)
 
 class ListenError(Exception):
     """The listening socket could not be opened; the message says why and what to do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """host and port to listen on."""
-
-    host: str
-    port: int
 
 
 class ListenerServer:

@@ -22,7 +22,7 @@ from broker.server.metrics_samples import Repeats, slice_rows
 _LOG = logging.getLogger(__name__)
 COMPLAINT_INTERVAL_MS: Final = 60_000
 FULL_CLUSTER_WAIT_MS: Final = 5_000
-"""How long the first rounds wait for all voters before the topic is made with fewer replicas."""
+"""How long the first rounds wait for all brokers before the topic is made with fewer replicas."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,7 +81,8 @@ class MetricsReporter:
         if self._delivery.has_topic():
             return True
         waited_ms = self._node.clock.monotonic_ms() - self._started_ms
-        expected = self._voters if waited_ms < FULL_CLUSTER_WAIT_MS else 1
+        all_known = max(self._voters, len(self._node.metadata.image.brokers))
+        expected = all_known if waited_ms < FULL_CLUSTER_WAIT_MS else 1
         await self._delivery.maybe_create_topic(expected_brokers=expected)
         return self._delivery.has_topic()
 

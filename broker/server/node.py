@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class Node:
-    """One broker and controller process; `start`, then `stop`."""
+    """One process, a broker and mostly a controller as well; `start`, then `stop`."""
 
     def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
         self.config = config
@@ -72,10 +72,11 @@ class Node:
             logs.shutdown(clean=False)
             raise
         parts.quorum.on_fault = lambda error: self._note_fault(error, stopping)
-        await parts.client_listener.bind()
-        await parts.controller_listener.bind()
+        for listener in parts.listeners:
+            await listener.bind()
         parts.metadata.subscribe(self._metadata_changed)
-        await parts.controller_listener.serve()
+        if parts.controller_listener is not None:
+            await parts.controller_listener.serve()
         parts.quorum.start()
         parts.lifecycle.start()
         await self._wait_unfenced(parts, stopping)
@@ -160,7 +161,8 @@ class Node:
             await parts.replicas.close()
         await parts.quorum.stop()
         await parts.controller.close()
-        await parts.controller_listener.close()
+        if parts.controller_listener is not None:
+            await parts.controller_listener.close()
         parts.logs.shutdown(broker_epoch=broker_epoch)
         log.info("node %d stopped", self.config.node_id)
 

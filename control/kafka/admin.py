@@ -52,6 +52,18 @@ class KafkaTopics:
         answer = await self._wire.send(apis.METADATA, {"topics": ()})
         return self._take_cluster(answer.message)
 
+    async def unregister_broker(self, broker: int) -> bool:
+        """Have the cluster forget a broker that does not run; whether it knew it.
+
+        :raises RefusedError: we may not.
+        """
+        answer = await self._wire.send(apis.UNREGISTER_BROKER, {"broker_id": broker})
+        if answer.message.error_code is ErrorCode.broker_id_not_registered:
+            return False
+        what, message = f"unregistering broker {broker}", answer.message.error_message
+        raise_if_refused(answer.message.error_code, what=what, message=message)
+        return True
+
     async def topics(
         self, names: Iterable[str] | None = None, *, leaves_out_unknown: bool = False
     ) -> tuple[TopicMetadata, ...]:

@@ -30,4 +30,5 @@ ALTER_REASSIGNMENTS: Final = Api(key=45, name="reassign partitions", versions=(0
 LIST_REASSIGNMENTS: Final = Api(key=46, name="list reassignments", versions=(0, 0))
 DESCRIBE_QUORUM: Final = Api(key=55, name="describe the metadata quorum", versions=(0, 2))
 DESCRIBE_CLUSTER: Final = Api(key=60, name="describe the cluster", versions=(0, 2))
+UNREGISTER_BROKER: Final = Api(key=64, name="unregister a broker", versions=(0, 0))
 CONSUMER_GROUP_DESCRIBE: Final = Api(key=69, name="describe consumer groups", versions=(0, 1))

@@ -137,15 +137,19 @@ def find_brokers(evidence: Evidence) -> Iterator[Finding]:
     """Registered brokers that the controller has fenced."""
     for row in evidence.snapshot.brokers.to_pylist():
         if row["is_fenced"]:
-            replicas = _held_by(evidence, row["broker"])
+            broker = row["broker"]
+            replicas = _held_by(evidence, broker)
+            otherwise = "move its replicas away"
+            if not replicas:
+                otherwise = f"if it is gone for good, `kafka-cluster.sh unregister --id {broker}`"
             yield Finding(
                 kind="broker-fenced",
                 severity=Severity.CRITICAL if replicas else Severity.WARNING,
-                subject=f"brokers/{row['broker']}",
-                label=f"broker {row['broker']}",
+                subject=f"brokers/{broker}",
+                label=f"broker {broker}",
                 title="fenced or down",
                 reason="The controller hears no heartbeat; {replicas:plural:replica} out of reach.",
-                next_step="Start it again, or move its replicas away",
+                next_step=f"Start it again, or {otherwise}",
                 since_ms=row["sampled_ms"],
                 facts={"replicas": replicas},
             )

@@ -81,7 +81,13 @@ def test_a_bad_log_value(tmp_path: Path) -> None:
 
 def test_voters_without_this_node(tmp_path: Path) -> None:
     done = run_node(tmp_path, controller_quorum_voters="8@127.0.0.1:19999")
-    assert_one_clear_line(done, "lacks node.id 7", "add it")
+    assert_one_clear_line(done, "lacks node.id 7", "add it", "process.roles=broker")
+
+
+def test_a_voter_that_is_said_to_be_none(tmp_path: Path) -> None:
+    voters = f"7@127.0.0.1:{free_ports(1)[0]}"
+    done = run_node(tmp_path, controller_quorum_voters=voters, process_roles="broker")
+    assert_one_clear_line(done, "names node.id 7", "process.roles=broker,controller")
 
 
 def test_an_unwritable_data_directory(tmp_path: Path) -> None:

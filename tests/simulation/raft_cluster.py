@@ -61,12 +61,15 @@ class Node:
 
 
 class Cluster:
-    """`voters_count` voters; `run` advances simulated time."""
+    """So many voters, and observers after them; `run` advances simulated time."""
 
-    def __init__(self, seed: int, voters_count: int = 3) -> None:
+    def __init__(self, seed: int, voters_count: int = 3, observers_count: int = 0) -> None:
         self.dice = random.Random(seed)
         self.now_ms = 0
-        self.nodes = {id_: Node(id_) for id_ in range(101, 101 + voters_count)}
+        ids = range(101, 101 + voters_count + observers_count)
+        self.nodes = {id_: Node(id_) for id_ in ids}
+        self.voter_ids = tuple(ids[:voters_count])
+        self.observer_ids = tuple(ids[voters_count:])
         self.loss_percent = 0
         self.delay_ms_max = 10
         self.cut: set[frozenset[int]] = set()
@@ -87,7 +90,7 @@ class Cluster:
     # --- life of the nodes ----------------------------------------------------------------
 
     def config(self, node_id: int) -> QuorumConfig:
-        voters = tuple(Voter(id=id_, host="memory", port=id_) for id_ in self.nodes)
+        voters = tuple(Voter(id=id_, host="memory", port=id_) for id_ in self.voter_ids)
         return QuorumConfig(node_id=node_id, voters=voters)
 
     def start(self, node_id: int) -> None:
@@ -297,6 +300,7 @@ class Cluster:
     def _check_single_leader(self, node_id: int, node: Node) -> None:
         assert node.core is not None
         if isinstance(node.core.state, Leader):
+            assert node_id in self.voter_ids, "an observer leads"
             leader = self.leaders.setdefault(node.core.epoch, node_id)
             assert leader == node_id, f"SingleLeader: {leader} and {node_id}"
 

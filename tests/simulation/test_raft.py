@@ -4,6 +4,7 @@ import pytest
 
 from broker.quorum.leader import Leader
 from tests.simulation.raft_cluster import Cluster
+from tests.simulation.raft_log import MemoryLog
 
 SEEDS = range(6)
 CHAOS_SEEDS = range(8)
@@ -27,6 +28,11 @@ def assert_converges(cluster: Cluster) -> None:
     assert cluster.acknowledged <= set(values)
     logs = [node.log.entries for node in cluster.nodes.values()]
     assert all(log[: len(cluster.committed)] == cluster.committed for log in logs)
+
+
+def holds_all(cluster: Cluster, log: MemoryLog) -> bool:
+    """Whether a log has everything that is committed."""
+    return log.entries[: len(cluster.committed)] == cluster.committed
 
 
 @pytest.mark.parametrize("voters_count", [1, 2, 3, 5])
@@ -144,10 +150,77 @@ def test_what_was_never_committed_does_not_hide_below_a_snapshots_end(seed: int)
     assert cluster.nodes[stale].log.installed_count == 1
 
 
-@pytest.mark.parametrize("voters_count", [3, 5])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_observers_follow_whoever_leads(seed: int) -> None:
+    """Also before there is a leader, after it was killed, and after it was frozen."""
+    cluster = Cluster(seed, 3, 2)
+    for observer in cluster.observer_ids:
+        cluster.start(observer)
+    cluster.run(cluster.now_ms + 3_000)
+    assert cluster.leader() is None
+    for voter in cluster.voter_ids:
+        cluster.start(voter)
+    assert_converges(cluster)
+    killed = cluster.leader()
+    assert killed is not None
+    cluster.crash(killed)
+    cluster.run_until(lambda: commits(cluster), within_ms=2_000)
+    cluster.start(killed)
+    assert_converges(cluster)
+    frozen = cluster.leader()
+    assert frozen is not None
+    cluster.cut = {frozenset((frozen, other)) for other in cluster.nodes if other != frozen}
+    cluster.run_until(lambda: cluster.leader() not in (None, frozen), within_ms=5_000)
+    values = cluster.committed[-1:]
+    cluster.run_until(lambda: commits(cluster), within_ms=5_000)
+    assert cluster.committed[-1:] != values
+    for observer in cluster.observer_ids:
+        log = cluster.nodes[observer].log
+        cluster.run_until(lambda log=log: holds_all(cluster, log), within_ms=3_000)  # type: ignore[misc]
+    cluster.cut = set()
+    assert_converges(cluster)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_observer_counts_for_nothing(seed: int) -> None:
+    """One voter of three and two observers are no majority."""
+    cluster = Cluster(seed, 3, 2)
+    cluster.start_all()
+    cluster.run_until(lambda: commits(cluster), within_ms=2_000)
+    for voter in [id_ for id_ in cluster.voter_ids if id_ != cluster.leader()]:
+        cluster.crash(voter)
+    for _ in range(20):
+        assert not commits(cluster)
+    cluster.run(cluster.now_ms + 5_000)
+    assert cluster.leader() is None
+    for voter in cluster.voter_ids:
+        if cluster.nodes[voter].core is None:
+            cluster.start(voter)
+    assert_converges(cluster)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_new_observer_gets_the_snapshot(seed: int) -> None:
+    cluster = Cluster(seed, 3, 1)
+    for voter in cluster.voter_ids:
+        cluster.start(voter)
+    for _ in range(2):
+        for _ in range(5):
+            cluster.run_until(lambda: commits(cluster), within_ms=5_000)
+        for voter in cluster.voter_ids:
+            cluster.snapshot(voter)
+    (observer,) = cluster.observer_ids
+    leaders = dict(cluster.leaders)
+    cluster.start(observer)
+    assert_converges(cluster)
+    assert cluster.nodes[observer].log.installed_count == 1
+    assert cluster.leaders == leaders, "nobody was elected for it"
+
+
+@pytest.mark.parametrize(("voters_count", "observers_count"), [(3, 0), (5, 0), (3, 2)])
 @pytest.mark.parametrize("seed", CHAOS_SEEDS)
-def test_chaos_loses_nothing_committed(seed: int, voters_count: int) -> None:
-    cluster = Cluster(seed, voters_count)
+def test_chaos_loses_nothing_committed(seed: int, voters_count: int, observers_count: int) -> None:
+    cluster = Cluster(seed, voters_count, observers_count)
     cluster.start_all()
     while cluster.now_ms < CHAOS_MS:
         cluster.run(cluster.now_ms + STEP_MS)

@@ -27,7 +27,6 @@ from broker.quorum.metadata_log import MetadataLog
 from broker.quorum.node import QuorumNode
 from broker.quorum.vote_file import VoteFile
 from broker.server.dispatch import ListenerContext
-from broker.server.listener import Endpoint as ListenEndpoint
 from broker.server.listener import ListenerServer
 from broker.server.peers import PeerClient
 
@@ -160,10 +159,9 @@ class MetadataNode:
             groups=absent,
             producer_ids=absent,
         )
-        self._servers = [
-            _server(config.listener, Listener.CLIENT, services),
-            _server(config.controller_listener, Listener.CONTROLLER, services),
-        ]
+        self._servers = [_server(config.listener, Listener.CLIENT, services)]
+        if config.controller_listener is not None:
+            self._servers.append(_server(config.controller_listener, Listener.CONTROLLER, services))
 
     async def start(self) -> None:
         """Listen, vote, register."""
@@ -196,8 +194,7 @@ def _server(endpoint: Endpoint, listener: Listener, services: NodeServices) -> L
         node=services,
         connections_max=1000,
     )
-    where = ListenEndpoint(host=endpoint.host, port=endpoint.port)
-    return ListenerServer(where, context, connections_idle_ms_max=600_000)
+    return ListenerServer(endpoint, context, connections_idle_ms_max=600_000)
 
 
 def node_config(

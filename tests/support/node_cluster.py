@@ -20,11 +20,11 @@ CLUSTER_ID: Final = urlsafe_b64encode(b"partiscope-tests").decode().rstrip("=")
 
 @dataclass
 class NodeCluster(ABC):
-    """Nodes with ids 101, 102, …, each broker and controller; a context manager.
+    """Nodes with ids 101, 102, …, brokers and controllers; a context manager.
 
     ``overrides`` are Kafka properties for all of them. What a node says is in
-    ``base_dir/broker-ID.err``. So many of the last ones as ``late`` says are known to the quorum
-    and prepared, but not started: `start_node` lets them join.
+    ``base_dir/broker-ID.err``. So many of the last ones as ``late`` says are brokers alone, and
+    prepared, but not started: `start_node` lets them join.
     """
 
     base_dir: Path
@@ -137,13 +137,18 @@ class NodeCluster(ABC):
 
     def properties(self, node_id: int) -> dict[str, str]:
         """A node's properties, before the overrides."""
-        voters = (f"{voter}@127.0.0.1:{port}" for voter, port in self.controller_ports.items())
+        founders = list(self.controller_ports.items())[: self.brokers - self.late]
+        voters = (f"{voter}@127.0.0.1:{port}" for voter, port in founders)
         client = f"PLAINTEXT://127.0.0.1:{self.ports[node_id]}"
+        roles, listeners = "broker", client
+        if node_id in dict(founders):
+            roles = "broker,controller"
+            listeners = f"{client},CONTROLLER://127.0.0.1:{self.controller_ports[node_id]}"
         return {
-            "process.roles": "broker,controller",
+            "process.roles": roles,
             "node.id": str(node_id),
             "controller.quorum.voters": ",".join(voters),
-            "listeners": f"{client},CONTROLLER://127.0.0.1:{self.controller_ports[node_id]}",
+            "listeners": listeners,
             "advertised.listeners": client,
             "controller.listener.names": "CONTROLLER",
             "broker.rack": f"rack-{node_id}",

@@ -55,7 +55,8 @@ def test_values_are_typed_and_unknown_names_are_warned_about(
         ({"listeners": "PLAINTEXT://127.0.0.1"}, "is not NAME://HOST:PORT"),
         ({"listeners": "SSL://127.0.0.1:9093"}, "no PLAINTEXT"),
         ({"listeners": "PLAINTEXT://0.0.0.0:9092"}, "write advertised.listeners"),
-        ({"process.roles": "broker"}, "process.roles=broker,controller"),
+        ({"process.roles": "controller"}, "process.roles=controller: every node is a broker"),
+        ({"process.roles": "broker,voter"}, "write broker,controller for one that votes"),
         ({"log.dirs": "/a,/b"}, "name just one"),
     ],
 )
@@ -68,7 +69,15 @@ def test_controller_port_follows_the_client_port() -> None:
     for port, controller in ((9092, 19092), (60_000, 50_000)):
         given = {**LEAST, "listeners": f"PLAINTEXT://127.0.0.1:{port}"}
         config = BrokerConfig.from_properties(given)
+        assert config.controller_listener is not None
         assert config.controller_listener.port == controller
+
+
+def test_a_broker_alone_has_no_listener_for_controllers() -> None:
+    assert (
+        BrokerConfig.from_properties({**LEAST, "process.roles": "broker"}).controller_listener
+        is None
+    )
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from partiscope.layout import ClusterLayout, LayoutError, hold, parse_overrides
 from partiscope.settings import ClusterSettings
+from tests.support.ports import free_ports_in_a_row
 
 
 def _properties(path: Path) -> dict[str, str]:
@@ -34,10 +35,66 @@ def test_the_cluster_keeps_its_id(tmp_path: Path) -> None:
     assert len(first.cluster_id) == 22
 
 
-def test_a_directory_of_another_size_is_refused(tmp_path: Path) -> None:
+def test_a_quorum_does_not_shrink_and_ids_stay(tmp_path: Path) -> None:
     ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=3))
-    with pytest.raises(LayoutError, match="holds a cluster of 3 brokers from id 101"):
+    with pytest.raises(LayoutError, match="Start it with --brokers 3 or more"):
         ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=1))
+    with pytest.raises(LayoutError, match="whose first broker is 101, and ids stay"):
+        ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=3, first_id=1))
+
+
+def test_more_brokers_join_without_a_vote(tmp_path: Path) -> None:
+    founded = ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=3))
+    grown = ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=5))
+    assert grown.cluster_id == founded.cluster_id
+    assert [(node.id, node.is_voter) for node in grown.nodes] == [
+        (101, True), (102, True), (103, True), (104, False), (105, False),
+    ]  # fmt: skip
+    voter, joined = (_properties(grown.nodes[index].config_file) for index in (0, 4))
+    assert voter["controller.quorum.voters"] == joined["controller.quorum.voters"]
+    assert [entry[:3] for entry in joined["controller.quorum.voters"].split(",")] == [
+        "101", "102", "103",
+    ]  # fmt: skip
+    assert (voter["process.roles"], joined["process.roles"]) == ("broker,controller", "broker")
+    assert joined["listeners"] == "PLAINTEXT://127.0.0.1:9096"
+
+
+def test_a_port_for_controllers_is_asked_only_of_voters(tmp_path: Path) -> None:
+    first = free_ports_in_a_row(2)
+    ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=1, port=first))
+    grown = ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=2, port=first))
+    with socket.create_server(("127.0.0.1", grown.nodes[1].controller_port)):
+        grown.check_ports()
+    with (
+        socket.create_server(("127.0.0.1", grown.nodes[0].controller_port)),
+        pytest.raises(LayoutError, match="Address already in use"),
+    ):
+        grown.check_ports()
+
+
+@pytest.mark.parametrize("first_id", [1, 101])
+def test_brokers_that_hold_something_are_not_left_out(tmp_path: Path, first_id: int) -> None:
+    """What they hold would be missing."""
+
+    def prepare(brokers: int) -> ClusterLayout:
+        return ClusterLayout.prepare(tmp_path, ClusterSettings(brokers=brokers, first_id=first_id))
+
+    fourth, fifth = first_id + 3, first_id + 4
+    assert prepare(3).left_out == ()
+    assert prepare(5).left_out == ()
+    for name in ("__cluster_metadata-0", "gone-3.0123456789abcdef-delete"):
+        (tmp_path / f"broker-{fifth}" / name).mkdir()
+    (tmp_path / f"broker-{fourth}-before" / "orders-12").mkdir(parents=True)
+    smaller = prepare(3)
+    assert [node.id for node in smaller.nodes] == [first_id, first_id + 1, first_id + 2]
+    assert smaller.left_out == (fourth, fifth)
+    (tmp_path / f"broker-{fifth}" / "orders-12").mkdir()
+    names = f"{fourth},{fifth}"
+    with pytest.raises(LayoutError, match=rf"--brokers 5\..*--remove-brokers {names} "):
+        prepare(3)
+    with pytest.raises(LayoutError, match=rf"--remove-brokers {fifth} .* --brokers 4\."):
+        prepare(4)
+    assert prepare(5).left_out == ()
 
 
 def test_a_damaged_identity_is_refused_and_kept(tmp_path: Path) -> None:

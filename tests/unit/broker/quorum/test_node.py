@@ -14,7 +14,9 @@ from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
 from broker.quorum.config import QuorumConfig, Voter
 from broker.quorum.errors import NotLeaderError
-from broker.quorum.messages import VoteRequest
+from broker.quorum.events import Event, RequestFailed
+from broker.quorum.exchange import VoterExchange
+from broker.quorum.messages import BeginEpochRequest, VoteRequest
 from broker.quorum.metadata_log import CommittedBatch, MetadataLog
 from broker.quorum.node import QuorumNode
 from broker.quorum.ports import Flush, Peer
@@ -204,3 +206,24 @@ async def test_stopped_leader_answers_its_waiters(tmp_path: Path) -> None:
     await asyncio.wait([waiting], timeout=1)
     assert waiting.done()
     waiting.exception()
+
+
+async def test_a_leader_that_the_properties_lack_is_named_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody could say where it listens."""
+
+    def connect(voter: Voter) -> Peer:
+        raise AssertionError(voter)
+
+    heard: list[Event] = []
+    config = QuorumConfig(node_id=1, voters=(Voter(id=1, host="h", port=1),))
+    exchange = VoterExchange(config=config, cluster_id="c", connect=connect, report=heard.append)
+    request = BeginEpochRequest(leader_id=1, epoch=1)
+    for _ in range(2):
+        exchange.send(7, request)
+    await exchange.close(farewell_s=TIMEOUT_S)
+    assert heard == 2 * [RequestFailed(peer=7, request=request)]
+    (line,) = caplog.messages
+    assert "node 7 leads" in line
+    assert "controller.quorum.voters lacks it" in line

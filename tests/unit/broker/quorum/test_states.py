@@ -44,6 +44,7 @@ from broker.quorum.messages import (
     VoteRequest,
     VoteResponse,
 )
+from broker.quorum.progress import OBSERVER_SILENCE_MS
 from broker.quorum.state import Backoff
 from broker.quorum.vote import Vote
 from tests.simulation.raft_cluster import MemoryVotes
@@ -51,16 +52,18 @@ from tests.simulation.raft_log import Entry, MemoryLog
 
 
 class Voter101:
-    """Voter 101 of 101, 102, 103, with its clock in hand."""
+    """Voter 101 of 101, 102, 103 (or another node beside them), with its clock in hand."""
 
-    def __init__(self, *, vote: Vote | None = None, entries: list[Entry] | None = None) -> None:
+    def __init__(
+        self, *, vote: Vote | None = None, entries: list[Entry] | None = None, node_id: int = 101
+    ) -> None:
         self.votes = MemoryVotes()
         self.votes.vote = vote or Vote()
         self.log = MemoryLog()
         self.log.entries = list(entries or [])
         voters = tuple(Voter(id=id_, host="h", port=id_) for id_ in (101, 102, 103))
         self.core = RaftCore(
-            config=QuorumConfig(node_id=101, voters=voters),
+            config=QuorumConfig(node_id=node_id, voters=voters),
             log=self.log,
             vote=self.votes.read(),
             dice=random.Random(1),
@@ -252,15 +255,127 @@ def test_leader_says_where_the_logs_part() -> None:
     assert core.high_watermark == 0, "a diverging fetch acknowledges nothing"
 
 
-def test_only_leaders_append_and_only_voters_fetch() -> None:
+def test_only_leaders_append() -> None:
     voter = Voter101()
     with pytest.raises(NotLeaderError):
         voter.core.append([b"a"], 0)
     voter.lead()
-    stranger = voter.ask(fetch(1, 0, peer=999))
-    assert stranger.error is RpcError.INCONSISTENT_VOTER_SET
     unknown = voter.ask(fetch(9, 0))
     assert unknown.error is RpcError.UNKNOWN_LEADER_EPOCH
+
+
+def test_an_observer_fetches_and_acknowledges_nothing() -> None:
+    voter = Voter101()
+    core = voter.lead()
+    core.append([b"a"], core.now_ms)
+    voter.flush()
+    answer = voter.ask(fetch(1, 0, peer=999))
+    assert isinstance(answer, FetchResponse)
+    assert answer.error is RpcError.NONE
+    assert answer.records
+    voter.handle(RequestReceived(token=2, request=fetch(1, 2, peer=999)))
+    voter.handle(RequestReceived(token=3, request=fetch(1, 2, peer=998)))
+    assert core.high_watermark == 0, "no voter has fetched"
+    assert isinstance(core.state, Leader)
+    observers = core.state.observers.known(core.now_ms)
+    assert {id_: it.end_offset for id_, it in observers.items()} == {999: 2, 998: 2}
+    voter.handle(RequestReceived(token=4, request=fetch(1, 2, peer=102)))
+    assert core.high_watermark == 2
+
+
+def test_an_observer_that_is_silent_for_long_is_forgotten() -> None:
+    core = Voter101().lead()
+    ask = RequestReceived(token=1, request=fetch(1, 0, peer=999))
+    core.handle(ask, core.now_ms)
+    state = core.state
+    assert isinstance(state, Leader)
+    assert set(state.observers.known(core.now_ms + OBSERVER_SILENCE_MS)) == {999}
+    assert set(state.observers.known(core.now_ms + OBSERVER_SILENCE_MS + 1)) == set()
+
+
+def asked(effects: tuple[Effect, ...]) -> list[tuple[int, FetchRequest]]:
+    """Whom it fetches from."""
+    return [
+        (e.peer, e.request)
+        for e in effects
+        if isinstance(e, Send) and isinstance(e.request, FetchRequest)
+    ]
+
+
+def test_an_observer_asks_every_voter_until_one_knows_the_leader() -> None:
+    observer = Voter101(node_id=999)
+    found: list[int] = []
+    for _ in range(3):
+        ((peer, request),) = asked(observer.tick(300))
+        assert request.wait_ms_max == 0
+        found.append(peer)
+        knows_none = FetchResponse(epoch=0, leader_id=None, error=RpcError.NOT_LEADER_OR_FOLLOWER)
+        observer.answer(peer, knows_none, request)
+    assert sorted(found) == [101, 102, 103]
+    ((peer, request),) = asked(observer.tick(50))
+    knows = FetchResponse(epoch=4, leader_id=102, error=RpcError.FENCED_LEADER_EPOCH)
+    ((leader, request),) = asked(observer.answer(peer, knows, request))
+    assert (leader, request.epoch, request.wait_ms_max) == (102, 4, 500)
+    assert observer.votes.vote == Vote(epoch=4, leader_id=102)
+
+
+def test_an_observer_believes_a_silent_leader_only_itself() -> None:
+    """The others may not have noticed yet; they are asked first."""
+    observer = Voter101(node_id=999, vote=Vote(epoch=4))
+    ((peer, request),) = asked(observer.tick())
+    knows = FetchResponse(epoch=4, leader_id=102, error=RpcError.NOT_LEADER_OR_FOLLOWER)
+    observer.answer(peer, knows, request)
+    assert observer.core.leader_id == 102
+    found = []
+    effects = observer.tick(observer.core.config.fetch_timeout_ms)
+    for _ in range(2):
+        ((peer, request),) = asked(effects)
+        found.append(peer)
+        assert asked(observer.answer(peer, knows, request)) == []
+        assert observer.core.leader_id is None
+        effects = observer.tick(50)
+    assert sorted(found) == [101, 103]
+    ((peer, request),) = asked(effects)
+    assert peer == 102
+    itself = FetchResponse(epoch=4, leader_id=102)
+    observer.answer(peer, itself, request)
+    assert observer.core.leader_id == 102
+
+
+def test_an_observer_doubts_no_leader_for_ever() -> None:
+    observer = Voter101(node_id=999, vote=Vote(epoch=4))
+    ((peer, request),) = asked(observer.tick())
+    knows = FetchResponse(epoch=4, leader_id=102, error=RpcError.NOT_LEADER_OR_FOLLOWER)
+    observer.answer(peer, knows, request)
+    observer.tick(observer.core.config.fetch_timeout_ms)
+    ((peer, request),) = asked(observer.tick(observer.core.config.fetch_timeout_ms))
+    assert peer != 102
+    observer.answer(peer, knows, request)
+    assert observer.core.leader_id == 102
+
+
+def test_an_observer_keeps_a_vote_that_it_gave_as_a_voter() -> None:
+    observer = Voter101(node_id=999, vote=Vote(epoch=4, voted_id=103))
+    ((peer, request),) = asked(observer.tick())
+    knows = FetchResponse(epoch=4, leader_id=103, error=RpcError.NOT_LEADER_OR_FOLLOWER)
+    observer.answer(peer, knows, request)
+    observer.tick(observer.core.config.fetch_timeout_ms)
+    assert observer.core.voted_id == 103
+    answer = observer.ask(
+        VoteRequest(candidate_id=102, epoch=5, last_epoch=9, last_offset=99, pre_vote=False)
+    )
+    assert isinstance(answer, VoteResponse)
+    assert (answer.error, answer.vote_granted) == (RpcError.INCONSISTENT_VOTER_SET, False)
+
+
+def test_nobody_votes_for_an_observer() -> None:
+    voter = Voter101()
+    request = VoteRequest(candidate_id=999, epoch=7, last_epoch=7, last_offset=99, pre_vote=False)
+    answer = voter.ask(request)
+    assert isinstance(answer, VoteResponse)
+    assert answer.error is RpcError.INCONSISTENT_VOTER_SET
+    assert not answer.vote_granted
+    assert voter.core.epoch == 0, "its epoch disturbs nobody"
 
 
 def test_silent_voter_with_a_closed_port_is_reported() -> None:
@@ -337,12 +452,6 @@ def test_follower_truncates_to_the_common_prefix() -> None:
     assert voter.log.end_offset == 1
 
 
-def fetches(effects: tuple[Effect, ...]) -> list[FetchRequest]:
-    return [
-        e.request for e in effects if isinstance(e, Send) and isinstance(e.request, FetchRequest)
-    ]
-
-
 def test_what_is_left_after_a_cut_is_not_yet_known_to_be_committed() -> None:
     """The leader has nothing of our epoch 2; that is found out one question later."""
     entries = [Entry(1, b"a"), Entry(2, b"b"), Entry(2, b"c"), Entry(4, b"d")]
@@ -351,11 +460,11 @@ def test_what_is_left_after_a_cut_is_not_yet_known_to_be_committed() -> None:
     parts = FetchResponse(
         epoch=5, leader_id=102, high_watermark=9, diverging=EpochEnd(epoch=3, end_offset=9)
     )
-    (request,) = fetches(voter.answer(102, parts, request))
+    ((_, request),) = asked(voter.answer(102, parts, request))
     assert (request.fetch_offset, request.last_fetched_epoch) == (3, 2)
     assert voter.core.high_watermark == 0
     parts = replace(parts, diverging=EpochEnd(epoch=1, end_offset=1))
-    (request,) = fetches(voter.answer(102, parts, request))
+    ((_, request),) = asked(voter.answer(102, parts, request))
     assert (request.fetch_offset, voter.core.high_watermark) == (1, 0)
     voter.answer(102, FetchResponse(epoch=5, leader_id=102, high_watermark=9), request)
     assert voter.core.high_watermark == 1

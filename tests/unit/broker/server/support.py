@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.clock import SystemClock
+from broker.config import Endpoint
 from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
 from broker.protocol import codec
 from broker.server.dispatch import ListenerContext
-from broker.server.listener import Endpoint, ListenerServer
+from broker.server.listener import ListenerServer
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 PLAIN, TASK, SLOT, BROKEN = 60, 19, 1, 3

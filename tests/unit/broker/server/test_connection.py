@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from broker.config import Endpoint
 from broker.protocol import codec
-from broker.server.listener import Endpoint, ListenError, ListenerServer
+from broker.server.listener import ListenError, ListenerServer
 from tests.support.settle import until
 from tests.unit.broker.server.support import (
     BROKEN,

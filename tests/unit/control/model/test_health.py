@@ -98,6 +98,17 @@ def test_a_fenced_broker_with_replicas_is_critical() -> None:
         ("broker-fenced", Severity.CRITICAL, 5)
     ]
     assert found[0].facts["replicas"] == 1
+    assert found[0].next_step == "Start it again, or move its replicas away"
+
+
+def test_a_fenced_broker_that_holds_nothing_may_be_one_that_was_retired() -> None:
+    (found,) = find(
+        brokers=[clusters.broker(1), clusters.broker(2, is_fenced=True, sampled_ms=5)],
+        partitions=[clusters.partition("t", 0, [1])],
+    )
+
+    assert (found.kind, found.severity) == ("broker-fenced", Severity.WARNING)
+    assert found.next_step.endswith("`kafka-cluster.sh unregister --id 2`")
 
 
 def test_skew_is_told_after_an_empty_broker_joined() -> None:
