@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from textual.app import App
 from textual.events import Key
 
+from tui.keys_in_order import KeysInOrder
 from tui.screens.base import ViewScreen
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class RightsScreen(ViewScreen):
         return None if self.needed(action) in denied else True
 
 
-class GreyedKeys(App[None]):
+class GreyedKeys(KeysInOrder):
     """Rights come and go while it runs; the keys follow."""
 
     @property

@@ -24,7 +24,7 @@ class Reasons:
             return change.factor_words
         gone = sorted(self._removed.intersection(change.removing))
         if gone:
-            return f"leaves {_ids(gone)}, which is removed"
+            return f"leaves {_ids(gone)}, which {'is' if len(gone) == 1 else 'are'} removed"
         before, after = self._racks(change.before), self._racks(change.after)
         if after > before:
             return f"on {after} racks instead of {before}"

@@ -24,6 +24,7 @@ def change(*after: int) -> PartitionChange:
     [
         ((1, 2, 3), PlanRequest(), "2 replicas become 3"),
         ((3, 2), PlanRequest(remove_brokers=(1,)), "leaves 1, which is removed"),
+        ((3, 4), PlanRequest(remove_brokers=(1, 2)), "leaves 1, 2, which are removed"),
         ((3, 2), PlanRequest(), "on 2 racks instead of 1"),
         ((2, 1), PlanRequest(), "1 leads 3, 2 leads 0"),
     ],
