@@ -1,5 +1,6 @@
 """A cluster as Kafka's own client library and tools see it, for those who check what we did."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +53,12 @@ class KafkaEyes:
             for name, topic in topics.items()
             if any(broker in partition.replicas for partition in topic.partitions.values())
         }
+
+    def held(self) -> Counter[int]:
+        """How many replicas each broker has, of all topics."""
+        topics = self._admin.list_topics(timeout=TIMEOUT_S).topics.values()
+        partitions = (found for topic in topics for found in topic.partitions.values())
+        return Counter(broker for partition in partitions for broker in partition.replicas)
 
     def throttles(self, topic: str) -> dict[str, str]:
         """Every replication throttle that DescribeConfigs shows, on the topic and any broker."""
