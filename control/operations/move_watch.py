@@ -198,7 +198,7 @@ class MoveWatch:
             still = self._stalls.look(change.key, size=size, copied=copied, now_s=now_s)
             reason = self._obstacle(change)
             if reason is None and still is not None:
-                reason = still.explain(throttle)
+                reason = still.explain(throttle, lagging=self._lagging(change))
             if reason is not None:
                 stalled.append(
                     StalledMove(topic=change.topic, partition=change.partition, reason=reason)
@@ -206,14 +206,23 @@ class MoveWatch:
         return tuple(stalled)
 
     def _obstacle(self, change: PartitionChange) -> str | None:
-        """What plainly stands in the way."""
-        down = [broker for broker in change.adding if broker not in self._alive]
+        """What plainly stands in the way: a move ends with all of its target in sync, replicas
+        that stay as well (PartitionReassignmentReplicas)."""
+        down = [broker for broker in change.after if broker not in self._alive]
         if down:
-            return f"broker {down[0]} is down"
+            stays = down[0] in change.before
+            waits = "; the move ends once its replica there is in sync again" if stays else ""
+            return f"broker {down[0]} is down{waits}"
         placed = self.places.placed.get(change.key)
         if placed is not None and placed.leader < 0:
             return "the partition has no leader"
         return None
+
+    def _lagging(self, change: PartitionChange) -> list[int]:
+        """Brokers that keep a replica which is not in sync."""
+        placed = self.places.placed.get(change.key)
+        stay = [broker for broker in change.after if broker in change.before]
+        return [] if placed is None else [b for b in stay if b not in placed.isr]
 
     async def _read_copied(self) -> None:
         """Bytes on the brokers that receive and on the leaders that send; what cannot be read

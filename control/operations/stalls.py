@@ -1,5 +1,6 @@
 """Moves that do not get on: what is left to copy has not shrunk for a while, and why. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,11 +21,16 @@ class Standstill:
     is_complete: bool
     """Every byte is there, but the copy is not in sync."""
 
-    def explain(self, throttle: int | None) -> str:
-        """In a sentence, with what to do."""
+    def explain(self, throttle: int | None, *, lagging: Sequence[int] = ()) -> str:
+        """In a sentence, with what to do; `lagging`: brokers whose replicas stay and are not in
+        sync, which the move waits for as well."""
         limit = "without a throttle" if throttle is None else f"at {byte_rate_text(throttle)}"
         if self.is_complete:
-            return f"for {self.for_s:.0f} s nothing is left to copy: see the target's log"
+            if lagging:
+                where = f"the replica that stays on broker {lagging[0]} is not in sync: see its log"
+            else:
+                where = "see the target's log"
+            return f"for {self.for_s:.0f} s nothing is left to copy: {where}"
         if self.copied <= 0:
             return (
                 f"no byte arrived for {self.for_s:.0f} s {limit}: see the target's log, "

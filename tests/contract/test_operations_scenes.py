@@ -144,10 +144,11 @@ def test_killed_midway_it_goes_on_and_nobody_can_trample(site: Site) -> None:
     assert (move["outcome"], move["throttle_bytes_per_s"]) == ("done", 8 * MIB)
 
 
-@pytest.mark.parametrize("is_target", [True, False], ids=["target", "source"])
-def test_a_broker_dies_midway_and_comes_back(site: Site, is_target: bool) -> None:
+@pytest.mark.parametrize("role", ["target", "source", "stays"])
+def test_a_broker_dies_midway_and_comes_back(site: Site, role: str) -> None:
     cli, cluster = site.cli, site.cluster
-    victim = target_of(site) if is_target else 101
+    victim = {"target": target_of(site), "source": 101, "stays": 102}[role]
+    is_waited_for = role != "source"
     is_down = f"broker {victim} is down"
     topic = site.topic("orphan", FROM, partition_bytes=16 * MIB)
     plan = site.plan_by_hand(topic, to(site))
@@ -155,7 +156,7 @@ def test_a_broker_dies_midway_and_comes_back(site: Site, is_target: bool) -> Non
         moving = cli.start("reassign", plan, "--throttle", "1MiB", "--yes", "--reason", topic)
         operation_id = cli.wait_until_moving(reason=topic)
         with site.without(victim):
-            if is_target:
+            if is_waited_for:
                 wait_until(lambda: is_down in stalls(site), "the stall is explained")
             cli.run("moves", "throttle", operation_id, "--throttle", "128KiB")
         wait_until(
@@ -165,7 +166,7 @@ def test_a_broker_dies_midway_and_comes_back(site: Site, is_target: bool) -> Non
         )
         cli.run("moves", "throttle", operation_id, "--throttle", "8MiB")
         said = cli.end_of(moving)
-        assert not is_target or f"stands still: {is_down}" in said, said
+        assert not is_waited_for or f"stands still: {is_down}" in said, said
         site.check_settled(topic, to(site))
     check_kept(cluster.bootstrap, topic, producer)
 

@@ -1,0 +1,62 @@
+"""Who a move that does not end waits for, as its progress tells it."""
+
+from typing import Any
+
+import pytest
+
+from control.operations.forecast import Forecast
+from control.operations.move_watch import MoveWatch
+from control.operations.stalls import STALLED_AFTER_S
+from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change, key_of
+
+KEY = key_of("t", 0)
+(NEW, STAYS), LEAVES = TO, FROM[0]
+
+
+async def reasons(cluster: FakeCluster, *, for_s: float) -> list[str]:
+    """What is told of a move on which nothing is left to copy, after so long."""
+    cluster.begin(KEY, TO)
+    admin: Any = cluster
+    watch = MoveWatch(admin, (change("t"),), waves=1, forecast=Forecast())
+    told: tuple[str, ...] = ()
+    for now_s in (0.0, for_s):
+        await watch.refresh()
+        told = tuple(stalled.reason for stalled in watch.progress(wave=1, now_s=now_s).stalled)
+    return list(told)
+
+
+@pytest.mark.parametrize(
+    ("victim", "reason"),
+    [
+        (NEW, ["broker 3 is down"]),
+        (STAYS, ["broker 2 is down; the move ends once its replica there is in sync again"]),
+        (LEAVES, []),
+    ],
+    ids=["new", "stays", "leaves"],
+)
+async def test_a_broker_of_the_target_that_is_down_is_told_at_once(
+    victim: int, reason: list[str]
+) -> None:
+    cluster = FakeCluster({KEY: FROM})
+    cluster.alive.discard(victim)
+    assert await reasons(cluster, for_s=1.0) == reason
+
+
+async def test_a_replica_that_stays_and_is_out_of_sync_is_named() -> None:
+    cluster = FakeCluster({KEY: FROM})
+    cluster.isr[KEY] = (LEAVES, NEW)
+    (reason,) = await reasons(cluster, for_s=STALLED_AFTER_S + 1.0)
+    assert reason.endswith("the replica that stays on broker 2 is not in sync: see its log")
+
+
+async def test_with_all_that_stay_in_sync_it_is_the_new_one() -> None:
+    cluster = FakeCluster({KEY: FROM})
+    cluster.isr[KEY] = FROM
+    (reason,) = await reasons(cluster, for_s=STALLED_AFTER_S + 1.0)
+    assert reason.endswith("see the target's log")
+
+
+async def test_nobody_is_blamed_before_it_stands_still() -> None:
+    cluster = FakeCluster({KEY: FROM})
+    cluster.isr[KEY] = (LEAVES,)
+    assert await reasons(cluster, for_s=STALLED_AFTER_S - 1.0) == []
