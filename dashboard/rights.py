@@ -77,6 +77,7 @@ def _follow_openers(app: Dash, screen: Screen) -> None:
         return no_update if now == told else now
 
     in_browser: Any = app.clientside_callback
+    in_browser(ClientsideFunction("partiscope", "noteDenied"), Input(ids.DENIED, "data"))
     every = {"form": ALL, "about": ALL}
     in_browser(
         ClientsideFunction("partiscope", "greyOpeners"),

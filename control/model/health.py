@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from control.model.columns import BoolColumn, IntColumn, codes, ints, look_up, partition_keys
 from control.model.findings import Finding, Operation, sorted_findings
 from control.model.job_health import find_job_delay, find_job_errors, stale_after_ms
-from control.model.load import BrokerLoads, Placement, broker_loads, placement
+from control.model.load import BrokerLoads, Placement, broker_loads, placement, skew_percent
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import (
     BEHIND,
@@ -20,6 +20,7 @@ from control.model.status import (
     PartitionStatuses,
     Severity,
     commit_ranks,
+    elected_leaders,
     partition_statuses,
 )
 
@@ -79,6 +80,7 @@ def find_all(evidence: Evidence) -> tuple[Finding, ...]:
     return sorted_findings(finding for findings in found for finding in findings)
 
 
+_ELECT: Final = "Elect the preferred leaders"
 _PARTITION_TEXTS: Final = {
     "offline": (
         "{count:plural:partition} offline",
@@ -103,7 +105,7 @@ _PARTITION_TEXTS: Final = {
     "not-preferred": (
         "{count:plural:leader} not preferred",
         "The first replica in the assignment does not lead: {names}.",
-        "Elect the preferred leaders",
+        _ELECT,
     ),
 }
 
@@ -198,6 +200,7 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
             continue
         told.add(broker)
         unit = "bytes" if measure == "size_bytes" else "count"
+        is_election = measure == "leaders" and _is_even_once_elected(evidence)
         yield Finding(
             kind=f"skew-{word}",
             severity=Severity.WARNING if skew > 0 else Severity.NOTICE,
@@ -206,8 +209,8 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
             title=f"{word} skew {{skew:signed_percent}}",
             reason=f"Holds {{value:{unit}}} {'' if unit == 'bytes' else word + ' '}"
             f"({{share:percent}}); the mean of all brokers is {{mean:{unit}}}.",
-            next_step="Plan moves",
-            operation=Operation.ELECT if measure == "leaders" else Operation.REASSIGN,
+            next_step=_ELECT if is_election else "Plan moves",
+            operation=Operation.ELECT if is_election else Operation.REASSIGN,
             facts={
                 "skew": skew,
                 "value": float(values[place]),
@@ -215,6 +218,15 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
                 "share": float(values[place] / np.nansum(values) * 100.0),
             },
         )
+
+
+def _is_even_once_elected(evidence: Evidence) -> bool:
+    """Whether leaders lie evenly as soon as the preferred ones lead, as they do not where every
+    broker was started anew: a plan would have nothing to move."""
+    leaders = elected_leaders(evidence.snapshot.partitions)
+    led = dict(zip(*np.unique(leaders, return_counts=True), strict=True))
+    counts = np.array([led.get(broker, 0) for broker in evidence.loads.brokers], dtype=np.float64)
+    return float(np.abs(skew_percent(counts)).max()) <= SKEW_PERCENT_MAX
 
 
 _GROUP_TEXTS: Final = {

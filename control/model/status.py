@@ -165,6 +165,18 @@ def words_of(ranks: IntColumn, severities: Mapping[str, Severity]) -> pa.Array:
     return pa.array(list(severities), pa.string()).take(pa.array(ranks))
 
 
+def elected_leaders(table: pa.Table) -> IntColumn:
+    """Who leads each partition once the preferred leaders are elected: of those whose first
+    replica is not in sync the present leader stays."""
+    preferred = _preferred(table)
+    row, broker = exploded(table["isr"])
+    in_sync = np.isin(
+        np.arange(table.num_rows) * _WIDTH + preferred, row.astype(np.int64) * _WIDTH + broker
+    )
+    leaders: IntColumn = np.where(in_sync, preferred, ints(table["leader"]))
+    return leaders
+
+
 def _preferred(table: pa.Table) -> IntColumn:
     row, broker = exploded(table["replicas"])
     preferred = np.full(table.num_rows, -2, dtype=np.int64)

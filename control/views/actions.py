@@ -26,9 +26,9 @@ def action_of(row: FindingRow) -> Action:
     everything else the subject."""
     operation = row.operation.text
     kind = row.key.partition(" ")[0]
-    if operation == "elect" and kind not in _GOALS:
+    if operation == "elect":
         return Action(path=row.path, form="elect")
-    if operation in {"reassign", "elect"}:
+    if operation == "reassign":
         query = {
             "goal": _GOALS.get(kind, "balance"),
             **_scope(kind, row.path),

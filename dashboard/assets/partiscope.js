@@ -663,10 +663,13 @@
     },
     toggleHelp: (clicks, isOpen) => !isOpen,
     refreshGrids: () => withGrids((api) => refreshGrid(api)),
-    greyOpeners: (now, openers) => {
+    noteDenied: (now) => {
       denied = now || {};
       document.documentElement.dataset.moves = denied.reassign ? "denied" : "allowed";
-      const whys = openers.map((it) => denied[it.form] || "");
+    },
+    // Called only where a view has openers.
+    greyOpeners: (now, openers) => {
+      const whys = openers.map((it) => (now || {})[it.form] || "");
       return [whys.map(Boolean), whys];
     },
     markNav: (pathname) => {

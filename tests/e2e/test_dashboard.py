@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, Position, expect
@@ -304,8 +304,11 @@ def test_a_findings_next_step_opens_what_mends_it(page: Page, store: Store) -> N
     store.write()
 
 
+LED_BY_ONE: Final = {"leader": 101, "replicas": [101, 102, 103], "isr": [101, 102, 103]}
+
+
 def test_r_on_a_skewed_cluster_opens_the_plan_that_mends_it(page: Page, store: Store) -> None:
-    store.write(of_all={"leader": 101})
+    store.write(of_all=LED_BY_ONE)
     expect(page.locator("#findings")).to_contain_text("leaders skew +200 %")
     page.mouse.move(0, 0)
 
@@ -317,13 +320,25 @@ def test_r_on_a_skewed_cluster_opens_the_plan_that_mends_it(page: Page, store: S
     store.write()
 
 
-def test_who_may_not_move_is_told_so_on_the_way_to_a_plan(page: Page, store: Store) -> None:
+def test_skewed_leaders_that_only_need_an_election_lead_to_it(page: Page, store: Store) -> None:
     store.write(of_all={"leader": 101})
+    finding = page.locator("#findings .finding", has_text="leaders skew +200 %").first
+    finding.get_by_text("Elect the preferred leaders").click()
+    expect(dialog_of(page)).to_contain_text("Elect")
+    page.keyboard.press("Escape")
+    store.write()
+
+
+def test_who_may_not_move_is_told_so_on_the_way_to_a_plan(page: Page, store: Store) -> None:
+    store.write(of_all=LED_BY_ONE)
     step = page.locator('#findings a.finding-step[href^="/plan"]').first
     expect(step).to_be_visible()
+    page.keyboard.press("Space")  # Else the next tick tells the rights as they are.
+    expect(page.locator("#pause-button")).to_have_text("▶")
     page.evaluate("""window.dash_clientside.set_props(
         "denied", { data: { reassign: "needs ALTER on the cluster" } })""")
     expect(page.locator("html")).to_have_attribute("data-moves", "denied")
+    expect(page.locator("main .finding button")).to_have_count(0)  # Told without one to grey.
 
     step.click()
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from control.model.findings import Finding, Operation, carry_since
 from control.model.health import Evidence, find_all
 from control.model.status import (
@@ -125,6 +127,29 @@ def test_skew_is_told_after_an_empty_broker_joined() -> None:
     assert kinds(found) == ["skew-bytes"]
     assert found[0].facts["skew"] == -100.0
     assert found[0].operation is Operation.REASSIGN
+
+
+@pytest.mark.parametrize(
+    ("replicas", "isr", "operation"),
+    [
+        ([[1, 2], [2, 1]], [1, 2], Operation.ELECT),
+        ([[1, 2], [2, 1]], [1], Operation.REASSIGN),
+        ([[1, 2], [1, 2]], [1, 2], Operation.REASSIGN),
+    ],
+    ids=["the other is there", "the other is down", "the other is never the first"],
+)
+def test_leaders_that_an_election_evens_need_no_plan(
+    replicas: list[list[int]], isr: list[int], operation: Operation
+) -> None:
+    partitions = [
+        clusters.partition("t", number, replicas[number % 2], isr=isr, leader=1)
+        for number in range(12)
+    ]
+    found = find(brokers=[clusters.broker(1), clusters.broker(2)], partitions=partitions)
+    (skew,) = (finding for finding in found if finding.kind == "skew-leaders")
+    assert skew.operation is operation
+    is_election = operation is Operation.ELECT
+    assert skew.next_step == ("Elect the preferred leaders" if is_election else "Plan moves")
 
 
 def test_a_tiny_cluster_has_no_skew() -> None:

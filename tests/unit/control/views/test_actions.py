@@ -27,7 +27,7 @@ def finding(kind: str, operation: Operation, subject: str = "brokers/103") -> Fi
     ("found", "query"),
     [
         (finding("skew-bytes", Operation.REASSIGN), {"goal": "balance"}),
-        (finding("skew-leaders", Operation.ELECT), {"goal": "leaders"}),
+        (finding("skew-leaders", Operation.REASSIGN), {"goal": "leaders"}),
         (finding("disk", Operation.REASSIGN), {"goal": "relieve", "relieve_brokers": "103"}),
         (finding("uneven", Operation.REASSIGN, "topics/orders"), {"topics": "orders"}),
     ],
@@ -42,9 +42,12 @@ def test_what_is_uneven_opens_the_plan_filled_in(found: Finding, query: dict[str
     assert not action.form
 
 
-def test_leaders_out_of_place_open_the_election_and_the_rest_its_subject() -> None:
-    elect = action_of(finding_row(finding("not-preferred", Operation.ELECT), now_ms=2))
+@pytest.mark.parametrize("kind", ["not-preferred", "skew-leaders"])
+def test_leaders_that_need_no_move_open_the_election(kind: str) -> None:
+    assert action_of(finding_row(finding(kind, Operation.ELECT), now_ms=2)).form == "elect"
+
+
+def test_what_nothing_mends_opens_its_subject() -> None:
     opened = action_of(finding_row(finding("stale", Operation.OPEN), now_ms=2))
 
-    assert elect.form == "elect"
     assert opened.path == "brokers/103"
