@@ -13,8 +13,9 @@ it (Kafka's Partition.maybeIncrementLeaderHW). Two throttles can hold its fetche
 
 What is let go passes the throttle by, and of small partitions that would be all there is: so of
 it no more comes to a broker, or goes from it, than a tenth on top of the throttle, as measured over
-half a minute. Worked example: 400 partitions of 1 MiB come to a broker at 4 MiB/s, which takes 100
-s. 4 come in each second, and in every tenth second 4 more, let go: together 91 s.
+half a minute, and nothing to a broker in the first ten seconds. Worked example: 400 partitions of 1
+MiB come to a broker at 4 MiB/s, which takes 100 s. 4 come in each second, and later in every tenth
+second 4 more, let go: together 92 s.
 
 Of those at a follower two seconds' worth go at a time. What producers feel: docs/decisions/0012.
 """
@@ -34,6 +35,9 @@ FOLLOWER_READINGS: Final = 2
 """A follower's: what Kafka's average of ten seconds lets pass may come in one of them."""
 EARNED: Final = 0.1
 """Of every second: so much more may come than the throttle lets through."""
+UNEARNED_S: Final = 10.0
+"""Of what comes to a broker nothing is earned in so many first seconds, Kafka's average: a throttle
+comes unevenly then, and in a move of seconds more would be more than a tenth."""
 COUNTED_S: Final = 30.0
 """What came in so many seconds counts: several times Kafka's average of ten."""
 AT_A_TIME_S: Final = 2.0
@@ -58,13 +62,17 @@ class _Span:
 @dataclass(slots=True, kw_only=True)
 class Allowance:
     """What may pass the throttle by at each broker, in seconds' worth of it: EARNED of the last
-    COUNTED_S, less what did pass it by in them and was more than the throttle would have let
-    through. What did not pass it by is never owed for, however unevenly it came."""
+    COUNTED_S, and nothing of the first `unearned_s` of all, less what did pass it by in them and
+    was more than the throttle would have let through. What did not pass it by is never owed for,
+    however unevenly it came."""
 
+    unearned_s: float = 0.0
     _came: dict[int, int] = field(default_factory=dict)
     _passed: dict[int, int] = field(default_factory=dict)
     _spans: deque[_Span] = field(default_factory=deque)
     _seconds: float = 0.0
+    """Of the spans."""
+    _age_s: float = 0.0
     _owed_s: dict[int, float] = field(default_factory=dict)
 
     def note(self, broker: int, came: int, *, is_held: bool) -> None:
@@ -81,6 +89,7 @@ class Allowance:
         )
         self._spans.append(_Span(seconds=seconds, came_s=came_s, passed_s=passed_s))
         self._seconds += seconds
+        self._age_s += seconds
         while self._seconds - self._spans[0].seconds >= COUNTED_S:
             self._seconds -= self._spans.popleft().seconds
         self._came.clear()
@@ -90,7 +99,8 @@ class Allowance:
 
     def of(self, broker: int) -> float:
         """What may come at once."""
-        return EARNED * min(self._seconds, COUNTED_S) - self._owed_s.get(broker, 0.0)
+        earned_s = min(max(self._age_s - self.unearned_s, 0.0), COUNTED_S)
+        return EARNED * earned_s - self._owed_s.get(broker, 0.0)
 
     def _owed_by(self, broker: int) -> float:
         came_s = sum(span.came_s.get(broker, 0.0) for span in self._spans)
@@ -106,7 +116,7 @@ class CatchUpWatch:
     _most: dict[Replica, float] = field(default_factory=dict)
     _brokers: dict[TopicPartition, list[int]] = field(default_factory=dict)
     _leaders: Mapping[TopicPartition, int] = field(default_factory=dict)
-    _receiving: Allowance = field(default_factory=Allowance)
+    _receiving: Allowance = field(default_factory=lambda: Allowance(unearned_s=UNEARNED_S))
     _sending: Allowance = field(default_factory=Allowance)
     _read_s: float = 0.0
     _held: tuple[frozenset[TopicPartition], frozenset[TopicPartition]] | None = None

@@ -105,8 +105,17 @@ def test_nobody_lets_go_of_more_than_a_tenth() -> None:
         arriving = {*freed, *sorted(n for n in listed - freed if left[n])[:4]}
         left = [0.0 if n in arriving else lacks for n, lacks in enumerate(left)]
         listed -= arriving
-    assert sum(freed_of_each[:3]) <= 1, "in the first seconds little was earned"
-    assert sum(freed_of_each) == pytest.approx(60 * 4 / 10, abs=2)
+    assert sum(freed_of_each[:10]) == 0, "in the first seconds nothing is earned"
+    assert sum(freed_of_each) == pytest.approx((60 - 10) * 4 / 10, abs=2)
+
+
+def test_leaders_let_go_from_the_first_seconds_on() -> None:
+    watch = Watched()
+    for left in (3, 2.5, 2):
+        watch.then(missing(left))
+        watch.followed()
+    assert watch.led() == {0}
+    assert watch.followed(rate=MIB) == set(), "what is throttled at the follower is no faster"
 
 
 def busy(left: float, *, soon: float, rate: int) -> Watched:
@@ -162,7 +171,7 @@ def test_followers_hold_what_leaders_still_throttle() -> None:
 def test_each_broker_that_receives_earns_for_itself() -> None:
     watch = Watched()
     lacks = {(key(n), broker): 2 * MIB for n, broker in enumerate((101, 102, 102))}
-    for _ in range(25):
+    for _ in range(35):
         watch.then(lacks)
         watch.let_go((), (), MIB)
     assert watch.followed(rate=MIB) == {0, 1}
