@@ -759,12 +759,14 @@
   const functions = window.dashAgGridFunctions;
   // A narrow screen keeps name, status and one figure (columns of rank 1), unless columns were
   // chosen.
-  functions.fitColumns = (params) => showColumns(params.api);
+  // What a grid tells late may come when its view is gone already.
+  const whileThere = (act) => (params) => (params.api.isDestroyed() ? undefined : act(params));
+  functions.fitColumns = whileThere((params) => showColumns(params.api));
   // A short table ends with its last row; a long one fills the window and scrolls.
   const ROW_PX = 34;
   const HEAD_PX = 40;
   const ROWS_MIN = 3;
-  functions.fitHeight = (params) => {
+  functions.fitHeight = whileThere((params) => {
     const box = document.querySelector(".grid[id]");
     // While a filter or a sort is answered the table stays as tall as it is.
     if (!box || !params.api.isLastRowIndexKnown()) return;
@@ -772,11 +774,11 @@
     const wanted = HEAD_PX + rows * ROW_PX + 14;
     box.style.maxHeight = wanted + "px";
     box.style.minHeight = Math.min(wanted, 320) + "px";
-  };
+  });
   // Names are shown whole where there is room; of long ones the beginning.
   const NAME_PX_MAX = 340;
   const NAME_PX_NARROW = 112;
-  functions.fitNames = (params) => {
+  functions.fitNames = whileThere((params) => {
     const [name] = params.api.getAllDisplayedColumns().filter((it) => it.getPinned() === "left");
     if (!name || (window.innerWidth >= 620 && window.innerWidth < 1000)) return;
     const isWide = window.innerWidth >= 1000;
@@ -784,15 +786,15 @@
     if (isWide) params.api.autoSizeColumns([name]);
     if (name.getActualWidth() <= most) return;
     params.api.setColumnWidths([{ key: name, newWidth: most }]);
-  };
-  functions.keepSort = (params) => {
+  });
+  functions.keepSort = whileThere((params) => {
     const sorted = params.api.getColumnState().find((column) => column.sort);
     keepInUrl({ sort: sorted ? (sorted.sort === "desc" ? "-" : "") + sorted.colId : "" });
-  };
-  functions.rememberRow = (params) => {
+  });
+  functions.rememberRow = whileThere((params) => {
     const rows = params.api.getSelectedRows();
     selectedPath = rows.length ? rows[0].path : "";
-  };
+  });
   // The colour of a cell's tone; empty takes away that of the row which stood there before.
   functions.toneStyle = (params) => {
     const tone = params.data && params.data[params.colDef.field + "__tone"];
