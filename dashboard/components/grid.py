@@ -97,7 +97,8 @@ def register_grid(app: Dash, kind: str) -> None:
         Input(ids.grid(kind), "getRowsRequest"),
         State(ids.grid_scope(kind), "data"),
         State(ids.grid(kind), "id"),
-        prevent_initial_call=True,
+        # The first question may be there before this callback is, and is not asked again.
+        prevent_initial_call=False,
     )
 
 
