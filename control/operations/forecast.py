@@ -11,7 +11,7 @@ MANY: Final = 20
 IDLE_SHARE: Final = 0.1
 """Copies that use less of the throttle wait for something else: for partitions to come and go."""
 SOONER_S: Final = 2.0
-"""What arrives last passes the throttle by (control.operations.catching_up)."""
+"""What arrives last may pass the throttle by (control.operations.catching_up)."""
 LEFT_KEPT: Final = 8
 """Of the intervals of time left that were told, spread over the move: moves count alike."""
 _TOLD_MAX: Final = 64

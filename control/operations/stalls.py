@@ -19,7 +19,7 @@ class Standstill:
     """Bytes that producers added to what must be copied."""
     copied: int
     is_complete: bool
-    """Every byte is there, but the copy is not in sync."""
+    """Every byte is there, but the move has not ended: not all of its target is in sync."""
 
     def explain(self, throttle: int | None, *, lagging: Sequence[int] = ()) -> str:
         """In a sentence, with what to do; `lagging`: brokers whose replicas stay and are not in

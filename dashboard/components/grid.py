@@ -97,7 +97,7 @@ def register_grid(app: Dash, kind: str) -> None:
         Input(ids.grid(kind), "getRowsRequest"),
         State(ids.grid_scope(kind), "data"),
         State(ids.grid(kind), "id"),
-        # The first question may be there before this callback is, and is not asked again.
+        # Should the first question be there before this callback is, nobody asks again.
         prevent_initial_call=False,
     )
 
