@@ -21,6 +21,7 @@ from control.planner.figures import (
 from control.planner.goals import Goal, PlanRequest, Tolerance
 from control.planner.leaders import even_leaders, leader_bounds
 from control.planner.least import Prover
+from control.planner.level import level
 from control.planner.limits import proofs, stopped_brokers, unknown_sizes
 from control.planner.placement import Placement
 from control.planner.proposal import Proposal, proposal_of
@@ -306,6 +307,7 @@ def _relief(placement: Placement) -> Bounds:
 def _settle(placement: Placement, bounds: Bounds, way: _Way) -> Bounds:
     """Within these bounds, or those that are returned where that cannot be, with few bytes."""
     even_out(placement, bounds, gives_small=way.gives_small)
+    level(placement, bounds)
     bounds = bounds.beside(placement)
     economize(placement, bounds)
     rethink(placement, bounds)
