@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource as Resource
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import KafkaException, NewTopic
 
 from tests.support.kafka_oracle import ready_admin, run_tool
 
@@ -84,6 +84,15 @@ class KafkaEyes:
         return run_tool(TOOL, "--bootstrap-server", self._bootstrap, *words).stdout
 
     def _configs(self, resource: Resource) -> dict[str, Any]:
+        """Twice, the second time by another client: this library waits for a broker that it knew
+        and that is gone."""
+        try:
+            return self._configs_now(resource)
+        except (TimeoutError, KafkaException):
+            self._admin = ready_admin(**{"bootstrap.servers": self._bootstrap})
+            return self._configs_now(resource)
+
+    def _configs_now(self, resource: Resource) -> dict[str, Any]:
         (answer,) = self._admin.describe_configs([resource]).values()
         return dict(answer.result(TIMEOUT_S))
 
