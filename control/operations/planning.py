@@ -18,7 +18,7 @@ from control.operations.meters import (
 )
 from control.operations.preflight import Check, is_refused, preflight
 from control.operations.preflight_load import expected_seconds
-from control.operations.throttle import auto_rate
+from control.operations.throttle import RATE_MAX_BYTES_PER_S, auto_rate
 from control.operations.traffic import bytes_in
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
 from control.planner.figures import Balance, balance_of, loads_of
@@ -184,6 +184,9 @@ def resolve_throttle(
     rate = throttle if isinstance(throttle, int) else parse_byte_rate(throttle)
     if rate is None:
         raise InvalidInputError({"throttle": f"{throttle!r} is not auto, none or a rate: 50MiB"})
+    if rate > RATE_MAX_BYTES_PER_S:
+        reason = f"{throttle!r} is more than Kafka takes: 50MiB, or none"
+        raise InvalidInputError({"throttle": reason})
     return rate
 
 

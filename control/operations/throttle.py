@@ -27,6 +27,8 @@ ALL_REPLICAS: Final = "*"
 
 RATE_MIN_BYTES_PER_S: Final = 1024
 """Kafka's tool refuses less."""
+RATE_MAX_BYTES_PER_S: Final = 2**63 - 1
+"""Kafka's config is a signed number of 64 bits."""
 AUTO_MIN_BYTES_PER_S: Final = 10 << 20
 AUTO_FLOOR_BYTES_PER_S: Final = 1 << 20
 """An automatic rate begins between the others, and is not halved below this."""

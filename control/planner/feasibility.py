@@ -1,7 +1,7 @@
 """Whether a request makes sense for a cluster, and the proof where it cannot be fulfilled. Pure."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
@@ -156,26 +156,67 @@ class _Feasibility:
     def _check_disks(self) -> None:
         """What has to come must fit on all disks together, and each replica on one of them."""
         capacity = {b.id: b.capacity_bytes for b in self.topology.brokers if b.id in self.targets}
-        if any(most is None for most in capacity.values()):
+        coming = [(p, n) for p in self._touched() if (n := self._coming(p))]
+        if not coming:
             return
-        held = dict.fromkeys(capacity, 0)
-        for partition in self.topology.partitions:
-            for broker in partition.replicas:
-                if broker in held:
-                    held[broker] += partition.size_bytes
-        room = sum(max(0, (most or 0) - held[broker]) for broker, most in capacity.items())
-        coming = sum(self._coming(partition) for partition in self._touched())
-        if coming > room:
+        if None not in capacity.values():
+            held = self._held(capacity, self.topology.partitions)
+            room = sum(max(0, (most or 0) - held[broker]) for broker, most in capacity.items())
+            wanted = sum(partition.size_bytes * number for partition, number in coming)
+            if wanted > room:
+                raise GoalError(
+                    f"there is no disk room: {bytes_text(wanted)} must come to brokers "
+                    f"{sorted(self.targets)}, which have {bytes_text(room)} free. Add a broker, "
+                    f"delete data (retention), or {self._instead()}"
+                )
+        may_touch = self.request.scope()
+        staying = () if self.request.is_everything else self.topology.partitions
+        held = self._held(capacity, (p for p in staying if not may_touch(p.key)))
+        self._check_each(
+            coming, {b: most - held[b] for b, most in capacity.items() if most is not None}
+        )
+
+    def _check_each(
+        self, coming: Iterable[tuple[TopologyPartition, int]], most: Mapping[int, int]
+    ) -> None:
+        """`most`: bytes of each broker's disks once all that may leave it has left."""
+        least = min(most.values(), default=0)
+        stuck = [
+            partition
+            for partition, number in coming
+            if partition.size_bytes > least and number > self._places(partition, most)
+        ]
+        if stuck:
+            first = max(stuck, key=lambda partition: partition.size_bytes)
+            others = self.targets.difference(first.replicas)
+            roomiest = max(others, key=lambda b: (most[b], -b))
             raise GoalError(
-                f"there is no disk room: {bytes_text(coming)} must come to brokers "
-                f"{sorted(self.targets)}, which have {bytes_text(room)} free. Add a broker, delete "
+                f"there is no disk room for {named([str(p.key) for p in stuck])}: a replica of "
+                f"{first.key} holds {bytes_text(first.size_bytes)}, and of brokers "
+                f"{sorted(others)} broker {roomiest} takes most, {bytes_text(most[roomiest])}, "
+                f"once all that may leave it has left. Add a broker with a larger disk, delete "
                 f"data (retention), or {self._instead()}"
             )
 
+    def _places(self, partition: TopologyPartition, most: Mapping[int, int]) -> int:
+        """Brokers without a replica of it that are large enough for one."""
+        size, others = partition.size_bytes, self.targets.difference(partition.replicas)
+        return sum(most.get(broker, size) >= size for broker in others)
+
+    @staticmethod
+    def _held(brokers: Iterable[int], partitions: Iterable[TopologyPartition]) -> dict[int, int]:
+        held = dict.fromkeys(brokers, 0)
+        for partition in partitions:
+            for broker in partition.replicas:
+                if broker in held:
+                    held[broker] += partition.size_bytes
+        return held
+
     def _coming(self, partition: TopologyPartition) -> int:
+        """Replicas that need another broker."""
         staying = set(partition.replicas) - set(self.request.remove_brokers)
         factor = self.request.replication_factor or len(partition.replicas)
-        return partition.size_bytes * max(0, factor - len(staying))
+        return max(0, factor - len(staying))
 
     def _instead(self) -> str:
         if self.request.goal is Goal.REPLICATION:

@@ -67,6 +67,8 @@ class Prover:
         violations: Sequence[Violation],
     ) -> Least:
         """For the balance that a proposal has reached; what it violates is not asked."""
+        if any(violation.rule == "replicas" for violation in violations):
+            return Least(bytes=None, replicas=None)
         if any(len(change.before) != len(change.after) for change in proposal.changes):
             return self._added()
         demand = self._demand(reached, after, violations)

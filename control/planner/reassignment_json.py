@@ -2,7 +2,8 @@
 
 ``{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[5,6],"log_dirs":[…]}]}``:
 ``version`` may be absent and is 1; the first replica is the preferred leader; ``log_dirs`` may be
-absent, and holds one ``"any"`` or absolute path per replica.
+absent, and holds one ``"any"`` per replica: brokers choose the directory, and a path, which Kafka's
+tool takes as well, is refused rather than passed over.
 """
 
 import json
@@ -13,6 +14,8 @@ from control.model.ids import TopicPartition
 
 VERSION: Final = 1
 ANY_LOG_DIR: Final = "any"
+SHOWN_MAX: Final = 80
+"""Letters of an object that a message quotes."""
 
 
 class ReassignmentJsonError(ValueError):
@@ -25,7 +28,9 @@ def parse_reassignment(text: str | bytes) -> dict[TopicPartition, tuple[int, ...
     :raises ReassignmentJsonError: not JSON, or an entry that Kafka's tool refuses.
     """
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_each_once)
+    except ReassignmentJsonError:
+        raise
     except ValueError as error:
         raise ReassignmentJsonError(f"not JSON: {error}") from error
     return parse_reassignment_document(document)
@@ -93,9 +98,28 @@ def _check_replicas(replicas: list[int], log_dirs: object, where: str) -> None:
     if not isinstance(log_dirs, list) or len(log_dirs) != len(replicas):
         raise ReassignmentJsonError(f"{where}.log_dirs must name one directory per replica")
     for path in log_dirs:
-        is_place = isinstance(path, str) and (path == ANY_LOG_DIR or path.startswith("/"))
-        if not is_place:
+        if isinstance(path, str) and path.startswith("/"):
+            raise ReassignmentJsonError(
+                f"{where}.log_dirs: brokers choose the directory here, {path!r} would be passed "
+                f'over; write "{ANY_LOG_DIR}", or run this file by kafka-reassign-partitions'
+            )
+        if path != ANY_LOG_DIR:
             raise ReassignmentJsonError(f'{where}.log_dirs: {path!r} is neither "any" nor a path')
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, none of whose keys is given twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ReassignmentJsonError(f"{twice!r} is given twice in one object: {_start_of(found)}")
+    return found
+
+
+def _start_of(found: dict[str, Any]) -> str:
+    text = json.dumps(found)
+    return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 1] + "…"
 
 
 def _is_whole(value: object) -> bool:

@@ -124,7 +124,8 @@ class _Rethinker:
         room = self._bounds.bytes_max - placement.bytes + self._away
         order = np.argsort(-np.where(placement.is_target, room, -np.inf), kind="stable")
         for target in order[:_ELSEWHERE_TRIED].tolist():
-            if target not in (broker, *homes) and room[target] >= placement.size[partition]:
+            fits = placement.is_target[target] and room[target] >= placement.size[partition]
+            if fits and target not in (broker, *homes):
                 yield broker, target
 
     def _attempt(self, partition: int, source: int, target: int) -> bool:

@@ -36,9 +36,11 @@ def verify_proposal(
     before: Topology, request: PlanRequest, proposal: Proposal
 ) -> tuple[Violation, ...]:
     """Every violated rule: unknown, stopped, duplicate, excluded or removed brokers, a changed
-    number of replicas, partitions outside the scope, fewer racks than possible, full disks."""
+    number of replicas or not the wanted one, partitions outside the scope, fewer racks than
+    possible, full disks."""
     found = _change_violations(before, request, proposal.changes)
     after = {change.key: change.after for change in proposal.changes}
+    found += _factor_violations(before, after, request)
     found += _removed_violations(before, after, request)
     found += _rack_violations(before, after, request)
     found += _capacity_violations(before, after)
@@ -59,7 +61,7 @@ def _change_violations(
     may_touch, topics = request.scope(), {p.topic for p in before.partitions}
     found = []
     for change in changes:
-        where, wanted = str(change.key), request.replication_factor or len(change.before)
+        where = str(change.key)
         adding, removing, after = change.adding, change.removing, change.after
         wrong = []
         if unknown := [id_ for id_ in after if id_ not in known]:
@@ -68,7 +70,7 @@ def _change_violations(
             wrong.append(("brokers", f"brokers {sorted(stopped)} do not run"))
         if len(set(after)) < len(after):
             wrong.append(("replicas", f"{list(after)} names a broker twice"))
-        if len(after) != wanted:
+        if request.replication_factor is None and len(after) != len(change.before):
             reason = f"replicas change from {len(change.before)} to {len(after)}"
             wrong.append(("replicas", reason))
         if touched := excluded.intersection((*adding, *removing)):
@@ -76,6 +78,22 @@ def _change_violations(
         if change.topic not in topics or not may_touch(change.key):
             wrong.append(("scope", "is outside the scope of the request"))
         found += [Violation(rule=r, where=where, reason=why, is_new=True) for r, why in wrong]
+    return found
+
+
+def _factor_violations(before: Topology, after: _After, request: PlanRequest) -> list[Violation]:
+    wanted = request.replication_factor
+    if wanted is None:
+        return []
+    may_touch, found = request.scope(), []
+    for partition in before.partitions:
+        number = len(after.get(partition.key, partition.replicas))
+        if number != wanted and may_touch(partition.key):
+            replicas = "1 replica" if number == 1 else f"{number} replicas"
+            reason = f"has {replicas} where {wanted} are asked for"
+            is_new = len(partition.replicas) == wanted
+            where = str(partition.key)
+            found.append(Violation(rule="replicas", where=where, reason=reason, is_new=is_new))
     return found
 
 

@@ -10,6 +10,7 @@ from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
 from control.planner.reassignment_json import format_reassignment
+from control.planner.verify import Violation
 from control.views import format as text
 from control.views.columns import Column
 from control.views.moves import ChangeRow, change_columns, change_row
@@ -56,6 +57,17 @@ def gap_text(item: Alternative) -> str:
     if moved == least:
         return text.percent_text(0.0)
     return text.percent_text(100 * (moved / least - 1) if least else None)
+
+
+def nothing_to_move(violations: Sequence[Violation]) -> tuple[str, tuple[str, ...]]:
+    """What to say of plans without a change, and what they leave broken: whoever asked for a broker
+    to be emptied must not take it for done."""
+    if not violations:
+        return "Nothing to move: the goal is reached already", ()
+    named = tuple(str(violation) for violation in violations[:VIOLATIONS_MAX])
+    more = len(violations) - len(named)
+    rest = (f"and {more:,} more",) if more else ()
+    return "No way was found to move anything, and yet this is not as it should be", named + rest
 
 
 def plan_rows(plan: Plan, alternative: Alternative) -> list[ChangeRow]:

@@ -22,7 +22,7 @@ from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
 from control.views import format as text
 from control.views.paths import ViewPath
-from control.views.plans import VIOLATIONS_MAX, Offer, offer_of, plan_rows
+from control.views.plans import VIOLATIONS_MAX, Offer, nothing_to_move, offer_of, plan_rows
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import parts_of, problem, text_field
@@ -297,7 +297,8 @@ async def planned(screen: Screen, values: Values, scheme: str) -> tuple[Any, lis
     plan = await screen.desk.operator.plan(values)
     moving = [item for item in plan.alternatives if item.proposal.changes]
     if not moving:
-        return empty("Nothing to move: the goal is reached already", *plan.limits), []
+        title, broken = nothing_to_move(plan.alternatives[0].violations)
+        return empty(title, *broken, *plan.limits), []
     choices = [kept_of(plan, item) for item in moving]
     return offered(choices, "0", scheme, limits=plan.limits), choices
 

@@ -15,7 +15,7 @@ from control.planner.optimizer import Alternative
 from control.views import format as text
 from control.views.ghost import NO_VALUES, map_path
 from control.views.moves import change_row
-from control.views.plans import CHANGES_MAX, PLAN_COLUMNS, gap_text
+from control.views.plans import CHANGES_MAX, PLAN_COLUMNS, gap_text, nothing_to_move
 from control.views.rows import SHAPES, Cell, Tone
 from dashboard import ids
 from dashboard.choosing import chosen_cluster
@@ -31,7 +31,8 @@ def alternative_words(alternative: Alternative) -> str:
     """One line to choose by: what it moves, the proven least, what it reaches."""
     proposal = alternative.proposal
     if not proposal.changes:
-        return f"{alternative.name}: nothing to move, the goal is reached already"
+        title, left = nothing_to_move(alternative.violations)
+        return f"{alternative.name}: {'; '.join((title, *left))}"
     least, fewest = alternative.lower_bound_bytes, alternative.lower_bound_replicas
     proven = f"{gap_text(alternative)} above the proven minimum, {text.bytes_text(least)}"
     bound = "" if least is None else f" ({proven})"

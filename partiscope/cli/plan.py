@@ -19,7 +19,7 @@ from control.planner.reassignment_json import format_reassignment
 from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyError, parse_topology
 from control.views.format import bytes_text, count_text
-from control.views.plans import gap_text
+from control.views.plans import gap_text, nothing_to_move
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.files import text_of
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
@@ -174,7 +174,8 @@ def _write(out: Path, chosen: Alternative) -> None:
     except OSError as error:
         raise CommandError(f"cannot write {out}: {error.strerror}") from error
     if not proposal.changes:
-        note(f"{chosen.name} moves nothing, the goal is reached: {out} is empty")
+        title, broken = nothing_to_move(chosen.violations)
+        note(f"{chosen.name}: {'; '.join((title, *broken))}. {out} is empty")
         return
     note(f"wrote {chosen.name} to {out}, and the way back to {before_file(out)}")
 

@@ -26,7 +26,7 @@ from control.planner.verify import Violation
 from control.views.format import byte_rate_text, bytes_text, duration_text, ids_text, plural_text
 from control.views.ghost import map_path
 from control.views.paths import ViewPath
-from control.views.plans import CHANGES_MAX, VIOLATIONS_MAX, gap_text, plan_files
+from control.views.plans import CHANGES_MAX, VIOLATIONS_MAX, gap_text, nothing_to_move, plan_files
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
@@ -234,7 +234,9 @@ class PlanScreen(PlannedScreen):
         limits = "\n".join(f"◆ {limit}" for limit in made.limits)
         moving = tuple(item for item in made.alternatives if item.proposal.changes)
         if not moving:
-            self._say(f"✔ Nothing to move: the goal is reached already\n{limits}")
+            title, broken = nothing_to_move(made.alternatives[0].violations)
+            lines = [f"{'▲' if broken else '✔'} {title}", *(f"▲ {line}" for line in broken)]
+            self._say("\n".join([*lines, limits]), "bold red" if broken else "")
             return
         self._plan = replace(made, alternatives=moving)
         self._say(limits)

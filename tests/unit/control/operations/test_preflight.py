@@ -250,6 +250,8 @@ def test_the_automatic_throttle_leaves_room_for_producers() -> None:
     assert resolve_throttle("none", (MOVE,)) is None
     with pytest.raises(InvalidInputError, match="rate"):
         resolve_throttle("fast", (MOVE,))
+    with pytest.raises(InvalidInputError, match="more than Kafka takes"):
+        resolve_throttle("99999999999T", (MOVE,))
 
 
 def test_disk_is_judged_wave_by_wave() -> None:

@@ -35,11 +35,19 @@ def test_version_and_log_dirs_may_be_absent() -> None:
         ('"replicas":[1,2],"log_dirs":["any"]', "one directory per replica"),
         ('"replicas":[1],"log_dirs":["somewhere"]', "neither"),
         ('"replicas":["1"]', "list of broker ids"),
+        ('"replicas":[1],"replicas":[2]', "'replicas' is given twice in one object: .*\\[2\\]"),
     ],
 )
 def test_what_kafkas_tool_refuses_is_refused(entry: str, words: str) -> None:
     text = f'{{"version":1,"partitions":[{{"topic":"t","partition":0,{entry}}}]}}'
     with pytest.raises(ReassignmentJsonError, match=words):
+        parse_reassignment(text)
+
+
+def test_a_directory_is_refused_rather_than_passed_over() -> None:
+    """Kafka's tool would move the replica there."""
+    text = '{"partitions":[{"topic":"t","partition":0,"replicas":[1],"log_dirs":["/disk2"]}]}'
+    with pytest.raises(ReassignmentJsonError, match=r"brokers choose the directory.*/disk2"):
         parse_reassignment(text)
 
 
