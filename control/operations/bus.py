@@ -1,9 +1,14 @@
-"""The operations bus: two topics of one partition on the bundled cluster, commands and events."""
+"""The operations bus: two topics of one partition on the bundled cluster, commands and events.
+
+The topic of events is compacted. Of a move's progress, which is told once a second, only the
+newest counts: all of it has one key per operation. Every other event has its own key, and stays.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -20,7 +25,7 @@ from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from control.operations.commands import OPERATIONS_TOPIC, Command, decode_command, encode_command
 from control.operations.errors import CommandDecodeError
-from control.operations.events import EVENTS_TOPIC, Event, decode_event, encode_event
+from control.operations.events import EVENTS_TOPIC, Event, EventKind, decode_event, encode_event
 from control.operations.state import OperationState, take_event
 
 COMMANDS: Final = TopicPartition(OPERATIONS_TOPIC, 0)
@@ -30,11 +35,22 @@ ELECTION_S: Final = 15.0
 _OUTAGE_POLL_S: Final = 0.5
 _RECORD_MAX: Final = 16 << 20
 """Bytes: a plan travels in one record."""
-_CONFIGS: Final = {
+_KEPT: Final = {
     "retention.ms": "-1",
     "retention.bytes": "-1",
     "max.message.bytes": str(_RECORD_MAX),
 }
+_CONFIGS: Final = {
+    OPERATIONS_TOPIC: _KEPT,
+    EVENTS_TOPIC: {
+        **_KEPT,
+        "cleanup.policy": "compact",
+        "segment.bytes": str(_RECORD_MAX + (1 << 20)),
+        "min.cleanable.dirty.ratio": "0.1",
+    },
+}
+"""A segment is compacted once another one follows it, and holds one record at least."""
+_PROGRESS: Final = b"/progress"
 
 
 _PASSING: Final = PASSING_CODES | {
@@ -95,16 +111,16 @@ class Bus:
     async def ensure_topics(self) -> None:
         """Create both topics where they lack, on up to three brokers."""
         async with KafkaAdmin.to(self.settings) as admin:
-            for name in (OPERATIONS_TOPIC, EVENTS_TOPIC):
-                await ensure_topic(admin, name, configs=_CONFIGS)
+            for name, configs in _CONFIGS.items():
+                await ensure_topic(admin, name, configs=configs)
 
     async def publish_command(self, command: Command) -> None:
         """Durable when it returns."""
-        await self._send(COMMANDS, command.operation_id, encode_command(command))
+        await self._send(COMMANDS, command.operation_id.encode(), encode_command(command))
 
     async def publish_event(self, event: Event) -> None:
         """Durable when it returns."""
-        await self._send(EVENTS, event.operation_id, encode_event(event))
+        await self._send(EVENTS, _key_of(event), encode_event(event))
 
     async def read_commands(self) -> tuple[list[Command], int]:
         """All commands, oldest first, and the offset behind them; unreadable ones are left out."""
@@ -122,10 +138,21 @@ class Bus:
                 yield decode_event(record.value)
 
     async def read_states(self) -> dict[str, OperationState]:
-        """What the events come to, folded as they are read."""
+        """What the events come to, folded as they are read; of progress that is followed by newer
+        one nothing is decoded."""
         states: dict[str, OperationState] = {}
-        async for event in self.each_event():
-            take_event(states, event)
+        progress: dict[str, FetchedRecord] = {}
+        async for record in self._read_all(EVENTS):
+            key = record.key or b""
+            if key.endswith(_PROGRESS):
+                progress[key.removesuffix(_PROGRESS).decode(errors="replace")] = record
+                continue
+            with contextlib.suppress(CommandDecodeError):
+                event = decode_event(record.value)
+                _take(states, progress.pop(event.operation_id, None))
+                take_event(states, event)
+        for newest in progress.values():
+            _take(states, newest)
         return states
 
     async def _read_all(self, partition: TopicPartition) -> AsyncIterator[FetchedRecord]:
@@ -146,11 +173,11 @@ class Bus:
             except UnreachableError as error:
                 await outage.wait_after(error)
 
-    async def _send(self, partition: TopicPartition, key: str, value: bytes) -> None:
+    async def _send(self, partition: TopicPartition, key: bytes, value: bytes) -> None:
         """:raises BusUnreachableError: nobody acknowledged it.
         :raises RefusedError: the bus does not take this record."""
         record = OutgoingRecord(
-            topic=partition.topic, partition=partition.partition, key=key.encode(), value=value
+            topic=partition.topic, partition=partition.partition, key=key, value=value
         )
         try:
             producer = await self._started()
@@ -180,6 +207,18 @@ class Bus:
         if self._producer is producer:
             self._producer = None
             await producer.__aexit__()
+
+
+def _key_of(event: Event) -> bytes:
+    if event.kind is EventKind.PROGRESS:
+        return event.operation_id.encode() + _PROGRESS
+    return f"{event.operation_id}/{secrets.token_hex(8)}".encode()
+
+
+def _take(states: dict[str, OperationState], record: FetchedRecord | None) -> None:
+    if record is not None:
+        with contextlib.suppress(CommandDecodeError):
+            take_event(states, decode_event(record.value))
 
 
 def _unreachable(error: KafkaPortError) -> BusUnreachableError:

@@ -1,7 +1,7 @@
 """Events that travel through the events topic: what happened to an operation, as JSON v1.
 
-The key of a record is the operation id. `data` depends on the kind; its keys are read only by
-control.operations.state, which folds the events of one operation into its state.
+`data` depends on the kind; its keys are read only by control.operations.state, which folds the
+events of one operation into its state.
 """
 
 import json

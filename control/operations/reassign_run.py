@@ -84,11 +84,12 @@ class ReassignRun:
         if self._command.elects_preferred:
             await self._elect()
         await self._throttle.remove()
-        learned = {}
+        reached = context.state().progress
+        told = {} if reached is None else {"progress": reached.document()}
         if outcome is Outcome.DONE:
-            learned["misses"] = self._forecast.misses(time.monotonic()).document()
+            told["misses"] = self._forecast.misses(time.monotonic()).document()
         words = self._last_words(outcome)
-        await context.emit(EventKind.FINISHED, words, outcome=outcome.value, **learned)
+        await context.emit(EventKind.FINISHED, words, outcome=outcome.value, **told)
 
     async def _start(self) -> bool:
         """Pre-flight; False when refused or cancelled before the start."""

@@ -231,11 +231,12 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
         case EventKind.REFUSED:
             return {"outcome": Outcome.REFUSED, "finished_ms": event.at_ms}
         case EventKind.FINISHED:
-            misses = data.get("misses")
+            misses, progress = data.get("misses"), data.get("progress")
             return {
                 "outcome": Outcome(data["outcome"]),
                 "finished_ms": event.at_ms,
                 "misses": None if misses is None else Misses.parse(misses),
+                "progress": MoveProgress.parse(progress) if progress else state.progress,
             }
         case _:
             return {}

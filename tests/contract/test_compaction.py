@@ -1,5 +1,8 @@
-"""Compaction on running brokers: committed offsets stay, the topic that holds them stays small."""
+"""Compaction on running brokers: committed offsets stay, the topic that holds them stays small; the
+same for what moves tell of their progress."""
 
+import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -7,14 +10,19 @@ from typing import Final
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
+from control.operations.bus import Bus
+from control.operations.events import EVENTS_TOPIC, Event, EventKind, MoveProgress
 from tests.support.cluster import LocalCluster
 from tests.support.settle import wait_until
 
 OFFSETS: Final = "__consumer_offsets-0"
 SEGMENT_BYTES: Final = 20_000
 COMMITS: Final = 1_500
+PROGRESS: Final = 300
+SET: Final = AlterConfigOpType.SET
 
 
 @pytest.fixture
@@ -94,3 +102,39 @@ def test_the_offsets_topic_stays_small_on_every_replica_and_forgets_nothing(
     cluster.wait_ready()
     assert (_committed(cluster, "rare"), _committed(cluster, "busy")) == (1, COMMITS)
     assert "Traceback" not in cluster.story(10_000)
+
+
+def _told(n: int) -> Event:
+    progress = MoveProgress(
+        bytes_done=n, bytes_total=PROGRESS, partitions_done=0, partitions_total=1, wave=1, waves=1
+    )
+    return Event(
+        operation_id="mv-1", kind=EventKind.PROGRESS, at_ms=n + 2, data=progress.document()
+    )
+
+
+@pytest.mark.timeout(180)
+async def test_of_a_moves_progress_the_bus_keeps_what_is_new_and_forgets_no_other_event(
+    cluster: LocalCluster,
+) -> None:
+    started = Event(
+        operation_id="mv-1", kind=EventKind.STARTED, at_ms=1, data={"progress": _told(0).data}
+    )
+    notes = [Event(operation_id="mv-1", kind=EventKind.NOTE, at_ms=2, message=w) for w in "ab"]
+    async with Bus(cluster.bootstrap) as bus:
+        await bus.ensure_topics()
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        small = ConfigEntry("segment.bytes", str(SEGMENT_BYTES), incremental_operation=SET)
+        topic = ConfigResource(ConfigResource.Type.TOPIC, EVENTS_TOPIC, incremental_configs=[small])
+        admin.incremental_alter_configs([topic])[topic].result(20)
+        for event in (started, notes[0], *map(_told, range(PROGRESS)), notes[1]):
+            await bus.publish_event(event)
+        deadline_s = time.monotonic() + 60
+        while (left := len([event async for event in bus.each_event()])) > PROGRESS / 2:
+            assert time.monotonic() < deadline_s, (left, cluster.story())
+            await asyncio.sleep(0.5)
+        state = (await bus.read_states())["mv-1"]
+    assert state.notes == ("a", "b")
+    assert state.started_ms == 1
+    assert state.progress is not None
+    assert state.progress.bytes_done == PROGRESS - 1

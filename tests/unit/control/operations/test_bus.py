@@ -123,6 +123,33 @@ async def test_events_that_were_written_twice_come_to_the_same() -> None:
     }
 
 
+async def test_only_of_progress_does_the_newest_replace_the_others(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a compacted topic keeps comes to the same: also where an executor that slept told of
+    its progress after the end."""
+    keys: list[bytes | None] = []
+
+    async def send(_: Producer, record: OutgoingRecord) -> None:
+        keys.append(record.key)
+
+    monkeypatch.setattr(Producer, "send", send)
+    context = FakeContext(command_of(A, throttle=1 << 20))
+    cluster = FakeCluster({A.key: FROM})
+    ended = await run(cluster, context, cluster.arrive)
+    (late, *_) = [event for event in context.events if event.kind is EventKind.PROGRESS]
+    events = [*context.events, replace(late, data={**late.data, "partitions_done": 0})]
+    for event in events:
+        await bus.publish_event(event)
+    kept = dict(zip(keys, events, strict=True)).values()
+    in_order = [event for event in events if any(event is one for one in kept)]
+    assert len(in_order) < len(events)
+    assert sum(event.kind is EventKind.PROGRESS for event in in_order) == 1
+    assert ended.progress is not None
+    assert ended.progress.partitions_done == 1
+    assert fold(in_order) == fold(events) == {ended.operation_id: ended}
+
+
 class Log(RecordReader):
     """Two records a fetch, of a bus whose clock was set back; the second fetch fails once."""
 
