@@ -160,7 +160,7 @@ class ReassignRun:
                 return await self._cancel()
         await self._watch.refresh()
         await self._emit_progress(len(self._waves))
-        return Outcome.FAILED if self._refused else Outcome.DONE
+        return Outcome.FAILED if self._missing else Outcome.DONE
 
     async def _run_wave(self, number: int, wave: Wave) -> None:
         context = self._context
@@ -310,7 +310,14 @@ class ReassignRun:
         gone = len(self._watch.gone)
         words = f"{outcome.value}: {done} of {len(self._command.changes) - gone} partitions moved"
         words = f"{words}; {gone} of deleted topics left out" if gone else words
-        return f"{words}; {_reasons(self._refused)}" if self._refused else words
+        refused = self._missing
+        return f"{words}; {_reasons(refused)}" if refused else words
+
+    @property
+    def _missing(self) -> dict[TopicPartition, str]:
+        """What was refused and is not there after all."""
+        there = {c.key for c in self._command.changes if self._watch.places.is_there(c)}
+        return {key: why for key, why in self._refused.items() if key not in there}
 
 
 def _is_unknown(error: Exception) -> bool:
