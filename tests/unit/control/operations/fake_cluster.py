@@ -70,6 +70,7 @@ class FakeCluster:
         origin = self.placed[key]
         if set(target) <= set(origin):
             self.placed[key] = tuple(target)
+            self.targets.pop(key, None)
             return
         self.origins[key], self.targets[key] = origin, tuple(target)
         self.placed[key] = (*target, *(r for r in origin if r not in target))
