@@ -1,6 +1,7 @@
 """KafkaAdmin: the AdminPort over the wire.
 
-Reassignments and elections live in control.kafka.reassignments, groups in control.kafka.groups;
+Reassignments and elections live in control.kafka.reassignments, which brokers there are in
+control.kafka.registrations, groups in control.kafka.groups;
 KafkaAdmin joins them, so one object with one set of connections is the whole cluster.
 """
 
@@ -28,6 +29,7 @@ from control.kafka.ports import (
     TopicMetadata,
 )
 from control.kafka.reassignments import KafkaReassignments
+from control.kafka.registrations import KafkaRegistrations
 from control.kafka.retry import retry_passing
 from control.kafka.settings import KafkaSettings
 from control.kafka.wire import KafkaWire
@@ -51,18 +53,6 @@ class KafkaTopics:
         """Live brokers and the controller, by Metadata (every version has it)."""
         answer = await self._wire.send(apis.METADATA, {"topics": ()})
         return self._take_cluster(answer.message)
-
-    async def unregister_broker(self, broker: int) -> bool:
-        """Have the cluster forget a broker that does not run; whether it knew it.
-
-        :raises RefusedError: we may not.
-        """
-        answer = await self._wire.send(apis.UNREGISTER_BROKER, {"broker_id": broker})
-        if answer.message.error_code is ErrorCode.broker_id_not_registered:
-            return False
-        what, message = f"unregistering broker {broker}", answer.message.error_message
-        raise_if_refused(answer.message.error_code, what=what, message=message)
-        return True
 
     async def topics(
         self, names: Iterable[str] | None = None, *, leaves_out_unknown: bool = False
@@ -257,7 +247,7 @@ class KafkaTopics:
         return len(led) >= partitions and len(led) == len(topic.partitions)
 
 
-class KafkaAdmin(KafkaTopics, KafkaReassignments):
+class KafkaAdmin(KafkaTopics, KafkaReassignments, KafkaRegistrations):
     """A whole cluster: topics, configs, reassignments; `groups` and `offsets` beside them.
 
     Use as an async context manager.

@@ -211,6 +211,9 @@ class TopicsPort(Protocol):
     async def describe_cluster(self) -> ClusterDescription:
         """Live brokers and the controller."""
 
+    async def registered_brokers(self) -> frozenset[int] | None:
+        """Those that are down as well; null where the cluster does not tell."""
+
     async def topics(
         self, names: Iterable[str] | None = None, *, leaves_out_unknown: bool = False
     ) -> tuple[TopicMetadata, ...]:

@@ -27,6 +27,7 @@ from control.operations.commands import (
     Throttle,
     new_operation_id,
 )
+from control.operations.conflicts import check_others
 from control.operations.errors import (
     CommandDecodeError,
     ConflictError,
@@ -37,6 +38,7 @@ from control.operations.events import Event, EventKind, decode_event
 from control.operations.planning import resolve_throttle
 from control.operations.state import OperationState, apply_event, submitted
 from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
+from control.operations.verdict import Verdict
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
@@ -140,20 +142,25 @@ class OperationsClient:
 
     async def rollback(self, operation_id: str, *, reason: str = "") -> str:
         """Cancel if it still runs, then submit the inverse, in the same waves and at the throttle
-        that was asked for last; answers the new operation's id.
+        that was asked for last; what others have moved since stays. Answers the new operation's
+        id.
 
         :raises InvalidInputError: no such operation, or it moved nothing.
-        :raises ConflictError: another one takes it back already.
+        :raises ConflictError: another one takes it back already, or moves what it moved.
         """
         state = await self.get(operation_id)
-        for other in await self.list():
+        others = [other for other in await self.list() if other.operation_id != operation_id]
+        for other in others:
             if other.rollback_of == operation_id and not other.is_finished:
                 raise ConflictError(f"{other.operation_id} takes {operation_id} back already")
         if not state.may_roll_back:
             raise InvalidInputError({"id": f"{operation_id} moved nothing that could go back"})
+        proposal = Proposal(name=operation_id, changes=state.changes).inverse()
+        check = check_others(others, proposal.changes, bootstrap=state.bootstrap)
+        if check.verdict is Verdict.FAIL:
+            raise ConflictError(check.reason)
         if not state.is_finished:
             await self.cancel(operation_id, reason=reason or "rolled back")
-        proposal = Proposal(name=operation_id, changes=state.changes).inverse()
         throttle, waves = await self._asked(operation_id)
         return await self.submit_reassign(
             proposal,

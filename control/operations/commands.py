@@ -41,7 +41,8 @@ class ControlAction(StrEnum):
 class ReassignCommand:
     """Bring partitions from `before` to `after` on the cluster at `bootstrap`.
 
-    `is_strict` refuses the plan when a partition is no longer where `before` says.
+    `is_strict` refuses the plan when a partition is no longer where `before` says; a way back
+    is not, and leaves that one as it is.
     """
 
     operation_id: str
@@ -61,6 +62,11 @@ class ReassignCommand:
     def proposal(self) -> Proposal:
         """The changes with their figures and inverse."""
         return Proposal(name=self.operation_id, changes=self.changes)
+
+    @property
+    def undone(self) -> str | None:
+        """The operation that this is the way back of; None: a plan of its own."""
+        return None if self.is_strict else self.rollback_of or "the move"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

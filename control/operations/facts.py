@@ -17,6 +17,7 @@ from control.kafka.ports import (
     PartitionMetadata,
 )
 from control.model.ids import TopicPartition
+from control.operations.placements import Placements
 from control.planner.proposal import PartitionChange
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
@@ -54,11 +55,10 @@ class ClusterFacts:
         """Live brokers."""
         return frozenset(broker.id for broker in self.brokers)
 
-    def is_there(self, change: PartitionChange) -> bool:
-        """Whether a partition is where it should be, and not moving."""
-        partition = self.partitions.get(change.key)
-        is_still = change.key not in self.reassigning
-        return partition is not None and is_still and partition.replicas == change.after
+    @property
+    def places(self) -> Placements:
+        """Where partitions are and where they are going."""
+        return Placements(placed=self.partitions, moving=self.reassigning)
 
     def placement_of(self, key: TopicPartition) -> tuple[int, ...] | None:
         """The replicas a partition has, or is going to have; null when it does not exist."""

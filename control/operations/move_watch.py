@@ -8,6 +8,7 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
+from control.operations.astray import AstrayWatch
 from control.operations.catching_up import CatchUpWatch
 from control.operations.copies import Copy, CopyWatch, missing_bytes, most_received
 from control.operations.eta import ArrivalWindow
@@ -17,11 +18,8 @@ from control.operations.placements import Placements, read_placements
 from control.operations.stalls import StallWatch
 from control.planner.proposal import PartitionChange
 
-ASTRAY_READINGS: Final = 5
-"""A partition neither moving nor there for so many readings was taken back: one reading may come
-from a broker that has not heard of the move yet."""
 ABSENT_READINGS: Final = 5
-"""As many without a trace of it: a broker that has just started knows of no topic yet."""
+"""So many without a trace of it: a broker that has just started knows of no topic yet."""
 IN_FLIGHT_NAMES_MAX: Final = 50
 STALLED_NAMES_MAX: Final = 20
 COPIES_MAX: Final = 20
@@ -47,7 +45,7 @@ class MoveWatch:
         self._copied: dict[tuple[TopicPartition, int], int] = {}
         self.places = Placements()
         self._alive: frozenset[int] = frozenset()
-        self._submitted: dict[TopicPartition, int] = {}
+        self._astray = AstrayWatch()
         self._absent: dict[TopicPartition, int] = {}
         self._gone: set[TopicPartition] = set()
         self._stalls = StallWatch()
@@ -78,10 +76,11 @@ class MoveWatch:
             at_s=time.monotonic(),
         )
         self._note_absent()
-        for key in self._submitted.keys() - self._absent.keys():
+        now_s = time.monotonic()
+        for key in self._astray.asked - self._absent.keys():
             change = self._change_of[key]
             is_astray = not (self.places.is_there(change) or self.places.is_moving(change))
-            self._submitted[key] = self._submitted[key] + 1 if is_astray else 0
+            self._astray.look(key, is_astray=is_astray, now_s=now_s)
 
     def _note_absent(self) -> None:
         known = self.places.placed.keys() | self.places.moving.keys()
@@ -102,11 +101,11 @@ class MoveWatch:
 
     def note_submitted(self, keys: Iterable[TopicPartition]) -> None:
         """These were just asked to move."""
-        self._submitted |= dict.fromkeys(keys, 0)
+        self._astray.note_asked(keys)
 
     def gone_astray(self) -> list[TopicPartition]:
-        """Asked to move, but neither moving nor there for ASTRAY_READINGS."""
-        return [key for key, readings in self._submitted.items() if readings >= ASTRAY_READINGS]
+        """Asked to move, but neither moving nor there for long."""
+        return self._astray.found()
 
     def left(self, wave: tuple[PartitionChange, ...]) -> list[PartitionChange]:
         """Changes of a wave that are not there yet, and can be."""

@@ -45,9 +45,42 @@ class Placements:
             return f"is on {list(placed.replicas)} now: somebody else has moved it"
         return None
 
+    def why_left(self, change: PartitionChange, *, undone: str) -> str | None:
+        """Why a way back leaves it as it is: it is neither where the operation `undone` left it or
+        found it, nor on its way to either."""
+        moving, placed = self.moving.get(change.key), self.placed.get(change.key)
+        ours = (set(change.before), set(change.after))
+        if moving is not None:
+            target = moving.target_replicas
+            is_ours = set(target) in ours
+            return None if is_ours else f"is on its way to {list(target)} by now: left as it is"
+        if placed is None or set(placed.replicas) in ours:
+            return None
+        now = list(placed.replicas)
+        return f"is on {now} by now, not where {undone} left it: left as it is"
+
+    def is_between(self, change: PartitionChange) -> bool:
+        """Whether it rests on the replicas of before and after together: somebody added some, or
+        the broker that was asked has not heard of the end of a move."""
+        placed = self.placed.get(change.key)
+        if placed is None or change.key in self.moving:
+            return False
+        before, after, now = set(change.before), set(change.after), set(placed.replicas)
+        return now == before | after and now not in (before, after)
+
     def leaders(self) -> dict[TopicPartition, int]:
         """Present leaders."""
         return {key: partition.leader for key, partition in self.placed.items()}
+
+
+def left_as_they_are(
+    places: Placements, changes: Iterable[PartitionChange], *, undone: str | None
+) -> dict[TopicPartition, str]:
+    """What others have moved since the operation `undone`, and where to; nothing without one."""
+    if undone is None:
+        return {}
+    told = {c.key: places.why_left(c, undone=undone) for c in changes if not places.is_between(c)}
+    return {key: why for key, why in told.items() if why is not None}
 
 
 async def read_placements(admin: AdminPort, names: Iterable[str]) -> Placements:

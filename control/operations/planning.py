@@ -134,7 +134,6 @@ class Planning:
         proposal: Proposal,
         *,
         throttle: Throttle = THROTTLE_AUTO,
-        is_strict: bool = True,
         rules: WaveRules = USUAL_WAVES,
     ) -> Preview:
         """Figures now and after, and pre-flight, without changing anything."""
@@ -150,7 +149,6 @@ class Planning:
             facts,
             proposal,
             throttle=throttle,
-            is_strict=is_strict,
             rules=rules,
         )
 
@@ -195,7 +193,6 @@ def preview_of(
     proposal: Proposal,
     *,
     throttle: Throttle,
-    is_strict: bool = True,
     rules: WaveRules = USUAL_WAVES,
 ) -> Preview:
     """The preview of a proposal on a cluster read before."""
@@ -205,7 +202,6 @@ def preview_of(
         facts,
         proposal.changes,
         throttle_bytes_per_s=rate,
-        is_strict=is_strict,
         is_adaptive=is_adaptive,
         rules=rules,
     )

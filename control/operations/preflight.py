@@ -5,6 +5,7 @@ from typing import Final
 
 from control.operations.epoch_waits import check_producers
 from control.operations.facts import ClusterFacts, nears_min_isr, topology_of
+from control.operations.placements import left_as_they_are
 from control.operations.preflight_load import (
     check_disk,
     check_throttle,
@@ -21,6 +22,7 @@ __all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
 
 MOVING_RIGHT: Final = "ALTER"
 """All else that a move may lack is for its throttle."""
+_CURRENT: Final = "plan is current"
 _WHERE: Final = {"cluster": "the cluster", "topic": "topics"}
 
 
@@ -29,22 +31,26 @@ def preflight(
     changes: tuple[PartitionChange, ...],
     *,
     throttle_bytes_per_s: int | None,
-    is_strict: bool = True,
+    undone: str | None = None,
     is_adaptive: bool = False,
     rules: WaveRules = USUAL_WAVES,
 ) -> tuple[Check, ...]:
-    """Every check, in the order in which an operator would ask. Unless it is strict (a way back),
-    partitions that do not exist any more are left out."""
-    existence = _check_existence(facts, changes, is_strict=is_strict)
-    changes = tuple(c for c in changes if is_strict or c.key in facts.partitions)
+    """Every check, in the order in which an operator would ask. Of a way back, which has `undone`,
+    partitions that do not exist any more or that others moved since are left out."""
+    existence = _check_existence(facts, changes, is_way_back=undone is not None)
+    current = _check_stale(facts, changes) if undone is None else _check_way(facts, changes, undone)
+    if undone is not None:
+        others = left_as_they_are(facts.places, changes, undone=undone)
+        moved = facts.partitions.keys() - others.keys()
+        changes = tuple(change for change in changes if change.key in moved)
     waves = plan_waves(changes, rules)
     takes = expected_seconds(facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive)
     return (
         existence,
-        _check_stale(facts, changes, is_strict=is_strict),
+        current,
         _check_brokers(facts, changes),
         _check_shape(facts, changes),
-        _check_running(facts, changes),
+        _check_running(facts, changes, is_way_back=undone is not None),
         check_disk(facts, waves),
         _check_min_isr(facts, changes),
         _check_racks(facts, changes),
@@ -80,10 +86,10 @@ def _check_rights(
 
 
 def _check_existence(
-    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_strict: bool
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
 ) -> Check:
     bad = [f"{c.key} does not exist" for c in changes if c.key not in facts.partitions]
-    if not is_strict and len(bad) < len(changes):
+    if is_way_back and len(bad) < len(changes):
         bad = [f"{words} any more: left out" for words in bad]
         return _check("partitions", bad, fine=f"all {len(changes)} exist", verdict=Verdict.WARN)
     if not changes:
@@ -91,9 +97,7 @@ def _check_existence(
     return _check("partitions", bad, fine=f"all {len(changes)} exist")
 
 
-def _check_stale(
-    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_strict: bool
-) -> Check:
+def _check_stale(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
     bad = []
     for change in changes:
         now = facts.placement_of(change.key)
@@ -103,8 +107,18 @@ def _check_stale(
             )
     if bad:
         bad[0] += "; plan again from where it is now"
-    verdict = Verdict.FAIL if is_strict else Verdict.WARN
-    return _check("plan is current", bad, fine="nothing moved since it was made", verdict=verdict)
+    return _check(_CURRENT, bad, fine="nothing moved since it was made")
+
+
+def _check_way(facts: ClusterFacts, changes: tuple[PartitionChange, ...], undone: str) -> Check:
+    """Refused only where others have moved all of it since."""
+    others = left_as_they_are(facts.places, changes, undone=undone)
+    bad = [f"{key} {why}" for key, why in others.items()]
+    if bad and all(c.key in others for c in changes if c.key in facts.partitions):
+        bad[0] += "; take back first what moved it since, or plan from where it is now"
+        return _check(_CURRENT, bad, fine="")
+    fine = f"nobody moved it since {undone}"
+    return _check(_CURRENT, bad, fine=fine, verdict=Verdict.WARN)
 
 
 def _check_brokers(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
@@ -145,12 +159,15 @@ def _is_bad(change: PartitionChange) -> bool:
     return not change.after or len(set(change.after)) < len(change.after)
 
 
-def _check_running(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+def _check_running(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
+) -> Check:
+    """A way back turns round what the operation has in flight still."""
     ours = {change.key for change in changes}
     bad = [f"{key} is being reassigned already" for key in sorted(facts.reassigning) if key in ours]
-    if bad:
+    if bad and not is_way_back:
         return _check("running reassignments", bad, fine="")
-    others = [str(key) for key in sorted(facts.reassigning)]
+    others = [str(key) for key in sorted(facts.reassigning) if key not in ours]
     return _check(
         "running reassignments",
         [f"{name} is moving as well" for name in others],

@@ -25,6 +25,7 @@ from control.operations.forecast import Forecast
 from control.operations.gentle_start import BATCH_S, gentle_start
 from control.operations.meters import measure_produced
 from control.operations.move_watch import MoveWatch
+from control.operations.placements import left_as_they_are
 from control.operations.planning import resolve_throttle
 from control.operations.preflight import failures, is_refused, preflight
 from control.operations.preflight_load import expected_seconds
@@ -32,6 +33,7 @@ from control.operations.run_context import RunContext
 from control.operations.state import Phase
 from control.operations.taking_back import take_back
 from control.operations.throttle_keeper import ThrottleKeeper
+from control.operations.way_back import settle
 from control.planner.waves import Wave, plan_waves
 
 TICK_S: Final = 1.0
@@ -104,8 +106,9 @@ class ReassignRun:
         )
         self._produced = produced
         facts = replace(facts, produced=produced)
-        left = tuple(change for change in command.changes if not facts.is_there(change))
-        moving = {change.key for change in left} & facts.partitions.keys()
+        left = tuple(change for change in command.changes if not facts.places.is_there(change))
+        others = left_as_they_are(facts.places, left, undone=command.undone)
+        moving = {change.key for change in left} & facts.partitions.keys() - others.keys()
         copied = [change for change in left if change.key in moving]
         rate = resolve_throttle(command.throttle, copied, produced) if left else None
         is_adaptive = command.throttle == THROTTLE_AUTO
@@ -113,7 +116,7 @@ class ReassignRun:
             facts,
             left or command.changes,
             throttle_bytes_per_s=rate,
-            is_strict=command.is_strict,
+            undone=command.undone,
             is_adaptive=is_adaptive,
             rules=command.waves,
         )
@@ -121,7 +124,7 @@ class ReassignRun:
             await context.emit(EventKind.REFUSED, failures(checks))
             return False
         self._watch.take_sizes(facts.sizes)
-        self._watch.note_gone(c.key for c in left if c.key not in moving)
+        self._watch.note_gone(c.key for c in left if c.key not in facts.partitions)
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
         waves = [tuple(c for c in wave if c.key in moving) for wave in self._waves]
@@ -135,12 +138,15 @@ class ReassignRun:
         await context.emit(
             EventKind.STARTED, words, progress=progress.document(), expected_s=expected
         )
+        await self._refuse(others)
         return True
 
     async def _run_waves(self) -> Outcome:
         """A wave that was under way before a crash goes on, whatever holds up those after it."""
         context = self._context
         begun_before = context.state().waves_begun
+        if self._command.undone is not None:
+            await settle(self._watch, self._command.changes, context)
         for number, wave in enumerate(self._waves, 1):
             await self._watch.refresh()
             await self._tell_gone()
@@ -161,7 +167,7 @@ class ReassignRun:
                 return await self._cancel()
         await self._watch.refresh()
         await self._emit_progress(len(self._waves))
-        return Outcome.FAILED if self._refused else Outcome.DONE
+        return Outcome.FAILED if self._missing else Outcome.DONE
 
     async def _run_wave(self, number: int, wave: Wave) -> None:
         context = self._context
@@ -207,9 +213,13 @@ class ReassignRun:
     async def _submit(self, batch: Wave, *, is_asked: bool) -> None:
         """Ask for what of these is neither there nor on its way there, nor somebody else's by now;
         all is watched, also what was asked for before a crash (`is_asked`)."""
-        places, left = self._watch.places, self._watch.left(batch)
-        is_strict = self._command.is_strict and not is_asked
-        others = {c.key: places.why_others(c, is_strict=is_strict) for c in left}
+        places, left, undone = self._watch.places, self._watch.left(batch), self._command.undone
+        others = {
+            c.key: places.why_others(c, is_strict=not is_asked)
+            if undone is None
+            else places.why_left(c, undone=undone)
+            for c in left
+        }
         await self._refuse({key: why for key, why in others.items() if why is not None})
         ours = [c for c in left if c.key not in self._refused]
         refused = await self._admin.alter_reassignments(
@@ -311,7 +321,14 @@ class ReassignRun:
         gone = len(self._watch.gone)
         words = f"{outcome.value}: {done} of {len(self._command.changes) - gone} partitions moved"
         words = f"{words}; {gone} of deleted topics left out" if gone else words
-        return f"{words}; {_reasons(self._refused)}" if self._refused else words
+        refused = self._missing
+        return f"{words}; {_reasons(refused)}" if refused else words
+
+    @property
+    def _missing(self) -> dict[TopicPartition, str]:
+        """What was refused and is not there after all."""
+        there = {c.key for c in self._command.changes if self._watch.places.is_there(c)}
+        return {key: why for key, why in self._refused.items() if key not in there}
 
 
 def _is_unknown(error: Exception) -> bool:

@@ -52,6 +52,8 @@ class ThrottleRecord:
     entries: Lists
     former_rates: tuple[int, ...] = ()
     """Rates that this operation set before: a crash may have left one on a broker."""
+    unreached: tuple[int, ...] = ()
+    """Of `brokers` those that were down each time a rate was set: none of ours is there."""
 
     def document(self) -> dict[str, Any]:
         """JSON values."""
@@ -64,6 +66,7 @@ class ThrottleRecord:
             "brokers": list(self.brokers),
             "entries": entries,
             "former_rates": list(self.former_rates),
+            "unreached": list(self.unreached),
         }
 
     @property
@@ -111,6 +114,7 @@ class ThrottleRecord:
             brokers=tuple(document["brokers"]),
             entries=entries,
             former_rates=tuple(document.get("former_rates", ())),
+            unreached=tuple(document.get("unreached", ())),
         )
 
 

@@ -1,7 +1,8 @@
 """The throttle of one running reassignment: set, adapted, changed by hand, removed.
 
 What is about to be set is recorded first. A change records the new rate together with those it
-replaces, so that whatever a crash left on a broker is known to be ours.
+replaces, so that whatever a crash left on a broker is known to be ours. A broker that was down each
+time has nothing of ours, and nobody waits for it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -139,7 +140,7 @@ class ThrottleKeeper:
 
     async def remove(self, *, except_on: Collection[int] = ()) -> None:
         """Remove what this operation set, if anything, but on these brokers; may be repeated, and
-        must be as long as a broker that has it is down: that one stays recorded."""
+        must be as long as a broker that may have it is down: that one stays recorded."""
         record = self._recorded()
         if record is None:
             return
@@ -172,12 +173,14 @@ class ThrottleKeeper:
                 await self._record(await self._throttling.plan(self._command.changes, rate), why)
         else:
             # Who was away may come back with any of them.
-            most = FORMER_RATES_MAX if self._reached.issuperset(record.brokers) else None
+            known = self._reached.union(record.unreached)
+            most = FORMER_RATES_MAX if known.issuperset(record.brokers) else None
             former = record.rates_before_next(most)
             if record.is_left_behind:
                 down, record = record, await self._throttling.plan(self._command.changes, rate)
                 brokers = tuple(sorted({*record.brokers, *down.brokers}))
-                record = replace(record, brokers=brokers)
+                unreached = tuple(b for b in record.unreached if b not in down.brokers)
+                record = replace(record, brokers=brokers, unreached=unreached)
             await self._record(replace(record, rate=rate, former_rates=former), why)
 
     def _recorded(self) -> ThrottleRecord | None:
@@ -193,7 +196,10 @@ class ThrottleKeeper:
 
     async def _apply(self, record: ThrottleRecord) -> None:
         await self._context.hold()
-        record = record.of_topics({key.topic for key in self._wave or ()})
+        reaching = await self._throttling.reaching(record)
+        if reaching != record:
+            await self._context.emit(EventKind.THROTTLE_RECORDED, **reaching.document())
+        record = reaching.of_topics({key.topic for key in self._wave or ()})
         wanted = record.to_list(self._at_leaders, self._at_followers)
         reached, others = await self._throttling.apply(record, wanted)
         self._reached = frozenset(reached)

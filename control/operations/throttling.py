@@ -38,18 +38,26 @@ class Throttling:
     async def plan(self, changes: tuple[PartitionChange, ...], rate: int) -> ThrottleRecord:
         """What to set, given what others have set."""
         brokers = {broker for change in changes for broker in (*change.before, *change.after)}
-        alive = {broker.id for broker in (await self._admin.describe_cluster()).brokers}
-        return plan_throttle(
+        alive = await self._alive()
+        record = plan_throttle(
             changes,
             rate=rate,
             broker_configs=await self._broker_configs(brokers & alive),
             topic_configs=await self._topic_configs({change.topic for change in changes}),
         )
+        return replace(record, unreached=tuple(b for b in record.brokers if b not in alive))
+
+    async def reaching(self, record: ThrottleRecord) -> ThrottleRecord:
+        """The record as it must be before it is applied: who is up by now may get a rate."""
+        if not record.unreached:
+            return record
+        alive = await self._alive()
+        return replace(record, unreached=tuple(b for b in record.unreached if b not in alive))
 
     async def apply(self, record: ThrottleRecord, wanted: Lists) -> tuple[set[int], set[int]]:
-        """Set its rates on every live broker concerned, list what is wanted of its entries, and
-        wait until all shows; answers on which brokers, and on which it was not set since somebody
-        else has set rates there."""
+        """Set its rates on every live broker concerned but those that it has as unreached, list
+        what is wanted of its entries, and wait until all shows; answers on which brokers, and on
+        which it was not set since somebody else has set rates there."""
         record = await self._among_living(record)
         free: Mapping[int, Mapping[str, str | None]] = {}
         until_s = time.monotonic() + _SHOWN_WITHIN_S
@@ -88,14 +96,22 @@ class Throttling:
         self, record: ThrottleRecord, *, except_on: Collection[int] = ()
     ) -> ThrottleRecord | None:
         """Remove what is ours, and wait until it shows; answers what must wait: for a broker that
-        is down (only the broker itself takes changes of its configs), for one of `except_on`, or
-        all of it where brokers still show it after that wait."""
+        is down (only the broker itself takes changes of its configs) and may have a rate of ours,
+        for one of `except_on`, or all of it where brokers still show it after that wait."""
         whole, record = record, await self._among_living(record)
         record = replace(record, brokers=tuple(b for b in record.brokers if b not in except_on))
         if not await self._is_removed(record):
             return whole
-        left = tuple(broker for broker in whole.brokers if broker not in record.brokers)
-        return replace(whole, brokers=left, entries={}) if left else None
+        left = tuple(b for b in whole.brokers if b not in {*record.brokers, *whole.unreached})
+        left = await self._of_the_cluster(left) if left else ()
+        return replace(whole, brokers=left, entries={}, unreached=()) if left else None
+
+    async def _of_the_cluster(self, brokers: tuple[int, ...]) -> tuple[int, ...]:
+        """Without those that the cluster has forgotten, where it tells."""
+        alive, registered = await self._alive(), await self._admin.registered_brokers()
+        if registered is None or not registered.issuperset(alive):
+            return brokers
+        return tuple(broker for broker in brokers if broker in registered)
 
     async def _is_removed(self, record: ThrottleRecord) -> bool:
         """Remove it until it no longer shows; False if it does to the last. However long the first
@@ -121,15 +137,18 @@ class Throttling:
             }
 
     async def _among_living(self, record: ThrottleRecord) -> ThrottleRecord:
-        """Without topics that were deleted and brokers that are down."""
-        alive = {broker.id for broker in (await self._admin.describe_cluster()).brokers}
+        """Without topics that were deleted and brokers that are down or were never reached."""
+        able = await self._alive() - set(record.unreached)
         known = await self._admin.topics(record.entries, leaves_out_unknown=True)
         topics = {topic.name for topic in known}
         return replace(
             record,
-            brokers=tuple(broker for broker in record.brokers if broker in alive),
+            brokers=tuple(broker for broker in record.brokers if broker in able),
             entries={t: lists for t, lists in record.entries.items() if t in topics},
         )
+
+    async def _alive(self) -> set[int]:
+        return {broker.id for broker in (await self._admin.describe_cluster()).brokers}
 
     async def _broker_configs(self, brokers: Iterable[int]) -> dict[int, Configs]:
         found = await self._configs(ConfigScope.BROKER, map(str, sorted(brokers)), RATES)

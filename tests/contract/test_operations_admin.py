@@ -105,6 +105,13 @@ async def test_dynamic_configs_of_a_broker_go_to_that_broker(admin: KafkaAdmin) 
     await eventually(lambda: shown("102"), None)
 
 
+async def test_the_cluster_tells_which_brokers_it_knows(admin: KafkaAdmin) -> None:
+    live = {broker.id for broker in (await admin.describe_cluster()).brokers}
+    told = await admin.registered_brokers()
+    assert told is not None
+    assert told >= live
+
+
 async def test_pre_flight_tells_how_long_brokers_say_that_followers_wait(
     admin: KafkaAdmin, topic: str, request: pytest.FixtureRequest
 ) -> None:

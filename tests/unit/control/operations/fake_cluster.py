@@ -48,6 +48,8 @@ class FakeCluster:
         self.targets: dict[TopicPartition, tuple[int, ...]] = {}
         self.origins: dict[TopicPartition, tuple[int, ...]] = {}
         self.alive = {1, 2, 3, 4}
+        self.registered: frozenset[int] | None = None
+        """None: it does not tell."""
         self.isr: dict[TopicPartition, tuple[int, ...]] = {}
         self.configs: dict[ConfigResource, dict[str, str]] = {}
         self.asked: list[dict[TopicPartition, tuple[int, ...] | None]] = []
@@ -70,6 +72,7 @@ class FakeCluster:
         origin = self.placed[key]
         if set(target) <= set(origin):
             self.placed[key] = tuple(target)
+            self.targets.pop(key, None)
             return
         self.origins[key], self.targets[key] = origin, tuple(target)
         self.placed[key] = (*target, *(r for r in origin if r not in target))
@@ -88,6 +91,9 @@ class FakeCluster:
     async def describe_cluster(self) -> ClusterDescription:
         brokers = tuple(BrokerNode(id=id_, host="h", port=1) for id_ in sorted(self.alive))
         return ClusterDescription(cluster_id="c", controller_id=1, brokers=brokers)
+
+    async def registered_brokers(self) -> frozenset[int] | None:
+        return self.registered
 
     async def topics(
         self, names: Iterable[str] | None = None, *, leaves_out_unknown: bool = False

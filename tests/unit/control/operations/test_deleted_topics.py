@@ -96,17 +96,18 @@ async def test_a_reading_that_knows_of_no_topic_yet_deletes_nothing() -> None:
 
 
 async def test_a_way_back_leaves_out_what_was_deleted_or_made_anew() -> None:
-    """Of the topic that was made anew partition 1 lacks, and 0 lies elsewhere."""
+    """Of the topic that was made anew partition 1 lacks, and 0 lies elsewhere: it is another's."""
     anew = (change("a", 0), change("a", 1))
     command = command_of(*anew, B, C, is_strict=False)
     cluster = cluster_of(command)
     del cluster.placed[anew[1].key]
     cluster.placed[anew[0].key] = ELSEWHERE
     cluster.delete("c")
-    ended = await run(cluster, FakeContext(command), cluster.arrive, cluster.arrive)
-    assert ended.outcome is Outcome.DONE
-    assert cluster.placed == {anew[0].key: A.after, B.key: B.after}
+    ended = await run(cluster, FakeContext(command), cluster.arrive)
+    assert ended.outcome is Outcome.FAILED
+    assert cluster.placed == {anew[0].key: ELSEWHERE, B.key: B.after}
     assert ended.notes == (
+        "a-0: is on [4, 2] by now, not where the move left it: left as it is",
         "topic a was made anew with fewer partitions meanwhile: 1 partitions of it are left out",
         "topic c was deleted meanwhile: 1 partitions of it are left out",
     )

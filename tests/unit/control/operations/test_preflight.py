@@ -10,7 +10,7 @@ from control.model.ids import TopicPartition
 from control.operations.errors import InvalidInputError
 from control.operations.facts import ClusterFacts, topology_of
 from control.operations.planning import resolve_throttle
-from control.operations.preflight import Verdict, is_refused, preflight
+from control.operations.preflight import Check, Verdict, is_refused, preflight
 from control.operations.preflight_load import check_disk, peak_bytes
 from control.operations.traffic import seconds_of
 from control.planner.proposal import PartitionChange
@@ -143,11 +143,37 @@ def test_throttles_below_kafkas_minimum_are_refused_and_none_is_a_warning() -> N
     assert is_refused(preflight(FACTS, (), throttle_bytes_per_s=None))
 
 
-def test_a_stale_plan_is_only_a_warning_for_an_undo() -> None:
-    facts = replace(FACTS, partitions={KEY: replace(PARTITION, replicas=(2, 3), isr=(2, 3))})
-    change = replace(MOVE, after=(1, 3))
-    checks = preflight(facts, (change,), throttle_bytes_per_s=10**6, is_strict=False)
-    assert not is_refused(checks)
+def way_back(facts: ClusterFacts, *changes: PartitionChange) -> dict[str, Check]:
+    checks = preflight(facts, changes, throttle_bytes_per_s=10**6, undone="mv-1")
+    return {check.name: check for check in checks if check.verdict is not Verdict.OK}
+
+
+def test_a_way_back_leaves_what_others_moved_since_and_is_refused_where_that_is_all() -> None:
+    other = replace(MOVE, partition=1, after=(9,))
+    elsewhere = replace(PARTITION, partition=1, replicas=(2, 3), isr=(2, 3))
+    facts = replace(FACTS, partitions={KEY: PARTITION, other.key: elsewhere})
+    words = "t-1 is on [2, 3] by now, not where mv-1 left it: left as it is"
+    (said,) = way_back(facts, MOVE, other).values()
+    assert (said.name, said.verdict) == ("plan is current", Verdict.WARN)
+    assert said.reason == words
+    said = way_back(facts, other)["plan is current"]
+    assert said.verdict is Verdict.FAIL
+    assert said.reason.startswith(f"{words}; take back first what moved it since")
+
+
+def test_a_way_back_turns_round_what_is_in_flight_and_leaves_what_others_have() -> None:
+    back = MOVE.inverse()
+    facts = replace(FACTS, reassigning={KEY: MOVING})
+    assert way_back(facts, back) == {}
+    facts = replace(FACTS, reassigning={KEY: replace(MOVING, replicas=(3, 4, 2))})
+    said = way_back(facts, MOVE)["plan is current"]
+    assert said.verdict is Verdict.FAIL
+    assert "t-0 is on its way to [3, 4, 2] by now: left as it is" in said.reason
+
+
+def test_replicas_of_before_and_after_together_may_be_old_news() -> None:
+    facts = replace(FACTS, partitions={KEY: replace(PARTITION, replicas=(3, 1, 2), isr=(3, 1, 2))})
+    assert way_back(facts, MOVE) == {}
 
 
 def test_the_topology_counts_a_moving_partition_where_it_goes() -> None:

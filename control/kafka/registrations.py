@@ -1,0 +1,40 @@
+"""Which brokers a cluster counts as its own, those that are down as well."""
+
+from kio.schema.errors import ErrorCode
+
+from control.kafka import apis
+from control.kafka.errors import UnsupportedApiError, raise_if_refused
+from control.kafka.wire import KafkaWire
+
+
+class KafkaRegistrations:
+    """The brokers that one cluster knows."""
+
+    def __init__(self, wire: KafkaWire) -> None:
+        self._wire = wire
+
+    async def registered_brokers(self) -> frozenset[int] | None:
+        """Those that are down as well, by DescribeCluster; null before Kafka 4.0."""
+        try:
+            answer = await self._wire.send(
+                apis.DESCRIBE_CLUSTER, {"include_fenced_brokers": True, "endpoint_type": 1}
+            )
+        except UnsupportedApiError:
+            return None
+        message = answer.message
+        if message.error_code is not ErrorCode.none:
+            return None
+        tells = all(hasattr(broker, "is_fenced") for broker in message.brokers)
+        return frozenset(broker.broker_id for broker in message.brokers) if tells else None
+
+    async def unregister_broker(self, broker: int) -> bool:
+        """Have the cluster forget a broker that does not run; whether it knew it.
+
+        :raises RefusedError: we may not.
+        """
+        answer = await self._wire.send(apis.UNREGISTER_BROKER, {"broker_id": broker})
+        if answer.message.error_code is ErrorCode.broker_id_not_registered:
+            return False
+        what, message = f"unregistering broker {broker}", answer.message.error_message
+        raise_if_refused(answer.message.error_code, what=what, message=message)
+        return True
