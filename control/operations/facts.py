@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from control.kafka.errors import KafkaPortError, RefusedError
@@ -59,6 +59,14 @@ class ClusterFacts:
         partition = self.partitions.get(change.key)
         is_still = change.key not in self.reassigning
         return partition is not None and is_still and partition.replicas == change.after
+
+    def sized(self, changes: Iterable[PartitionChange]) -> tuple[PartitionChange, ...]:
+        """The same changes with what their partitions hold now; where that is not known, with what
+        they held when they were planned."""
+        return tuple(
+            replace(change, size_bytes=self.sizes.get(change.key, change.size_bytes))
+            for change in changes
+        )
 
     def placement_of(self, key: TopicPartition) -> tuple[int, ...] | None:
         """The replicas a partition has, or is going to have; null when it does not exist."""

@@ -17,7 +17,7 @@ from control.operations.meters import (
     read_readers,
 )
 from control.operations.preflight import Check, is_refused, preflight
-from control.operations.preflight_load import expected_seconds
+from control.operations.preflight_load import expected_seconds, waves_now
 from control.operations.throttle import auto_rate
 from control.operations.traffic import bytes_in
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
@@ -26,7 +26,7 @@ from control.planner.goals import Goal, PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.proposal import PartitionChange, Proposal, proposal_of
 from control.planner.topology import Topology
-from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
+from control.planner.waves import USUAL_WAVES, WaveRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,8 +195,9 @@ def preview_of(
     is_strict: bool = True,
     rules: WaveRules = USUAL_WAVES,
 ) -> Preview:
-    """The preview of a proposal on a cluster read before."""
-    rate = resolve_throttle(throttle, proposal.changes, facts.produced)
+    """The preview of a proposal on a cluster read before; what travels is what is there now."""
+    coming = facts.sized(proposal.changes)
+    rate = resolve_throttle(throttle, coming, facts.produced)
     is_adaptive = throttle == THROTTLE_AUTO
     checks = preflight(
         facts,
@@ -206,7 +207,7 @@ def preview_of(
         is_adaptive=is_adaptive,
         rules=rules,
     )
-    waves = plan_waves(proposal.changes, rules)
+    waves = waves_now(facts, proposal.changes, rules)
     takes = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive) or (None, None)
     now = topology_of(facts)
     known = set(now.broker_ids)
@@ -219,7 +220,7 @@ def preview_of(
     after = now.with_replicas(targets)
     return Preview(
         proposal=proposal,
-        brokers=_broker_previews(now, after, proposal),
+        brokers=_broker_previews(now, after, coming),
         balance_now=balance_of(now),
         balance_after=balance_of(after),
         checks=checks,
@@ -230,9 +231,9 @@ def preview_of(
 
 
 def _broker_previews(
-    now: Topology, after: Topology, proposal: Proposal
+    now: Topology, after: Topology, changes: Sequence[PartitionChange]
 ) -> tuple[BrokerPreview, ...]:
-    arriving = bytes_in(proposal.changes)
+    arriving = bytes_in(changes)
     return tuple(
         BrokerPreview(
             broker=here.broker,

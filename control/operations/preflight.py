@@ -10,12 +10,13 @@ from control.operations.preflight_load import (
     check_throttle,
     check_time,
     expected_seconds,
+    waves_now,
 )
 from control.operations.verdict import NAMES_MAX, Check, Verdict
 from control.operations.verdict import check_of as _check
 from control.planner.nearest import Nearest
 from control.planner.proposal import PartitionChange
-from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
+from control.planner.waves import USUAL_WAVES, WaveRules
 
 __all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
 
@@ -37,7 +38,7 @@ def preflight(
     partitions that do not exist any more are left out."""
     existence = _check_existence(facts, changes, is_strict=is_strict)
     changes = tuple(c for c in changes if is_strict or c.key in facts.partitions)
-    waves = plan_waves(changes, rules)
+    waves = waves_now(facts, changes, rules)
     takes = expected_seconds(facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive)
     return (
         existence,

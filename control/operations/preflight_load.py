@@ -16,6 +16,7 @@ from control.operations.traffic import (
 )
 from control.operations.verdict import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
+from control.planner.waves import WaveRules, plan_waves
 
 TIGHT_SHARE: Final = 0.5
 """A throttle of which producers take more than this is named a slow one."""
@@ -23,6 +24,12 @@ TIGHT_SHARE: Final = 0.5
 TIME: Final = "time"
 
 Waves = Sequence[tuple[PartitionChange, ...]]
+
+
+def waves_now(facts: ClusterFacts, changes: Sequence[PartitionChange], rules: WaveRules) -> Waves:
+    """The waves as the executor cuts them, by sizes as planned, with what their partitions hold
+    now: a plan may be days old, as that of a rollback is."""
+    return [facts.sized(wave) for wave in plan_waves(changes, rules)]
 
 
 def peak_bytes(waves: Waves) -> dict[int, int]:

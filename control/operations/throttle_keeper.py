@@ -20,6 +20,7 @@ from control.operations.run_context import RunContext
 from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, ThrottleRecord
 from control.operations.throttling import Throttling
 from control.operations.traffic import working_rate
+from control.planner.proposal import PartitionChange
 
 FORMER_RATES_MAX: Final = 8
 """Remembered once every broker has the newest."""
@@ -32,6 +33,8 @@ class ThrottleKeeper:
         self._command = command
         self._context = context
         self._throttling = Throttling(admin)
+        self._sized = command.changes
+        """With what their partitions hold, where it is known: an automatic rate is for that."""
         self._moves_data = any(change.adding for change in command.changes)
         self._wanted: Throttle = command.throttle
         self._adaptive: AdaptiveThrottle | None = None
@@ -50,16 +53,22 @@ class ThrottleKeeper:
         record = self._recorded()
         return None if record is None or record.is_left_behind else record.rate
 
-    async def begin(self, produced: Mapping[TopicPartition, float]) -> None:
-        """Set it, or set again what was recorded before a crash."""
+    async def begin(
+        self,
+        produced: Mapping[TopicPartition, float],
+        sized: tuple[PartitionChange, ...] | None = None,
+    ) -> None:
+        """Set it, or set again what was recorded before a crash; `sized`: what is to be copied, as
+        it is now."""
         changes = self._command.changes
+        self._sized = changes if sized is None else sized
         self._floor = max(AUTO_FLOOR_BYTES_PER_S, working_rate(changes, produced))
         self._wanted = self._asked()
         record = self._recorded()
         if record is not None:
             await self._resume(record, produced)
         else:
-            rate = resolve_throttle(self._wanted, changes, produced)
+            rate = resolve_throttle(self._wanted, self._sized, produced)
             if rate is None or not self._moves_data or self._context.flags().is_cancelled:
                 return
             await self._record(await self._throttling.plan(changes, rate), "throttle")
@@ -71,7 +80,7 @@ class ThrottleKeeper:
         """After a crash: what was recorded, unless an operator asked for another since, or for
         one after none of which a broker that was down kept the rest."""
         if self._wanted != THROTTLE_AUTO or record.is_left_behind:
-            wanted = resolve_throttle(self._wanted, self._command.changes, produced)
+            wanted = resolve_throttle(self._wanted, self._sized, produced)
             if wanted != record.rate or record.is_left_behind:
                 await self._change_to(wanted, "asked for")
                 return
@@ -84,7 +93,7 @@ class ThrottleKeeper:
         asked = self._asked()
         if asked != self._wanted:
             self._wanted = asked
-            await self._change_to(resolve_throttle(asked, self._command.changes), "asked for")
+            await self._change_to(resolve_throttle(asked, self._sized), "asked for")
             self._adapt_from(self.rate)
             return True
         if self._adaptive is not None and self._wanted == THROTTLE_AUTO:

@@ -1,0 +1,108 @@
+"""Pre-flight's check of disks: what is there now, not what was there when the plan was made."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from control.kafka.ports import LogDir, ReplicaLog
+from control.model.ids import TopicPartition
+from control.operations import reassign_run
+from control.operations.events import EventKind, Outcome
+from control.operations.planning import preview_of
+from control.operations.preflight import preflight
+from control.operations.verdict import Check
+from control.planner.proposal import Proposal
+from tests.unit.control.operations.fake_cluster import (
+    FROM,
+    FakeCluster,
+    FakeContext,
+    change,
+    command_of,
+    run,
+)
+from tests.unit.control.operations.test_preflight import FACTS, KEY, MOVE
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+def log_dir(broker: int, path: str, usable: int | None, **sizes: int) -> LogDir:
+    """Of partition 0 of each topic; a disk of 100 GiB."""
+    replicas = tuple(
+        ReplicaLog(
+            broker=broker,
+            topic=topic,
+            partition=0,
+            size_bytes=size,
+            offset_lag=0,
+            is_future=False,
+            log_dir=path,
+        )
+        for topic, size in sizes.items()
+    )
+    return LogDir(
+        broker=broker, path=path, total_bytes=100 * GIB, usable_bytes=usable, replicas=replicas
+    )
+
+
+def named(checks: tuple[Check, ...], name: str) -> Check:
+    (check,) = [check for check in checks if check.name == name]
+    return check
+
+
+def test_a_plan_of_days_ago_is_judged_by_what_there_is_to_move_now() -> None:
+    now = replace(FACTS, sizes={KEY: 90 * GIB}, usable_bytes={3: 80 * GIB})
+    made = preview_of(now, Proposal(name="undo", changes=(MOVE,)), throttle="auto")
+    assert "broker 3 needs 90.0 GiB more" in named(made.checks, "disk").reason
+    assert made.throttle_bytes_per_s == 100 * MIB, "10 MiB/s would do for what was planned"
+    assert made.seconds_max is not None
+    assert made.seconds_max > 900.0
+    assert made.proposal.changes == (MOVE,), "the plan stays as it was made"
+    (there,) = [broker for broker in made.brokers if broker.broker == 3]
+    assert there.bytes_during == 90 * GIB
+
+
+def test_waves_are_judged_as_they_are_cut_by_the_sizes_of_the_plan() -> None:
+    """The smaller one goes first, as planned, though it has become the larger one."""
+    swap = (
+        replace(MOVE, before=(1,), after=(2,), size_bytes=1),
+        replace(MOVE, partition=1, before=(2,), after=(1,), size_bytes=2),
+    )
+    other = TopicPartition("t", 1)
+    sizes = {KEY: 9 * GIB, other: 8 * GIB}
+    now = replace(FACTS, sizes=sizes, usable_bytes={1: 9 * GIB, 2: 2 * GIB})
+    rules = replace(command_of().waves, partitions=1)
+    checks = preflight(now, swap, throttle_bytes_per_s=MIB, rules=rules)
+    assert "broker 2 needs 9.0 GiB more" in named(checks, "disk").reason
+
+
+async def _nothing_written(*_: Any) -> dict[TopicPartition, float]:
+    return {}
+
+
+@pytest.fixture
+def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody produces, and nobody waits to see that."""
+    monkeypatch.setattr(reassign_run, "measure_produced", _nothing_written)
+
+
+@pytest.mark.usefixtures("unwritten")
+async def test_a_run_that_finds_more_than_was_planned_is_refused_where_it_does_not_fit() -> None:
+    moved = change("a", size_bytes=GIB)
+    cluster, context = FakeCluster({moved.key: FROM}), FakeContext(command_of(moved))
+    cluster.logs = (log_dir(1, "/d", GIB, a=9 * GIB), log_dir(3, "/d", 5 * GIB))
+    ended = await run(cluster, context)
+    assert ended.outcome is Outcome.REFUSED
+    assert "broker 3 needs 9.0 GiB more" in ended.message
+
+
+@pytest.mark.usefixtures("unwritten")
+async def test_an_automatic_rate_is_for_what_there_is_to_copy() -> None:
+    moved = change("a", size_bytes=GIB)
+    command = command_of(moved, throttle="auto")
+    cluster, context = FakeCluster({moved.key: FROM}), FakeContext(command)
+    cluster.logs = (log_dir(1, "/d", 10 * GIB, a=30 * GIB), log_dir(3, "/d", 90 * GIB))
+    await run(cluster, context, lambda: cluster.arrive(moved.key))
+    assert context.said(EventKind.THROTTLE_RECORDED) == ["throttle 51.2 MiB/s on brokers 1, 2, 3"]
+    assert context.state().planned_bytes == GIB
