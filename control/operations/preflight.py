@@ -5,8 +5,8 @@ from typing import Final
 
 from control.operations.epoch_waits import check_producers
 from control.operations.facts import ClusterFacts, nears_min_isr, topology_of
+from control.operations.preflight_disk import check_disk
 from control.operations.preflight_load import (
-    check_disk,
     check_throttle,
     check_time,
     expected_seconds,

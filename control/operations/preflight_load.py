@@ -1,20 +1,18 @@
-"""Pre-flight's checks of quantities: disk through every wave, throttle, time. Pure."""
+"""Pre-flight's checks of quantities: throttle and time. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from control.model.units import byte_rate_text, bytes_text, duration_text
-from control.operations.facts import DISK_RESERVE, ClusterFacts
+from control.model.units import byte_rate_text, duration_text
+from control.operations.facts import ClusterFacts
 from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.traffic import (
     busiest,
-    bytes_in,
-    bytes_off,
     demand_by_broker,
     seconds_of,
     working_rate,
 )
-from control.operations.verdict import Check, Verdict, check_of
+from control.operations.verdict import Check, Verdict
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules, plan_waves
 
@@ -30,67 +28,6 @@ def waves_now(facts: ClusterFacts, changes: Sequence[PartitionChange], rules: Wa
     """The waves as the executor cuts them, by sizes as planned, with what their partitions hold
     now: a plan may be days old, as that of a rollback is."""
     return [facts.sized(wave) for wave in plan_waves(changes, rules)]
-
-
-def peak_bytes(waves: Waves) -> dict[int, int]:
-    """The most that each broker holds beyond what it holds now: in a wave both copies exist, and
-    what left in earlier waves has made room."""
-    now: dict[int, int] = {}
-    peak: dict[int, int] = {}
-    for wave in waves:
-        for broker, size in bytes_in(wave).items():
-            now[broker] = now.get(broker, 0) + size
-            peak[broker] = max(peak.get(broker, 0), now[broker])
-        for broker, size in bytes_off(wave).items():
-            now[broker] = now.get(broker, 0) - size
-    return peak
-
-
-def check_disk(facts: ClusterFacts, waves: Waves) -> Check:
-    """Whether every broker has room at its worst moment."""
-    peak = peak_bytes(waves)
-    full, bad, unknown = set(), [], []
-    for broker, needed in sorted(peak.items()):
-        usable = facts.usable_bytes.get(broker)
-        if usable is None:
-            unknown.append(f"broker {broker} does not tell its free space")
-        elif needed > usable * (1 - DISK_RESERVE):
-            full.add(broker)
-            bad.append(
-                f"broker {broker} needs {bytes_text(needed)} more at its fullest moment "
-                f"and has {bytes_text(usable)} free"
-            )
-    if bad:
-        coming = [c for wave in waves for c in wave if not full.isdisjoint(c.adding)]
-        bad[-1] += f"; move less to it, free its disk first{_elsewhere(facts, coming, peak)}"
-        return check_of("disk", bad, fine="")
-    fine = "both copies fit in every wave"
-    return check_of("disk", unknown, fine=fine, verdict=Verdict.WARN)
-
-
-def _elsewhere(
-    facts: ClusterFacts, coming: Sequence[PartitionChange], peak: Mapping[int, int]
-) -> str:
-    """Which broker could take the most of what finds no room: it has room beside what the plan
-    gives it, and no replica of them now or then."""
-    takes: dict[int, int] = {}
-    room = {
-        broker: int(usable * (1 - DISK_RESERVE)) - peak.get(broker, 0)
-        for broker, usable in facts.usable_bytes.items()
-        if broker in facts.broker_ids
-    }
-    for broker in room:
-        takes[broker] = sum(
-            broker not in (*change.before, *change.after) and change.size_bytes <= room[broker]
-            for change in coming
-        )
-    best = max(room, key=lambda broker: (takes[broker], room[broker], -broker), default=None)
-    if best is None or not takes[best]:
-        return ""
-    some = "" if takes[best] == len(coming) else f"{takes[best]} of {len(coming)} "
-    return (
-        f", or move {some}to broker {best}, which has {bytes_text(facts.usable_bytes[best])} free"
-    )
 
 
 def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check:

@@ -9,9 +9,11 @@ from control.kafka.ports import LogDir, ReplicaLog
 from control.model.ids import TopicPartition
 from control.operations import reassign_run
 from control.operations.events import EventKind, Outcome
+from control.operations.facts import read_facts
 from control.operations.planning import preview_of
 from control.operations.preflight import preflight
-from control.operations.verdict import Check
+from control.operations.preflight_disk import check_disk
+from control.operations.verdict import Check, Verdict
 from control.planner.proposal import Proposal
 from tests.unit.control.operations.fake_cluster import (
     FROM,
@@ -21,7 +23,7 @@ from tests.unit.control.operations.fake_cluster import (
     command_of,
     run,
 )
-from tests.unit.control.operations.test_preflight import FACTS, KEY, MOVE
+from tests.unit.control.operations.test_preflight import FACTS, FOUR, KEY, MOVE
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -106,3 +108,50 @@ async def test_an_automatic_rate_is_for_what_there_is_to_copy() -> None:
     await run(cluster, context, lambda: cluster.arrive(moved.key))
     assert context.said(EventKind.THROTTLE_RECORDED) == ["throttle 51.2 MiB/s on brokers 1, 2, 3"]
     assert context.state().planned_bytes == GIB
+
+
+async def test_of_several_directories_what_is_free_in_all_and_in_the_roomiest_is_known() -> None:
+    cluster: Any = FakeCluster({KEY: FROM})
+    cluster.logs = (
+        log_dir(1, "/a", 5 * GIB),
+        log_dir(1, "/b", 6 * GIB),
+        log_dir(1, "/offline", None),
+        log_dir(2, "/a", 7 * GIB),
+        log_dir(3, "/a", 8 * GIB),
+        log_dir(3, "/b", 8 * GIB),
+        log_dir(4, "/a", None),
+    )
+    facts = await read_facts(cluster)
+    assert facts.usable_bytes == {1: 11 * GIB, 2: 7 * GIB, 3: 16 * GIB}
+    assert facts.roomiest_bytes == {1: 6 * GIB, 3: 8 * GIB}
+
+
+def test_a_replica_that_fits_in_no_single_directory_is_refused() -> None:
+    facts = replace(FACTS, usable_bytes={3: 10 * GIB}, roomiest_bytes={3: 5 * GIB})
+    fits = replace(MOVE, size_bytes=4 * GIB)
+    assert check_disk(facts, [(fits,)]).verdict is Verdict.OK
+    assert check_disk(facts, [(fits, replace(fits, partition=1))]).verdict is Verdict.OK
+    large = replace(MOVE, size_bytes=5 * GIB)
+    check = check_disk(facts, [(large,)])
+    assert (check.verdict, check.reason) == (
+        Verdict.FAIL,
+        "t-0 of 5.0 GiB fits in no log directory of broker 3, of which the roomiest has 5.0 GiB "
+        "free; free one of them first",
+    )
+
+
+def test_what_leaves_in_earlier_waves_may_make_room_in_a_directory() -> None:
+    facts = replace(FACTS, usable_bytes={1: 20 * GIB, 3: 10 * GIB}, roomiest_bytes={3: 5 * GIB})
+    leaves = replace(MOVE, partition=1, before=(3, 2), after=(1, 2), size_bytes=GIB)
+    large = replace(MOVE, size_bytes=5 * GIB)
+    assert check_disk(facts, [(leaves,), (large,)]).verdict is Verdict.OK
+    assert check_disk(facts, [(leaves, large)]).verdict is Verdict.FAIL
+
+
+def test_a_broker_is_named_only_where_one_of_its_directories_can_take_it() -> None:
+    large = replace(MOVE, size_bytes=5 * GIB)
+    usable = {3: 10 * GIB, 4: 20 * GIB}
+    facts = replace(FACTS, brokers=FOUR, usable_bytes=usable, roomiest_bytes={3: 5 * GIB})
+    assert "or move to broker 4" in check_disk(facts, [(large,)]).reason
+    facts = replace(facts, roomiest_bytes={3: 5 * GIB, 4: 5 * GIB})
+    assert "broker 4" not in check_disk(facts, [(large,)]).reason
