@@ -46,7 +46,7 @@ def preflight(
         _check_brokers(facts, changes),
         _check_shape(facts, changes),
         _check_running(facts, changes),
-        check_disk(facts, waves),
+        check_disk(facts, waves, takes[1] if takes else None),
         _check_min_isr(facts, changes),
         _check_racks(facts, changes),
         _check_health(facts, changes),

@@ -12,7 +12,7 @@ from control.operations.events import EventKind, Outcome
 from control.operations.facts import read_facts
 from control.operations.planning import preview_of
 from control.operations.preflight import preflight
-from control.operations.preflight_disk import check_disk
+from control.operations.preflight_disk import check_disk, peak_bytes
 from control.operations.verdict import Check, Verdict
 from control.planner.proposal import Proposal
 from tests.unit.control.operations.fake_cluster import (
@@ -155,3 +155,29 @@ def test_a_broker_is_named_only_where_one_of_its_directories_can_take_it() -> No
     assert "or move to broker 4" in check_disk(facts, [(large,)]).reason
     facts = replace(facts, roomiest_bytes={3: 5 * GIB, 4: 5 * GIB})
     assert "broker 4" not in check_disk(facts, [(large,)]).reason
+
+
+def test_what_producers_write_to_what_moves_needs_room_as_well() -> None:
+    """100 GiB at 100 MiB/s take some 19 minutes; producers add 1 MiB/s for as long."""
+    moves = replace(MOVE, size_bytes=100 * GIB)
+    facts = replace(FACTS, sizes={KEY: 100 * GIB}, produced={KEY: 1.0 * MIB})
+    for usable, verdict in ((108, Verdict.OK), (106, Verdict.FAIL)):
+        facts = replace(facts, usable_bytes={3: usable * GIB})
+        checks = preflight(facts, (moves,), throttle_bytes_per_s=100 * MIB)
+        assert named(checks, "disk").verdict is verdict
+    assert named(checks, "disk").reason == (
+        "broker 3 needs 101 GiB more at its fullest moment, 1.1 GiB of it for what producers "
+        "write to it in 19 m 11 s of moving, and has 106 GiB free, of which 5% must stay; raise "
+        "the throttle, move less to it, free its disk first"
+    )
+    checks = preflight(facts, (moves,), throttle_bytes_per_s=None)
+    assert named(checks, "disk").verdict is Verdict.OK, "nobody knows how long it takes"
+    facts = replace(facts, usable_bytes={3: 90 * GIB})
+    checks = preflight(facts, (moves,), throttle_bytes_per_s=100 * MIB)
+    assert "raise the throttle" not in named(checks, "disk").reason, "that alone does not do"
+
+
+def test_what_is_written_comes_to_each_new_replica_while_old_ones_make_the_same_room() -> None:
+    there = replace(MOVE, before=(1,), after=(2, 3), size_bytes=600)
+    back = replace(MOVE, partition=1, before=(2,), after=(1,), size_bytes=500)
+    assert peak_bytes([(back,), (there,)], {KEY: 10, back.key: 7}) == {1: 507, 2: 110, 3: 610}
