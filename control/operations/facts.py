@@ -50,6 +50,8 @@ class ClusterFacts:
     """What we lack to move them; empty also where brokers do not tell."""
     fetch_backoff_ms: Mapping[int, int] = field(default_factory=dict)
     """``replica.fetch.backoff.ms`` of brokers that replicate what moves; absent where not told."""
+    standing_rates: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """Throttle rates that brokers between which data moves have already, and not of ours."""
 
     @property
     def broker_ids(self) -> frozenset[int]:

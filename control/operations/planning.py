@@ -1,7 +1,7 @@
 """Plan and preview on a live cluster. Nothing here changes it."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from control.kafka.ports import ClusterPort
@@ -15,9 +15,10 @@ from control.operations.meters import (
     measure_produced,
     read_fetch_backoffs,
     read_readers,
+    read_standing_rates,
 )
 from control.operations.preflight import Check, is_refused, preflight
-from control.operations.preflight_load import expected_seconds, waves_now
+from control.operations.preflight_load import expected_seconds, lowest_rate, waves_now
 from control.operations.throttle import auto_rate
 from control.operations.traffic import bytes_in
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
@@ -53,6 +54,8 @@ class Preview:
     balance_after: Balance
     checks: tuple[Check, ...]
     throttle_bytes_per_s: int | None
+    lowest_bytes_per_s: int | None
+    """Of the slowest broker: less than the throttle where somebody else has set one."""
     seconds_min: float | None
     """The soonest that it may be done; null without a throttle."""
     seconds_max: float | None
@@ -136,16 +139,25 @@ class Planning:
         throttle: Throttle = THROTTLE_AUTO,
         is_strict: bool = True,
         rules: WaveRules = USUAL_WAVES,
+        throttled_by_us: Collection[int] = (),
     ) -> Preview:
-        """Figures now and after, and pre-flight, without changing anything."""
+        """Figures now and after, and pre-flight, without changing anything. `throttled_by_us`:
+        brokers whose throttle is gone before this begins."""
         changes = proposal.changes
-        facts, produced, readers, backoffs = await asyncio.gather(
+        facts, produced, readers, backoffs, standing = await asyncio.gather(
             read_facts(self._admin, changes=changes),
             measure_produced(self._admin, changes),
             read_readers(self._admin.groups, changes),
             read_fetch_backoffs(self._admin, changes),
+            read_standing_rates(self._admin, changes, except_on=throttled_by_us),
         )
-        facts = replace(facts, produced=produced, readers=readers, fetch_backoff_ms=backoffs)
+        facts = replace(
+            facts,
+            produced=produced,
+            readers=readers,
+            fetch_backoff_ms=backoffs,
+            standing_rates=standing,
+        )
         return preview_of(
             facts,
             proposal,
@@ -225,6 +237,7 @@ def preview_of(
         balance_after=balance_of(after),
         checks=checks,
         throttle_bytes_per_s=rate,
+        lowest_bytes_per_s=lowest_rate(facts, waves, rate),
         seconds_min=takes[0],
         seconds_max=takes[1],
     )

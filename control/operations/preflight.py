@@ -10,6 +10,7 @@ from control.operations.preflight_load import (
     check_throttle,
     check_time,
     expected_seconds,
+    lowest_rate,
     waves_now,
 )
 from control.operations.verdict import NAMES_MAX, Check, Verdict
@@ -52,7 +53,7 @@ def preflight(
         _check_health(facts, changes),
         _check_groups(facts, changes),
         check_throttle(facts, waves, throttle_bytes_per_s),
-        check_time(takes, throttle_bytes_per_s),
+        check_time(takes, throttle_bytes_per_s, lowest_rate(facts, waves, throttle_bytes_per_s)),
         *check_producers(facts.fetch_backoff_ms, changes),
         *_check_rights(facts, changes, is_throttled=throttle_bytes_per_s is not None),
     )

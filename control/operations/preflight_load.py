@@ -5,6 +5,7 @@ from typing import Final
 
 from control.model.units import byte_rate_text, duration_text
 from control.operations.facts import ClusterFacts
+from control.operations.standing_rates import lower_rates, standing_words, starved
 from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.traffic import (
     busiest,
@@ -12,7 +13,7 @@ from control.operations.traffic import (
     seconds_of,
     working_rate,
 )
-from control.operations.verdict import Check, Verdict
+from control.operations.verdict import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules, plan_waves
 
@@ -46,31 +47,49 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
     worst = max(waves, key=lambda wave: _demand(facts, wave)[1], default=())
     broker, demand = _demand(facts, worst)
     shown, taken = byte_rate_text(rate), byte_rate_text(demand)
+    bad = starved(facts.standing_rates, waves, facts.produced, rate)
     if demand >= rate:
         works = byte_rate_text(working_rate(worst, facts.produced))
         reason = (
             f"producers write {taken} that broker {broker} must carry for the moving partitions: "
             f"at {shown} the copies never catch up; {works} works"
         )
-        return Check(name=name, verdict=Verdict.FAIL, reason=reason)
-    if demand > rate * TIGHT_SHARE:
-        reason = f"{shown} per broker, of which producers take {taken} on broker {broker}: slow"
-        return Check(name=name, verdict=Verdict.WARN, reason=reason)
+        bad.insert(0, reason)
+    if bad:
+        return check_of(name, bad, fine="")
     missing = sum(c.key not in facts.produced for wave in waves for c in wave if c.adding)
-    if missing:
+    verdict, reason = Verdict.OK, f"{shown} per broker; producers take at most {taken} of it"
+    if demand > rate * TIGHT_SHARE:
+        verdict = Verdict.WARN
+        reason = f"{shown} per broker, of which producers take {taken} on broker {broker}: slow"
+    elif missing:
+        verdict = Verdict.WARN
         reason = f"{shown} per broker; the produce rate of {missing} partitions is unknown"
-        return Check(name=name, verdict=Verdict.WARN, reason=reason)
-    reason = f"{shown} per broker; producers take at most {taken} of it"
-    return Check(name=name, verdict=Verdict.OK, reason=reason)
+    if facts.standing_rates:
+        verdict, reason = Verdict.WARN, f"{reason}; {standing_words(facts.standing_rates)}"
+    return Check(name=name, verdict=verdict, reason=reason)
 
 
-def check_time(takes: tuple[float, float] | None, rate: int | None) -> Check:
-    """How long it takes, as an interval of seconds; null without a throttle."""
+def lowest_rate(facts: ClusterFacts, waves: Waves, rate: int | None) -> int | None:
+    """At which the slowest broker carries copies; null without a throttle."""
+    if rate is None:
+        return None
+    changes = [change for wave in waves for change in wave]
+    return min(lower_rates(facts.standing_rates, changes, rate).values(), default=rate)
+
+
+def check_time(
+    takes: tuple[float, float] | None, rate: int | None, lowest: int | None = None
+) -> Check:
+    """How long it takes, as an interval of seconds; null without a throttle. `lowest`: the rate
+    of the slowest broker."""
     if not takes or not rate:
         reason = "unknown without a throttle: as fast as disks and network go"
         return Check(name=TIME, verdict=Verdict.OK, reason=reason)
     span = " to ".join(duration_text(seconds * 1000) for seconds in takes)
     reason = f"≈ {span} at {byte_rate_text(rate)} per broker"
+    if lowest is not None and lowest < rate:
+        reason += f", {byte_rate_text(lowest)} where one is throttled already"
     return Check(name=TIME, verdict=Verdict.OK, reason=reason)
 
 
@@ -80,7 +99,14 @@ def expected_seconds(
     """(soonest, latest) at this throttle, or beginning at it; null without one."""
     if not rate or rate < 0:
         return None
-    return seconds_of(waves, rate=rate, produced=facts.produced, is_adaptive=is_adaptive)
+    changes = [change for wave in waves for change in wave]
+    return seconds_of(
+        waves,
+        rate=rate,
+        produced=facts.produced,
+        is_adaptive=is_adaptive,
+        lower=lower_rates(facts.standing_rates, changes, rate),
+    )
 
 
 def _demand(facts: ClusterFacts, wave: tuple[PartitionChange, ...]) -> tuple[int, float]:

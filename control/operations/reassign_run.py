@@ -23,7 +23,7 @@ from control.operations.events import EventKind, MoveProgress, Outcome
 from control.operations.facts import read_facts
 from control.operations.forecast import Forecast
 from control.operations.gentle_start import BATCH_S, gentle_start
-from control.operations.meters import measure_produced
+from control.operations.meters import measure_produced, read_standing_rates
 from control.operations.move_watch import MoveWatch
 from control.operations.planning import resolve_throttle
 from control.operations.preflight import failures, is_refused, preflight
@@ -99,12 +99,13 @@ class ReassignRun:
             outcome = Outcome.CANCELLED
             await context.emit(EventKind.FINISHED, "cancelled before it began", outcome=outcome)
             return False
-        facts, produced = await asyncio.gather(
+        facts, produced, standing = await asyncio.gather(
             read_facts(self._admin, changes=command.changes),
             measure_produced(self._admin, command.changes),
+            read_standing_rates(self._admin, command.changes),
         )
         self._produced = produced
-        facts = replace(facts, produced=produced)
+        facts = replace(facts, produced=produced, standing_rates=standing)
         left = tuple(change for change in command.changes if not facts.is_there(change))
         moving = {change.key for change in left} & facts.partitions.keys()
         copied = [change for change in facts.sized(left) if change.key in moving]
