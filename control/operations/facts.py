@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from control.kafka.errors import KafkaPortError, RefusedError
@@ -45,10 +45,14 @@ class ClusterFacts:
     """Bytes per second that producers write, by leader; absent where not measured."""
     readers: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
     """Groups that have committed in moving partitions, with these partitions."""
+    roomiest_bytes: Mapping[int, int] = field(default_factory=dict)
+    """What is free in the roomiest log directory of a broker; absent where there is only one."""
     missing_rights: tuple[MissingRight, ...] = ()
     """What we lack to move them; empty also where brokers do not tell."""
     fetch_backoff_ms: Mapping[int, int] = field(default_factory=dict)
     """``replica.fetch.backoff.ms`` of brokers that replicate what moves; absent where not told."""
+    standing_rates: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """Throttle rates that brokers between which data moves have already, and not of ours."""
 
     @property
     def broker_ids(self) -> frozenset[int]:
@@ -59,6 +63,14 @@ class ClusterFacts:
     def places(self) -> Placements:
         """Where partitions are and where they are going."""
         return Placements(placed=self.partitions, moving=self.reassigning)
+
+    def sized(self, changes: Iterable[PartitionChange]) -> tuple[PartitionChange, ...]:
+        """The same changes with what their partitions hold now; where that is not known, with what
+        they held when they were planned."""
+        return tuple(
+            replace(change, size_bytes=self.sizes.get(change.key, change.size_bytes))
+            for change in changes
+        )
 
     def placement_of(self, key: TopicPartition) -> tuple[int, ...] | None:
         """The replicas a partition has, or is going to have; null when it does not exist."""
@@ -86,6 +98,7 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
     metadata, moving, log_dirs = await asyncio.gather(
         admin.topics(), admin.list_reassignments(), _log_dirs(admin)
     )
+    usable = _usable(log_dirs)
     known = {topic.name for topic in metadata}
     partitions = {p.key: p for topic in metadata for p in topic.partitions}
     near = {c.topic for c in changes if nears_min_isr(c, partitions.get(c.key))} & known
@@ -95,7 +108,8 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         partitions=partitions,
         reassigning={reassignment.key: reassignment for reassignment in moving},
         sizes=sizes_of(log_dirs),
-        usable_bytes=_usable(log_dirs),
+        usable_bytes={broker: sum(free) for broker, free in usable.items()},
+        roomiest_bytes={broker: max(free) for broker, free in usable.items() if len(free) > 1},
         min_isr=await _min_isr(admin, near),
         missing_rights=await _missing_rights(admin, {change.topic for change in changes} & known),
     )
@@ -170,11 +184,13 @@ async def _log_dirs(admin: AdminPort) -> tuple[LogDir, ...]:
         return ()
 
 
-def _usable(log_dirs: Iterable[LogDir]) -> dict[int, int]:
-    usable: dict[int, int] = {}
+def _usable(log_dirs: Iterable[LogDir]) -> dict[int, list[int]]:
+    """What is free in each directory of a broker that tells. Two on one disk look as two disks of
+    one size do, and count twice."""
+    usable: dict[int, list[int]] = {}
     for log_dir in log_dirs:
         if log_dir.usable_bytes is not None:
-            usable[log_dir.broker] = usable.get(log_dir.broker, 0) + log_dir.usable_bytes
+            usable.setdefault(log_dir.broker, []).append(log_dir.usable_bytes)
     return usable
 
 

@@ -1,15 +1,17 @@
-"""Asked shortly before a move: what producers write, which groups read, how long followers wait."""
+"""Asked shortly before a move: what producers write, which groups read, how long followers wait,
+which brokers are throttled already."""
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
-from control.kafka.ports import AdminPort, ConfigResource, ConfigScope, GroupsPort
+from control.kafka.ports import AdminPort, ConfigEntry, ConfigResource, ConfigScope, GroupsPort
 from control.model.ids import TopicPartition
 from control.operations.epoch_waits import FETCH_BACKOFF, FIRST_BACKOFF
 from control.operations.facts import sizes_of
+from control.operations.throttle import RATES, brokers_between
 from control.planner.proposal import PartitionChange
 
 PRODUCED_OVER_S: Final = 1.0
@@ -79,16 +81,38 @@ async def read_fetch_backoffs(
     """Milliseconds after which followers of what moves ask again, by broker that is up; empty
     where one of them does not tell."""
     follow = {broker for change in changes for broker in change.after}
+    told = await _broker_configs(admin, follow, (FETCH_BACKOFF, FIRST_BACKOFF))
+    waits = {
+        broker: [int(entry.value) for entry in entries if entry.value is not None]
+        for broker, entries in told.items()
+    }
+    return {broker: min(found) for broker, found in waits.items() if found}
+
+
+async def read_standing_rates(
+    admin: AdminPort, changes: Iterable[PartitionChange], *, except_on: Collection[int] = ()
+) -> dict[int, dict[str, int]]:
+    """Throttle rates that brokers between which data moves have, but for these and those that are
+    down; empty where one of them does not tell."""
+    asked = brokers_between(changes).difference(except_on)
+    told = await _broker_configs(admin, asked, RATES)
+    rates = {
+        broker: {e.name: int(e.value) for e in entries if e.value and not e.is_default}
+        for broker, entries in told.items()
+    }
+    return {broker: found for broker, found in rates.items() if found}
+
+
+async def _broker_configs(
+    admin: AdminPort, brokers: Collection[int], names: tuple[str, ...]
+) -> dict[int, tuple[ConfigEntry, ...]]:
+    """Of brokers that are up; empty where one of them does not tell."""
     try:
         alive = {broker.id for broker in (await admin.describe_cluster()).brokers}
+        asked = sorted(alive.intersection(brokers))
         told = await admin.describe_many_configs(
-            [ConfigResource(scope=ConfigScope.BROKER, name=str(b)) for b in sorted(follow & alive)],
-            (FETCH_BACKOFF, FIRST_BACKOFF),
+            [ConfigResource(scope=ConfigScope.BROKER, name=str(broker)) for broker in asked], names
         )
     except KafkaPortError:
         return {}
-    waits = {
-        int(resource.name): [int(entry.value) for entry in entries if entry.value is not None]
-        for resource, entries in told.items()
-    }
-    return {broker: min(found) for broker, found in waits.items() if found}
+    return {int(resource.name): entries for resource, entries in told.items()}

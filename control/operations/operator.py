@@ -30,8 +30,8 @@ from control.operations.errors import (
 from control.operations.group_offsets import OffsetReset, apply_reset, preview_reset
 from control.operations.journal import Journal
 from control.operations.planning import Planning, Preview
-from control.operations.preview_past import with_past
 from control.operations.verdict import Check, Verdict
+from control.operations.whole_preview import whole_preview
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
 from control.planner.ghost import KeptPlans
 from control.planner.goals import Goal, PlanRequest
@@ -108,17 +108,14 @@ class Operator:
     async def preview(self, proposal: Proposal, values: Values) -> Preview:
         """Now and after, with pre-flight, for a chosen alternative."""
         fields = registry.REASSIGN.parse(values)
-        preview = await self.planning.preview(
+        return await whole_preview(
+            self.planning,
+            self.moves,
             proposal,
+            bootstrap=self.bootstrap,
             throttle=fields["throttle"],
             rules=_wave_rules(fields),
         )
-        try:
-            states = await self.moves.list()
-        except KafkaPortError as error:
-            return replace(preview, checks=(*preview.checks, unknown_others(str(error))))
-        throttle = fields["throttle"]
-        return with_past(preview, states, bootstrap=self.bootstrap, throttle=throttle)
 
     async def _others(self, proposal: Proposal) -> Check:
         """What other operators have asked for."""

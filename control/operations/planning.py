@@ -1,7 +1,7 @@
 """Plan and preview on a live cluster. Nothing here changes it."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from control.kafka.ports import ClusterPort
@@ -15,9 +15,10 @@ from control.operations.meters import (
     measure_produced,
     read_fetch_backoffs,
     read_readers,
+    read_standing_rates,
 )
 from control.operations.preflight import Check, is_refused, preflight
-from control.operations.preflight_load import expected_seconds
+from control.operations.preflight_load import expected_seconds, lowest_rate, waves_now
 from control.operations.throttle import RATE_MAX_BYTES_PER_S, auto_rate
 from control.operations.traffic import bytes_in
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
@@ -26,7 +27,7 @@ from control.planner.goals import Goal, PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.proposal import PartitionChange, Proposal, proposal_of
 from control.planner.topology import Topology
-from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
+from control.planner.waves import USUAL_WAVES, WaveRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ class Preview:
     balance_after: Balance
     checks: tuple[Check, ...]
     throttle_bytes_per_s: int | None
+    lowest_bytes_per_s: int | None
+    """Of the slowest broker: less than the throttle where somebody else has set one."""
     seconds_min: float | None
     """The soonest that it may be done; null without a throttle."""
     seconds_max: float | None
@@ -135,16 +138,25 @@ class Planning:
         *,
         throttle: Throttle = THROTTLE_AUTO,
         rules: WaveRules = USUAL_WAVES,
+        throttled_by_us: Collection[int] = (),
     ) -> Preview:
-        """Figures now and after, and pre-flight, without changing anything."""
+        """Figures now and after, and pre-flight, without changing anything. `throttled_by_us`:
+        brokers whose throttle is gone before this begins."""
         changes = proposal.changes
-        facts, produced, readers, backoffs = await asyncio.gather(
+        facts, produced, readers, backoffs, standing = await asyncio.gather(
             read_facts(self._admin, changes=changes),
             measure_produced(self._admin, changes),
             read_readers(self._admin.groups, changes),
             read_fetch_backoffs(self._admin, changes),
+            read_standing_rates(self._admin, changes, except_on=throttled_by_us),
         )
-        facts = replace(facts, produced=produced, readers=readers, fetch_backoff_ms=backoffs)
+        facts = replace(
+            facts,
+            produced=produced,
+            readers=readers,
+            fetch_backoff_ms=backoffs,
+            standing_rates=standing,
+        )
         return preview_of(
             facts,
             proposal,
@@ -195,8 +207,9 @@ def preview_of(
     throttle: Throttle,
     rules: WaveRules = USUAL_WAVES,
 ) -> Preview:
-    """The preview of a proposal on a cluster read before."""
-    rate = resolve_throttle(throttle, proposal.changes, facts.produced)
+    """The preview of a proposal on a cluster read before; what travels is what is there now."""
+    coming = facts.sized(proposal.changes)
+    rate = resolve_throttle(throttle, coming, facts.produced)
     is_adaptive = throttle == THROTTLE_AUTO
     checks = preflight(
         facts,
@@ -205,7 +218,7 @@ def preview_of(
         is_adaptive=is_adaptive,
         rules=rules,
     )
-    waves = plan_waves(proposal.changes, rules)
+    waves = waves_now(facts, proposal.changes, rules)
     takes = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive) or (None, None)
     now = topology_of(facts)
     known = set(now.broker_ids)
@@ -218,20 +231,21 @@ def preview_of(
     after = now.with_replicas(targets)
     return Preview(
         proposal=proposal,
-        brokers=_broker_previews(now, after, proposal),
+        brokers=_broker_previews(now, after, coming),
         balance_now=balance_of(now),
         balance_after=balance_of(after),
         checks=checks,
         throttle_bytes_per_s=rate,
+        lowest_bytes_per_s=lowest_rate(facts, waves, rate),
         seconds_min=takes[0],
         seconds_max=takes[1],
     )
 
 
 def _broker_previews(
-    now: Topology, after: Topology, proposal: Proposal
+    now: Topology, after: Topology, changes: Sequence[PartitionChange]
 ) -> tuple[BrokerPreview, ...]:
-    arriving = bytes_in(proposal.changes)
+    arriving = bytes_in(changes)
     return tuple(
         BrokerPreview(
             broker=here.broker,

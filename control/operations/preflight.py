@@ -6,17 +6,19 @@ from typing import Final
 from control.operations.epoch_waits import check_producers
 from control.operations.facts import ClusterFacts, nears_min_isr, topology_of
 from control.operations.placements import left_as_they_are
+from control.operations.preflight_disk import check_disk
 from control.operations.preflight_load import (
-    check_disk,
     check_throttle,
     check_time,
     expected_seconds,
+    lowest_rate,
+    waves_now,
 )
 from control.operations.verdict import NAMES_MAX, Check, Verdict
 from control.operations.verdict import check_of as _check
 from control.planner.nearest import Nearest
 from control.planner.proposal import PartitionChange
-from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
+from control.planner.waves import USUAL_WAVES, WaveRules
 
 __all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
 
@@ -43,7 +45,7 @@ def preflight(
         others = left_as_they_are(facts.places, changes, undone=undone)
         moved = facts.partitions.keys() - others.keys()
         changes = tuple(change for change in changes if change.key in moved)
-    waves = plan_waves(changes, rules)
+    waves = waves_now(facts, changes, rules)
     takes = expected_seconds(facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive)
     return (
         existence,
@@ -51,13 +53,13 @@ def preflight(
         _check_brokers(facts, changes),
         _check_shape(facts, changes),
         _check_running(facts, changes, is_way_back=undone is not None),
-        check_disk(facts, waves),
+        check_disk(facts, waves, takes[1] if takes else None),
         _check_min_isr(facts, changes),
         _check_racks(facts, changes),
         _check_health(facts, changes),
         _check_groups(facts, changes),
         check_throttle(facts, waves, throttle_bytes_per_s),
-        check_time(takes, throttle_bytes_per_s),
+        check_time(takes, throttle_bytes_per_s, lowest_rate(facts, waves, throttle_bytes_per_s)),
         *check_producers(facts.fetch_backoff_ms, changes),
         *_check_rights(facts, changes, is_throttled=throttle_bytes_per_s is not None),
     )

@@ -23,7 +23,7 @@ from control.operations.events import EventKind, MoveProgress, Outcome
 from control.operations.facts import read_facts
 from control.operations.forecast import Forecast
 from control.operations.gentle_start import BATCH_S, gentle_start
-from control.operations.meters import measure_produced
+from control.operations.meters import measure_produced, read_standing_rates
 from control.operations.move_watch import MoveWatch
 from control.operations.placements import left_as_they_are
 from control.operations.planning import resolve_throttle
@@ -63,6 +63,8 @@ class ReassignRun:
         )
         self._throttle = ThrottleKeeper(admin, command, context)
         self._produced: Mapping[TopicPartition, float] | None = None
+        self._sized = command.changes
+        """With what their partitions held at the start, where this process saw it."""
         begun = self._waves[: context.state().waves_begun]
         self._has_copied = any(change.adding for wave in begun for change in wave)
         """Whether a wave that copies data has begun, also before a crash."""
@@ -81,7 +83,7 @@ class ReassignRun:
             return
         if self._produced is None:
             self._produced = await measure_produced(self._admin, self._command.changes)
-        await self._throttle.begin(self._produced)
+        await self._throttle.begin(self._produced, self._sized)
         outcome = await self._run_waves()
         if self._command.elects_preferred:
             await self._elect()
@@ -100,16 +102,17 @@ class ReassignRun:
             outcome = Outcome.CANCELLED
             await context.emit(EventKind.FINISHED, "cancelled before it began", outcome=outcome)
             return False
-        facts, produced = await asyncio.gather(
+        facts, produced, standing = await asyncio.gather(
             read_facts(self._admin, changes=command.changes),
             measure_produced(self._admin, command.changes),
+            read_standing_rates(self._admin, command.changes),
         )
         self._produced = produced
-        facts = replace(facts, produced=produced)
+        facts = replace(facts, produced=produced, standing_rates=standing)
         left = tuple(change for change in command.changes if not facts.places.is_there(change))
         others = left_as_they_are(facts.places, left, undone=command.undone)
         moving = {change.key for change in left} & facts.partitions.keys() - others.keys()
-        copied = [change for change in left if change.key in moving]
+        copied = [change for change in facts.sized(left) if change.key in moving]
         rate = resolve_throttle(command.throttle, copied, produced) if left else None
         is_adaptive = command.throttle == THROTTLE_AUTO
         checks = preflight(
@@ -124,10 +127,11 @@ class ReassignRun:
             await context.emit(EventKind.REFUSED, failures(checks))
             return False
         self._watch.take_sizes(facts.sizes)
+        self._sized = facts.sized(command.changes)
         self._watch.note_gone(c.key for c in left if c.key not in facts.partitions)
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
-        waves = [tuple(c for c in wave if c.key in moving) for wave in self._waves]
+        waves = [facts.sized(c for c in wave if c.key in moving) for wave in self._waves]
         made = expected_seconds(facts, list(filter(None, waves)), rate, is_adaptive=is_adaptive)
         if made is not None:
             expected = self._forecast.foresee(made, at_s=time.monotonic())

@@ -127,6 +127,11 @@ def auto_rate(changes: Iterable[PartitionChange], produced: Mapping[TopicPartiti
     return max(wanted, 2 * working_rate(changes, produced))
 
 
+def brokers_between(changes: Iterable[PartitionChange]) -> set[int]:
+    """Between which data moves."""
+    return {b for c in changes if c.adding for b in (*c.before, *c.after)}
+
+
 def plan_throttle(
     changes: Iterable[PartitionChange],
     *,
@@ -135,12 +140,11 @@ def plan_throttle(
     topic_configs: Mapping[str, Configs],
 ) -> ThrottleRecord:
     """What to set, given what is set now: brokers with a rate of somebody else are left out."""
-    brokers: set[int] = set()
+    changes = tuple(changes)
     entries: dict[str, dict[str, list[str]]] = {}
     for change in changes:
         if not change.adding:
             continue
-        brokers.update(change.before, change.after)
         lists = entries.setdefault(change.topic, {name: [] for name in REPLICA_LISTS})
         for name, replicas in _listed(change).items():
             lists[name] += replicas
@@ -156,7 +160,11 @@ def plan_throttle(
         }
         for topic, lists in entries.items()
     }
-    free = sorted(b for b in brokers if not any(broker_configs.get(b, {}).get(r) for r in RATES))
+    free = (
+        broker
+        for broker in sorted(brokers_between(changes))
+        if not any(broker_configs.get(broker, {}).get(name) for name in RATES)
+    )
     return ThrottleRecord(rate=rate, brokers=tuple(free), entries=ours)
 
 

@@ -7,6 +7,7 @@ time has nothing of ours, and nobody waits for it.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from control.kafka.ports import AdminPort
@@ -18,9 +19,10 @@ from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, ReassignCo
 from control.operations.events import EventKind
 from control.operations.planning import resolve_throttle
 from control.operations.run_context import RunContext
-from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, ThrottleRecord
+from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, ThrottleRecord, brokers_between
 from control.operations.throttling import Throttling
 from control.operations.traffic import working_rate
+from control.planner.proposal import PartitionChange
 
 FORMER_RATES_MAX: Final = 8
 """Remembered once every broker has the newest."""
@@ -33,6 +35,9 @@ class ThrottleKeeper:
         self._command = command
         self._context = context
         self._throttling = Throttling(admin)
+        self._planned = partial(_planned, self._throttling, context, command.changes)
+        self._sized = command.changes
+        """With what their partitions hold, where it is known: an automatic rate is for that."""
         self._moves_data = any(change.adding for change in command.changes)
         self._wanted: Throttle = command.throttle
         self._adaptive: AdaptiveThrottle | None = None
@@ -51,19 +56,25 @@ class ThrottleKeeper:
         record = self._recorded()
         return None if record is None or record.is_left_behind else record.rate
 
-    async def begin(self, produced: Mapping[TopicPartition, float]) -> None:
-        """Set it, or set again what was recorded before a crash."""
+    async def begin(
+        self,
+        produced: Mapping[TopicPartition, float],
+        sized: tuple[PartitionChange, ...] | None = None,
+    ) -> None:
+        """Set it, or set again what was recorded before a crash; `sized`: what is to be copied, as
+        it is now."""
         changes = self._command.changes
+        self._sized = changes if sized is None else sized
         self._floor = max(AUTO_FLOOR_BYTES_PER_S, working_rate(changes, produced))
         self._wanted = self._asked()
         record = self._recorded()
         if record is not None:
             await self._resume(record, produced)
         else:
-            rate = resolve_throttle(self._wanted, changes, produced)
+            rate = resolve_throttle(self._wanted, self._sized, produced)
             if rate is None or not self._moves_data or self._context.flags().is_cancelled:
                 return
-            await self._record(await self._throttling.plan(changes, rate), "throttle")
+            await self._record(await self._planned(rate), "throttle")
         self._adapt_from(self.rate)
 
     async def _resume(
@@ -72,7 +83,7 @@ class ThrottleKeeper:
         """After a crash: what was recorded, unless an operator asked for another since, or for
         one after none of which a broker that was down kept the rest."""
         if self._wanted != THROTTLE_AUTO or record.is_left_behind:
-            wanted = resolve_throttle(self._wanted, self._command.changes, produced)
+            wanted = resolve_throttle(self._wanted, self._sized, produced)
             if wanted != record.rate or record.is_left_behind:
                 await self._change_to(wanted, "asked for")
                 return
@@ -85,7 +96,7 @@ class ThrottleKeeper:
         asked = self._asked()
         if asked != self._wanted:
             self._wanted = asked
-            await self._change_to(resolve_throttle(asked, self._command.changes), "asked for")
+            await self._change_to(resolve_throttle(asked, self._sized), "asked for")
             self._adapt_from(self.rate)
             return True
         if self._adaptive is not None and self._wanted == THROTTLE_AUTO:
@@ -170,17 +181,16 @@ class ThrottleKeeper:
             await self.remove()
         elif record is None:
             if self._moves_data:
-                await self._record(await self._throttling.plan(self._command.changes, rate), why)
+                await self._record(await self._planned(rate), why)
         else:
             # Who was away may come back with any of them.
             known = self._reached.union(record.unreached)
             most = FORMER_RATES_MAX if known.issuperset(record.brokers) else None
             former = record.rates_before_next(most)
             if record.is_left_behind:
-                down, record = record, await self._throttling.plan(self._command.changes, rate)
-                brokers = tuple(sorted({*record.brokers, *down.brokers}))
-                unreached = tuple(b for b in record.unreached if b not in down.brokers)
-                record = replace(record, brokers=brokers, unreached=unreached)
+                left, record = record.brokers, await self._planned(rate, ours=record.brokers)
+                unreached = tuple(b for b in record.unreached if b not in left)
+                record = replace(record, unreached=unreached)
             await self._record(replace(record, rate=rate, former_rates=former), why)
 
     def _recorded(self) -> ThrottleRecord | None:
@@ -190,7 +200,8 @@ class ThrottleKeeper:
 
     async def _record(self, record: ThrottleRecord, why: str) -> None:
         brokers = ", ".join(map(str, record.brokers))
-        message = f"{why} {byte_rate_text(record.rate)} on brokers {brokers}"
+        where = f"brokers {brokers}" if brokers else "no broker: others have throttled them all"
+        message = f"{why} {byte_rate_text(record.rate)} on {where}"
         await self._context.emit(EventKind.THROTTLE_RECORDED, message, **record.document())
         await self._apply(record)
 
@@ -211,8 +222,31 @@ class ThrottleKeeper:
         record = self._recorded()
         if record is None:
             return
-        names = ", ".join(map(str, sorted(brokers)))
-        words = f"brokers {names} have a throttle of somebody else, which stays as it is"
-        await self._context.emit(EventKind.NOTE, words)
+        await _tell_others(self._context, brokers)
         record = replace(record, brokers=tuple(b for b in record.brokers if b not in brokers))
         await self._context.emit(EventKind.THROTTLE_RECORDED, **record.document())
+
+
+async def _planned(
+    throttling: Throttling,
+    context: RunContext,
+    changes: tuple[PartitionChange, ...],
+    rate: int,
+    ours: Collection[int] = (),
+) -> ThrottleRecord:
+    """What to set, here and on brokers that may still have a rate of ours; says on which brokers
+    it is not set."""
+    record = await throttling.plan(changes, rate)
+    brokers = {*record.brokers, *ours}
+    left_out = brokers_between(changes) - brokers
+    if left_out:
+        await _tell_others(context, left_out)
+    return replace(record, brokers=tuple(sorted(brokers)))
+
+
+async def _tell_others(context: RunContext, brokers: Collection[int]) -> None:
+    """Once, also over a crash."""
+    names = ", ".join(map(str, sorted(brokers)))
+    words = f"brokers {names} have a throttle of somebody else, which stays as it is"
+    if words not in context.state().notes:
+        await context.emit(EventKind.NOTE, words)

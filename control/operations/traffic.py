@@ -23,11 +23,11 @@ CATCH_UP_SHARE: Final = 0.25
 _MIB: Final = 1 << 20
 
 
-def demand_by_broker(
+def demands(
     changes: Iterable[PartitionChange], produced: Mapping[TopicPartition, float]
-) -> dict[int, float]:
-    """Bytes per second of new records that each broker must receive or send for the moves,
-    whichever is more; partitions whose rate is not known count as idle."""
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Bytes per second of new records that each broker must (receive, send) for the moves;
+    partitions whose rate is not known count as idle."""
     receives: dict[int, float] = {}
     sends: dict[int, float] = {}
     for change in changes:
@@ -39,6 +39,14 @@ def demand_by_broker(
         copies = len({*change.before, *change.after}) - 1
         leader = change.before[0]
         sends[leader] = sends.get(leader, 0.0) + rate * copies
+    return receives, sends
+
+
+def demand_by_broker(
+    changes: Iterable[PartitionChange], produced: Mapping[TopicPartition, float]
+) -> dict[int, float]:
+    """What each broker must receive or send, whichever is more."""
+    receives, sends = demands(changes, produced)
     brokers = receives.keys() | sends.keys()
     return {b: max(receives.get(b, 0.0), sends.get(b, 0.0)) for b in sorted(brokers)}
 
@@ -85,6 +93,7 @@ def seconds_of(
     rate: int,
     produced: Mapping[TopicPartition, float],
     is_adaptive: bool = False,
+    lower: Mapping[int, int] | None = None,
 ) -> tuple[float, float]:
     """(soonest, latest), meant to hold the truth eight times in ten; how often they do on a
     cluster is learned (control.operations.calibration; benchmarks/moves.py).
@@ -93,21 +102,22 @@ def seconds_of(
     set the throttle, to notice that copies are complete and to clean up comes on top, and in large
     waves what each partition costs. What arrives last may pass the throttle by
     (control.operations.catching_up). An adaptive throttle may have grown meanwhile, as
-    control.operations.adaptive lets it.
+    control.operations.adaptive lets it. `lower`: brokers whose rate is less, and stays.
     """
-    copying, count, many = 0.0, 0, 0
+    copying, held, count, many = 0.0, 0.0, 0, 0
+    lower = lower or {}
     for wave in waves:
         demand = demand_by_broker(wave, produced)
         count += 1
         many += max(len(wave) - FEW, 0)
-        copying += max(
-            (
-                size / max(rate - demand.get(broker, 0.0), 0.1 * rate)
-                for broker, size in _link_bytes(wave).items()
-            ),
-            default=0.0,
-        )
-    soonest = _GROWTH_S * log1p(copying / _GROWTH_S) if is_adaptive else copying
+        takes = {
+            broker: _link_seconds(size, lower.get(broker, rate), demand.get(broker, 0.0))
+            for broker, size in _link_bytes(wave).items()
+        }
+        copying += max(takes.values(), default=0.0)
+        held += max((takes[broker] for broker in takes.keys() & lower.keys()), default=0.0)
+    grown = _GROWTH_S * log1p(copying / _GROWTH_S)
+    soonest = max(grown, held) if is_adaptive else copying
     low, high = (
         around + count * each_wave + many * each_partition
         for around, each_wave, each_partition in zip(_AROUND_S, _WAVE_S, _PARTITION_S, strict=True)
@@ -125,6 +135,11 @@ _PARTITION_S: Final = (0.002, 0.012)
 _SPREAD: Final = (1 / (1 + EARNED), 1.1)
 _GROWTH_S: Final = SETTLE_S / log(UP)
 """T: a rate that grows by UP every SETTLE_S has moved rate · T · (e^(t/T) - 1) bytes after t."""
+
+
+def _link_seconds(size: int, rate: int, demand: float) -> float:
+    """At what producers leave of the rate, at least a tenth of it."""
+    return size / max(rate - demand, 0.1 * rate, 1.0)
 
 
 def _link_bytes(changes: Iterable[PartitionChange]) -> dict[int, int]:

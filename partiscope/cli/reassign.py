@@ -2,21 +2,19 @@
 
 import asyncio
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from control.kafka.admin import KafkaAdmin
-from control.kafka.errors import KafkaPortError
 from control.model.ids import TopicPartition
 from control.operations.client import OperationsClient
 from control.operations.commands import Throttle
-from control.operations.conflicts import unknown_others
 from control.operations.planning import Planning, Preview
 from control.operations.preflight import Verdict, failures
-from control.operations.preview_past import with_past
+from control.operations.whole_preview import whole_preview
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 from control.views.format import byte_rate_text, bytes_text, duration_text
@@ -67,9 +65,8 @@ def reassign(
     address = known_bootstrap(settings)
     targets, before = _targets(plan), before_file(plan)
     made_for = _targets(before) if before.exists() else {}
-    preview = asyncio.run(_preview(address, plan.stem, (targets, made_for), way))
-    past = _with_past(bus or settings.bundled_bootstrap, address, preview, way.throttle)
-    preview = asyncio.run(past)
+    bus = bus or settings.bundled_bootstrap
+    preview = asyncio.run(_preview(bus, address, plan.stem, (targets, made_for), way))
     _show(preview)
     if preview.is_refused:
         raise CommandError(f"pre-flight refuses: {failures(preview.checks)}", Exit.REFUSED)
@@ -78,7 +75,7 @@ def reassign(
         return
     require_change(bootstrap)
     require_typed("yes", "this moves data", is_confirmed=yes)
-    raise typer.Exit(asyncio.run(_run(bus or settings.bundled_bootstrap, address, preview, way)))
+    raise typer.Exit(asyncio.run(_run(bus, address, preview, way)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,22 +94,21 @@ def _targets(plan: Path) -> Targets:
         raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
 
 
-async def _preview(address: str, name: str, files: tuple[Targets, Targets], way: Way) -> Preview:
+async def _preview(
+    bus: str, address: str, name: str, files: tuple[Targets, Targets], way: Way
+) -> Preview:
     targets, made_for = files
-    async with KafkaAdmin.to(address) as admin:
+    async with KafkaAdmin.to(address) as admin, OperationsClient(bus) as client:
         planning = Planning(admin)
         proposal = await planning.proposal(targets, name=name, made_for=made_for)
-        return await planning.preview(proposal, throttle=way.throttle, rules=way.waves)
-
-
-async def _with_past(bus: str, address: str, preview: Preview, throttle: Throttle) -> Preview:
-    """What other operators have asked for is a check as well, and past moves tell the time."""
-    async with OperationsClient(bus) as client:
-        try:
-            states = await client.list()
-        except KafkaPortError as error:
-            return replace(preview, checks=(*preview.checks, unknown_others(str(error))))
-    return with_past(preview, states, bootstrap=address, throttle=throttle)
+        return await whole_preview(
+            planning,
+            client,
+            proposal,
+            bootstrap=address,
+            throttle=way.throttle,
+            rules=way.waves,
+        )
 
 
 async def _run(bus: str, address: str, preview: Preview, way: Way) -> int:

@@ -13,6 +13,7 @@ from control.kafka.ports import (
     ConfigEntry,
     ConfigResource,
     ConfigScope,
+    LogDir,
     OngoingReassignment,
     PartitionMetadata,
     TopicMetadata,
@@ -41,7 +42,8 @@ def change(topic: str, partition: int = 0, *, size_bytes: int = 0) -> PartitionC
 
 
 class FakeCluster:
-    """Kafka's rules for reassignments, as far as a run meets them; log directories are not told."""
+    """Kafka's rules for reassignments, as far as a run meets them; log directories are not told
+    unless a test fills them."""
 
     def __init__(self, placed: Mapping[TopicPartition, Sequence[int]]) -> None:
         self.placed = {key: tuple(replicas) for key, replicas in placed.items()}
@@ -58,6 +60,7 @@ class FakeCluster:
         """Of reassignments, by partition."""
         self.failure: KafkaPortError | None = None
         """Of listing reassignments."""
+        self.logs: tuple[LogDir, ...] | None = None
         self.clock_s = 0.0
         """Each question for configs takes half a minute."""
 
@@ -164,7 +167,9 @@ class FakeCluster:
         return ()
 
     async def log_dirs(self, *_: Any, **__: Any) -> Any:
-        raise UnsupportedApiError("describe log directories", served=None)
+        if self.logs is None:
+            raise UnsupportedApiError("describe log directories", served=None)
+        return self.logs
 
     async def describe_configs(
         self, resource: ConfigResource, names: Iterable[str] | None = None

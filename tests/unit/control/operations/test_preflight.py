@@ -11,7 +11,7 @@ from control.operations.errors import InvalidInputError
 from control.operations.facts import ClusterFacts, topology_of
 from control.operations.planning import resolve_throttle
 from control.operations.preflight import Check, Verdict, is_refused, preflight
-from control.operations.preflight_load import check_disk, peak_bytes
+from control.operations.preflight_disk import check_disk, peak_bytes
 from control.operations.traffic import seconds_of
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules

@@ -149,3 +149,44 @@ async def test_a_rate_asked_for_after_none_is_set_also_by_the_run_after_a_crash(
     cluster.alive.add(2)
     await again.remove()
     assert cluster.shown() == {}
+
+
+async def test_brokers_left_out_for_a_rate_of_somebody_else_are_told_once() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
+    theirs = ConfigResource(scope=ConfigScope.BROKER, name="2")
+    cluster.configs[theirs] = dict.fromkeys(RATES, "777")
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    told = ["brokers 2 have a throttle of somebody else, which stays as it is"]
+    assert context.said(EventKind.NOTE) == told
+    assert context.said(EventKind.THROTTLE_RECORDED) == ["throttle 1.0 MiB/s on brokers 1, 3"]
+    await ask(keeper, context, cluster, "none")
+    await ask(keeper, context, cluster, 2 * RATE)
+    await keeper_on(cluster, context).begin({})
+    assert context.said(EventKind.NOTE) == told
+    assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({str(2 * RATE)}, {"777"})
+
+
+async def test_where_every_broker_is_throttled_by_others_no_empty_list_is_told() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
+    for broker in ("1", "2", "3"):
+        theirs = ConfigResource(scope=ConfigScope.BROKER, name=broker)
+        cluster.configs[theirs] = dict.fromkeys(RATES, "777")
+    await keeper_on(cluster, context).begin({})
+    assert context.said(EventKind.THROTTLE_RECORDED) == [
+        "throttle 1.0 MiB/s on no broker: others have throttled them all"
+    ]
+    assert len(context.said(EventKind.NOTE)) == 1
+
+
+async def test_a_broker_that_kept_a_rate_of_ours_is_not_called_somebody_elses() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    cluster.alive.remove(2)
+    await ask(keeper, context, cluster, "none")
+    cluster.alive.add(2)
+    context.script.throttle = 2 * RATE
+    await keeper_on(cluster, context).begin({})
+    assert rates_on(cluster, 2) == {str(2 * RATE)}
+    assert context.said(EventKind.NOTE) == []

@@ -1,0 +1,40 @@
+"""A preview, with what the bus of operations knows of others and of the past."""
+
+from dataclasses import replace
+
+from control.kafka.errors import KafkaPortError
+from control.operations.client import OperationsClient
+from control.operations.commands import Throttle
+from control.operations.conflicts import unknown_others
+from control.operations.planning import Planning, Preview
+from control.operations.preview_past import with_past
+from control.operations.standing_rates import own_brokers
+from control.planner.proposal import Proposal
+from control.planner.waves import WaveRules
+
+
+async def whole_preview(
+    planning: Planning,
+    moves: OperationsClient,
+    proposal: Proposal,
+    *,
+    bootstrap: str,
+    throttle: Throttle,
+    rules: WaveRules,
+) -> Preview:
+    """Figures, pre-flight, who else moves, how long moves took; also where the bus is away.
+
+    :raises KafkaPortError: the cluster does not answer.
+    """
+    try:
+        states = await moves.list()
+    except KafkaPortError as error:
+        preview = await planning.preview(proposal, throttle=throttle, rules=rules)
+        return replace(preview, checks=(*preview.checks, unknown_others(str(error))))
+    preview = await planning.preview(
+        proposal,
+        throttle=throttle,
+        rules=rules,
+        throttled_by_us=own_brokers(states, bootstrap),
+    )
+    return with_past(preview, states, bootstrap=bootstrap, throttle=throttle)
