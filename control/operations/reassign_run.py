@@ -19,6 +19,7 @@ from control.kafka.ports import AdminPort, ElectionType
 from control.model.ids import TopicPartition
 from control.operations.calibration import Calibration
 from control.operations.commands import THROTTLE_AUTO, ReassignCommand
+from control.operations.emptied import came_meanwhile, emptied_by
 from control.operations.events import EventKind, MoveProgress, Outcome
 from control.operations.facts import read_facts
 from control.operations.forecast import Forecast
@@ -92,7 +93,9 @@ class ReassignRun:
         told = {} if reached is None else {"progress": reached.document()}
         if outcome is Outcome.DONE:
             told["misses"] = self._forecast.misses(time.monotonic()).document()
-        words = self._last_words(outcome)
+        empties = context.state().empties if outcome is Outcome.DONE else ()
+        came = await came_meanwhile(self._admin, empties, self._command.changes)
+        words = "; ".join((self._last_words(outcome), *came))
         await context.emit(EventKind.FINISHED, words, outcome=outcome.value, **told)
 
     async def _start(self) -> bool:
@@ -139,8 +142,13 @@ class ReassignRun:
         words = _first_words(
             waves=len(self._waves), partitions=partitions, there=partitions - len(left)
         )
+        empties = emptied_by(command.changes, facts.partitions)
         await context.emit(
-            EventKind.STARTED, words, progress=progress.document(), expected_s=expected
+            EventKind.STARTED,
+            words,
+            progress=progress.document(),
+            expected_s=expected,
+            empties=list(empties),
         )
         await self._refuse(others)
         return True

@@ -61,6 +61,8 @@ class OperationState:
     """The last wave of which anything may have been asked of the cluster; 0: none."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Partitions that will not arrive, and why."""
+    empties: tuple[int, ...] = ()
+    """Brokers that hold nothing any more when it is done, as known at its start."""
     misses: Misses | None = None
     """Where the truth lay in what was told; null unless it was done."""
     message: str = ""
@@ -216,6 +218,7 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
                 "started_ms": event.at_ms,
                 "progress": MoveProgress.parse(data["progress"]),
                 "expected_s": None if expected is None else (expected[0], expected[1]),
+                "empties": tuple(data.get("empties", ())),
             }
         case EventKind.THROTTLE_RECORDED:
             return {"throttle": data, "throttle_bytes_per_s": data["rate"]}
