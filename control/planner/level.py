@@ -26,12 +26,13 @@ from control.planner.reach import LOSS_MAX, Reach
 _TRIED: Final = 8
 """Replicas of the fullest for each one that might go home."""
 _LOOKED_AT_MAX: Final = 200_000
-"""Replicas in all: a second. Where racks force numbers nearly all are in vain."""
+"""Replicas in all: well under a second. Where racks force numbers nearly all are in vain."""
 
 
 def level(placement: Placement, bounds: Bounds) -> None:
     """Bring brokers beyond their numbers nearer to each other, as far as that costs nothing."""
-    if placement.topics is None:
+    is_beyond = (placement.count > bounds.count_max)[placement.is_target].any()
+    if is_beyond and placement.topics is None:
         _Leveller(placement, bounds).run()
 
 
@@ -41,28 +42,20 @@ class _Leveller(Reach):
         self._homes = homes_of(placement)
         self._given: list[list[int]] = [[] for _ in range(placement.brokers)]
         """Partitions that each broker had at first and has no more."""
+        for partition, homes in enumerate(self._homes):
+            for home in homes:
+                if home not in placement.replicas[partition]:
+                    self._given[home].append(partition)
         self._left = _LOOKED_AT_MAX
 
     def run(self) -> None:
         """Until nobody can give, or too many were looked at."""
-        if not (self._beyond() > 0).any():
-            return
-        for partition, homes in enumerate(self._homes):
-            for home in homes:
-                if home not in self.placement.replicas[partition]:
-                    self._given[home].append(partition)
         while self._left > 0 and self._run_once():
             pass
 
-    def _beyond(self) -> Floats:
-        """Replicas above the most of each broker that is balanced; below zero where there is
-        room."""
-        beyond: Floats = (self.placement.count - self.bounds.count_max)[self.targets]
-        return beyond
-
     def _run_once(self) -> bool:
         """One replica of the fullest that can, in the stead of one of the emptiest that can."""
-        beyond = self._beyond()
+        beyond: Floats = (self.placement.count - self.bounds.count_max)[self.targets]
         order = np.argsort(-beyond, kind="stable")
         for fullest in order.tolist():
             if beyond[fullest] <= 0:

@@ -67,7 +67,7 @@ def nothing_to_move(violations: Sequence[Violation]) -> tuple[str, tuple[str, ..
     named = tuple(str(violation) for violation in violations[:VIOLATIONS_MAX])
     more = len(violations) - len(named)
     rest = (f"and {more:,} more",) if more else ()
-    return "No way was found to move anything, and yet this is not as it should be", named + rest
+    return "This plan moves nothing, and yet this is not as it should be", named + rest
 
 
 def plan_rows(plan: Plan, alternative: Alternative) -> list[ChangeRow]:
