@@ -1,21 +1,26 @@
 """The throttle of one running reassignment: set, adapted, changed by hand, removed.
 
+A change that the cluster refuses is no reason to end the move: the rate of before stays.
+
 What is about to be set is recorded first. A change records the new rate together with those it
 replaces, so that whatever a crash left on a broker is known to be ours. A broker that was down each
 time has nothing of ours, and nobody waits for it.
 """
 
+import contextlib
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
 from control.operations.adaptive import AdaptiveThrottle, Reading
 from control.operations.catching_up import CatchUpWatch
-from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, ReassignCommand, Throttle
+from control.operations.commands import THROTTLE_AUTO, ReassignCommand, Throttle
 from control.operations.events import EventKind
 from control.operations.planning import resolve_throttle
 from control.operations.run_context import RunContext
@@ -26,6 +31,8 @@ from control.planner.proposal import PartitionChange
 
 FORMER_RATES_MAX: Final = 8
 """Remembered once every broker has the newest."""
+REFUSED_AGAIN_S: Final = 30.0
+"""After so long a change is tried again that the cluster refused."""
 
 
 class ThrottleKeeper:
@@ -40,6 +47,10 @@ class ThrottleKeeper:
         """With what their partitions hold, where it is known: an automatic rate is for that."""
         self._moves_data = any(change.adding for change in command.changes)
         self._wanted: Throttle = command.throttle
+        self._refused: Throttle | None = None
+        """What an operator asked for and the cluster refused."""
+        self._again_s = -math.inf
+        """Not before this moment of the readings' clock is it tried again."""
         self._adaptive: AdaptiveThrottle | None = None
         self._floor = AUTO_FLOOR_BYTES_PER_S
         self._reached: frozenset[int] = frozenset()
@@ -53,7 +64,7 @@ class ThrottleKeeper:
     @property
     def rate(self) -> int | None:
         """Bytes per second now; None without a throttle."""
-        record = self._recorded()
+        record = self._recorded
         return None if record is None or record.is_left_behind else record.rate
 
     async def begin(
@@ -66,8 +77,8 @@ class ThrottleKeeper:
         changes = self._command.changes
         self._sized = changes if sized is None else sized
         self._floor = max(AUTO_FLOOR_BYTES_PER_S, working_rate(changes, produced))
-        self._wanted = self._asked()
-        record = self._recorded()
+        self._wanted = self._asked
+        record = self._recorded
         if record is not None:
             await self._resume(record, produced)
         else:
@@ -93,16 +104,19 @@ class ThrottleKeeper:
         """What an operator asked for since (answers whether), else what the reading suggests; a
         broker that has come back since the last tick gets the rate that it may have missed."""
         await self._catch_up(alive)
-        asked = self._asked()
-        if asked != self._wanted:
+        asked, may_try = self._asked, reading.at_s >= self._again_s
+        if asked != self._wanted and (may_try or asked != self._refused):
+            rate = resolve_throttle(asked, self._sized)
+            if not await self._try_change_to(rate, "asked for", reading.at_s):
+                self._refused = asked
+                return False
             self._wanted = asked
-            await self._change_to(resolve_throttle(asked, self._sized), "asked for")
             self._adapt_from(self.rate)
             return True
-        if self._adaptive is not None and self._wanted == THROTTLE_AUTO:
-            rate = self._adaptive.observe(reading)
-            if rate is not None:
-                await self._change_to(rate, "adapted to")
+        if self._adaptive is not None and self._wanted == THROTTLE_AUTO and may_try:
+            adapted, at_s = self._adaptive.observe(reading), reading.at_s
+            if adapted and not await self._try_change_to(adapted, "adapted to", at_s):
+                self._adapt_from(self.rate)
         return False
 
     async def begin_wave(self, wave: Iterable[TopicPartition]) -> None:
@@ -129,7 +143,7 @@ class ThrottleKeeper:
 
     async def _list(self, topics: Collection[str] | None) -> None:
         """In these topics, or all, just what moves and is not let go."""
-        record = self._recorded()
+        record = self._recorded
         if record is None or record.is_left_behind:
             return
         await self._context.hold()
@@ -137,7 +151,7 @@ class ThrottleKeeper:
         await self._throttling.enlist(record, record.to_list(self._at_leaders, self._at_followers))
 
     async def _catch_up(self, alive: frozenset[int]) -> None:
-        record = self._recorded()
+        record = self._recorded
         self._reached &= alive
         back = frozenset() if record is None else alive.intersection(record.brokers) - self._reached
         if record is None or not back:
@@ -152,7 +166,7 @@ class ThrottleKeeper:
     async def remove(self, *, except_on: Collection[int] = ()) -> None:
         """Remove what this operation set, if anything, but on these brokers; may be repeated, and
         must be as long as a broker that may have it is down: that one stays recorded."""
-        record = self._recorded()
+        record = self._recorded
         if record is None:
             return
         await self._context.hold()
@@ -167,6 +181,7 @@ class ThrottleKeeper:
             message = "brokers still show the throttle; it is removed again until they do not"
             await self._context.emit(EventKind.NOTE, message)
 
+    @property
     def _asked(self) -> Throttle:
         """The last wish of an operator, else the command's."""
         return self._context.flags().throttle or self._command.throttle
@@ -175,9 +190,43 @@ class ThrottleKeeper:
         is_auto = rate is not None and self._wanted == THROTTLE_AUTO
         self._adaptive = AdaptiveThrottle(rate=rate or 0, floor=self._floor) if is_auto else None
 
+    async def _try_change_to(self, rate: int | None, why: str, at_s: float) -> bool:
+        """False where the cluster refuses it: said once, and the rate of before stays."""
+        before = self._recorded
+        try:
+            await self._change_to(rate, why)
+        except RefusedError as error:
+            self._again_s = at_s + REFUSED_AGAIN_S
+            await self._stay_at(before)
+            kept = f"the throttle stays at {byte_rate_text(self.rate)}" if self.rate else ""
+            await _tell_once(self._context, f"{kept or 'there is no throttle still'}: {error}")
+            return False
+        return True
+
+    async def _stay_at(self, before: ThrottleRecord | None) -> None:
+        """Some brokers may have taken what another refused."""
+        record = self._recorded
+        if record is None:
+            return
+        if before is None or before.is_left_behind:
+            try:
+                await self.remove()
+            except RefusedError:  # They are asked in the same order: it went where it was set.
+                if before is None:
+                    await self._context.emit(EventKind.THROTTLE_REMOVED)
+                else:
+                    await self._context.emit(EventKind.THROTTLE_RECORDED, **before.document())
+            return
+        if record.rate != before.rate:
+            former = record.rates_before_next(None)
+            record = replace(record, rate=before.rate, former_rates=former)
+            await self._context.emit(EventKind.THROTTLE_RECORDED, **record.document())
+        with contextlib.suppress(RefusedError):
+            await self._apply(record)
+
     async def _change_to(self, rate: int | None, why: str) -> None:
-        record = self._recorded()
-        if rate is None or self._wanted == THROTTLE_NONE:
+        record = self._recorded
+        if rate is None:
             await self.remove()
         elif record is None:
             if self._moves_data:
@@ -193,6 +242,7 @@ class ThrottleKeeper:
                 record = replace(record, unreached=unreached)
             await self._record(replace(record, rate=rate, former_rates=former), why)
 
+    @property
     def _recorded(self) -> ThrottleRecord | None:
         """What was set, as far as it has not been removed."""
         recorded = self._context.state().throttle
@@ -219,7 +269,7 @@ class ThrottleKeeper:
 
     async def _leave(self, brokers: Collection[int]) -> None:
         """Rates of somebody else there stay, also when ours go."""
-        record = self._recorded()
+        record = self._recorded
         if record is None:
             return
         await _tell_others(self._context, brokers)
@@ -245,8 +295,12 @@ async def _planned(
 
 
 async def _tell_others(context: RunContext, brokers: Collection[int]) -> None:
-    """Once, also over a crash."""
     names = ", ".join(map(str, sorted(brokers)))
     words = f"brokers {names} have a throttle of somebody else, which stays as it is"
+    await _tell_once(context, words)
+
+
+async def _tell_once(context: RunContext, words: str) -> None:
+    """Also over a crash."""
     if words not in context.state().notes:
         await context.emit(EventKind.NOTE, words)

@@ -54,6 +54,8 @@ class FakeCluster:
         """None: it does not tell."""
         self.isr: dict[TopicPartition, tuple[int, ...]] = {}
         self.configs: dict[ConfigResource, dict[str, str]] = {}
+        self.config_refusals: dict[int, KafkaPortError] = {}
+        """Of changes of configs, by broker."""
         self.asked: list[dict[TopicPartition, tuple[int, ...] | None]] = []
         """Every request for reassignments."""
         self.refusals: dict[TopicPartition, Exception] = {}
@@ -203,6 +205,8 @@ class FakeCluster:
     ) -> None:
         for resource, configs in changes.items():
             await self._check_reached(resource)
+            if resource.scope is ConfigScope.BROKER and int(resource.name) in self.config_refusals:
+                raise self.config_refusals[int(resource.name)]
             now = self.configs.setdefault(resource, {})
             now |= {name: value for name, value in configs.items() if value is not None}
             for name in [name for name, value in configs.items() if value is None]:

@@ -4,7 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kio.schema.errors import ErrorCode
 
+from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations import throttling
 from control.operations.adaptive import SETTLE_S, Reading
@@ -12,7 +14,7 @@ from control.operations.events import EventKind
 from control.operations.forecast import Forecast
 from control.operations.move_watch import MoveWatch
 from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, RATES
-from control.operations.throttle_keeper import ThrottleKeeper
+from control.operations.throttle_keeper import REFUSED_AGAIN_S, ThrottleKeeper
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     FakeCluster,
@@ -190,3 +192,57 @@ async def test_a_broker_that_kept_a_rate_of_ours_is_not_called_somebody_elses() 
     await keeper_on(cluster, context).begin({})
     assert rates_on(cluster, 2) == {str(2 * RATE)}
     assert context.said(EventKind.NOTE) == []
+
+
+async def test_a_change_that_the_cluster_refuses_leaves_the_rate_of_before_and_the_move() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    await keeper.begin_wave([A.key])
+    cluster.config_refusals[2] = RefusedError(
+        ErrorCode.cluster_authorization_failed, what="configs of broker 2"
+    )
+    for at_s in (0.0, 1.0, 2.0):
+        context.script.throttle = 5 * RATE
+        await keeper.tick(reading(at_s), frozenset(cluster.alive))
+    assert keeper.rate == RATE
+    assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({str(RATE)}, {str(RATE)})
+    (note,) = context.said(EventKind.NOTE)
+    assert note.startswith("the throttle stays at 1.0 MiB/s: configs of broker 2 was refused")
+
+    other = 6 * RATE  # Another wish is tried at once, and refused as well.
+    context.script.throttle = other
+    await keeper.tick(reading(3.0), frozenset(cluster.alive))
+    tried = len(context.said(EventKind.THROTTLE_RECORDED))
+    del cluster.config_refusals[2]
+    await keeper.tick(reading(3.0 + REFUSED_AGAIN_S - 0.1), frozenset(cluster.alive))
+    assert len(context.said(EventKind.THROTTLE_RECORDED)) == tried, "not tried again so soon"
+    assert await keeper.tick(reading(3.0 + REFUSED_AGAIN_S), frozenset(cluster.alive))
+    assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({str(other)}, {str(other)})
+    await keeper.remove()
+    assert cluster.shown() == {}
+
+
+async def test_a_throttle_that_may_not_be_set_later_leaves_none() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A))
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    await keeper.begin_wave([A.key])
+    refusal = RefusedError(ErrorCode.cluster_authorization_failed, what="configs of broker 2")
+    cluster.config_refusals[2] = refusal
+    await ask(keeper, context, cluster, RATE)
+    assert (keeper.rate, rates_on(cluster, 1)) == (None, {None})
+    assert context.said(EventKind.NOTE)[0].startswith("there is no throttle still: configs of")
+
+
+async def test_a_rate_that_may_not_be_adapted_stays() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle="auto"))
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    began = keeper.rate
+    cluster.config_refusals[2] = RefusedError(ErrorCode.policy_violation, what="broker 2")
+    alive = frozenset(cluster.alive)
+    await keeper.tick(reading(0.0), alive)
+    await keeper.tick(reading(SETTLE_S, out_of_sync=1), alive)
+    assert (keeper.rate, rates_on(cluster, 2)) == (began, {str(began)})
+    assert len(context.said(EventKind.NOTE)) == 1
