@@ -8,18 +8,16 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
-from control.operations.astray import AstrayWatch
 from control.operations.catching_up import CatchUpWatch
 from control.operations.copies import Copy, CopyWatch, missing_bytes, most_received
 from control.operations.eta import ArrivalWindow
 from control.operations.events import MoveProgress, StalledMove
 from control.operations.forecast import Finishing, Forecast
+from control.operations.lasting import LastingWatch
 from control.operations.placements import Placements, read_placements
 from control.operations.stalls import StallWatch
 from control.planner.proposal import PartitionChange
 
-ABSENT_READINGS: Final = 5
-"""So many without a trace of it: a broker that has just started knows of no topic yet."""
 IN_FLIGHT_NAMES_MAX: Final = 50
 STALLED_NAMES_MAX: Final = 20
 COPIES_MAX: Final = 20
@@ -45,8 +43,11 @@ class MoveWatch:
         self._copied: dict[tuple[TopicPartition, int], int] = {}
         self.places = Placements()
         self._alive: frozenset[int] = frozenset()
-        self._astray = AstrayWatch()
-        self._absent: dict[TopicPartition, int] = {}
+        self._asked: set[TopicPartition] = set()
+        self._astray = LastingWatch()
+        """Asked to move, and neither moving nor there: somebody took it back."""
+        self._absent = LastingWatch()
+        """Without a trace: deleted."""
         self._gone: set[TopicPartition] = set()
         self._stalls = StallWatch()
         self.catching_up = CatchUpWatch()
@@ -75,24 +76,21 @@ class MoveWatch:
             leaders=self.places.leaders(),
             at_s=time.monotonic(),
         )
-        self._note_absent()
-        now_s = time.monotonic()
-        for key in self._astray.asked - self._absent.keys():
-            change = self._change_of[key]
-            is_astray = not (self.places.is_there(change) or self.places.is_moving(change))
-            self._astray.look(key, is_astray=is_astray, now_s=now_s)
+        self._note_missing(time.monotonic())
 
-    def _note_absent(self) -> None:
+    def _note_missing(self, now_s: float) -> None:
         known = self.places.placed.keys() | self.places.moving.keys()
-        absent = self._change_of.keys() - known
-        self._absent = {key: self._absent.get(key, 0) + 1 for key in absent}
-        self._gone |= {key for key, n in self._absent.items() if n >= ABSENT_READINGS}
+        self._absent.read(self._change_of.keys() - known, now_s)
+        self._gone.update(self._absent.found())
+        asked = [self._change_of[key] for key in self._asked & known]
+        left = (change for change in asked if not self.places.is_there(change))
+        self._astray.read([c.key for c in left if not self.places.is_moving(c)], now_s)
 
     def note_gone(self, keys: Iterable[TopicPartition]) -> None:
         """The controller knows them no more; what is not seen of their topics is gone as well."""
         gone = set(keys)
         topics = {key.topic for key in gone}
-        self._gone |= gone | {key for key in self._absent if key.topic in topics}
+        self._gone |= gone | {key for key in self._absent.seen if key.topic in topics}
 
     @property
     def gone(self) -> frozenset[TopicPartition]:
@@ -101,7 +99,7 @@ class MoveWatch:
 
     def note_submitted(self, keys: Iterable[TopicPartition]) -> None:
         """These were just asked to move."""
-        self._astray.note_asked(keys)
+        self._asked.update(keys)
 
     def gone_astray(self) -> list[TopicPartition]:
         """Asked to move, but neither moving nor there for long."""

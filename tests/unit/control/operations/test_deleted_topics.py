@@ -1,5 +1,6 @@
 """Topics that are deleted while they move; operations that end midway."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from control.operations import taking_back
 from control.operations.commands import ReassignCommand
 from control.operations.events import Event, EventKind, Outcome
 from control.operations.executor import Executor, ExecutorSettings
+from control.operations.lasting import LASTING_READINGS, LASTING_S
 from control.operations.state import NOTES_MAX
 from control.planner.waves import WaveRules
+from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (
     ELSEWHERE,
     FROM,
@@ -34,7 +37,12 @@ def cluster_of(command: ReassignCommand) -> FakeCluster:
     return FakeCluster({change.key: FROM for change in command.changes})
 
 
-async def test_a_topic_that_is_deleted_midway_is_left_out_and_told_once() -> None:
+def long_readings(pass_s: PassS) -> list[Callable[[], None]]:
+    """Steps until what is missing at each is believed to be gone."""
+    return [pass_s(LASTING_S / LASTING_READINGS)] * (LASTING_READINGS + 1)
+
+
+async def test_a_topic_that_is_deleted_midway_is_left_out_and_told_once(pass_s: PassS) -> None:
     """B while it moves, C before its turn; the throttle of both goes with them."""
     command = command_of(A, B, C, throttle=RATE, waves=TOGETHER)
     cluster, context = cluster_of(command), FakeContext(command)
@@ -44,7 +52,7 @@ async def test_a_topic_that_is_deleted_midway_is_left_out_and_told_once() -> Non
             cluster.delete(topic)
         cluster.arrive(A.key)
 
-    ended = await run(cluster, context, delete, *[idle] * 5)
+    ended = await run(cluster, context, delete, *long_readings(pass_s))
     assert ended.outcome is Outcome.DONE
     assert ended.message == "done: 1 of 1 partitions moved; 2 of deleted topics left out"
     assert context.said(EventKind.NOTE) == [
@@ -55,7 +63,7 @@ async def test_a_topic_that_is_deleted_midway_is_left_out_and_told_once() -> Non
     assert cluster.shown() == {}
 
 
-async def test_each_of_very_many_deleted_topics_is_told_once() -> None:
+async def test_each_of_very_many_deleted_topics_is_told_once(pass_s: PassS) -> None:
     many = [change(f"t{n}") for n in range(2 * NOTES_MAX)]
     command = command_of(A, *many)
     cluster, context = cluster_of(command), FakeContext(command)
@@ -64,7 +72,7 @@ async def test_each_of_very_many_deleted_topics_is_told_once() -> None:
         for one in many:
             cluster.delete(one.topic)
 
-    await run(cluster, context, delete, *[idle] * 9, cluster.arrive)
+    await run(cluster, context, delete, *long_readings(pass_s), cluster.arrive)
     assert len(context.said(EventKind.NOTE)) == len(many)
 
 
@@ -77,7 +85,7 @@ async def test_after_a_crash_a_wave_of_deleted_topics_is_over_at_once() -> None:
     assert cluster.placed == {B.key: B.after}
 
 
-async def test_a_reading_that_knows_of_no_topic_yet_deletes_nothing() -> None:
+async def test_readings_that_know_of_no_topic_yet_delete_nothing(pass_s: PassS) -> None:
     command = command_of(A)
     cluster, context = cluster_of(command), FakeContext(command)
     kept = dict(cluster.placed)
@@ -91,7 +99,8 @@ async def test_a_reading_that_knows_of_no_topic_yet_deletes_nothing() -> None:
         cluster.placed.update(kept)
         cluster.targets[A.key] = A.after
 
-    steps = (forget, idle, remember, cluster.arrive)
+    soon = [pass_s(LASTING_S / LASTING_READINGS / 10)] * (LASTING_READINGS * 5)
+    steps = (forget, *soon, remember, cluster.arrive)
     assert (await run(cluster, context, *steps)).message == "done: 1 of 1 partitions moved"
 
 

@@ -1,14 +1,11 @@
 """Runs that are started again within a wave, and others who move what we move."""
 
-from collections.abc import Callable
-from types import SimpleNamespace
-
 import pytest
 
-from control.operations import move_watch
-from control.operations.astray import ASTRAY_READINGS, ASTRAY_S
 from control.operations.events import EventKind, Outcome
+from control.operations.lasting import LASTING_READINGS, LASTING_S
 from control.planner.proposal import PartitionChange
+from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (
     ELSEWHERE,
     FROM,
@@ -28,28 +25,13 @@ def cluster_of(*changes: PartitionChange) -> FakeCluster:
     return FakeCluster({change.key: FROM for change in changes})
 
 
-@pytest.fixture
-def pass_s(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], Callable[[], None]]:
-    """A step in which so many seconds pass."""
-    clock = SimpleNamespace(now_s=0.0)
-    monkeypatch.setattr(move_watch, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
-
-    def step(seconds: float) -> Callable[[], None]:
-        def pass_() -> None:
-            clock.now_s += seconds
-
-        return pass_
-
-    return step
-
-
 async def test_what_moved_before_a_crash_and_is_taken_back_by_somebody_ends_its_wave(
-    pass_s: Callable[[float], Callable[[], None]],
+    pass_s: PassS,
 ) -> None:
     cluster = cluster_of(A)
     cluster.begin(A.key, A.after)
     context = begun(command_of(A), wave=1)
-    steps = [pass_s(ASTRAY_S / ASTRAY_READINGS)] * (ASTRAY_READINGS + 1)
+    steps = [pass_s(LASTING_S / LASTING_READINGS)] * (LASTING_READINGS + 1)
     ended = await run(cluster, context, lambda: cluster.take_back(A.key), *steps)
     assert ended.outcome is Outcome.FAILED
     assert "a-0: was taken back by somebody else" in ended.message
@@ -58,11 +40,11 @@ async def test_what_moved_before_a_crash_and_is_taken_back_by_somebody_ends_its_
 
 @pytest.mark.parametrize(
     ("readings", "each_s"),
-    [(ASTRAY_READINGS * 10, ASTRAY_S / ASTRAY_READINGS / 20), (ASTRAY_READINGS - 1, ASTRAY_S)],
+    [(LASTING_READINGS * 10, LASTING_S / LASTING_READINGS / 20), (LASTING_READINGS - 1, LASTING_S)],
     ids=["often but not for long", "for long but not often"],
 )
 async def test_what_a_broker_has_not_heard_of_yet_was_not_taken_back(
-    pass_s: Callable[[float], Callable[[], None]], readings: int, each_s: float
+    pass_s: PassS, readings: int, each_s: float
 ) -> None:
     """It has arrived, and metadata tells where it was."""
     cluster, context = cluster_of(A), FakeContext(command_of(A))
@@ -79,7 +61,7 @@ async def test_what_a_broker_has_not_heard_of_yet_was_not_taken_back(
 
 
 async def test_what_counted_as_taken_back_and_is_there_at_the_end_fails_nothing(
-    pass_s: Callable[[float], Callable[[], None]],
+    pass_s: PassS,
 ) -> None:
     cluster, context = cluster_of(A, B), FakeContext(command_of(A, B))
 
@@ -87,7 +69,7 @@ async def test_what_counted_as_taken_back_and_is_there_at_the_end_fails_nothing(
         cluster.placed[A.key] = A.after
         cluster.arrive(B.key)
 
-    steps = [pass_s(ASTRAY_S / ASTRAY_READINGS)] * (ASTRAY_READINGS + 1)
+    steps = [pass_s(LASTING_S / LASTING_READINGS)] * (LASTING_READINGS + 1)
     ended = await run(cluster, context, lambda: cluster.take_back(A.key), *steps, hear)
     assert context.said(EventKind.NOTE) == ["a-0: was taken back by somebody else"]
     assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 2 of 2 partitions moved")
