@@ -34,16 +34,16 @@ class Placements:
             return False
         return change.key not in self.moving and set(placed.replicas) == set(change.before)
 
-    def why_others(self, change: PartitionChange, *, is_strict: bool) -> str | None:
-        """Why it is somebody else's to move now; `is_strict`: also where it rests elsewhere than
-        before or after."""
+    def why_others(self, change: PartitionChange, *, is_asked: bool) -> str | None:
+        """Why it is somebody else's to move now. What was asked for already (`is_asked`) may still
+        be told of on the replicas of before and after together."""
         placed = self.placed.get(change.key)
         if change.key in self.moving:
             return None if self.is_moving(change) else "is being moved elsewhere by somebody else"
         ours = (set(change.before), set(change.after))
-        if is_strict and placed is not None and set(placed.replicas) not in ours:
-            return f"is on {list(placed.replicas)} now: somebody else has moved it"
-        return None
+        if placed is None or set(placed.replicas) in ours or (is_asked and self.is_between(change)):
+            return None
+        return f"is on {list(placed.replicas)} now: somebody else has moved it"
 
     def why_left(self, change: PartitionChange, *, undone: str) -> str | None:
         """Why a way back leaves it as it is: it is neither where the operation `undone` left it or

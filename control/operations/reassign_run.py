@@ -227,7 +227,7 @@ class ReassignRun:
         all is watched, also what was asked for before a crash (`is_asked`)."""
         places, left, undone = self._watch.places, self._watch.left(batch), self._command.undone
         others = {
-            c.key: places.why_others(c, is_strict=not is_asked)
+            c.key: places.why_others(c, is_asked=is_asked)
             if undone is None
             else places.why_left(c, undone=undone)
             for c in left

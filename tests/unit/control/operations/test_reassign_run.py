@@ -5,6 +5,7 @@ import pytest
 from control.operations.events import EventKind, Outcome
 from control.operations.lasting import LASTING_READINGS, LASTING_S
 from control.planner.proposal import PartitionChange
+from control.planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (
     ELSEWHERE,
@@ -183,3 +184,22 @@ async def test_a_plan_that_has_nothing_to_do_is_not_refused_for_its_throttle() -
     cluster.placed[A.key] = A.after
     ended = await run(cluster, FakeContext(command_of(A, throttle=100)))
     assert ended.message == "done: 1 of 1 partitions moved"
+
+
+async def test_what_others_moved_while_we_were_away_stays_though_it_was_asked_for() -> None:
+    """B is told of on both sets of replicas still, as a broker does that lags."""
+    together = WaveRules(partitions=3)
+    cluster = cluster_of(A, B, C)
+    context = begun(command_of(A, B, C, waves=together), wave=1)
+    cluster.placed[A.key] = ELSEWHERE
+    cluster.placed[B.key] = (3, 2, 1)
+    cluster.begin(C.key, C.after)
+
+    def hear() -> None:
+        cluster.arrive(C.key)
+        cluster.placed[B.key] = B.after
+
+    ended = await run(cluster, context, hear)
+    assert cluster.placed == {A.key: ELSEWHERE, B.key: B.after, C.key: C.after}
+    assert "a-0: is on [4, 2] now: somebody else has moved it" in ended.message
+    assert ended.outcome is Outcome.FAILED
