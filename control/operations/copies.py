@@ -45,12 +45,16 @@ def missing_bytes(
     }
 
 
-def most_received(missing: Mapping[Replica, int]) -> int:
-    """Of the bytes that each new replica lacks: what the broker that lacks most has to receive."""
+def copying_s(
+    missing: Mapping[Replica, int], rate: int, lower: Mapping[int, int] | None = None
+) -> float:
+    """Seconds until the last broker has all that its new replicas lack, at `rate` bytes per second
+    each, or a lower one."""
     by_broker: dict[int, int] = {}
     for (_, broker), lacking in missing.items():
         by_broker[broker] = by_broker.get(broker, 0) + lacking
-    return max(by_broker.values(), default=0)
+    rates = lower or {}
+    return max((n / (rates.get(broker) or rate) for broker, n in by_broker.items()), default=0.0)
 
 
 def _moving(copy: Copy, rates: RateWindow, now_s: float) -> MovingPartition:

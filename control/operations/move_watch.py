@@ -9,13 +9,14 @@ from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
 from control.operations.catching_up import CatchUpWatch
-from control.operations.copies import Copy, CopyWatch, missing_bytes, most_received
+from control.operations.copies import Copy, CopyWatch, copying_s, missing_bytes
 from control.operations.eta import ArrivalWindow
 from control.operations.events import MoveProgress, StalledMove
 from control.operations.forecast import Finishing, Forecast
 from control.operations.lasting import LastingWatch
 from control.operations.placements import Placements, read_placements
 from control.operations.stalls import StallWatch
+from control.operations.standing_rates import StandingRates, lower_rates
 from control.planner.proposal import PartitionChange
 
 IN_FLIGHT_NAMES_MAX: Final = 50
@@ -40,6 +41,7 @@ class MoveWatch:
         self._change_of = {change.key: change for change in changes}
         self._waves = waves
         self._sizes = {change.key: change.size_bytes for change in changes}
+        self._standing: StandingRates = {}
         self._copied: dict[tuple[TopicPartition, int], int] = {}
         self.places = Placements()
         self._alive: frozenset[int] = frozenset()
@@ -59,6 +61,10 @@ class MoveWatch:
     def take_sizes(self, sizes: Mapping[TopicPartition, int]) -> None:
         """Bytes per partition as they are now, newer than the plan's."""
         self._sizes |= {key: sizes[key] for key in self._sizes if key in sizes}
+
+    def take_standing(self, standing: StandingRates) -> None:
+        """Throttles that somebody else has set on brokers of the move."""
+        self._standing = standing
 
     async def refresh(self) -> None:
         """Read placements, running reassignments and copied bytes.
@@ -142,12 +148,13 @@ class MoveWatch:
         changes = [change for change in self._changes if change.key not in self._gone]
         total = sum(self._sizes[c.key] * len(c.adding) for c in changes)
         done = sum(map(self._bytes_done, changes))
-        away = (change for change in changes if not self.places.is_there(change))
+        away = [change for change in changes if not self.places.is_there(change)]
+        lower = lower_rates(self._standing, away, throttle)
         missing = missing_bytes(away, self._sizes, self._copied)
         finishing = Finishing(
             done=self.partitions_done,
             total=len(changes),
-            copying_s=most_received(missing) / throttle if throttle else None,
+            copying_s=copying_s(missing, throttle, lower) if throttle else None,
         )
         eta = self._forecast.tell_left(done, total, at_s=now_s, finishing=finishing)
         rate = self._forecast.rate.rate_bytes_per_s()
@@ -195,7 +202,8 @@ class MoveWatch:
             still = self._stalls.look(change.key, size=size, copied=copied, now_s=now_s)
             reason = self._obstacle(change)
             if reason is None and still is not None:
-                reason = still.explain(throttle, lagging=self._lagging(change))
+                theirs = lower_rates(self._standing, [change], throttle)
+                reason = still.explain(throttle, theirs=theirs, lagging=self._lagging(change))
             if reason is not None:
                 stalled.append(
                     StalledMove(topic=change.topic, partition=change.partition, reason=reason)

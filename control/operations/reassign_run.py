@@ -31,8 +31,10 @@ from control.operations.planning import resolve_throttle
 from control.operations.preflight import failures, is_refused, preflight
 from control.operations.preflight_load import expected_seconds
 from control.operations.run_context import RunContext
+from control.operations.standing_rates import StandingRates
 from control.operations.state import Phase
 from control.operations.taking_back import take_back
+from control.operations.throttle import ThrottleRecord
 from control.operations.throttle_keeper import ThrottleKeeper
 from control.operations.way_back import settle
 from control.planner.waves import Wave, plan_waves
@@ -80,7 +82,9 @@ class ReassignRun:
         :raises UnreachableError: the cluster does not answer; run again later.
         """
         context = self._context
-        if not context.state().is_started and not await self._start():
+        if context.state().is_started:
+            self._watch.take_standing(await _rates_of_others(self._admin, self._command, context))
+        elif not await self._start():
             return
         if self._produced is None:
             self._produced = await measure_produced(self._admin, self._command.changes)
@@ -129,6 +133,7 @@ class ReassignRun:
         if is_refused(checks):
             await context.emit(EventKind.REFUSED, failures(checks))
             return False
+        self._watch.take_standing(standing)
         self._watch.take_sizes(facts.sizes)
         self._sized = facts.sized(command.changes)
         self._watch.note_gone(c.key for c in left if c.key not in facts.partitions)
@@ -341,6 +346,15 @@ class ReassignRun:
         """What was refused and is not there after all."""
         there = {c.key for c in self._command.changes if self._watch.places.is_there(c)}
         return {key: why for key, why in self._refused.items() if key not in there}
+
+
+async def _rates_of_others(
+    admin: AdminPort, command: ReassignCommand, context: RunContext
+) -> StandingRates:
+    """After a crash: throttles on brokers that have none of ours."""
+    ours = context.state().throttle
+    except_on = () if ours is None else ThrottleRecord.parse(ours).brokers
+    return await read_standing_rates(admin, command.changes, except_on=except_on)
 
 
 def _is_unknown(error: Exception) -> bool:

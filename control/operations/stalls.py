@@ -1,6 +1,6 @@
 """Moves that do not get on: what is left to copy has not shrunk for a while, and why. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,24 +21,35 @@ class Standstill:
     is_complete: bool
     """Every byte is there, but the move has not ended: not all of its target is in sync."""
 
-    def explain(self, throttle: int | None, *, lagging: Sequence[int] = ()) -> str:
-        """In a sentence, with what to do; `lagging`: brokers whose replicas stay and are not in
-        sync, which the move waits for as well."""
-        limit = "without a throttle" if throttle is None else f"at {byte_rate_text(throttle)}"
+    def explain(
+        self,
+        throttle: int | None,
+        *,
+        theirs: Mapping[int, int] | None = None,
+        lagging: Sequence[int] = (),
+    ) -> str:
+        """In a sentence, with what to do. `theirs`: lower rates that somebody else has set, by
+        broker; `lagging`: brokers whose replicas stay and are not in sync, which the move waits for
+        as well."""
         if self.is_complete:
             if lagging:
                 where = f"the replica that stays on broker {lagging[0]} is not in sync: see its log"
             else:
                 where = "see the target's log"
             return f"for {self.for_s:.0f} s nothing is left to copy: {where}"
+        limit = "without a throttle" if throttle is None else f"at {byte_rate_text(throttle)}"
+        remedy = "raise the throttle"
+        if theirs:
+            broker = min(theirs, key=lambda broker: theirs[broker])
+            limit = f"at {byte_rate_text(theirs[broker])}"
+            remedy = f"somebody else has throttled broker {broker}: wait for that move, or end it"
         if self.copied <= 0:
-            return (
-                f"no byte arrived for {self.for_s:.0f} s {limit}: see the target's log, "
-                f"or raise the throttle if other moves use it up"
-            )
+            ways = "see the target's log, or "
+            ways += remedy if theirs else f"{remedy} if other moves use it up"
+            return f"no byte arrived for {self.for_s:.0f} s {limit}: {ways}"
         return (
             f"in {self.for_s:.0f} s producers wrote {bytes_text(self.written)} and the copy got "
-            f"{bytes_text(self.copied)} {limit}: raise the throttle"
+            f"{bytes_text(self.copied)} {limit}: {remedy}"
         )
 
 

@@ -30,10 +30,13 @@ def own_brokers(states: Iterable[OperationState], bootstrap: str) -> frozenset[i
 
 
 def lower_rates(
-    standing: StandingRates, changes: Iterable[PartitionChange], rate: int
+    standing: StandingRates, changes: Iterable[PartitionChange], rate: int | None
 ) -> dict[int, int]:
-    """Bytes per second of brokers that carry copies at less than our rate."""
+    """Bytes per second of brokers that carry copies at less than our rate; without one nothing that
+    moves is listed as throttled, and no rate holds it back."""
     lower: dict[int, int] = {}
+    if rate is None:
+        return lower
     for broker, name in _links(changes):
         found = standing.get(broker, {}).get(name)
         if found is not None and found < rate:

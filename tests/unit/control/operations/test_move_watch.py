@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
+from control.operations.copies import copying_s
 from control.operations.forecast import Forecast
 from control.operations.move_watch import MoveWatch
 from control.operations.stalls import STALLED_AFTER_S
+from control.operations.throttle import FOLLOWER_RATE
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change, key_of
 
 KEY = key_of("t", 0)
+MIB = 1 << 20
 (NEW, STAYS), LEAVES = TO, FROM[0]
 
 
@@ -60,3 +63,29 @@ async def test_nobody_is_blamed_before_it_stands_still() -> None:
     cluster = FakeCluster({KEY: FROM})
     cluster.isr[KEY] = (LEAVES,)
     assert await reasons(cluster, for_s=STALLED_AFTER_S - 1.0) == []
+
+
+async def test_a_throttle_of_somebody_else_is_named_where_it_is_lower_than_ours() -> None:
+    cluster = FakeCluster({KEY: FROM})
+    cluster.begin(KEY, TO)
+    admin: Any = cluster
+    watch = MoveWatch(admin, (change("t", size_bytes=MIB),), waves=1, forecast=Forecast())
+    watch.take_standing({NEW: {FOLLOWER_RATE: 2 * MIB}})
+    await watch.refresh()
+    watch.progress(wave=1, now_s=0.0, throttle=5 * MIB)
+    told = {
+        throttle: watch.progress(wave=1, now_s=STALLED_AFTER_S + 1.0, throttle=throttle).stalled
+        for throttle in (5 * MIB, MIB, None)
+    }
+    words = {throttle: stalled[0].reason for throttle, stalled in told.items()}
+    assert "at 2.0 MiB/s" in words[5 * MIB]
+    assert "somebody else has throttled broker 3" in words[5 * MIB]
+    assert "at 1.0 MiB/s" in words[MIB]
+    assert "without a throttle" in words[None]
+
+
+def test_the_slowest_broker_is_the_last_to_have_what_it_lacks() -> None:
+    missing = {(KEY, 3): 100 * MIB, (KEY, 4): 30 * MIB}
+    assert copying_s(missing, 10 * MIB) == 10.0
+    assert copying_s(missing, 10 * MIB, {4: MIB}) == 30.0
+    assert copying_s({}, 10 * MIB) == 0.0

@@ -45,3 +45,13 @@ def test_a_move_that_ended_is_forgotten() -> None:
     watch.look(KEY, size=100, copied=0, now_s=0.0)
     watch.forget(KEY)
     assert watch.look(KEY, size=100, copied=0, now_s=100.0) is None
+
+
+def test_a_throttle_of_somebody_else_is_named_and_raising_ours_is_not_advised() -> None:
+    watch = StallWatch()
+    assert watch.look(KEY, size=100 * MIB, copied=0, now_s=0.0) is None
+    still = watch.look(KEY, size=132 * MIB, copied=31 * MIB, now_s=31.0)
+    assert still is not None
+    words = still.explain(50 * MIB, theirs={103: 2 * MIB, 102: MIB})
+    assert "the copy got 31.0 MiB at 1.0 MiB/s: somebody else has throttled broker 102" in words
+    assert "raise" not in words
