@@ -16,6 +16,7 @@ from control.operations.errors import InvalidInputError, OperationError, ReadOnl
 from control.operations.following import Moves
 from control.operations.operator import Operator
 from control.operations.performing import Done, perform
+from control.operations.way_back_question import WayBackQuestion, ask_back
 
 SESSIONS_MAX: Final = 50
 
@@ -94,6 +95,12 @@ class Desk:
         else:
             await {"pause": client.pause, "resume": client.resume}[action](operation_id)
         return f"{action.replace('_', ' ')} asked for"
+
+    async def ask_back(self, operation_id: str) -> WayBackQuestion:
+        """What rolling a move back would do."""
+        if self._watched.is_read_only:
+            raise ReadOnlyError("rolling back")
+        return await ask_back(self.operator, operation_id)
 
     async def roll_back(self, operation_id: str) -> str:
         """The inverse of a move; answers its id."""

@@ -83,3 +83,8 @@ def parse_byte_rate(text: str) -> int | None:
     if found is None:
         return None
     return int(float(found["amount"]) * 1024 ** " KMGT".index((found["unit"] or " ").upper()))
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 partition``, ``3 partitions``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -10,7 +10,7 @@ import contextlib
 import getpass
 import socket
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
@@ -21,6 +21,7 @@ from control.model.units import byte_rate_text
 from control.operations.bus import EVENTS, Bus, Outage
 from control.operations.commands import (
     THROTTLE_AUTO,
+    Command,
     ControlAction,
     ControlCommand,
     ReassignCommand,
@@ -39,6 +40,7 @@ from control.operations.planning import resolve_throttle
 from control.operations.state import OperationState, apply_event, submitted
 from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.verdict import Verdict
+from control.operations.way_back import WayBack
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
@@ -134,16 +136,14 @@ class OperationsClient:
             least = byte_rate_text(RATE_MIN_BYTES_PER_S)
             raise InvalidInputError({"throttle": f"{rate} B/s is less than {least}: 50MiB"})
         state = await self.get(operation_id)
-        _, waves = await self._asked(operation_id)
+        _, waves = _asked(operation_id, (await self._bus.read_commands())[0])
         too_long = why_too_long(plan_waves(state.changes, waves))
         if rate is not None and too_long:
             raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
         await self._control(operation_id, ControlAction.THROTTLE, throttle=throttle)
 
-    async def rollback(self, operation_id: str, *, reason: str = "") -> str:
-        """Cancel if it still runs, then submit the inverse, in the same waves and at the throttle
-        that was asked for last; what others have moved since stays. Answers the new operation's
-        id.
+    async def way_back(self, operation_id: str) -> WayBack:
+        """What a rollback would ask for. Nothing is changed.
 
         :raises InvalidInputError: no such operation, or it moved nothing.
         :raises ConflictError: another one takes it back already, or moves what it moved.
@@ -159,31 +159,35 @@ class OperationsClient:
         check = check_others(others, proposal.changes, bootstrap=state.bootstrap)
         if check.verdict is Verdict.FAIL:
             raise ConflictError(check.reason)
-        if not state.is_finished:
-            await self.cancel(operation_id, reason=reason or "rolled back")
-        throttle, waves = await self._asked(operation_id)
-        return await self.submit_reassign(
-            proposal,
+        throttle, waves = _asked(operation_id, (await self._bus.read_commands())[0])
+        return WayBack(
+            undone=operation_id,
             bootstrap=state.bootstrap,
+            proposal=proposal,
             throttle=throttle,
             waves=waves,
+            is_running=not state.is_finished,
+        )
+
+    async def rollback(self, operation_id: str, *, reason: str = "") -> str:
+        """Cancel if it still runs, then submit the way back; what others have moved since stays.
+        Answers the new operation's id.
+
+        :raises InvalidInputError: no such operation, or it moved nothing.
+        :raises ConflictError: another one takes it back already, or moves what it moved.
+        """
+        way = await self.way_back(operation_id)
+        if way.is_running:
+            await self.cancel(operation_id, reason=reason or "rolled back")
+        return await self.submit_reassign(
+            way.proposal,
+            bootstrap=way.bootstrap,
+            throttle=way.throttle,
+            waves=way.waves,
             reason=reason or f"undo {operation_id}",
             is_strict=False,
             rollback_of=operation_id,
         )
-
-    async def _asked(self, operation_id: str) -> tuple[Throttle, WaveRules]:
-        """What operators asked of one operation, the last throttle."""
-        throttle: Throttle = THROTTLE_AUTO
-        waves = USUAL_WAVES
-        for command in (await self._bus.read_commands())[0]:
-            if command.operation_id != operation_id:
-                continue
-            if isinstance(command, ReassignCommand):
-                throttle, waves = command.throttle, command.waves
-            elif command.throttle is not None:
-                throttle = command.throttle
-        return throttle, waves
 
     async def list(self) -> builtins.list[OperationState]:
         """All operations, the newest first, those not yet answered included."""
@@ -275,6 +279,20 @@ async def wait_for(client: OperationsClient, operation_id: str) -> OperationStat
     async for newer in client.watch(operation_id):
         state = newer
     return state
+
+
+def _asked(operation_id: str, commands: Iterable[Command]) -> tuple[Throttle, WaveRules]:
+    """What operators asked of one operation, the last throttle."""
+    throttle: Throttle = THROTTLE_AUTO
+    waves = USUAL_WAVES
+    for command in commands:
+        if command.operation_id != operation_id:
+            continue
+        if isinstance(command, ReassignCommand):
+            throttle, waves = command.throttle, command.waves
+        elif command.throttle is not None:
+            throttle = command.throttle
+    return throttle, waves
 
 
 def _now_ms() -> int:

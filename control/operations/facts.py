@@ -17,7 +17,7 @@ from control.kafka.ports import (
     PartitionMetadata,
 )
 from control.model.ids import TopicPartition
-from control.operations.placements import Placements
+from control.operations.placements import Placements, left_as_they_are
 from control.planner.proposal import PartitionChange
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
@@ -85,6 +85,23 @@ def nears_min_isr(change: PartitionChange, partition: PartitionMetadata | None) 
     """Whether it leaves fewer replicas, or not all are in sync."""
     lacks = partition is not None and len(partition.isr) < len(partition.replicas)
     return lacks or len(change.after) < len(change.before)
+
+
+def to_go(
+    facts: ClusterFacts, changes: Iterable[PartitionChange], *, undone: str | None
+) -> tuple[PartitionChange, ...]:
+    """What a run that begins now has to move: partitions that exist and are not there. A way back,
+    which has `undone`, leaves what others have moved since, and finds the copies of before where
+    partitions are in flight still."""
+    existing = [change for change in changes if change.key in facts.partitions]
+    others = left_as_they_are(facts.places, existing, undone=undone)
+    left = [c for c in existing if c.key not in others and not facts.places.is_there(c)]
+    if undone is None:
+        return tuple(left)
+    return tuple(
+        replace(c, before=facts.partitions[c.key].replicas) if c.key in facts.reassigning else c
+        for c in left
+    )
 
 
 async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = ()) -> ClusterFacts:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from control.model.units import counted
 from control.operations.errors import NotElectedError
 from control.operations.forms import Confirmation, OperationForm
 from control.operations.operator import Operator
@@ -64,17 +65,13 @@ async def _elect(operator: Operator, values: Values, _: str) -> Done:
     elected, refused = await operator.elect(values)
     if refused:
         raise NotElectedError(refused)
-    return Done(words=f"{_counted(elected, 'leader')} elected")
+    return Done(words=f"{counted(elected, 'leader')} elected")
 
 
 async def _reset_offsets(operator: Operator, values: Values, typed: str) -> Done:
     resets = await operator.reset_offsets(values, typed=typed)
-    words = f"{values['group']} is reset on {_counted(len(resets), 'partition')}"
+    words = f"{values['group']} is reset on {counted(len(resets), 'partition')}"
     return Done(words=words, path=f"groups/{values['group']}")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 _PERFORMERS: Final[Mapping[str, Callable[[Operator, Values, str], Awaitable[Done]]]] = {

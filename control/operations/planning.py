@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from control.kafka.ports import ClusterPort
 from control.model.ids import TopicPartition
-from control.model.units import parse_byte_rate
+from control.model.units import byte_rate_text, duration_text, parse_byte_rate
 from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, Throttle
 from control.operations.errors import InvalidInputError
-from control.operations.facts import ClusterFacts, read_facts, topology_of
+from control.operations.facts import ClusterFacts, read_facts, to_go, topology_of
 from control.operations.meters import (
     measure_growth,
     measure_produced,
@@ -65,6 +65,16 @@ class Preview:
     def is_refused(self) -> bool:
         """Whether pre-flight forbids it."""
         return is_refused(self.checks)
+
+    @property
+    def pace_words(self) -> str:
+        """``at most 50.0 MiB/s a broker, ≈ 20 s to 1 min``."""
+        rate = self.throttle_bytes_per_s
+        limit = "without a throttle" if rate is None else f"at most {byte_rate_text(rate)} a broker"
+        if self.seconds_min is None or self.seconds_max is None:
+            return limit
+        low, high = (seconds * 1000 for seconds in (self.seconds_min, self.seconds_max))
+        return f"{limit}, ≈ {duration_text(low)} to {duration_text(high)}"
 
 
 class Planning:
@@ -139,9 +149,11 @@ class Planning:
         throttle: Throttle = THROTTLE_AUTO,
         rules: WaveRules = USUAL_WAVES,
         throttled_by_us: Collection[int] = (),
+        undone: str | None = None,
     ) -> Preview:
         """Figures now and after, and pre-flight, without changing anything. `throttled_by_us`:
-        brokers whose throttle is gone before this begins."""
+        brokers whose throttle is gone before this begins; `undone`: of a way back, the operation
+        that it takes back."""
         changes = proposal.changes
         facts, produced, readers, backoffs, standing = await asyncio.gather(
             read_facts(self._admin, changes=changes),
@@ -157,12 +169,7 @@ class Planning:
             fetch_backoff_ms=backoffs,
             standing_rates=standing,
         )
-        return preview_of(
-            facts,
-            proposal,
-            throttle=throttle,
-            rules=rules,
-        )
+        return preview_of(facts, proposal, throttle=throttle, rules=rules, undone=undone)
 
 
 def proposal_for(
@@ -206,15 +213,23 @@ def preview_of(
     *,
     throttle: Throttle,
     rules: WaveRules = USUAL_WAVES,
+    undone: str | None = None,
 ) -> Preview:
-    """The preview of a proposal on a cluster read before; what travels is what is there now."""
+    """The preview of a proposal on a cluster read before; what travels is what is there now. Of a
+    way back only what has to move still."""
+    asked = proposal.changes
+    if undone is not None:
+        going = to_go(facts, asked, undone=undone)
+        asked = tuple(c for c in asked if not facts.places.is_there(c)) or asked
+        proposal = replace(proposal, changes=facts.sized(going))
     coming = facts.sized(proposal.changes)
     rate = resolve_throttle(throttle, coming, facts.produced)
     is_adaptive = throttle == THROTTLE_AUTO
     checks = preflight(
         facts,
-        proposal.changes,
+        asked,
         throttle_bytes_per_s=rate,
+        undone=undone,
         is_adaptive=is_adaptive,
         rules=rules,
     )

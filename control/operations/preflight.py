@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from control.operations.epoch_waits import check_producers
-from control.operations.facts import ClusterFacts, nears_min_isr, topology_of
+from control.operations.facts import ClusterFacts, nears_min_isr, to_go, topology_of
 from control.operations.placements import left_as_they_are
 from control.operations.preflight_disk import check_disk
 from control.operations.preflight_load import (
@@ -45,7 +45,8 @@ def preflight(
         others = left_as_they_are(facts.places, changes, undone=undone)
         moved = facts.partitions.keys() - others.keys()
         changes = tuple(change for change in changes if change.key in moved)
-    waves = waves_now(facts, changes, rules)
+    going = changes if undone is None else to_go(facts, changes, undone=undone)
+    waves = waves_now(facts, going, rules)
     takes = expected_seconds(facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive)
     return (
         existence,

@@ -21,7 +21,7 @@ from control.operations.calibration import Calibration
 from control.operations.commands import THROTTLE_AUTO, ReassignCommand
 from control.operations.emptied import came_meanwhile, emptied_by
 from control.operations.events import EventKind, MoveProgress, Outcome
-from control.operations.facts import read_facts
+from control.operations.facts import read_facts, to_go
 from control.operations.forecast import Forecast
 from control.operations.gentle_start import BATCH_S, gentle_start
 from control.operations.meters import measure_produced, read_standing_rates
@@ -118,8 +118,8 @@ class ReassignRun:
         facts = replace(facts, produced=produced, standing_rates=standing)
         left = tuple(change for change in command.changes if not facts.places.is_there(change))
         others = left_as_they_are(facts.places, left, undone=command.undone)
-        moving = {change.key for change in left} & facts.partitions.keys() - others.keys()
-        copied = [change for change in facts.sized(left) if change.key in moving]
+        copied = facts.sized(to_go(facts, left, undone=command.undone))
+        moving = {change.key for change in copied}
         rate = resolve_throttle(command.throttle, copied, produced) if left else None
         is_adaptive = command.throttle == THROTTLE_AUTO
         checks = preflight(

@@ -1,20 +1,36 @@
-"""The beginning of a way back: brokers have heard how the operation ended that it takes back."""
+"""Ways back: what a rollback asks for, and how it begins."""
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
+from control.operations.commands import Throttle
 from control.operations.move_watch import MoveWatch
 from control.operations.run_context import RunContext
-from control.planner.proposal import PartitionChange
+from control.planner.proposal import PartitionChange, Proposal
+from control.planner.waves import WaveRules
 
 SETTLED_WITHIN_S: Final = 15.0
 SETTLED_POLL_S: Final = 0.5
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayBack:
+    """The inverse of an operation, in its waves, at the throttle that was asked for last."""
+
+    undone: str
+    bootstrap: str
+    proposal: Proposal
+    throttle: Throttle
+    waves: WaveRules
+    is_running: bool
+    """Whether the operation must be cancelled first."""
+
+
 async def settle(watch: MoveWatch, changes: Iterable[PartitionChange], context: RunContext) -> None:
-    """Wait for that a while: a broker that lags tells of the replicas of before and after together,
-    as if somebody had added some."""
+    """Brokers have heard how the operation ended that is taken back, or had the time to: one that
+    lags tells of the replicas of before and after together, as if somebody had added some."""
     until_s = time.monotonic() + SETTLED_WITHIN_S
     await watch.refresh()
     while any(map(watch.places.is_between, changes)) and time.monotonic() < until_s:

@@ -9,6 +9,7 @@ from control.operations.conflicts import unknown_others
 from control.operations.planning import Planning, Preview
 from control.operations.preview_past import with_past
 from control.operations.standing_rates import own_brokers
+from control.operations.way_back import WayBack
 from control.planner.proposal import Proposal
 from control.planner.waves import WaveRules
 
@@ -38,3 +39,20 @@ async def whole_preview(
         throttled_by_us=own_brokers(states, bootstrap),
     )
     return with_past(preview, states, bootstrap=bootstrap, throttle=throttle)
+
+
+async def preview_way_back(planning: Planning, moves: OperationsClient, way: WayBack) -> Preview:
+    """What a rollback would do now; what it takes back, with its throttle, has ended by then.
+
+    :raises KafkaPortError: the cluster or the bus does not answer.
+    """
+    states = await moves.list()
+    preview = await planning.preview(
+        way.proposal,
+        throttle=way.throttle,
+        rules=way.waves,
+        throttled_by_us=own_brokers(states, way.bootstrap),
+        undone=way.undone,
+    )
+    others = [state for state in states if state.operation_id != way.undone]
+    return with_past(preview, others, bootstrap=way.bootstrap, throttle=way.throttle)

@@ -9,6 +9,7 @@ from control.operations.errors import ElsewhereError, NotConfirmedError
 from control.operations.events import Outcome
 from control.operations.registry import REASSIGN
 from control.operations.state import OperationState
+from control.operations.way_back_question import WayBackQuestion
 from control.views import format as text
 from control.views.moves import (
     CHANGE_COLUMNS,
@@ -26,6 +27,7 @@ from control.views.moves import (
 from control.views.paths import ViewPath
 from control.views.rows import Cell
 from dashboard import ids, rights
+from dashboard.components.checks import check_line
 from dashboard.components.forms import good, problem, text_field
 from dashboard.components.parts import attributes, card, crumbs, empty, tile
 from dashboard.components.tables import rows_table
@@ -47,12 +49,9 @@ BUTTONS: Final = {
 QUESTIONS: Final = {
     "cancel": "Cancel it? What is moving goes back, what is done stays.",
     "cancel_after_wave": "Cancel it after this wave? What is moving arrives, nothing else begins.",
-    "rollback": (
-        "Roll it back? Its partitions go where they were, as they came: in the same waves, at the "
-        "throttle asked for last."
-    ),
 }
-"""What is asked before; the others can be taken back by one more click."""
+"""What is asked before, as it is before a rollback, by what that would do; the others can be taken
+back by one more click."""
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -64,7 +63,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
             id=ids.move_button(action),
             size="xs",
             variant="light",
-            color="red" if action in QUESTIONS else "blue",
+            color="red" if action in (*QUESTIONS, "rollback") else "blue",
         )
         for action, label in BUTTONS.items()
     ]
@@ -121,6 +120,7 @@ def register(app: Dash, screen: Screen) -> None:
         *(Input(ids.move_button(action), "n_clicks") for action in ids.MOVE_ACTIONS),
         State(ids.MOVE_ID, "data"),
         State(ids.MOVE_RATE, "value"),
+        running=[(Output(ids.move_button("rollback"), "loading"), True, False)],
         prevent_initial_call=True,
         websocket=True,
     )
@@ -130,8 +130,11 @@ def register(app: Dash, screen: Screen) -> None:
             return no_update, no_update, no_update
         action = str(ctx.triggered_id).removeprefix("move-")
         if action in QUESTIONS:
-            return None, question(screen, action), action
+            return None, question(QUESTIONS[action]), action
         try:
+            if action == "rollback":
+                asked = await screen.desk.ask_back(str(operation_id))
+                return None, way_back_question(screen, asked), action
             said = await screen.desk.control(action, str(operation_id), rate=str(rate or ""))
         except DeskError as error:
             return problem(error), None, None
@@ -182,17 +185,29 @@ def _check_typed(screen: Screen, action: str, typed: str) -> None:
         raise NotConfirmedError("rolling back", word)
 
 
-def question(screen: Screen, action: str) -> html.Div:
-    """What it would do, the word to type where there is one, and both answers."""
-    word = _word(screen, action)
-    typed = [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
+def question(words: str, *more: Any) -> html.Div:
+    """What it would do, and both answers."""
     answers = [
         dmc.Button("Yes", id=ids.MOVE_CONFIRM, size="xs", color="red", className="submit"),
         dmc.Button("Leave it", id=ids.MOVE_LEAVE, size="xs", variant="light"),
     ]
-    words = html.P(QUESTIONS[action], className="empty-title")
+    return _dialog(words, *more, html.Div(answers, className="actions"))
+
+
+def way_back_question(screen: Screen, asked: WayBackQuestion) -> html.Div:
+    """The same of a rollback, with what stands against it and the word to type where there is one;
+    what cannot be done is not asked."""
+    doubts = [check_line(check) for check in asked.doubts]
+    if asked.is_refused:
+        return _dialog(asked.words, *doubts)
+    word = _word(screen, "rollback")
+    typed = [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
+    return question(asked.words, *doubts, *typed)
+
+
+def _dialog(words: str, *more: Any) -> html.Div:
     return html.Div(
-        [words, *typed, html.Div(answers, className="actions")],
+        [html.P(words, className="empty-title"), *more],
         className="finding edge-warning stacked operation-form",
         role="alertdialog",
     )

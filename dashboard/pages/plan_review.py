@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlencode
 
 from dash import dcc, html
 
 from control.operations.planning import BrokerPreview, Preview
-from control.operations.preflight import Check, Verdict
 from control.planner.figures import Spread
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative
@@ -16,15 +15,14 @@ from control.views import format as text
 from control.views.ghost import NO_VALUES, map_path
 from control.views.moves import change_row
 from control.views.plans import CHANGES_MAX, PLAN_COLUMNS, gap_text, nothing_to_move
-from control.views.rows import SHAPES, Cell, Tone
+from control.views.rows import Cell
 from dashboard import ids
 from dashboard.choosing import chosen_cluster
+from dashboard.components.checks import check_line
 from dashboard.components.parts import card, graph, tile
 from dashboard.components.replica_board import replica_board
 from dashboard.components.tables import rows_table
 from dashboard.figures.moves import loads
-
-_TONES: Final = {Verdict.OK: Tone.FINE, Verdict.WARN: Tone.WARNING, Verdict.FAIL: Tone.CRITICAL}
 
 
 def alternative_words(alternative: Alternative) -> str:
@@ -117,19 +115,6 @@ def changes_table(preview: Preview, why: Sequence[str]) -> list[Any]:
     if len(changes) <= CHANGES_MAX:
         return [table]
     return [html.P(f"the first {CHANGES_MAX} of {len(changes):,}", className="note"), table]
-
-
-def check_line(check: Check) -> html.Div:
-    """One check with its verdict's shape."""
-    tone = _TONES[check.verdict]
-    return html.Div(
-        [
-            html.Span(SHAPES[tone], className=f"finding-shape tone-{tone}"),
-            html.Span(check.name, className="finding-title"),
-            html.Span(check.reason, className="finding-reason"),
-        ],
-        className="check",
-    )
 
 
 def _broker_cells(broker: BrokerPreview) -> tuple[str, ...]:

@@ -10,13 +10,21 @@ from typing import Annotated
 
 import typer
 
-from control.operations.client import OperationsClient
+from control.kafka.admin import KafkaAdmin
+from control.kafka.errors import KafkaPortError
+from control.operations.client import OperationsClient, whoami
 from control.operations.events import MoveProgress, Outcome
+from control.operations.planning import Planning
+from control.operations.preflight import failures
 from control.operations.state import OperationState
+from control.operations.way_back_question import goes_words, question_of
+from control.operations.whole_preview import preview_way_back
 from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text, plural_text
+from control.views.previews import check_words
 from partiscope.cli.confirm import is_at, require_change_of
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, note, settings_with, write_json
+from partiscope.cli.previews import show_way_back
 from partiscope.cli.tables import write_table
 from partiscope.settings import NamedCluster
 
@@ -56,9 +64,14 @@ def moves(
     after_wave: Annotated[
         bool, typer.Option("--after-wave", help="With `cancel`: let arrive what is moving.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With `rollback`: pre-flight only.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """List reassignments; watch, pause, resume, throttle, cancel or roll back one.
+
+    Without an ID it is about the newest; what changes something must name one of somebody else.
 
     For example: partiscope moves throttle mv-3f9a21c4 --throttle 20MiB
     """
@@ -68,12 +81,15 @@ def moves(
         raise CommandError("`moves throttle` goes with --throttle RATE", Exit.WRONG_USE)
     if after_wave and action is not Action.CANCEL:
         raise CommandError("--after-wave goes with `moves cancel`", Exit.WRONG_USE)
+    if dry_run and action is not Action.ROLLBACK:
+        raise CommandError("--dry-run goes with `moves rollback`", Exit.WRONG_USE)
     wish = Wish(
         action=action,
         move=move,
         reason=reason,
         throttle=throttle,
         after_wave=after_wave,
+        dry_run=dry_run,
         named=bootstrap,
         cluster=None if bootstrap is None else settings.cluster_at(bootstrap),
     )
@@ -89,6 +105,7 @@ class Wish:
     reason: str
     throttle: str
     after_wave: bool
+    dry_run: bool
     named: str | None
     cluster: NamedCluster | None
     """The one that was named; None: any that shares the bus."""
@@ -104,7 +121,8 @@ async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
         state = await client.get(chosen)  # refuses an unknown id
         if action is Action.WATCH:
             return await follow(client, chosen, as_json=as_json)
-        require_change_of(state.bootstrap, wish.named)
+        if not wish.dry_run:
+            require_change_of(state.bootstrap, wish.named)
         if state.is_finished and action is not Action.ROLLBACK:
             raise CommandError(
                 f"{chosen} is {state.outcome}: there is nothing to {action}. "
@@ -112,9 +130,7 @@ async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
                 Exit.REFUSED,
             )
         if action is Action.ROLLBACK:
-            undo = await client.rollback(chosen, reason=reason)
-            note(f"{undo} takes {chosen} back")
-            return await follow(client, undo, as_json=as_json)
+            return await _roll_back(client, chosen, wish, as_json=as_json)
         ask: dict[Action, Callable[[str], Awaitable[None]]] = {
             Action.PAUSE: client.pause,
             Action.RESUME: client.resume,
@@ -128,6 +144,32 @@ async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
         return Exit.DONE
 
 
+async def _roll_back(
+    client: OperationsClient, operation_id: str, wish: Wish, *, as_json: bool
+) -> int:
+    """Pre-flight, then the way back; where the cluster does not answer, the run waits for it."""
+    way = await client.way_back(operation_id)
+    try:
+        async with KafkaAdmin.to(way.bootstrap) as admin:
+            preview = await preview_way_back(Planning(admin), client, way)
+    except KafkaPortError as error:
+        if wish.dry_run:
+            raise
+        note(f"▲ what it would move is not known: {error}")
+    else:
+        if wish.dry_run:
+            show_way_back(way, preview, as_json=as_json)
+        if preview.is_refused:
+            raise CommandError(f"pre-flight refuses: {failures(preview.checks)}", Exit.REFUSED)
+        if wish.dry_run:
+            return Exit.DONE
+        question = question_of(way, preview)
+        note("\n".join((goes_words(preview), *map(check_words, question.doubts))))
+    undo = await client.rollback(operation_id, reason=wish.reason)
+    note(f"{undo} takes {operation_id} back")
+    return await follow(client, undo, as_json=as_json)
+
+
 async def _known(client: OperationsClient, wish: Wish) -> list[OperationState]:
     """The newest first; of the named cluster, where one was."""
     cluster = wish.cluster
@@ -135,13 +177,23 @@ async def _known(client: OperationsClient, wish: Wish) -> list[OperationState]:
 
 
 async def _newest(client: OperationsClient, wish: Wish) -> str:
-    """Of those that go on, where it is about them and there is one."""
+    """Of those that go on, where it is about them and there is one; not somebody else's, unless
+    only to watch."""
     known = await _known(client, wish)
     if not known:
         raise CommandError("there is no reassignment yet", Exit.WRONG_USE)
     is_of_any = wish.action in (Action.WATCH, Action.ROLLBACK)
     going = [] if is_of_any else [state for state in known if not state.is_finished]
-    return (going or known)[0].operation_id
+    newest = (going or known)[0]
+    is_ours = wish.action is Action.WATCH or newest.who in ("", whoami())
+    if not is_ours:
+        name = newest.operation_id
+        raise CommandError(
+            f"the newest, {name}, is of {newest.who}: name it to {wish.action} it, as in "
+            f"`partiscope moves {wish.action} {name}`",
+            Exit.WRONG_USE,
+        )
+    return newest.operation_id
 
 
 async def follow(client: OperationsClient, operation_id: str, *, as_json: bool = False) -> int:

@@ -1,10 +1,9 @@
 """``partiscope reassign``: pre-flight a plan, then run it with progress."""
 
 import asyncio
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -13,21 +12,19 @@ from control.model.ids import TopicPartition
 from control.operations.client import OperationsClient
 from control.operations.commands import Throttle
 from control.operations.planning import Planning, Preview
-from control.operations.preflight import Verdict, failures
+from control.operations.preflight import failures
 from control.operations.whole_preview import whole_preview
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
-from control.views.format import byte_rate_text, bytes_text, duration_text
 from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.files import text_of
 from partiscope.cli.moves import follow
 from partiscope.cli.options import Bootstrap, known_bootstrap, note, settings_with
 from partiscope.cli.plan import before_file
-from partiscope.cli.tables import write_table
+from partiscope.cli.previews import show_preview
 
 Targets = dict[TopicPartition, tuple[int, ...]]
-_SIGN: Final = {Verdict.OK: "✔", Verdict.WARN: "▲", Verdict.FAIL: "✖"}
 
 
 def reassign(
@@ -67,7 +64,7 @@ def reassign(
     made_for = _targets(before) if before.exists() else {}
     bus = bus or settings.bundled_bootstrap
     preview = asyncio.run(_preview(bus, address, plan.stem, (targets, made_for), way))
-    _show(preview)
+    show_preview(preview)
     if preview.is_refused:
         raise CommandError(f"pre-flight refuses: {failures(preview.checks)}", Exit.REFUSED)
     if dry_run:
@@ -122,31 +119,3 @@ async def _run(bus: str, address: str, preview: Preview, way: Way) -> int:
         )
         note(f"submitted {operation_id}; `partiscope moves watch {operation_id}` shows it anywhere")
         return await follow(client, operation_id)
-
-
-def _show(preview: Preview) -> None:
-    rows = [
-        [
-            str(broker.broker),
-            f"{broker.replicas_now}→{broker.replicas_after}",
-            f"{broker.leaders_now}→{broker.leaders_after}",
-            bytes_text(broker.bytes_now),
-            bytes_text(broker.bytes_during),
-            bytes_text(broker.bytes_after),
-        ]
-        for broker in preview.brokers
-    ]
-    write_table(["broker", "replicas", "leaders", "bytes now", "during", "after"], rows)
-    proposal = preview.proposal
-    rate = preview.throttle_bytes_per_s
-    limit = "no throttle" if rate is None else f"throttle {byte_rate_text(rate)}"
-    takes = ""
-    if preview.seconds_min is not None and preview.seconds_max is not None:
-        low, high = preview.seconds_min * 1000, preview.seconds_max * 1000
-        takes = f", ≈ {duration_text(low)} to {duration_text(high)}"
-    sys.stdout.write(
-        f"{proposal.moved_replicas} replicas move, {bytes_text(proposal.moved_bytes)}, "
-        f"{proposal.moved_leaders} new leaders; {limit}{takes}\n"
-    )
-    for check in preview.checks:
-        sys.stdout.write(f"{_SIGN[check.verdict]} {check.name}: {check.reason}\n")

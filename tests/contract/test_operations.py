@@ -13,6 +13,7 @@ from control.operations.events import Outcome
 from control.operations.planning import Planning
 from control.operations.preflight import Verdict
 from control.operations.state import OperationState, Phase
+from control.operations.whole_preview import preview_way_back
 from control.planner.goals import Goal, PlanRequest
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
@@ -84,6 +85,10 @@ async def test_plan_preview_run_and_roll_back(
         await eventually(lambda: placement_of(admin, topic), wanted)
         first = {partition: replicas[0] for partition, replicas in wanted.items()}
         await eventually(lambda: leaders_of(admin, topic), first)
+        way = await preview_way_back(planning, client, await client.way_back(operation_id))
+        assert not way.is_refused, way.checks
+        assert way.proposal.moved_bytes >= best.proposal.moved_replicas * 300 * 1000
+        assert way.throttle_bytes_per_s == 20 * RATE
         undo = await client.rollback(operation_id)
         back = await wait_for(client, undo)
         assert back.outcome is Outcome.DONE, executor.said()

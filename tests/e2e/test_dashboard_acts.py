@@ -271,6 +271,8 @@ def test_a_move_is_rolled_back_from_its_page(
     page.keyboard.press("u")
 
     expect(page.locator("#move-confirm")).to_be_focused()
+    question = page.locator("#move-question")
+    expect(question).to_contain_text("1 partition goes where it was, in the same waves: 1 replica")
     assert replicas_of(cluster, 2) == after, "a question changes nothing"
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "/moves/mv-" in url and url != moved)

@@ -14,6 +14,7 @@ from control.kafka.errors import KafkaPortError
 from control.operations.errors import OperationError
 from control.operations.events import MoveProgress, Outcome
 from control.operations.state import OperationState, Phase
+from control.operations.way_back_question import ask_back
 from control.views.format import (
     byte_rate_text,
     bytes_text,
@@ -30,6 +31,7 @@ from control.views.moves import (
 )
 from control.views.pages import Page
 from control.views.paths import ViewPath
+from control.views.previews import check_words
 from control.views.snapshot import OperatorSnapshot
 from tui.rights import RightsScreen
 from tui.screens.base import ViewScreen
@@ -38,6 +40,8 @@ from tui.widgets.row_table import RowTable
 
 LIST_EVERY_S: Final = 2.0
 CHANGES_MAX: Final = 200
+REFUSED_SHOWN_S: Final = 20.0
+"""Reasons take longer to read than a word does."""
 _OUTCOME: Final = {
     Outcome.DONE: ("✔", "green"),
     Outcome.CANCELLED: ("◆", "cyan"),
@@ -171,12 +175,20 @@ class MoveScreen(RightsScreen):
         self._ask(question, "cancel_after_wave")
 
     def action_undo(self) -> None:
-        """Submit the inverse."""
-        self._ask(
-            f"Roll back {self._move}? Its partitions go where they were, as they came: in the "
-            "same waves, at the throttle asked for last.",
-            "rollback",
-        )
+        """Say what the way back would do, and ask."""
+        self.run_worker(self._ask_back(), group="act")
+
+    async def _ask_back(self) -> None:
+        try:
+            asked = await ask_back(self.partiscope.operator, self._move)
+        except (KafkaPortError, OperationError) as error:
+            self.notify(f"{error}. {error.next_step}", severity="error")
+            return
+        words = "\n".join((asked.words, *map(check_words, asked.doubts)))
+        if asked.is_refused:
+            self.notify(words, severity="error", timeout=REFUSED_SHOWN_S, markup=False)
+        else:
+            self._ask(words, "rollback")
 
     def action_throttle(self) -> None:
         """Another rate while it runs."""

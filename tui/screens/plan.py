@@ -16,30 +16,28 @@ from control.kafka.errors import KafkaPortError
 from control.operations import registry
 from control.operations.errors import OperationError
 from control.operations.planning import BrokerPreview, Preview
-from control.operations.preflight import Verdict, failures
+from control.operations.preflight import failures
 from control.planner.explain import Reasons
 from control.planner.ghost import plan_name
 from control.planner.goals import GoalError
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import PartitionChange
 from control.planner.verify import Violation
-from control.views.format import byte_rate_text, bytes_text, duration_text, ids_text, plural_text
+from control.views.format import bytes_text, ids_text, plural_text
 from control.views.ghost import map_path
 from control.views.paths import ViewPath
 from control.views.plans import CHANGES_MAX, VIOLATIONS_MAX, gap_text, nothing_to_move, plan_files
+from control.views.previews import TONES
+from control.views.rows import SHAPES
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
 from tui.screens.confirm import ConfirmScreen
+from tui.tones import STYLES
 from tui.widgets.form import FormPanel
 from tui.widgets.trade_off import TradeOff
 
 STEPS: Final = ("scope and goal", "choose", "review", "confirm", "live")
-_SIGN: Final = {
-    Verdict.OK: ("✔", "green"),
-    Verdict.WARN: ("▲", "yellow"),
-    Verdict.FAIL: ("✖", "bold red"),
-}
 
 
 class Steps(Static):
@@ -302,14 +300,8 @@ def _alternative(number: int, item: Alternative) -> Text:
 
 def _question(preview: Preview) -> str:
     proposal = preview.proposal
-    rate = preview.throttle_bytes_per_s
-    limit = "without a throttle" if rate is None else f"at most {byte_rate_text(rate)} a broker"
-    takes = ""
-    if preview.seconds_min is not None and preview.seconds_max is not None:
-        low, high = preview.seconds_min * 1000, preview.seconds_max * 1000
-        takes = f", ≈ {duration_text(low)} to {duration_text(high)}"
     moved = plural_text(proposal.moved_replicas, "replica")
-    return f"Move {moved}, {bytes_text(proposal.moved_bytes)}, {limit}{takes}?"
+    return f"Move {moved}, {bytes_text(proposal.moved_bytes)}, {preview.pace_words}?"
 
 
 def _review(preview: Preview, reasons: Reasons, violations: Sequence[Violation]) -> Text:
@@ -322,8 +314,8 @@ def _review(preview: Preview, reasons: Reasons, violations: Sequence[Violation])
         text.append(f"\n{_broker_line(broker)}", style="")
     text.append("\n")
     for check in preview.checks:
-        sign, style = _SIGN[check.verdict]
-        text.append(f"\n{sign} {check.name}: ", style=style)
+        tone = TONES[check.verdict]
+        text.append(f"\n{SHAPES[tone]} {check.name}: ", style=STYLES[tone])
         text.append(check.reason, style="")
     text.append(f"\n\n{'partition':<24}{'now':<16}{'planned':<16}{'leader':<12}why", style="bold")
     for change in preview.proposal.changes[:CHANGES_MAX]:

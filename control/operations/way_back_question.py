@@ -1,0 +1,60 @@
+"""What is asked before a rollback: what it would move, and what stands against it."""
+
+from dataclasses import dataclass
+
+from control.kafka.errors import KafkaPortError
+from control.model.units import bytes_text, counted
+from control.operations.operator import Operator
+from control.operations.planning import Preview
+from control.operations.verdict import Check, Verdict
+from control.operations.way_back import WayBack
+from control.operations.whole_preview import preview_way_back
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayBackQuestion:
+    """One question; checks that did not pass, and whether they forbid it."""
+
+    words: str
+    doubts: tuple[Check, ...]
+    is_refused: bool
+
+
+async def ask_back(operator: Operator, operation_id: str) -> WayBackQuestion:
+    """Of an operation, also where the cluster does not answer: the way back then waits for it.
+
+    :raises OperationError: nothing of it could go back, or others move it.
+    :raises KafkaPortError: the bus does not answer.
+    """
+    way = await operator.moves.way_back(operation_id)
+    try:
+        preview = await preview_way_back(operator.planning, operator.moves, way)
+    except KafkaPortError as error:
+        unknown = Check(name="pre-flight", verdict=Verdict.WARN, reason=f"not known: {error}")
+        words = f"Roll {operation_id} back? What it would move is not known."
+        return WayBackQuestion(words=words, doubts=(unknown,), is_refused=False)
+    return question_of(way, preview)
+
+
+def question_of(way: WayBack, preview: Preview) -> WayBackQuestion:
+    """Of a way back as it would be now."""
+    first = " It is cancelled first." if way.is_running else ""
+    doubts = tuple(check for check in preview.checks if check.verdict is not Verdict.OK)
+    if preview.is_refused:
+        words = f"{way.undone} cannot be rolled back now."
+    else:
+        words = f"Roll {way.undone} back?{first} {goes_words(preview)}"
+    return WayBackQuestion(words=words, doubts=doubts, is_refused=preview.is_refused)
+
+
+def goes_words(preview: Preview) -> str:
+    """How much goes back, how fast, for how long."""
+    proposal = preview.proposal
+    if not proposal.changes:
+        return "Everything is where it was already: nothing moves."
+    partitions = counted(len(proposal.changes), "partition")
+    go = "goes where it was" if len(proposal.changes) == 1 else "go where they were"
+    if not proposal.moved_replicas:
+        return f"{partitions} {go}: no data moves."
+    replicas, size = counted(proposal.moved_replicas, "replica"), bytes_text(proposal.moved_bytes)
+    return f"{partitions} {go}, in the same waves: {replicas}, {size}, {preview.pace_words}."

@@ -1,0 +1,20 @@
+"""A check of a pre-flight."""
+
+from dash import html
+
+from control.operations.verdict import Check
+from control.views.previews import TONES
+from control.views.rows import SHAPES
+
+
+def check_line(check: Check) -> html.Div:
+    """One check with its verdict's shape."""
+    tone = TONES[check.verdict]
+    return html.Div(
+        [
+            html.Span(SHAPES[tone], className=f"finding-shape tone-{tone}"),
+            html.Span(check.name, className="finding-title"),
+            html.Span(check.reason, className="finding-reason"),
+        ],
+        className="check",
+    )

@@ -1,0 +1,56 @@
+"""A move before it is asked for: brokers now, during and after; what travels; pre-flight."""
+
+import sys
+
+from control.operations.planning import Preview
+from control.operations.way_back import WayBack
+from control.views.format import bytes_text
+from control.views.previews import check_words
+from partiscope.cli.options import write_json
+from partiscope.cli.tables import write_table
+
+
+def show_preview(preview: Preview) -> None:
+    """All of it, on stdout."""
+    rows = [
+        [
+            str(broker.broker),
+            f"{broker.replicas_now}→{broker.replicas_after}",
+            f"{broker.leaders_now}→{broker.leaders_after}",
+            bytes_text(broker.bytes_now),
+            bytes_text(broker.bytes_during),
+            bytes_text(broker.bytes_after),
+        ]
+        for broker in preview.brokers
+    ]
+    write_table(["broker", "replicas", "leaders", "bytes now", "during", "after"], rows)
+    proposal = preview.proposal
+    sys.stdout.write(
+        f"{proposal.moved_replicas} replicas move, {bytes_text(proposal.moved_bytes)}, "
+        f"{proposal.moved_leaders} new leaders; {preview.pace_words}\n"
+    )
+    for check in preview.checks:
+        sys.stdout.write(f"{check_words(check)}\n")
+
+
+def show_way_back(way: WayBack, preview: Preview, *, as_json: bool) -> None:
+    """What a rollback would do, on stdout."""
+    if not as_json:
+        show_preview(preview)
+        return
+    proposal = preview.proposal
+    write_json(
+        {
+            "rollback_of": way.undone,
+            "partitions": len(proposal.changes),
+            "replicas": proposal.moved_replicas,
+            "bytes": proposal.moved_bytes,
+            "throttle_bytes_per_s": preview.throttle_bytes_per_s,
+            "expected_s": [preview.seconds_min, preview.seconds_max],
+            "is_refused": preview.is_refused,
+            "checks": [
+                {"name": check.name, "verdict": check.verdict.value, "reason": check.reason}
+                for check in preview.checks
+            ],
+        }
+    )

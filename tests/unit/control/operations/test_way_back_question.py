@@ -1,0 +1,124 @@
+"""What is said before a rollback is what it would do, and nothing is done by asking."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from control.kafka.errors import UnreachableError, UnsupportedApiError
+from control.kafka.ports import LogDir, ReplicaLog
+from control.operations.planning import Planning
+from control.operations.state import Phase
+from control.operations.way_back_question import WayBackQuestion, ask_back
+from control.planner.proposal import PartitionChange
+from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change
+from tests.unit.control.operations.test_way_back import (
+    RAISED,
+    FakeBus,
+    client_of,
+    cluster_with,
+    state_of,
+)
+
+MIB = 1 << 20
+A, B, C = (change(topic, size_bytes=MIB) for topic in "abc")
+
+
+def logs_of(cluster: FakeCluster, size_bytes: int) -> tuple[LogDir, ...]:
+    """Every partition of this size on broker 3."""
+    replicas = tuple(
+        ReplicaLog(
+            broker=3,
+            topic=key.topic,
+            partition=key.partition,
+            size_bytes=size_bytes,
+            offset_lag=0,
+            is_future=False,
+            log_dir="/d",
+        )
+        for key in cluster.placed
+    )
+    return (LogDir(broker=3, path="/d", total_bytes=None, usable_bytes=None, replicas=replicas),)
+
+
+async def asked(
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: FakeCluster,
+    *changes: PartitionChange,
+    phase: Phase = Phase.FINISHED,
+) -> WayBackQuestion:
+    """Of mv-0, which moved these; asking asks nobody to move anything."""
+
+    async def no_groups() -> Any:
+        raise UnsupportedApiError("list groups", served=None)
+
+    bus = FakeBus(state_of("mv-0", *changes, phase=phase))
+    admin: Any = cluster
+    admin.groups = SimpleNamespace(list_groups=no_groups)
+    operator: Any = SimpleNamespace(moves=client_of(bus, monkeypatch), planning=Planning(admin))
+    question = await ask_back(operator, "mv-0")
+    assert (bus.commands, cluster.asked, cluster.configs) == ([], [], {})
+    return question
+
+
+def doubts_of(question: WayBackQuestion) -> dict[str, str]:
+    return {check.name: check.reason for check in question.doubts}
+
+
+async def test_what_goes_back_is_told_by_what_it_holds_now_and_what_stays_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others have moved A; C is where it was."""
+    cluster = cluster_with(RAISED, TO, FROM)
+    cluster.logs = logs_of(cluster, 5 * MIB)
+    question = await asked(monkeypatch, cluster, A, B, C)
+    assert not question.is_refused
+    assert question.words.startswith(
+        "Roll mv-0 back? 1 partition goes where it was, in the same waves: 1 replica, 5.0 MiB, "
+        "at most 10.0 MiB/s a broker, ≈ "
+    )
+    left = "a-0 is on [3, 2, 4] by now, not where mv-0 left it: left as it is"
+    assert doubts_of(question)["plan is current"] == left
+
+
+async def test_of_a_running_move_what_is_in_flight_goes_without_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A has arrived, B is in flight, C has not begun; mv-0 itself is nobody else."""
+    cluster = cluster_with(TO, FROM, FROM)
+    cluster.begin(B.key, TO)
+    question = await asked(monkeypatch, cluster, A, B, C, phase=Phase.RUNNING)
+    words = "Roll mv-0 back? It is cancelled first. 2 partitions go where they were, in the same"
+    assert question.words.startswith(f"{words} waves: 1 replica, 1.0 MiB, at most")
+    assert "other operators" not in doubts_of(question)
+    only = cluster_with(FROM)
+    only.begin(A.key, TO)
+    question = await asked(monkeypatch, only, A, phase=Phase.RUNNING)
+    assert question.words.endswith("first. 1 partition goes where it was: no data moves.")
+
+
+async def test_what_cannot_go_back_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = await asked(monkeypatch, cluster_with(RAISED, FROM), A, B)
+    assert question.is_refused
+    assert question.words == "mv-0 cannot be rolled back now."
+    assert "take back first what moved it since" in doubts_of(question)["plan is current"]
+
+
+async def test_where_all_is_back_already_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = await asked(monkeypatch, cluster_with(FROM), A)
+    assert question.words.endswith("Everything is where it was already: nothing moves.")
+
+
+async def test_without_an_answer_of_the_cluster_it_is_asked_with_that_doubt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_with(TO)
+
+    async def gone() -> Any:
+        raise UnreachableError("no broker", reason="refused", next_step="wait")
+
+    monkeypatch.setattr(cluster, "describe_cluster", gone)
+    question = await asked(monkeypatch, cluster, A)
+    assert not question.is_refused
+    assert question.words == "Roll mv-0 back? What it would move is not known."
+    assert doubts_of(question) == {"pre-flight": "not known: no broker: refused"}
