@@ -83,9 +83,9 @@ def _check_rights(
     sets_configs = is_throttled and any(change.adding for change in changes)
     lacking = [r for r in facts.missing_rights if sets_configs or r.operation == MOVING_RIGHT]
     bad = [f"needs {r.operation} on {_WHERE[r.resource]}; grant it: {r.grant}" for r in lacking]
-    if bad and all(right.operation != MOVING_RIGHT for right in lacking):
-        bad[-1] += "; or move without a throttle (none)"
-    return (_check("rights", bad, fine=""),) if bad else ()
+    is_throttle_only = all(right.operation != MOVING_RIGHT for right in lacking)
+    advice = "or move without a throttle (none)" if is_throttle_only else ""
+    return (_check("rights", bad, fine="", advice=advice),) if bad else ()
 
 
 def _check_existence(
@@ -108,9 +108,8 @@ def _check_stale(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> C
             bad.append(
                 f"{change.key} is on {list(now)}, the plan was made for {list(change.before)}"
             )
-    if bad:
-        bad[0] += "; plan again from where it is now"
-    return _check(_CURRENT, bad, fine="nothing moved since it was made")
+    advice = "plan again from where it is now"
+    return _check(_CURRENT, bad, fine="nothing moved since it was made", advice=advice)
 
 
 def _check_way(facts: ClusterFacts, changes: tuple[PartitionChange, ...], undone: str) -> Check:
@@ -118,8 +117,8 @@ def _check_way(facts: ClusterFacts, changes: tuple[PartitionChange, ...], undone
     others = left_as_they_are(facts.places, changes, undone=undone)
     bad = [f"{key} {why}" for key, why in others.items()]
     if bad and all(c.key in others for c in changes if c.key in facts.partitions):
-        bad[0] += "; take back first what moved it since, or plan from where it is now"
-        return _check(_CURRENT, bad, fine="")
+        advice = "take back first what moved it since, or plan from where it is now"
+        return _check(_CURRENT, bad, fine="", advice=advice)
     fine = f"nobody moved it since {undone}"
     return _check(_CURRENT, bad, fine=fine, verdict=Verdict.WARN)
 
@@ -129,9 +128,8 @@ def _check_brokers(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) ->
     bad = [
         f"broker {broker} is unknown or not running" for broker in sorted(wanted - facts.broker_ids)
     ]
-    if bad:
-        bad[-1] += _what_works(facts, changes)
-    return _check("brokers", bad, fine="all targets are running")
+    advice = _what_works(facts, changes) if bad else ""
+    return _check("brokers", bad, fine="all targets are running", advice=advice)
 
 
 def _what_works(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> str:
@@ -142,7 +140,7 @@ def _what_works(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> st
         is_wrong = _is_bad(change) or not facts.broker_ids.issuperset(change.after)
         if is_wrong and change.key in known:
             words = Nearest(topology).words(known[change.key], change.after)
-            return f"; for {change.key} {words}"
+            return f"for {change.key} {words}"
     return ""
 
 
@@ -151,8 +149,7 @@ def _check_shape(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> C
         f"{c.key}: {list(c.after)} is empty or names a broker twice" for c in changes if _is_bad(c)
     ]
     if bad:
-        bad[-1] += _what_works(facts, changes)
-        return _check("replicas", bad, fine="")
+        return _check("replicas", bad, fine="", advice=_what_works(facts, changes))
     changed = [f"{c.key}: {c.factor_words}" for c in changes if c.factor_words]
     fine = "replication factors stay; Kafka 4.1 and later are told to refuse anything else"
     return _check("replicas", changed, fine=fine, verdict=Verdict.WARN)

@@ -66,11 +66,11 @@ def check_disk(facts: ClusterFacts, waves: Waves, seconds: float | None = None) 
         grown = [
             replace(c, size_bytes=c.size_bytes + written.get(c.key, 0)) for c in coming.values()
         ]
-        bad[-1] += f"; {less}{_elsewhere(facts, grown, peak)}"
+        advice = f"{less}{_elsewhere(facts, grown, peak)}"
         # Retention may delete as much as producers write.
         is_grown_only = fits and len(bad) == len(full)
         verdict = Verdict.WARN if is_grown_only else Verdict.FAIL
-        return check_of("disk", bad, fine="", verdict=verdict)
+        return check_of("disk", bad, fine="", verdict=verdict, advice=advice)
     fine = "both copies fit in every wave"
     return check_of("disk", unknown, fine=fine, verdict=Verdict.WARN)
 

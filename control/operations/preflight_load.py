@@ -47,7 +47,7 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
     worst = max(waves, key=lambda wave: _demand(facts, wave)[1], default=())
     broker, demand = _demand(facts, worst)
     shown, taken = byte_rate_text(rate), byte_rate_text(demand)
-    bad = starved(facts.standing_rates, waves, facts.produced, rate)
+    bad, ends = starved(facts.standing_rates, waves, facts.produced, rate)
     if demand >= rate:
         works = byte_rate_text(working_rate(worst, facts.produced))
         reason = (
@@ -56,7 +56,7 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
         )
         bad.insert(0, reason)
     if bad:
-        return check_of(name, bad, fine="")
+        return check_of(name, bad, fine="", advice=ends)
     missing = sum(c.key not in facts.produced for wave in waves for c in wave if c.adding)
     verdict, reason = Verdict.OK, f"{shown} per broker; producers take at most {taken} of it"
     if demand > rate * TIGHT_SHARE:

@@ -49,8 +49,9 @@ def starved(
     waves: Iterable[Sequence[PartitionChange]],
     produced: Mapping[TopicPartition, float],
     rate: int,
-) -> list[str]:
-    """Where copies would never catch up with producers, though they would at our rate."""
+) -> tuple[list[str], str]:
+    """Where copies would never catch up with producers, though they would at our rate; how that
+    ends."""
     words: dict[tuple[int, str], str] = {}
     for wave in waves:
         receives, sends = demands(wave, produced)
@@ -63,10 +64,8 @@ def starved(
                     f"for the moving partitions, and another move or somebody else has set its "
                     f"{name} to {byte_rate_text(found)}: the copies never catch up"
                 )
-    bad = list(words.values())
-    if bad:
-        bad[min(len(bad), NAMES_MAX) - 1] += f"; {_how_to_end(standing, {b for b, _ in words})}"
-    return bad
+    ends = _how_to_end(standing, {broker for broker, _ in words}) if words else ""
+    return list(words.values()), ends
 
 
 def standing_words(standing: StandingRates) -> str:

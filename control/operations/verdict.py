@@ -1,5 +1,6 @@
 """A check of pre-flight: a verdict that is never without its reason."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -24,9 +25,17 @@ class Check:
     reason: str
 
 
-def check_of(name: str, bad: list[str], *, fine: str, verdict: Verdict = Verdict.FAIL) -> Check:
-    """`verdict` with the first of what is bad, or OK with what is fine."""
+def check_of(
+    name: str,
+    bad: Sequence[str],
+    *,
+    fine: str,
+    verdict: Verdict = Verdict.FAIL,
+    advice: str = "",
+) -> Check:
+    """`verdict` with the first of what is bad and what to do about it, or OK with what is fine."""
     if not bad:
         return Check(name=name, verdict=Verdict.OK, reason=fine)
     more = f" and {len(bad) - NAMES_MAX} more" if len(bad) > NAMES_MAX else ""
-    return Check(name=name, verdict=verdict, reason="; ".join(bad[:NAMES_MAX]) + more)
+    named = "; ".join(bad[:NAMES_MAX]) + more
+    return Check(name=name, verdict=verdict, reason=f"{named}; {advice}" if advice else named)

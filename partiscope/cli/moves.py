@@ -189,7 +189,7 @@ async def _newest(client: OperationsClient, wish: Wish) -> str:
     if not is_ours:
         name = newest.operation_id
         raise CommandError(
-            f"the newest, {name}, is of {newest.who}: name it to {wish.action} it, as in "
+            f"the newest, {name}, is of {newest.who}; name it if you mean it: "
             f"`partiscope moves {wish.action} {name}`",
             Exit.WRONG_USE,
         )

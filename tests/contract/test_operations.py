@@ -1,5 +1,6 @@
 """Operations end to end on real clusters: on ours, and on Kafka, which says what is right."""
 
+import asyncio
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.contract.operations_rig import (
     two_executors,
     watch_until,
 )
+from tests.support.command_line import CommandLine
 from tests.support.settle import eventually
 
 RATE = 1_000_000
@@ -89,6 +91,11 @@ async def test_plan_preview_run_and_roll_back(
         assert not way.is_refused, way.checks
         assert way.proposal.moved_bytes >= best.proposal.moved_replicas * 300 * 1000
         assert way.throttle_bytes_per_s == 20 * RATE
+        cli = CommandLine(bootstrap=bootstrap, bus=bootstrap, folder=tmp_path)
+        said = await asyncio.to_thread(cli.run, "moves", "rollback", status=2)
+        assert f"the newest, {operation_id}, is of tester; name it if you mean it" in said
+        told = await asyncio.to_thread(cli.json, "moves", "rollback", operation_id, "--dry-run")
+        assert told["bytes"] >= way.proposal.moved_bytes
         undo = await client.rollback(operation_id)
         back = await wait_for(client, undo)
         assert back.outcome is Outcome.DONE, executor.said()

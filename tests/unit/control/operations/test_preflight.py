@@ -346,3 +346,13 @@ def test_the_time_is_an_interval_that_the_producers_stretch() -> None:
     assert 21.0 < high < 25.0
     grown, high = seconds_of([(move,)], rate=MIB, produced={}, is_adaptive=True)
     assert grown < 60.0 < 100.0 < high
+
+
+def test_what_works_is_told_however_much_does_not() -> None:
+    move = replace(MOVE, after=(6, 7, 8, 9))
+    check = next(
+        check
+        for check in preflight(FACTS, (move,), throttle_bytes_per_s=10**6)
+        if check.name == "brokers"
+    )
+    assert "broker 8 is unknown or not running and 1 more; for t-0 " in check.reason
