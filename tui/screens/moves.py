@@ -40,6 +40,7 @@ from tui.widgets.row_table import RowTable
 
 LIST_EVERY_S: Final = 2.0
 CHANGES_MAX: Final = 200
+LOOKING_SHOWN_S: Final = 2.0
 REFUSED_SHOWN_S: Final = 20.0
 """Reasons take longer to read than a word does."""
 _OUTCOME: Final = {
@@ -176,7 +177,8 @@ class MoveScreen(RightsScreen):
 
     def action_undo(self) -> None:
         """Say what the way back would do, and ask."""
-        self.run_worker(self._ask_back(), group="act")
+        self.notify("looking at what would go back …", timeout=LOOKING_SHOWN_S)
+        self.run_worker(self._ask_back(), exclusive=True, group="ask")
 
     async def _ask_back(self) -> None:
         try:
