@@ -20,7 +20,7 @@ from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
 from control.operations.adaptive import AdaptiveThrottle, Reading
 from control.operations.catching_up import CatchUpWatch
-from control.operations.commands import THROTTLE_AUTO, ReassignCommand, Throttle
+from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, ReassignCommand, Throttle
 from control.operations.events import EventKind
 from control.operations.planning import resolve_throttle
 from control.operations.run_context import RunContext
@@ -96,7 +96,8 @@ class ThrottleKeeper:
         if self._wanted != THROTTLE_AUTO or record.is_left_behind:
             wanted = resolve_throttle(self._wanted, self._sized, produced)
             if wanted != record.rate or record.is_left_behind:
-                await self._change_to(wanted, "asked for")
+                if not await self._try_change_to(wanted, "asked for", -math.inf):
+                    self._wanted = self.rate or THROTTLE_NONE  # Asked for still.
                 return
         await self._apply(record)
 

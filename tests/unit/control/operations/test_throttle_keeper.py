@@ -223,6 +223,25 @@ async def test_a_change_that_the_cluster_refuses_leaves_the_rate_of_before_and_t
     assert cluster.shown() == {}
 
 
+async def test_a_rate_that_is_refused_also_after_a_crash_leaves_the_one_of_before() -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
+    await keeper_on(cluster, context).begin({})
+    context.script.throttle = 5 * RATE
+    refusal = RefusedError(ErrorCode.cluster_authorization_failed, what="configs of broker 2")
+    cluster.config_refusals[2] = refusal
+    again = keeper_on(cluster, context)
+    await again.begin({})
+    assert (again.rate, rates_on(cluster, 1), rates_on(cluster, 2)) == (
+        RATE,
+        {str(RATE)},
+        {str(RATE)},
+    )
+    assert len(context.said(EventKind.NOTE)) == 1
+    del cluster.config_refusals[2]
+    assert await again.tick(reading(0.0), frozenset(cluster.alive))
+    assert rates_on(cluster, 2) == {str(5 * RATE)}
+
+
 async def test_a_throttle_that_may_not_be_set_later_leaves_none() -> None:
     cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A))
     keeper = keeper_on(cluster, context)
