@@ -16,7 +16,7 @@ from control.operations.errors import InvalidInputError, OperationError, ReadOnl
 from control.operations.following import Moves
 from control.operations.operator import Operator
 from control.operations.performing import Done, perform
-from control.operations.way_back_question import WayBackQuestion, ask_back
+from control.operations.rolling_back import WayBackQuestion, ask_back, roll_back
 
 SESSIONS_MAX: Final = 50
 
@@ -106,7 +106,7 @@ class Desk:
         """The inverse of a move; answers its id."""
         if self._watched.is_read_only:
             raise ReadOnlyError("rolling back")
-        return await self.operator.moves.rollback(operation_id)
+        return await roll_back(self.operator, operation_id)
 
     async def produce(
         self, session_id: str, values: Values, records: Collection[KeyAndValue] = ()

@@ -104,6 +104,18 @@ def to_go(
     )
 
 
+def as_cancelled(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> ClusterFacts:
+    """The cluster once what these changes have in flight is taken back."""
+    partitions, reassigning = dict(facts.partitions), dict(facts.reassigning)
+    for change in changes:
+        if change.key in partitions and facts.places.is_moving(change):
+            del reassigning[change.key]
+            at = partitions[change.key]
+            isr = tuple(broker for broker in at.isr if broker in change.before)
+            partitions[change.key] = replace(at, replicas=change.before, isr=isr)
+    return replace(facts, partitions=partitions, reassigning=reassigning)
+
+
 async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = ()) -> ClusterFacts:
     """Read the cluster; `min_isr` only for topics of those `changes` that bring it nearer or find
     replicas out of sync, rights only for those that they name.

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
@@ -19,6 +20,7 @@ from control.operations.stalls import StallWatch
 from control.operations.standing_rates import StandingRates, lower_rates
 from control.planner.proposal import PartitionChange
 
+STANDING_AGAIN_S: Final = 30.0
 IN_FLIGHT_NAMES_MAX: Final = 50
 STALLED_NAMES_MAX: Final = 20
 COPIES_MAX: Final = 20
@@ -42,6 +44,8 @@ class MoveWatch:
         self._waves = waves
         self._sizes = {change.key: change.size_bytes for change in changes}
         self._standing: StandingRates = {}
+        self._standing_s = time.monotonic()
+        self._has_stalled = False
         self._copied: dict[tuple[TopicPartition, int], int] = {}
         self.places = Placements()
         self._alive: frozenset[int] = frozenset()
@@ -63,8 +67,13 @@ class MoveWatch:
         self._sizes |= {key: sizes[key] for key in self._sizes if key in sizes}
 
     def take_standing(self, standing: StandingRates) -> None:
-        """Throttles that somebody else has set on brokers of the move."""
-        self._standing = standing
+        """Throttles that somebody else has set on brokers of the move, just read."""
+        self._standing, self._standing_s = standing, time.monotonic()
+
+    @property
+    def wants_standing(self) -> bool:
+        """Whether something stands still, and who throttles it may have changed since."""
+        return self._has_stalled and time.monotonic() - self._standing_s >= STANDING_AGAIN_S
 
     async def refresh(self) -> None:
         """Read placements, running reassignments and copied bytes.
@@ -202,12 +211,14 @@ class MoveWatch:
             still = self._stalls.look(change.key, size=size, copied=copied, now_s=now_s)
             reason = self._obstacle(change)
             if reason is None and still is not None:
-                theirs = lower_rates(self._standing, [change], throttle)
+                led = _as_led(change, self.places)
+                theirs = lower_rates(self._standing, [led], throttle)
                 reason = still.explain(throttle, theirs=theirs, lagging=self._lagging(change))
             if reason is not None:
                 stalled.append(
                     StalledMove(topic=change.topic, partition=change.partition, reason=reason)
                 )
+        self._has_stalled = bool(stalled)
         return tuple(stalled)
 
     def _obstacle(self, change: PartitionChange) -> str | None:
@@ -253,3 +264,11 @@ class MoveWatch:
                     self._copied[(key, replica.broker)] = replica.size_bytes
                 elif key in self.places.placed and replica.broker == self.places.placed[key].leader:
                     self._sizes[key] = replica.size_bytes
+
+
+def _as_led(change: PartitionChange, places: Placements) -> PartitionChange:
+    """With the present leader, which sends, first of those before."""
+    leader = places.leaders().get(change.key)
+    if leader not in change.before:
+        return change
+    return replace(change, before=(leader, *(b for b in change.before if b != leader)))

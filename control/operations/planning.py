@@ -9,7 +9,7 @@ from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text, duration_text, parse_byte_rate
 from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, Throttle
 from control.operations.errors import InvalidInputError
-from control.operations.facts import ClusterFacts, read_facts, to_go, topology_of
+from control.operations.facts import ClusterFacts, as_cancelled, read_facts, to_go, topology_of
 from control.operations.meters import (
     measure_growth,
     measure_produced,
@@ -21,6 +21,7 @@ from control.operations.preflight import Check, is_refused, preflight
 from control.operations.preflight_load import expected_seconds, lowest_rate, waves_now
 from control.operations.throttle import RATE_MAX_BYTES_PER_S, auto_rate
 from control.operations.traffic import bytes_in
+from control.operations.way_back import WayBack
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
 from control.planner.figures import Balance, balance_of, loads_of
 from control.planner.goals import Goal, PlanRequest
@@ -54,6 +55,8 @@ class Preview:
     balance_after: Balance
     checks: tuple[Check, ...]
     throttle_bytes_per_s: int | None
+    is_adaptive: bool
+    """Whether the throttle is only the first, and then goes by what brokers have to spare."""
     lowest_bytes_per_s: int | None
     """Of the slowest broker: less than the throttle where somebody else has set one."""
     seconds_min: float | None
@@ -68,9 +71,10 @@ class Preview:
 
     @property
     def pace_words(self) -> str:
-        """``at most 50.0 MiB/s a broker, ≈ 20 s to 1 min``."""
+        """``at most 50.0 MiB/s a broker, ≈ 20 s to 1 min``; ``from`` where it adapts."""
         rate = self.throttle_bytes_per_s
-        limit = "without a throttle" if rate is None else f"at most {byte_rate_text(rate)} a broker"
+        bound = "from" if self.is_adaptive else "at most"
+        limit = "without a throttle" if rate is None else f"{bound} {byte_rate_text(rate)} a broker"
         if self.seconds_min is None or self.seconds_max is None:
             return limit
         low, high = (seconds * 1000 for seconds in (self.seconds_min, self.seconds_max))
@@ -149,12 +153,25 @@ class Planning:
         throttle: Throttle = THROTTLE_AUTO,
         rules: WaveRules = USUAL_WAVES,
         throttled_by_us: Collection[int] = (),
-        undone: str | None = None,
     ) -> Preview:
         """Figures now and after, and pre-flight, without changing anything. `throttled_by_us`:
-        brokers whose throttle is gone before this begins; `undone`: of a way back, the operation
-        that it takes back."""
-        changes = proposal.changes
+        brokers whose throttle is gone before this begins."""
+        facts = await self._facts_of(proposal.changes, throttled_by_us)
+        return preview_of(facts, proposal, throttle=throttle, rules=rules)
+
+    async def preview_back(self, way: WayBack, throttled_by_us: Collection[int] = ()) -> Preview:
+        """The same of a rollback, once what it takes back is cancelled."""
+        facts = await self._facts_of(way.proposal.changes, throttled_by_us)
+        if way.is_running:
+            facts = as_cancelled(facts, way.proposal.inverse().changes)
+        return preview_of(
+            facts, way.proposal, throttle=way.throttle, rules=way.waves, undone=way.undone
+        )
+
+    async def _facts_of(
+        self, changes: tuple[PartitionChange, ...], throttled_by_us: Collection[int]
+    ) -> ClusterFacts:
+        """All that pre-flight looks at."""
         facts, produced, readers, backoffs, standing = await asyncio.gather(
             read_facts(self._admin, changes=changes),
             measure_produced(self._admin, changes),
@@ -162,14 +179,13 @@ class Planning:
             read_fetch_backoffs(self._admin, changes),
             read_standing_rates(self._admin, changes, except_on=throttled_by_us),
         )
-        facts = replace(
+        return replace(
             facts,
             produced=produced,
             readers=readers,
             fetch_backoff_ms=backoffs,
             standing_rates=standing,
         )
-        return preview_of(facts, proposal, throttle=throttle, rules=rules, undone=undone)
 
 
 def proposal_for(
@@ -251,6 +267,7 @@ def preview_of(
         balance_after=balance_of(after),
         checks=checks,
         throttle_bytes_per_s=rate,
+        is_adaptive=is_adaptive,
         lowest_bytes_per_s=lowest_rate(facts, waves, rate),
         seconds_min=takes[0],
         seconds_max=takes[1],

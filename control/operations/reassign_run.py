@@ -67,7 +67,7 @@ class ReassignRun:
         self._throttle = ThrottleKeeper(admin, command, context)
         self._produced: Mapping[TopicPartition, float] | None = None
         self._sized = command.changes
-        """With what their partitions held at the start, where this process saw it."""
+        """What was to be copied at the start, where this process saw it."""
         begun = self._waves[: context.state().waves_begun]
         self._has_copied = any(change.adding for wave in begun for change in wave)
         """Whether a wave that copies data has begun, also before a crash."""
@@ -92,7 +92,7 @@ class ReassignRun:
         outcome = await self._run_waves()
         if self._command.elects_preferred:
             await self._elect()
-        await self._throttle.remove()
+        await _remove(self._throttle, context)
         reached = context.state().progress
         told = {} if reached is None else {"progress": reached.document()}
         if outcome is Outcome.DONE:
@@ -135,7 +135,7 @@ class ReassignRun:
             return False
         self._watch.take_standing(standing)
         self._watch.take_sizes(facts.sizes)
-        self._sized = facts.sized(command.changes)
+        self._sized = copied
         self._watch.note_gone(c.key for c in left if c.key not in facts.partitions)
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
@@ -211,6 +211,9 @@ class ReassignRun:
             await self._throttle.let_go(there, self._watch.catching_up)
             await context.tidy()
             progress = await self._emit_progress(number)
+            if self._watch.wants_standing:
+                rates = await _rates_of_others(self._admin, self._command, context)
+                self._watch.take_standing(rates)
             tick_s = _next_tick_s(tick_s, progress)
             astray = self._watch.gone_astray()
             await self._refuse(dict.fromkeys(astray, "was taken back by somebody else"))
@@ -348,10 +351,19 @@ class ReassignRun:
         return {key: why for key, why in self._refused.items() if key not in there}
 
 
+async def _remove(throttle: ThrottleKeeper, context: RunContext) -> None:
+    """All has arrived: a throttle that may not be removed now is no reason to call that failed."""
+    try:
+        await throttle.remove()
+    except RefusedError as error:
+        words = f"the throttle is still there, and its removal tried again and again: {error}"
+        await context.emit(EventKind.NOTE, words)
+
+
 async def _rates_of_others(
     admin: AdminPort, command: ReassignCommand, context: RunContext
 ) -> StandingRates:
-    """After a crash: throttles on brokers that have none of ours."""
+    """Throttles on brokers that have none of ours."""
     ours = context.state().throttle
     except_on = () if ours is None else ThrottleRecord.parse(ours).brokers
     return await read_standing_rates(admin, command.changes, except_on=except_on)

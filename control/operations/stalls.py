@@ -38,14 +38,14 @@ class Standstill:
                 where = "see the target's log"
             return f"for {self.for_s:.0f} s nothing is left to copy: {where}"
         limit = "without a throttle" if throttle is None else f"at {byte_rate_text(throttle)}"
-        remedy = "raise the throttle"
+        remedy, otherwise = "raise the throttle", "raise the throttle if other moves use it up"
         if theirs:
-            broker = min(theirs, key=lambda broker: theirs[broker])
-            limit = f"at {byte_rate_text(theirs[broker])}"
-            remedy = f"somebody else has throttled broker {broker}: wait for that move, or end it"
+            slowest = min(theirs, key=lambda broker: theirs[broker])
+            rate = byte_rate_text(theirs[slowest])
+            limit = f"at {rate}, as somebody else throttles broker {slowest}"
+            remedy = otherwise = "wait for that move, or remove its throttle if none runs"
         if self.copied <= 0:
-            ways = "see the target's log, or "
-            ways += remedy if theirs else f"{remedy} if other moves use it up"
+            ways = f"see the target's log, or {otherwise}"
             return f"no byte arrived for {self.for_s:.0f} s {limit}: {ways}"
         return (
             f"in {self.for_s:.0f} s producers wrote {bytes_text(self.written)} and the copy got "

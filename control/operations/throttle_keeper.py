@@ -10,6 +10,7 @@ time has nothing of ours, and nobody waits for it.
 import contextlib
 import math
 from collections.abc import Collection, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -99,12 +100,17 @@ class ThrottleKeeper:
                 if not await self._try_change_to(wanted, "asked for", -math.inf):
                     self._wanted = self.rate or THROTTLE_NONE  # Asked for still.
                 return
-        await self._apply(record)
+        try:
+            await self._apply(record)
+        except RefusedError as error:
+            if not record.former_rates:
+                raise  # It was perhaps never set anywhere.
+            await _tell_once(self._context, f"not every broker has the throttle as asked: {error}")
 
     async def tick(self, reading: Reading, alive: frozenset[int]) -> bool:
         """What an operator asked for since (answers whether), else what the reading suggests; a
         broker that has come back since the last tick gets the rate that it may have missed."""
-        await self._catch_up(alive)
+        await self._catch_up(alive, reading.at_s)
         asked, may_try = self._asked, reading.at_s >= self._again_s
         if asked != self._wanted and (may_try or asked != self._refused):
             rate = resolve_throttle(asked, self._sized)
@@ -115,9 +121,10 @@ class ThrottleKeeper:
             self._adapt_from(self.rate)
             return True
         if self._adaptive is not None and self._wanted == THROTTLE_AUTO and may_try:
-            adapted, at_s = self._adaptive.observe(reading), reading.at_s
-            if adapted and not await self._try_change_to(adapted, "adapted to", at_s):
-                self._adapt_from(self.rate)
+            seen = deepcopy(self._adaptive)
+            adapted = seen.observe(reading)
+            if adapted is None or await self._try_change_to(adapted, "adapted to", reading.at_s):
+                self._adaptive = seen
         return False
 
     async def begin_wave(self, wave: Iterable[TopicPartition]) -> None:
@@ -151,18 +158,22 @@ class ThrottleKeeper:
         record = record if topics is None else record.of_topics(topics)
         await self._throttling.enlist(record, record.to_list(self._at_leaders, self._at_followers))
 
-    async def _catch_up(self, alive: frozenset[int]) -> None:
+    async def _catch_up(self, alive: frozenset[int], at_s: float) -> None:
         record = self._recorded
         self._reached &= alive
         back = frozenset() if record is None else alive.intersection(record.brokers) - self._reached
-        if record is None or not back:
+        if record is None or not back or at_s < self._again_s:
             return
-        if record.is_left_behind:
-            await self.remove()
-        else:
-            # What ended operations left there would pass for somebody else's.
-            await self._context.tidy(also_on=back)
-            await self._apply(record)
+        try:
+            if record.is_left_behind:
+                await self.remove()
+            else:
+                # What ended operations left there would pass for somebody else's.
+                await self._context.tidy(also_on=back)
+                await self._apply(record)
+        except RefusedError as error:
+            self._again_s = at_s + REFUSED_AGAIN_S
+            await _tell_once(self._context, f"not every broker has the throttle as asked: {error}")
 
     async def remove(self, *, except_on: Collection[int] = ()) -> None:
         """Remove what this operation set, if anything, but on these brokers; may be repeated, and
@@ -192,37 +203,39 @@ class ThrottleKeeper:
         self._adaptive = AdaptiveThrottle(rate=rate or 0, floor=self._floor) if is_auto else None
 
     async def _try_change_to(self, rate: int | None, why: str, at_s: float) -> bool:
-        """False where the cluster refuses it: said once, and the rate of before stays."""
+        """False where the cluster refuses it: said, and the rate of before stays."""
         before = self._recorded
         try:
             await self._change_to(rate, why)
         except RefusedError as error:
             self._again_s = at_s + REFUSED_AGAIN_S
-            await self._stay_at(before)
-            kept = f"the throttle stays at {byte_rate_text(self.rate)}" if self.rate else ""
-            await _tell_once(self._context, f"{kept or 'there is no throttle still'}: {error}")
+            await self._stay_at(before, error)
             return False
         return True
 
-    async def _stay_at(self, before: ThrottleRecord | None) -> None:
+    async def _stay_at(self, before: ThrottleRecord | None, error: RefusedError) -> None:
         """Some brokers may have taken what another refused."""
-        record = self._recorded
-        if record is None:
-            return
+        record, recorded = self._recorded, EventKind.THROTTLE_RECORDED
         if before is None or before.is_left_behind:
-            try:
-                await self.remove()
-            except RefusedError:  # They are asked in the same order: it went where it was set.
-                if before is None:
-                    await self._context.emit(EventKind.THROTTLE_REMOVED)
-                else:
-                    await self._context.emit(EventKind.THROTTLE_RECORDED, **before.document())
+            words = f"there is no throttle still: {error}"
+            await _tell_once(self._context, words)
+            if record is not None:
+                left = await self._throttling.take_off(record)
+                brokers = {*left, *(before.brokers if before else ())}
+                rest = replace(record, brokers=tuple(sorted(brokers)), entries={}, unreached=())
+                kind = recorded if brokers else EventKind.THROTTLE_REMOVED
+                await self._context.emit(kind, words, **(rest.document() if brokers else {}))
             return
+        words = f"the throttle stays at {byte_rate_text(before.rate)}: {error}"
+        await _tell_once(self._context, words)
+        record = record or before
+        former = record.former_rates
         if record.rate != before.rate:
             former = record.rates_before_next(None)
-            record = replace(record, rate=before.rate, former_rates=former)
-            await self._context.emit(EventKind.THROTTLE_RECORDED, **record.document())
-        with contextlib.suppress(RefusedError):
+        record = replace(record, rate=before.rate, former_rates=former)
+        await self._context.emit(recorded, words, **record.document())
+        self._reached = frozenset()
+        with contextlib.suppress(RefusedError):  # Then catching up looks again.
             await self._apply(record)
 
     async def _change_to(self, rate: int | None, why: str) -> None:

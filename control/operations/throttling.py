@@ -106,6 +106,18 @@ class Throttling:
         left = await self._of_the_cluster(left) if left else ()
         return replace(whole, brokers=left, entries={}, unreached=()) if left else None
 
+    async def take_off(self, record: ThrottleRecord) -> set[int]:
+        """Remove what is ours where brokers let us; answers which still show a rate of ours."""
+        with contextlib.suppress(RefusedError):
+            await self.remove(record)
+        living = await self._among_living(record)
+        shown = await self._broker_configs(living.brokers)
+        return {
+            broker
+            for broker, configs in shown.items()
+            if any(configs.get(name) in record.own_values for name in RATES)
+        }
+
     async def _of_the_cluster(self, brokers: tuple[int, ...]) -> tuple[int, ...]:
         """Without those that the cluster has forgotten, where it tells."""
         alive, registered = await self._alive(), await self._admin.registered_brokers()

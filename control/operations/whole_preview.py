@@ -47,12 +47,6 @@ async def preview_way_back(planning: Planning, moves: OperationsClient, way: Way
     :raises KafkaPortError: the cluster or the bus does not answer.
     """
     states = await moves.list()
-    preview = await planning.preview(
-        way.proposal,
-        throttle=way.throttle,
-        rules=way.waves,
-        throttled_by_us=own_brokers(states, way.bootstrap),
-        undone=way.undone,
-    )
+    preview = await planning.preview_back(way, own_brokers(states, way.bootstrap))
     others = [state for state in states if state.operation_id != way.undone]
     return with_past(preview, others, bootstrap=way.bootstrap, throttle=way.throttle)

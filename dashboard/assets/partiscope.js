@@ -158,14 +158,23 @@
     window.setTimeout(() => focusSoon(id, until, times), FOCUS_AGAIN_MS);
   }
 
-  // What a key asks about a move is answered by the next one: Enter, or Escape.
-  const ASKED_AFTER_MS = 300;
+  // What a key asks about a move is answered by the next one: Enter, or Escape. Its question may
+  // take seconds to come; until then nothing is focused, least of all another question's answer.
+  const ASKED_MS_MAX = 20000;
   function ask(button) {
     click(button);
-    window.setTimeout(() => {
-      const word = document.getElementById("move-typed");
+    focusAsked(button, Date.now() + ASKED_MS_MAX);
+  }
+  function focusAsked(button, until) {
+    const question = document.querySelector(`#move-question [data-asks="${button}"]`);
+    if (question) {
+      // Who types elsewhere by now does not mean this question.
+      if (document.activeElement instanceof HTMLInputElement) return;
+      const word = question.querySelector("#move-typed");
       focusSoon(word ? "move-typed" : "move-confirm", Date.now() + FOCUS_MS_MAX);
-    }, ASKED_AFTER_MS);
+    } else if (Date.now() < until) {
+      window.setTimeout(() => focusAsked(button, until), FOCUS_AGAIN_MS);
+    }
   }
 
   function focusHeader() {

@@ -8,8 +8,8 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 from control.operations.errors import ElsewhereError, NotConfirmedError
 from control.operations.events import Outcome
 from control.operations.registry import REASSIGN
+from control.operations.rolling_back import WayBackQuestion
 from control.operations.state import OperationState
-from control.operations.way_back_question import WayBackQuestion
 from control.views import format as text
 from control.views.moves import (
     CHANGE_COLUMNS,
@@ -52,6 +52,10 @@ QUESTIONS: Final = {
 }
 """What is asked before, as it is before a rollback, by what that would do; the others can be taken
 back by one more click."""
+
+
+Asked = dict[str, str]
+"""``action``, and the ``move`` that it was asked of."""
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -129,12 +133,13 @@ def register(app: Dash, screen: Screen) -> None:
         if not any(clicks):
             return no_update, no_update, no_update
         action = str(ctx.triggered_id).removeprefix("move-")
+        what = {"action": action, "move": operation_id}
         if action in QUESTIONS:
-            return None, question(QUESTIONS[action]), action
+            return None, question(action, QUESTIONS[action]), what
         try:
             if action == "rollback":
                 asked = await screen.desk.ask_back(str(operation_id))
-                return None, way_back_question(screen, asked), action
+                return None, way_back_question(screen, asked), what
             said = await screen.desk.control(action, str(operation_id), rate=str(rate or ""))
         except DeskError as error:
             return problem(error), None, None
@@ -158,12 +163,14 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     async def confirm(
-        yes: int | None, no: int | None, action: str, operation_id: str, typed: str | None
+        yes: int | None, no: int | None, what: Asked, operation_id: str, typed: str | None
     ) -> tuple[Any, Any, Any]:
         if not yes and not no:
             return no_update, no_update, no_update
-        if ctx.triggered_id == ids.MOVE_LEAVE:
+        # A late answer may have come to the page of another move.
+        if ctx.triggered_id == ids.MOVE_LEAVE or what["move"] != operation_id:
             return None, None, no_update
+        action = what["action"]
         try:
             _check_typed(screen, action, typed or "")
             if action == "rollback":
@@ -185,13 +192,13 @@ def _check_typed(screen: Screen, action: str, typed: str) -> None:
         raise NotConfirmedError("rolling back", word)
 
 
-def question(words: str, *more: Any) -> html.Div:
+def question(action: str, words: str, *more: Any) -> html.Div:
     """What it would do, and both answers."""
     answers = [
         dmc.Button("Yes", id=ids.MOVE_CONFIRM, size="xs", color="red", className="submit"),
         dmc.Button("Leave it", id=ids.MOVE_LEAVE, size="xs", variant="light"),
     ]
-    return _dialog(words, *more, html.Div(answers, className="actions"))
+    return _dialog(action, words, *more, html.Div(answers, className="actions"))
 
 
 def way_back_question(screen: Screen, asked: WayBackQuestion) -> html.Div:
@@ -199,17 +206,19 @@ def way_back_question(screen: Screen, asked: WayBackQuestion) -> html.Div:
     what cannot be done is not asked."""
     doubts = [check_line(check) for check in asked.doubts]
     if asked.is_refused:
-        return _dialog(asked.words, *doubts)
+        return _dialog("rollback", asked.words, *doubts)
     word = _word(screen, "rollback")
     typed = [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
-    return question(asked.words, *doubts, *typed)
+    return question("rollback", asked.words, *doubts, *typed)
 
 
-def _dialog(words: str, *more: Any) -> html.Div:
+def _dialog(action: str, words: str, *more: Any) -> html.Div:
+    """Keys look for the question that they asked."""
     return html.Div(
         [html.P(words, className="empty-title"), *more],
         className="finding edge-warning stacked operation-form",
         role="alertdialog",
+        **attributes({"data-asks": f"move-{action}"}),
     )
 
 

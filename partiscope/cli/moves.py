@@ -16,8 +16,8 @@ from control.operations.client import OperationsClient, whoami
 from control.operations.events import MoveProgress, Outcome
 from control.operations.planning import Planning
 from control.operations.preflight import failures
+from control.operations.rolling_back import goes_words, question_of
 from control.operations.state import OperationState
-from control.operations.way_back_question import goes_words, question_of
 from control.operations.whole_preview import preview_way_back
 from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text, plural_text
 from control.views.previews import check_words
@@ -164,7 +164,7 @@ async def _roll_back(
         if wish.dry_run:
             return Exit.DONE
         question = question_of(way, preview)
-        note("\n".join((goes_words(preview), *map(check_words, question.doubts))))
+        note("\n".join((goes_words(way, preview), *map(check_words, question.doubts))))
     undo = await client.rollback(operation_id, reason=wish.reason)
     note(f"{undo} takes {operation_id} back")
     return await follow(client, undo, as_json=as_json)

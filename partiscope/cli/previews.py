@@ -3,6 +3,7 @@
 import sys
 
 from control.operations.planning import Preview
+from control.operations.rolling_back import goes_words
 from control.operations.way_back import WayBack
 from control.views.format import bytes_text
 from control.views.previews import check_words
@@ -36,12 +37,14 @@ def show_preview(preview: Preview) -> None:
 def show_way_back(way: WayBack, preview: Preview, *, as_json: bool) -> None:
     """What a rollback would do, on stdout."""
     if not as_json:
+        sys.stdout.write(f"{goes_words(way, preview)}\n")
         show_preview(preview)
         return
     proposal = preview.proposal
     write_json(
         {
             "rollback_of": way.undone,
+            "is_cancelled_first": way.is_running,
             "partitions": len(proposal.changes),
             "replicas": proposal.moved_replicas,
             "bytes": proposal.moved_bytes,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 LARGE_VALUE: Final = 64 << 10
 MARK: Final = b"#"
@@ -125,7 +125,7 @@ def read_all(bootstrap: str, topic: str, partitions: Iterable[int]) -> list[Any]
     )
     places = [TopicPartition(topic, partition, 0) for partition in partitions]
     # A partition that goes on growing, alone at its leader, may never be told to be at its end.
-    ends = {it.partition: consumer.get_watermark_offsets(it, timeout=FLUSH_S)[1] for it in places}
+    ends = {place.partition: _end_of(consumer, place) for place in places}
     consumer.assign(places)
     open_ends, found = {partition for partition, end in ends.items() if end > 0}, []
     deadline_s = time.monotonic() + FLUSH_S
@@ -140,6 +140,18 @@ def read_all(bootstrap: str, topic: str, partitions: Iterable[int]) -> list[Any]
                 open_ends.discard(partition)
     consumer.close()
     return found
+
+
+def _end_of(consumer: Consumer, place: TopicPartition) -> int:
+    """A new leader does not tell its high watermark before it has caught up."""
+    deadline_s = time.monotonic() + FLUSH_S
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(place, timeout=FLUSH_S)[1])
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.1)
 
 
 def fill(bootstrap: str, topic: str, sizes: Mapping[int, int], *, acks: str = "all") -> None:

@@ -13,8 +13,8 @@ from textual.widgets import ProgressBar, Static
 from control.kafka.errors import KafkaPortError
 from control.operations.errors import OperationError
 from control.operations.events import MoveProgress, Outcome
+from control.operations.rolling_back import ask_back, roll_back
 from control.operations.state import OperationState, Phase
-from control.operations.way_back_question import ask_back
 from control.views.format import (
     byte_rate_text,
     bytes_text,
@@ -187,7 +187,9 @@ class MoveScreen(RightsScreen):
             self.notify(f"{error}. {error.next_step}", severity="error")
             return
         words = "\n".join((asked.words, *map(check_words, asked.doubts)))
-        if asked.is_refused:
+        if self.app.screen is not self:
+            self.notify(f"{asked.words} Press u again on its screen to answer.", markup=False)
+        elif asked.is_refused:
             self.notify(words, severity="error", timeout=REFUSED_SHOWN_S, markup=False)
         else:
             self._ask(words, "rollback")
@@ -223,7 +225,7 @@ class MoveScreen(RightsScreen):
             return
         try:
             if action == "rollback":
-                undo = await moves.rollback(self._move)
+                undo = await roll_back(self.partiscope.operator, self._move)
                 self.partiscope.action_open(str(ViewPath(view="move", params={"move": undo})))
             elif action.startswith("cancel"):
                 await moves.cancel(self._move, after_wave=action == "cancel_after_wave")

@@ -56,6 +56,8 @@ class FakeCluster:
         self.configs: dict[ConfigResource, dict[str, str]] = {}
         self.config_refusals: dict[int, KafkaPortError] = {}
         """Of changes of configs, by broker."""
+        self.removal_refusals: dict[int, KafkaPortError] = {}
+        """Of those that only remove."""
         self.asked: list[dict[TopicPartition, tuple[int, ...] | None]] = []
         """Every request for reassignments."""
         self.refusals: dict[TopicPartition, Exception] = {}
@@ -205,12 +207,19 @@ class FakeCluster:
     ) -> None:
         for resource, configs in changes.items():
             await self._check_reached(resource)
-            if resource.scope is ConfigScope.BROKER and int(resource.name) in self.config_refusals:
-                raise self.config_refusals[int(resource.name)]
+            if resource.scope is ConfigScope.BROKER:
+                self._refuse_configs(int(resource.name), configs)
             now = self.configs.setdefault(resource, {})
             now |= {name: value for name, value in configs.items() if value is not None}
             for name in [name for name, value in configs.items() if value is None]:
                 now.pop(name, None)
+
+    def _refuse_configs(self, broker: int, configs: Mapping[str, str | None]) -> None:
+        refusal = self.config_refusals.get(broker)
+        if not any(configs.values()):
+            refusal = self.removal_refusals.get(broker, refusal)
+        if refusal is not None:
+            raise refusal
 
     async def _check_reached(self, resource: ConfigResource) -> None:
         if resource.scope is ConfigScope.TOPIC:

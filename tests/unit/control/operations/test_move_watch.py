@@ -1,14 +1,16 @@
 """Who a move that does not end waits for, as its progress tells it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from control.operations.copies import copying_s
 from control.operations.forecast import Forecast
-from control.operations.move_watch import MoveWatch
+from control.operations.move_watch import STANDING_AGAIN_S, MoveWatch
 from control.operations.stalls import STALLED_AFTER_S
-from control.operations.throttle import FOLLOWER_RATE
+from control.operations.throttle import FOLLOWER_RATE, LEADER_RATE
+from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change, key_of
 
 KEY = key_of("t", 0)
@@ -79,7 +81,7 @@ async def test_a_throttle_of_somebody_else_is_named_where_it_is_lower_than_ours(
     }
     words = {throttle: stalled[0].reason for throttle, stalled in told.items()}
     assert "at 2.0 MiB/s" in words[5 * MIB]
-    assert "somebody else has throttled broker 3" in words[5 * MIB]
+    assert "as somebody else throttles broker 3" in words[5 * MIB]
     assert "at 1.0 MiB/s" in words[MIB]
     assert "without a throttle" in words[None]
 
@@ -89,3 +91,28 @@ def test_the_slowest_broker_is_the_last_to_have_what_it_lacks() -> None:
     assert copying_s(missing, 10 * MIB) == 10.0
     assert copying_s(missing, 10 * MIB, {4: MIB}) == 30.0
     assert copying_s({}, 10 * MIB) == 0.0
+
+
+async def test_who_throttles_is_looked_for_again_while_something_stands_still(
+    pass_s: PassS,
+) -> None:
+    cluster = FakeCluster({KEY: FROM})
+    cluster.begin(KEY, TO)
+    admin: Any = cluster
+    watch = MoveWatch(admin, (change("t", size_bytes=MIB),), waves=1, forecast=Forecast())
+    await watch.refresh()
+    pass_s(2 * STANDING_AGAIN_S)()
+    watch.progress(wave=1, now_s=0.0, throttle=5 * MIB)
+    assert not watch.wants_standing, "it gets on"
+    assert watch.progress(wave=1, now_s=STALLED_AFTER_S + 1.0, throttle=5 * MIB).stalled
+    assert watch.wants_standing
+    watch.take_standing({FROM[0]: {LEADER_RATE: MIB}, FROM[1]: {LEADER_RATE: 2 * MIB}})
+    assert not watch.wants_standing, "just now"
+    told = []
+    for leader in FROM:
+        placed = replace(watch.places.placed[KEY], leader=leader)
+        watch.places = replace(watch.places, placed={KEY: placed})
+        (stalled,) = watch.progress(wave=1, now_s=90.0, throttle=5 * MIB).stalled
+        told.append(stalled.reason)
+    assert "throttles broker 1" in told[0]
+    assert "throttles broker 2" in told[1], "who leads sends"

@@ -1,5 +1,6 @@
 """What is said before a rollback is what it would do, and nothing is done by asking."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,9 +8,10 @@ import pytest
 
 from control.kafka.errors import UnreachableError, UnsupportedApiError
 from control.kafka.ports import LogDir, ReplicaLog
+from control.operations.errors import ConflictError
 from control.operations.planning import Planning
+from control.operations.rolling_back import WayBackQuestion, ask_back, roll_back
 from control.operations.state import Phase
-from control.operations.way_back_question import WayBackQuestion, ask_back
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change
 from tests.unit.control.operations.test_way_back import (
@@ -41,13 +43,13 @@ def logs_of(cluster: FakeCluster, size_bytes: int) -> tuple[LogDir, ...]:
     return (LogDir(broker=3, path="/d", total_bytes=None, usable_bytes=None, replicas=replicas),)
 
 
-async def asked(
+def operator_of(
     monkeypatch: pytest.MonkeyPatch,
     cluster: FakeCluster,
     *changes: PartitionChange,
     phase: Phase = Phase.FINISHED,
-) -> WayBackQuestion:
-    """Of mv-0, which moved these; asking asks nobody to move anything."""
+) -> tuple[Any, FakeBus]:
+    """Of a cluster on which mv-0 moved these."""
 
     async def no_groups() -> Any:
         raise UnsupportedApiError("list groups", served=None)
@@ -55,7 +57,18 @@ async def asked(
     bus = FakeBus(state_of("mv-0", *changes, phase=phase))
     admin: Any = cluster
     admin.groups = SimpleNamespace(list_groups=no_groups)
-    operator: Any = SimpleNamespace(moves=client_of(bus, monkeypatch), planning=Planning(admin))
+    moves = client_of(bus, monkeypatch)
+    return SimpleNamespace(moves=moves, planning=Planning(admin)), bus
+
+
+async def asked(
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: FakeCluster,
+    *changes: PartitionChange,
+    phase: Phase = Phase.FINISHED,
+) -> WayBackQuestion:
+    """Of mv-0; asking asks nobody to move anything."""
+    operator, bus = operator_of(monkeypatch, cluster, *changes, phase=phase)
     question = await ask_back(operator, "mv-0")
     assert (bus.commands, cluster.asked, cluster.configs) == ([], [], {})
     return question
@@ -75,7 +88,7 @@ async def test_what_goes_back_is_told_by_what_it_holds_now_and_what_stays_is_nam
     assert not question.is_refused
     assert question.words.startswith(
         "Roll mv-0 back? 1 partition goes where it was, in the same waves: 1 replica, 5.0 MiB, "
-        "at most 10.0 MiB/s a broker, ≈ "
+        "from 10.0 MiB/s a broker, ≈ "
     )
     left = "a-0 is on [3, 2, 4] by now, not where mv-0 left it: left as it is"
     assert doubts_of(question)["plan is current"] == left
@@ -84,17 +97,22 @@ async def test_what_goes_back_is_told_by_what_it_holds_now_and_what_stays_is_nam
 async def test_of_a_running_move_what_is_in_flight_goes_without_data(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A has arrived, B is in flight, C has not begun; mv-0 itself is nobody else."""
-    cluster = cluster_with(TO, FROM, FROM)
+    """A has arrived, B is in flight, C has not begun; mv-0 itself is nobody else. A broker that B
+    would have to come back to is down: its cancel needs nobody."""
+    away = replace(B, before=(4, 2))
+    cluster = cluster_with(TO, (4, 2), FROM)
     cluster.begin(B.key, TO)
-    question = await asked(monkeypatch, cluster, A, B, C, phase=Phase.RUNNING)
-    words = "Roll mv-0 back? It is cancelled first. 2 partitions go where they were, in the same"
-    assert question.words.startswith(f"{words} waves: 1 replica, 1.0 MiB, at most")
+    cluster.alive.discard(4)
+    question = await asked(monkeypatch, cluster, A, away, C, phase=Phase.RUNNING)
+    assert question.words.startswith(
+        "Roll mv-0 back? It is cancelled first: what is in flight goes back. 1 partition goes "
+        "where it was, in the same waves: 1 replica, 1.0 MiB, from"
+    )
     assert "other operators" not in doubts_of(question)
     only = cluster_with(FROM)
     only.begin(A.key, TO)
     question = await asked(monkeypatch, only, A, phase=Phase.RUNNING)
-    assert question.words.endswith("first. 1 partition goes where it was: no data moves.")
+    assert question.words.endswith("Everything else is where it was already: nothing moves.")
 
 
 async def test_what_cannot_go_back_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,3 +140,16 @@ async def test_without_an_answer_of_the_cluster_it_is_asked_with_that_doubt(
     assert not question.is_refused
     assert question.words == "Roll mv-0 back? What it would move is not known."
     assert doubts_of(question) == {"pre-flight": "not known: no broker: refused"}
+
+
+async def test_what_runs_is_not_cancelled_for_a_way_back_that_would_be_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_with(RAISED)
+    operator, bus = operator_of(monkeypatch, cluster, A, phase=Phase.RUNNING)
+    with pytest.raises(ConflictError, match="mv-0 cannot be rolled back now"):
+        await roll_back(operator, "mv-0")
+    assert bus.commands == []
+    cluster.placed[A.key] = TO
+    undo = await roll_back(operator, "mv-0")
+    assert [command.operation_id for command in bus.commands] == ["mv-0", undo]

@@ -1,11 +1,13 @@
-"""What is asked before a rollback: what it would move, and what stands against it."""
+"""Rolling back by hand: what is asked before, and doing it."""
 
 from dataclasses import dataclass
 
 from control.kafka.errors import KafkaPortError
 from control.model.units import bytes_text, counted
+from control.operations.errors import ConflictError
 from control.operations.operator import Operator
 from control.operations.planning import Preview
+from control.operations.preflight import failures
 from control.operations.verdict import Check, Verdict
 from control.operations.way_back import WayBack
 from control.operations.whole_preview import preview_way_back
@@ -36,25 +38,39 @@ async def ask_back(operator: Operator, operation_id: str) -> WayBackQuestion:
     return question_of(way, preview)
 
 
+async def roll_back(operator: Operator, operation_id: str) -> str:
+    """Submit the way back; answers its id. What runs is not cancelled for one that would be
+    refused, also if that has become so since it was asked.
+
+    :raises OperationError: as `ask_back`, or pre-flight refuses it.
+    :raises KafkaPortError: the bus does not answer.
+    """
+    question = await ask_back(operator, operation_id)
+    if question.is_refused:
+        raise ConflictError(f"{question.words} {failures(question.doubts)}")
+    return await operator.moves.rollback(operation_id)
+
+
 def question_of(way: WayBack, preview: Preview) -> WayBackQuestion:
     """Of a way back as it would be now."""
-    first = " It is cancelled first." if way.is_running else ""
     doubts = tuple(check for check in preview.checks if check.verdict is not Verdict.OK)
+    words = f"Roll {way.undone} back? {goes_words(way, preview)}"
     if preview.is_refused:
         words = f"{way.undone} cannot be rolled back now."
-    else:
-        words = f"Roll {way.undone} back?{first} {goes_words(preview)}"
     return WayBackQuestion(words=words, doubts=doubts, is_refused=preview.is_refused)
 
 
-def goes_words(preview: Preview) -> str:
+def goes_words(way: WayBack, preview: Preview) -> str:
     """How much goes back, how fast, for how long."""
+    first = "It is cancelled first: what is in flight goes back. " if way.is_running else ""
     proposal = preview.proposal
     if not proposal.changes:
-        return "Everything is where it was already: nothing moves."
+        rest = "Everything else" if first else "Everything"
+        return f"{first}{rest} is where it was already: nothing moves."
     partitions = counted(len(proposal.changes), "partition")
     go = "goes where it was" if len(proposal.changes) == 1 else "go where they were"
     if not proposal.moved_replicas:
-        return f"{partitions} {go}: no data moves."
+        return f"{first}{partitions} {go}: no data moves."
     replicas, size = counted(proposal.moved_replicas, "replica"), bytes_text(proposal.moved_bytes)
-    return f"{partitions} {go}, in the same waves: {replicas}, {size}, {preview.pace_words}."
+    pace = preview.pace_words
+    return f"{first}{partitions} {go}, in the same waves: {replicas}, {size}, {pace}."

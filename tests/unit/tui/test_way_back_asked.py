@@ -1,0 +1,73 @@
+"""What is asked before a rollback takes seconds to find out; it comes only to who waits for it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from textual.widgets import Static
+
+from control.operations.rolling_back import WayBackQuestion
+from control.operations.verdict import Check, Verdict
+from tests.support.settle import settle
+from tests.unit.tui.test_move_told import RUNNING
+from tui.app import PartiscopeApp
+from tui.screens import moves
+from tui.screens.confirm import ConfirmScreen, RateScreen
+from tui.screens.moves import MoveScreen
+from tui.services import Services
+
+DOUBT = Check(name="plan is current", verdict=Verdict.WARN, reason="orders-1 is elsewhere [by now]")
+QUESTION = WayBackQuestion(words="Roll mv-1 back?", doubts=(DOUBT,), is_refused=False)
+REFUSED = WayBackQuestion(words="mv-1 cannot be rolled back now.", doubts=(DOUBT,), is_refused=True)
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch) -> "asyncio.Queue[WayBackQuestion]":
+    """What comes of looking, when it comes."""
+    answers: asyncio.Queue[WayBackQuestion] = asyncio.Queue()
+
+    async def ask_back(*_: Any) -> WayBackQuestion:
+        return await answers.get()
+
+    monkeypatch.setattr(moves, "ask_back", ask_back)
+    return answers
+
+
+def told(app: PartiscopeApp) -> str:
+    return " | ".join(note.message for note in app._notifications)
+
+
+async def test_a_question_that_comes_late_covers_nothing_else(
+    services: Services, answer: "asyncio.Queue[WayBackQuestion]"
+) -> None:
+    app = PartiscopeApp(services, path="moves/mv-1")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
+        screen = app.screen
+        assert isinstance(screen, MoveScreen)
+        screen.take(RUNNING)
+        await pilot.press("u")
+        await settle(pilot, lambda: "looking at what would go back" in told(app), "that it looks")
+        await pilot.press("t")
+        await settle(pilot, lambda: isinstance(app.screen, RateScreen), "the rate")
+        answer.put_nowait(QUESTION)
+        await settle(pilot, lambda: "Press u again" in told(app), "that it was too late")
+        assert isinstance(app.screen, RateScreen)
+        await pilot.press("escape", "u")
+        answer.put_nowait(QUESTION)
+        await settle(pilot, lambda: isinstance(app.screen, ConfirmScreen), "the question")
+        question = str(app.screen.query(Static).first().render())
+        assert question == "Roll mv-1 back?\n▲ plan is current: orders-1 is elsewhere [by now]"
+
+
+async def test_what_cannot_go_back_is_told_and_not_asked(
+    services: Services, answer: "asyncio.Queue[WayBackQuestion]"
+) -> None:
+    app = PartiscopeApp(services, path="moves/mv-1")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
+        await pilot.press("u")
+        answer.put_nowait(REFUSED)
+        await settle(pilot, lambda: "cannot be rolled back now" in told(app), "why not")
+        assert "plan is current: orders-1 is elsewhere [by now]" in told(app)
+        assert isinstance(app.screen, MoveScreen)
