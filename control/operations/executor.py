@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from control.kafka.admin import KafkaAdmin
-from control.kafka.errors import KafkaPortError, UnreachableError
+from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.kafka.settings import KafkaSettings
 from control.operations.bus import Bus, BusUnreachableError
 from control.operations.cluster_outage import ANSWERED, ClusterOutage
@@ -37,6 +37,8 @@ from control.operations.throttle_keeper import ThrottleKeeper
 RETRY_S: Final = 2.0
 TIDY_S: Final = 1.0
 """How often brokers that were down are looked for, while they have a throttle of ours."""
+TIDY_AGAIN_S: Final = 30.0
+"""The same of a throttle that the cluster refused to remove."""
 AWAY_S: Final = 5.0
 """The same while the whole cluster does not answer."""
 OWNER_WAIT_S: Final = 3.0
@@ -61,6 +63,7 @@ class Executor:
         self.memory = Memory()
         self._clusters: dict[str, KafkaAdmin] = {}
         self._turns: dict[str, asyncio.Lock] = {}
+        self._tidy_after_s: dict[str, float] = {}
 
     async def run(self) -> None:
         """Serve; every lost connection is tried again, for ever."""
@@ -182,10 +185,15 @@ class Executor:
         """Remove throttles that ended operations left behind, as far as brokers are up for it;
         not on those that a running operation throttles: it has set its own there."""
         for command in self.memory.left_behind(cluster):
+            name = command.operation_id
+            if time.monotonic() < self._tidy_after_s.get(name, 0.0):
+                continue
             try:
                 await self._throttle_of(ownership, command).remove(except_on=except_on)
             except KafkaPortError as error:
-                self._say(f"{command.operation_id}: its throttle is still there: {error}")
+                if isinstance(error, RefusedError):
+                    self._tidy_after_s[name] = time.monotonic() + TIDY_AGAIN_S
+                self._say(f"{name}: its throttle is still there: {error}")
 
     async def _run_one(
         self, ownership: Ownership, command: ReassignCommand, outage: ClusterOutage

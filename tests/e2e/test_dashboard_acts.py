@@ -282,6 +282,32 @@ def test_a_move_is_rolled_back_from_its_page(
     assert replicas_of(cluster, 2) != after
 
 
+def test_a_question_that_comes_late_gets_the_keys_and_no_other_does(
+    page: Page, server: PageServer
+) -> None:
+    """One about a cancel stands there already; on a production cluster a word is to be typed."""
+    page.goto(f"{server.url}/moves")
+    page.locator("#moves-table tbody a").first.click()
+    expect(page.locator("#move-rollback")).to_be_visible()
+    page.evaluate(
+        """() => {
+          document.getElementById("move-rollback").remove();
+          const room = document.getElementById("move-question");
+          room.innerHTML = '<div data-asks="move-cancel"><button id="move-confirm">Yes</button>';
+          window.setTimeout(() => {
+            room.innerHTML =
+              '<div data-asks="move-rollback"><input id="move-typed"><button id="move-confirm">';
+          }, 1500);
+        }"""
+    )
+    page.keyboard.press("u")
+    page.wait_for_timeout(700)
+    expect(page.locator("#move-confirm")).not_to_be_focused()
+    expect(page.locator("#move-typed")).to_be_focused()
+    page.keyboard.type("xx")
+    expect(page.locator("#move-typed")).to_have_value("xx")
+
+
 def test_a_wrong_target_is_refused_before_anything_is_sent(
     page: Page, server: PageServer, cluster: LocalCluster
 ) -> None:

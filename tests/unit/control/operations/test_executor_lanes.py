@@ -4,19 +4,45 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kio.schema.errors import ErrorCode
 
-from control.kafka.errors import KafkaPortError
+from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.settings import KafkaSettings
+from control.operations import executor as executor_module
 from control.operations.commands import THROTTLE_NONE, ReassignCommand
 from control.operations.events import Event, EventKind, Outcome
-from control.operations.executor import Executor, ExecutorSettings
+from control.operations.executor import TIDY_AGAIN_S, Executor, ExecutorSettings
 from control.operations.state import accepted_data
 from control.planner.proposal import PartitionChange
+from tests.unit.control.operations.fake_cluster import (
+    FROM,
+    FakeCluster,
+    FakeContext,
+    change,
+    command_of,
+    run,
+)
 
 CHANGE = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=0)
 COMMAND = ReassignCommand(
     operation_id="mv-1", bootstrap="secured:9092", changes=(CHANGE,), throttle=THROTTLE_NONE
 )
+
+
+A = change("a")
+
+
+class FakeTime:
+    """A clock that a test sets."""
+
+    def __init__(self, clock: SimpleNamespace) -> None:
+        self._clock = clock
+
+    def monotonic(self) -> float:
+        return float(self._clock.now_s)
+
+    def time(self) -> float:
+        return 1.0
 
 
 def accepted(command: ReassignCommand) -> Event:
@@ -39,6 +65,42 @@ async def test_what_was_not_accepted_yet_is_not_begun() -> None:
 
     assert arrived.is_set()
     assert (memory.busy_clusters(), memory.unanswered()) == ({COMMAND.bootstrap}, [])
+
+
+async def test_a_throttle_that_may_not_be_removed_is_tried_again_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    executor = Executor(ExecutorSettings(bus=KafkaSettings(bootstrap="bus:1")), say=said.append)
+    cluster, move = FakeCluster({A.key: FROM}), command_of(A, throttle=1 << 20)
+    cluster.removal_refusals[1] = RefusedError(ErrorCode.policy_violation, what="configs of 1")
+    context = FakeContext(move)
+    await run(cluster, context, cluster.arrive)
+    executor.memory.take(move)
+    for event in context.events:
+        executor.memory.apply(event)
+
+    async def emit(event: Event) -> None:
+        executor.memory.apply(event)
+
+    async def hold() -> None:
+        """Ours for good."""
+
+    clock = SimpleNamespace(now_s=100.0)
+    ownership: Any = SimpleNamespace(hold=hold)
+    monkeypatch.setattr(executor_module, "time", FakeTime(clock))
+    monkeypatch.setattr(executor, "emit", emit)
+    monkeypatch.setattr(executor, "_admin_of", lambda _: cluster)
+    for _ in range(3):
+        await executor.tidy(ownership, move.bootstrap)
+    assert said == ["mv-1: its throttle is still there: configs of 1 was refused: policy violation"
+                    " (POLICY_VIOLATION)"]  # fmt: skip
+    cluster.removal_refusals.clear()
+    await executor.tidy(ownership, move.bootstrap)
+    assert cluster.shown() != {}, "not tried again so soon"
+    clock.now_s += TIDY_AGAIN_S
+    await executor.tidy(ownership, move.bootstrap)
+    assert (cluster.shown(), executor.memory.busy_clusters()) == ({}, set())
 
 
 async def test_who_is_turned_away_fails_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
