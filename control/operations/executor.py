@@ -31,7 +31,7 @@ from control.operations.reassign_run import ReassignRun
 from control.operations.run_context import ControlFlags
 from control.operations.state import OperationState, accepted_data
 from control.operations.taking_back import give_up
-from control.operations.throttle import ThrottleRecord
+from control.operations.throttle import ThrottleRecord, brokers_between
 from control.operations.throttle_keeper import ThrottleKeeper
 
 RETRY_S: Final = 2.0
@@ -154,7 +154,7 @@ class Executor:
             command, again_s = (waiting[0] if waiting else None), TIDY_S
             try:
                 async with self._turn(cluster):
-                    await self.tidy(ownership, cluster)
+                    await self.tidy(ownership, cluster, at_once=command is not None)
                     if command is not None:
                         await self._run_one(ownership, command, outage)
                 await outage.end()
@@ -180,13 +180,18 @@ class Executor:
             yield
 
     async def tidy(
-        self, ownership: Ownership, cluster: str, *, except_on: Collection[int] = ()
+        self,
+        ownership: Ownership,
+        cluster: str,
+        *,
+        except_on: Collection[int] = (),
+        at_once: bool = False,
     ) -> None:
-        """Remove throttles that ended operations left behind, as far as brokers are up for it;
-        not on those that a running operation throttles: it has set its own there."""
+        """Remove throttles that ended operations left behind, as far as brokers are up for it; not
+        on those of a running operation. `at_once`: also what was refused just now."""
         for command in self.memory.left_behind(cluster):
             name = command.operation_id
-            if time.monotonic() < self._tidy_after_s.get(name, 0.0):
+            if not at_once and time.monotonic() < self._tidy_after_s.get(name, 0.0):
                 continue
             try:
                 await self._throttle_of(ownership, command).remove(except_on=except_on)
@@ -284,10 +289,14 @@ class _Context:
             await self._outage.end()
 
     async def tidy(self, *, also_on: Collection[int] = ()) -> None:
+        """Not on brokers of this operation: it has set its own there, or taken what was left there
+        for somebody else's."""
         state = self.state()
         own = () if state.throttle is None else ThrottleRecord.parse(state.throttle).brokers
-        except_on = set(own).difference(also_on)
-        await self._executor.tidy(self._ownership, state.bootstrap, except_on=except_on)
+        except_on = {*own, *brokers_between(state.changes)}.difference(also_on)
+        await self._executor.tidy(
+            self._ownership, state.bootstrap, except_on=except_on, at_once=bool(also_on)
+        )
 
 
 async def _first_of(

@@ -193,6 +193,8 @@ class ReassignRun:
         await context.emit(EventKind.WAVE_STARTED, message, wave=number)
         await context.hold()
         await self._throttle.begin_wave(change.key for change in wave)
+        if context.flags().is_cancelled:
+            return
         batches = deque(self._batches(wave))
         await self._submit(batches.popleft(), is_asked=is_asked)
         tick_s = FIRST_TICK_S

@@ -8,7 +8,6 @@ time has nothing of ours, and nobody waits for it.
 """
 
 import contextlib
-import math
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -26,14 +25,14 @@ from control.operations.events import EventKind
 from control.operations.planning import resolve_throttle
 from control.operations.run_context import RunContext
 from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, ThrottleRecord, brokers_between
+from control.operations.throttle_pauses import REFUSED_AGAIN_S, Pauses, Step, tell_once
 from control.operations.throttling import Throttling
 from control.operations.traffic import working_rate
 from control.planner.proposal import PartitionChange
 
+NOT_EVERYWHERE: Final = "not every broker has the throttle as asked"
 FORMER_RATES_MAX: Final = 8
 """Remembered once every broker has the newest."""
-REFUSED_AGAIN_S: Final = 30.0
-"""After so long a change is tried again that the cluster refused."""
 
 
 class ThrottleKeeper:
@@ -50,8 +49,9 @@ class ThrottleKeeper:
         self._wanted: Throttle = command.throttle
         self._refused: Throttle | None = None
         """What an operator asked for and the cluster refused."""
-        self._again_s = -math.inf
-        """Not before this moment of the readings' clock is it tried again."""
+        self._pauses = Pauses()
+        self._late: frozenset[str] = frozenset()
+        """Topics whose lists are not as they should be, since the cluster refused that."""
         self._adaptive: AdaptiveThrottle | None = None
         self._floor = AUTO_FLOOR_BYTES_PER_S
         self._reached: frozenset[int] = frozenset()
@@ -97,43 +97,61 @@ class ThrottleKeeper:
         if self._wanted != THROTTLE_AUTO or record.is_left_behind:
             wanted = resolve_throttle(self._wanted, self._sized, produced)
             if wanted != record.rate or record.is_left_behind:
-                if not await self._try_change_to(wanted, "asked for", -math.inf):
+                if not await self._try_change_to(wanted, "asked for", Step.WISH):
                     self._wanted = self.rate or THROTTLE_NONE  # Asked for still.
                 return
         try:
             await self._apply(record)
         except RefusedError as error:
-            if not record.former_rates:
-                raise  # It was perhaps never set anywhere.
-            await _tell_once(self._context, f"not every broker has the throttle as asked: {error}")
+            if not self._context.state().waves_begun:
+                raise
+            await tell_once(self._context, f"{NOT_EVERYWHERE}: {error}")
 
     async def tick(self, reading: Reading, alive: frozenset[int]) -> bool:
         """What an operator asked for since (answers whether), else what the reading suggests; a
         broker that has come back since the last tick gets the rate that it may have missed."""
-        await self._catch_up(alive, reading.at_s)
-        asked, may_try = self._asked, reading.at_s >= self._again_s
-        if asked != self._wanted and (may_try or asked != self._refused):
+        self._pauses.now_s = reading.at_s
+        await self._catch_up(alive)
+        asked = self._asked
+        if asked != self._wanted and (self._pauses.may(Step.WISH) or asked != self._refused):
             rate = resolve_throttle(asked, self._sized)
-            if not await self._try_change_to(rate, "asked for", reading.at_s):
-                self._refused = asked
-                return False
-            self._wanted = asked
-            self._adapt_from(self.rate)
-            return True
-        if self._adaptive is not None and self._wanted == THROTTLE_AUTO and may_try:
+            if await self._try_change_to(rate, "asked for", Step.WISH):
+                self._wanted = asked
+                self._adapt_from(self.rate)
+                return True
+            self._refused = asked
+        if self._adaptive is not None:
             seen = deepcopy(self._adaptive)
             adapted = seen.observe(reading)
-            if adapted is None or await self._try_change_to(adapted, "adapted to", reading.at_s):
+            step = Step.RAISE if adapted is None or adapted > self._adaptive.rate else Step.LOWER
+            if adapted is None or (
+                self._pauses.may(step) and await self._try_change_to(adapted, "adapted to", step)
+            ):
                 self._adaptive = seen
         return False
 
     async def begin_wave(self, wave: Iterable[TopicPartition]) -> None:
-        """List what moves now, and no more what moved before."""
+        """List what moves now, and no more what moved before. A wave that is not the first waits
+        for it where the cluster refuses: it would move unthrottled.
+
+        :raises RefusedError: of the first.
+        """
         before, self._wave = self._wave, frozenset(wave)
         self._at_leaders = self._at_followers = self._wave
         # Before the first wave of this process: those of whom a crash left behind.
-        topics = None if before is None else {key.topic for key in before | self._wave}
-        await self._list(topics)
+        topics = None if before is None else {key.topic for key in before | self._wave} | self._late
+        is_first = before is None and self._context.state().waves_begun <= 1
+        while not (self._context.flags().is_cancelled or self._asked == THROTTLE_NONE):
+            try:
+                await self._list(topics)
+            except RefusedError as error:
+                if is_first:
+                    raise
+                await tell_once(self._context, f"the next wave waits for its throttle: {error}")
+                await self._context.flags().wait(REFUSED_AGAIN_S)
+            else:
+                self._late = frozenset()
+                return
 
     async def let_go(self, there: Collection[TopicPartition], watch: CatchUpWatch) -> None:
         """Stop throttling what has arrived, or is about to: producers wait for it."""
@@ -146,8 +164,15 @@ class ThrottleKeeper:
         at_leaders, at_followers = at_leaders - soon, at_followers - next_
         changed = (self._at_leaders - at_leaders) | (self._at_followers - at_followers)
         self._at_leaders, self._at_followers = at_leaders, at_followers
-        if changed:
-            await self._list({key.topic for key in changed})
+        self._late |= {key.topic for key in changed}
+        if not self._late or not self._pauses.may(Step.LIST):
+            return
+        try:
+            await self._list(self._late)
+            self._late = frozenset()
+        except RefusedError as error:
+            self._pauses.refused(Step.LIST)
+            await tell_once(self._context, f"what has arrived is throttled still: {error}")
 
     async def _list(self, topics: Collection[str] | None) -> None:
         """In these topics, or all, just what moves and is not let go."""
@@ -158,11 +183,11 @@ class ThrottleKeeper:
         record = record if topics is None else record.of_topics(topics)
         await self._throttling.enlist(record, record.to_list(self._at_leaders, self._at_followers))
 
-    async def _catch_up(self, alive: frozenset[int], at_s: float) -> None:
+    async def _catch_up(self, alive: frozenset[int]) -> None:
         record = self._recorded
         self._reached &= alive
         back = frozenset() if record is None else alive.intersection(record.brokers) - self._reached
-        if record is None or not back or at_s < self._again_s:
+        if record is None or not back or not self._pauses.may(Step.CATCH_UP):
             return
         try:
             if record.is_left_behind:
@@ -172,8 +197,8 @@ class ThrottleKeeper:
                 await self._context.tidy(also_on=back)
                 await self._apply(record)
         except RefusedError as error:
-            self._again_s = at_s + REFUSED_AGAIN_S
-            await _tell_once(self._context, f"not every broker has the throttle as asked: {error}")
+            self._pauses.refused(Step.CATCH_UP)
+            await tell_once(self._context, f"{NOT_EVERYWHERE}: {error}")
 
     async def remove(self, *, except_on: Collection[int] = ()) -> None:
         """Remove what this operation set, if anything, but on these brokers; may be repeated, and
@@ -202,40 +227,40 @@ class ThrottleKeeper:
         is_auto = rate is not None and self._wanted == THROTTLE_AUTO
         self._adaptive = AdaptiveThrottle(rate=rate or 0, floor=self._floor) if is_auto else None
 
-    async def _try_change_to(self, rate: int | None, why: str, at_s: float) -> bool:
+    async def _try_change_to(self, rate: int | None, why: str, step: Step) -> bool:
         """False where the cluster refuses it: said, and the rate of before stays."""
         before = self._recorded
         try:
             await self._change_to(rate, why)
         except RefusedError as error:
-            self._again_s = at_s + REFUSED_AGAIN_S
+            self._pauses.refused(step)
             await self._stay_at(before, error)
             return False
         return True
 
     async def _stay_at(self, before: ThrottleRecord | None, error: RefusedError) -> None:
-        """Some brokers may have taken what another refused."""
-        record, recorded = self._recorded, EventKind.THROTTLE_RECORDED
-        if before is None or before.is_left_behind:
-            words = f"there is no throttle still: {error}"
-            await _tell_once(self._context, words)
-            if record is not None:
-                left = await self._throttling.take_off(record)
-                brokers = {*left, *(before.brokers if before else ())}
-                rest = replace(record, brokers=tuple(sorted(brokers)), entries={}, unreached=())
-                kind = recorded if brokers else EventKind.THROTTLE_REMOVED
-                await self._context.emit(kind, words, **(rest.document() if brokers else {}))
+        """Some brokers may have taken what another refused; catching up looks again at each."""
+        record, recorded = self._recorded or before, EventKind.THROTTLE_RECORDED
+        is_set = before is not None and not before.is_left_behind
+        kept = f"the throttle stays at {byte_rate_text(before.rate)}" if before and is_set else ""
+        words = f"{kept or 'there is no throttle still'}: {error}"
+        await tell_once(self._context, words)
+        self._reached = frozenset()
+        if record is None:
             return
-        words = f"the throttle stays at {byte_rate_text(before.rate)}: {error}"
-        await _tell_once(self._context, words)
-        record = record or before
+        if before is None or not is_set:
+            left = await self._throttling.take_off(record)
+            if left is None and before is not None:
+                left = before
+            kind = EventKind.THROTTLE_REMOVED if left is None else recorded
+            await self._context.emit(kind, words, **({} if left is None else left.document()))
+            return
         former = record.former_rates
         if record.rate != before.rate:
             former = record.rates_before_next(None)
         record = replace(record, rate=before.rate, former_rates=former)
         await self._context.emit(recorded, words, **record.document())
-        self._reached = frozenset()
-        with contextlib.suppress(RefusedError):  # Then catching up looks again.
+        with contextlib.suppress(RefusedError):
             await self._apply(record)
 
     async def _change_to(self, rate: int | None, why: str) -> None:
@@ -278,17 +303,16 @@ class ThrottleKeeper:
         wanted = record.to_list(self._at_leaders, self._at_followers)
         reached, others = await self._throttling.apply(record, wanted)
         self._reached = frozenset(reached)
-        if others:
-            await self._leave(others)
+        recorded = self._recorded
+        if others and recorded is not None:
+            await _leave(self._context, recorded, others)
 
-    async def _leave(self, brokers: Collection[int]) -> None:
-        """Rates of somebody else there stay, also when ours go."""
-        record = self._recorded
-        if record is None:
-            return
-        await _tell_others(self._context, brokers)
-        record = replace(record, brokers=tuple(b for b in record.brokers if b not in brokers))
-        await self._context.emit(EventKind.THROTTLE_RECORDED, **record.document())
+
+async def _leave(context: RunContext, record: ThrottleRecord, brokers: Collection[int]) -> None:
+    """Rates of somebody else there stay, also when ours go."""
+    await _tell_others(context, brokers)
+    record = replace(record, brokers=tuple(b for b in record.brokers if b not in brokers))
+    await context.emit(EventKind.THROTTLE_RECORDED, **record.document())
 
 
 async def _planned(
@@ -311,10 +335,4 @@ async def _planned(
 async def _tell_others(context: RunContext, brokers: Collection[int]) -> None:
     names = ", ".join(map(str, sorted(brokers)))
     words = f"brokers {names} have a throttle of somebody else, which stays as it is"
-    await _tell_once(context, words)
-
-
-async def _tell_once(context: RunContext, words: str) -> None:
-    """Also over a crash."""
-    if words not in context.state().notes:
-        await context.emit(EventKind.NOTE, words)
+    await tell_once(context, words)

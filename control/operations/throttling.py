@@ -11,6 +11,7 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort, ConfigResource, ConfigScope
+from control.kafka.retry import PASSING_CODES
 from control.operations.throttle import (
     LIST_BYTES_MAX,
     RATES,
@@ -27,6 +28,9 @@ from control.planner.proposal import PartitionChange
 
 _SHOWN_WITHIN_S: Final = 20.0
 _SHOWN_POLL_S: Final = 0.1
+_SHOWN_SOON_S: Final = 1.0
+UNKNOWN_MAX: Final = 3
+"""So many brokers are waited for that do not answer; the others are asked later."""
 
 
 class Throttling:
@@ -106,17 +110,35 @@ class Throttling:
         left = await self._of_the_cluster(left) if left else ()
         return replace(whole, brokers=left, entries={}, unreached=()) if left else None
 
-    async def take_off(self, record: ThrottleRecord) -> set[int]:
-        """Remove what is ours where brokers let us; answers which still show a rate of ours."""
-        with contextlib.suppress(RefusedError):
-            await self.remove(record)
-        living = await self._among_living(record)
-        shown = await self._broker_configs(living.brokers)
-        return {
-            broker
-            for broker, configs in shown.items()
-            if any(configs.get(name) in record.own_values for name in RATES)
-        }
+    async def take_off(self, record: ThrottleRecord) -> ThrottleRecord | None:
+        """Remove what some brokers took of a record that others refused, as far as they let us;
+        answers what may be left, which is removed later."""
+        try:
+            await self.enlist(await self._among_living(record), {})
+        except RefusedError:
+            return record
+        unknown: list[int] = []
+        refusing: list[int] = []
+        for broker in record.brokers:
+            if len(unknown) >= UNKNOWN_MAX:
+                unknown.append(broker)
+                continue
+            try:
+                if await self.remove(replace(record, brokers=(broker,), entries={})) is not None:
+                    unknown.append(broker)
+            except RefusedError as error:
+                (unknown if error.code in PASSING_CODES else refusing).append(broker)
+        may_have = [*unknown, *await self._showing(record, refusing)]
+        left = replace(record, brokers=tuple(sorted(may_have)), entries={}, unreached=())
+        return left if may_have else None
+
+    async def _showing(self, record: ThrottleRecord, brokers: Collection[int]) -> list[int]:
+        """Of brokers that do not let a rate go: who took one shows it by now."""
+        if not brokers:
+            return []
+        await asyncio.sleep(_SHOWN_SOON_S)
+        shown = await self._broker_configs(brokers)
+        return [b for b, configs in shown.items() if record.own_values & set(configs.values())]
 
     async def _of_the_cluster(self, brokers: tuple[int, ...]) -> tuple[int, ...]:
         """Without those that the cluster has forgotten, where it tells."""

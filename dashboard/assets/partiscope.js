@@ -163,17 +163,18 @@
   const ASKED_MS_MAX = 20000;
   function ask(button) {
     click(button);
-    focusAsked(button, Date.now() + ASKED_MS_MAX);
+    const asked = `[data-asks="${button}"][data-move="${CSS.escape(here()[1] || "")}"]`;
+    focusAsked(`#move-question ${asked}`, Date.now() + ASKED_MS_MAX);
   }
-  function focusAsked(button, until) {
-    const question = document.querySelector(`#move-question [data-asks="${button}"]`);
+  function focusAsked(selector, until) {
+    const question = document.querySelector(selector);
     if (question) {
       // Who types elsewhere by now does not mean this question.
       if (document.activeElement instanceof HTMLInputElement) return;
       const word = question.querySelector("#move-typed");
       focusSoon(word ? "move-typed" : "move-confirm", Date.now() + FOCUS_MS_MAX);
     } else if (Date.now() < until) {
-      window.setTimeout(() => focusAsked(button, until), FOCUS_AGAIN_MS);
+      window.setTimeout(() => focusAsked(selector, until), FOCUS_AGAIN_MS);
     }
   }
 

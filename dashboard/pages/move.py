@@ -135,11 +135,11 @@ def register(app: Dash, screen: Screen) -> None:
         action = str(ctx.triggered_id).removeprefix("move-")
         what = {"action": action, "move": operation_id}
         if action in QUESTIONS:
-            return None, question(action, QUESTIONS[action]), what
+            return None, question(what, QUESTIONS[action]), what
         try:
             if action == "rollback":
                 asked = await screen.desk.ask_back(str(operation_id))
-                return None, way_back_question(screen, asked), what
+                return None, way_back_question(screen, what, asked), what
             said = await screen.desk.control(action, str(operation_id), rate=str(rate or ""))
         except DeskError as error:
             return problem(error), None, None
@@ -167,9 +167,11 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
     ) -> tuple[Any, Any, Any]:
         if not yes and not no:
             return no_update, no_update, no_update
-        # A late answer may have come to the page of another move.
-        if ctx.triggered_id == ids.MOVE_LEAVE or what["move"] != operation_id:
+        if ctx.triggered_id == ids.MOVE_LEAVE:
             return None, None, no_update
+        if what["move"] != operation_id:
+            late = f"that was asked of {what['move']}, before this page was opened: ask again here"
+            return problem(ValueError(late)), None, no_update
         action = what["action"]
         try:
             _check_typed(screen, action, typed or "")
@@ -192,33 +194,33 @@ def _check_typed(screen: Screen, action: str, typed: str) -> None:
         raise NotConfirmedError("rolling back", word)
 
 
-def question(action: str, words: str, *more: Any) -> html.Div:
+def question(what: Asked, words: str, *more: Any) -> html.Div:
     """What it would do, and both answers."""
     answers = [
         dmc.Button("Yes", id=ids.MOVE_CONFIRM, size="xs", color="red", className="submit"),
         dmc.Button("Leave it", id=ids.MOVE_LEAVE, size="xs", variant="light"),
     ]
-    return _dialog(action, words, *more, html.Div(answers, className="actions"))
+    return _dialog(what, words, *more, html.Div(answers, className="actions"))
 
 
-def way_back_question(screen: Screen, asked: WayBackQuestion) -> html.Div:
+def way_back_question(screen: Screen, what: Asked, asked: WayBackQuestion) -> html.Div:
     """The same of a rollback, with what stands against it and the word to type where there is one;
     what cannot be done is not asked."""
     doubts = [check_line(check) for check in asked.doubts]
     if asked.is_refused:
-        return _dialog("rollback", asked.words, *doubts)
+        return _dialog(what, asked.words, *doubts)
     word = _word(screen, "rollback")
     typed = [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
-    return question("rollback", asked.words, *doubts, *typed)
+    return question(what, asked.words, *doubts, *typed)
 
 
-def _dialog(action: str, words: str, *more: Any) -> html.Div:
+def _dialog(what: Asked, words: str, *more: Any) -> html.Div:
     """Keys look for the question that they asked."""
     return html.Div(
         [html.P(words, className="empty-title"), *more],
         className="finding edge-warning stacked operation-form",
         role="alertdialog",
-        **attributes({"data-asks": f"move-{action}"}),
+        **attributes({"data-asks": f"move-{what['action']}", "data-move": what["move"]}),
     )
 
 

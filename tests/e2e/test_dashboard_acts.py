@@ -285,7 +285,8 @@ def test_a_move_is_rolled_back_from_its_page(
 def test_a_question_that_comes_late_gets_the_keys_and_no_other_does(
     page: Page, server: PageServer
 ) -> None:
-    """One about a cancel stands there already; on a production cluster a word is to be typed."""
+    """One about a cancel stands there already, and the late one of another move; on a production
+    cluster a word is to be typed."""
     page.goto(f"{server.url}/moves")
     page.locator("#moves-table tbody a").first.click()
     expect(page.locator("#move-rollback")).to_be_visible()
@@ -293,16 +294,19 @@ def test_a_question_that_comes_late_gets_the_keys_and_no_other_does(
         """() => {
           document.getElementById("move-rollback").remove();
           const room = document.getElementById("move-question");
-          room.innerHTML = '<div data-asks="move-cancel"><button id="move-confirm">Yes</button>';
+          const name = window.location.pathname.split("/")[2];
+          const asks = (action, move) => `<div data-asks="move-${action}" data-move="${move}">`;
+          const yes = '<button id="move-confirm">Yes</button></div>';
+          room.innerHTML = asks("cancel", name) + yes + asks("rollback", "mv-other") + yes;
           window.setTimeout(() => {
-            room.innerHTML =
-              '<div data-asks="move-rollback"><input id="move-typed"><button id="move-confirm">';
+            room.innerHTML = asks("rollback", name) + '<input id="move-typed">' + yes;
           }, 1500);
         }"""
     )
     page.keyboard.press("u")
     page.wait_for_timeout(700)
-    expect(page.locator("#move-confirm")).not_to_be_focused()
+    for button in page.locator("#move-confirm").all():
+        expect(button).not_to_be_focused()
     expect(page.locator("#move-typed")).to_be_focused()
     page.keyboard.type("xx")
     expect(page.locator("#move-typed")).to_have_value("xx")

@@ -211,12 +211,31 @@ class MoveScreen(RightsScreen):
 
     def _ask(self, question: str, action: str) -> None:
         def answered(is_confirmed: bool | None) -> None:
-            if is_confirmed:
+            if is_confirmed and action == "rollback":
+                self.notify("looking again before it begins …", timeout=LOOKING_SHOWN_S)
+                # Of the application: it must not end midway with this screen.
+                self.app.run_worker(self._roll_back(), group="rollback")
+            elif is_confirmed:
                 self.run_worker(self._do(action), group="act")
 
         # To stop something is urgent; to begin anew, in the other direction, is not.
         word = self.word_to_type if action == "rollback" else None
         self.app.push_screen(ConfirmScreen(question, word=word), answered)
+
+    async def _roll_back(self) -> None:
+        if self.services.is_read_only:
+            self.app.notify("this session only reads", severity="warning")
+            return
+        try:
+            undo = await roll_back(self.partiscope.operator, self._move)
+        except (KafkaPortError, OperationError) as error:
+            words = f"{error}. {error.next_step}"
+            self.app.notify(words, severity="error", timeout=REFUSED_SHOWN_S, markup=False)
+            return
+        if self.app.screen is self:
+            self.partiscope.action_open(str(ViewPath(view="move", params={"move": undo})))
+        else:
+            self.app.notify(f"{undo} takes {self._move} back: g r lists it", markup=False)
 
     async def _do(self, action: str) -> None:
         moves = self.partiscope.operator.moves
@@ -224,10 +243,7 @@ class MoveScreen(RightsScreen):
             self.notify("this session only reads", severity="warning")
             return
         try:
-            if action == "rollback":
-                undo = await roll_back(self.partiscope.operator, self._move)
-                self.partiscope.action_open(str(ViewPath(view="move", params={"move": undo})))
-            elif action.startswith("cancel"):
+            if action.startswith("cancel"):
                 await moves.cancel(self._move, after_wave=action == "cancel_after_wave")
             elif action.startswith("throttle "):
                 await moves.throttle(self._move, action.split(" ", 1)[1])

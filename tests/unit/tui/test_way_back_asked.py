@@ -71,3 +71,37 @@ async def test_what_cannot_go_back_is_told_and_not_asked(
         await settle(pilot, lambda: "cannot be rolled back now" in told(app), "why not")
         assert "plan is current: orders-1 is elsewhere [by now]" in told(app)
         assert isinstance(app.screen, MoveScreen)
+
+
+@pytest.mark.parametrize("key", ["escape", "x"], ids=["leaves", "asks something else"])
+async def test_what_was_confirmed_is_done_wherever_one_has_gone_and_covers_nothing(
+    services: Services,
+    answer: "asyncio.Queue[WayBackQuestion]",
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+) -> None:
+    begun, is_there = asyncio.Event(), asyncio.Event()
+
+    async def roll_back(*_: Any) -> str:
+        begun.set()
+        await is_there.wait()
+        return "mv-2"
+
+    monkeypatch.setattr(moves, "roll_back", roll_back)
+    app = PartiscopeApp(services, path="moves/mv-1")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
+        screen = app.screen
+        assert isinstance(screen, MoveScreen)
+        screen.take(RUNNING)
+        await pilot.press("u")
+        answer.put_nowait(QUESTION)
+        await settle(pilot, lambda: isinstance(app.screen, ConfirmScreen), "the question")
+        await pilot.press("y")
+        await settle(pilot, begun.is_set, "that it is begun")
+        await pilot.press(key)
+        await settle(pilot, lambda: not isinstance(app.screen, MoveScreen), "another screen")
+        gone_to = app.screen
+        is_there.set()
+        await settle(pilot, lambda: "mv-2 takes mv-1 back" in told(app), "that it is done")
+        assert app.screen is gone_to

@@ -13,6 +13,7 @@ PassS = Callable[[float], Callable[[], None]]
 @pytest.fixture(autouse=True)
 def _shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttling, "_SHOWN_POLL_S", 0.0)
+    monkeypatch.setattr(throttling, "_SHOWN_SOON_S", 0.0)
 
 
 @pytest.fixture

@@ -58,6 +58,8 @@ class FakeCluster:
         """Of changes of configs, by broker."""
         self.removal_refusals: dict[int, KafkaPortError] = {}
         """Of those that only remove."""
+        self.list_refusals: dict[str, KafkaPortError] = {}
+        """Of changes of configs, by topic."""
         self.asked: list[dict[TopicPartition, tuple[int, ...] | None]] = []
         """Every request for reassignments."""
         self.refusals: dict[TopicPartition, Exception] = {}
@@ -209,6 +211,8 @@ class FakeCluster:
             await self._check_reached(resource)
             if resource.scope is ConfigScope.BROKER:
                 self._refuse_configs(int(resource.name), configs)
+            elif resource.name in self.list_refusals:
+                raise self.list_refusals[resource.name]
             now = self.configs.setdefault(resource, {})
             now |= {name: value for name, value in configs.items() if value is not None}
             for name in [name for name, value in configs.items() if value is None]:

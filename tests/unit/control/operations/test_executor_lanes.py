@@ -1,5 +1,6 @@
 """A cluster that turns us away ends its own operation, and nothing else."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -67,40 +68,76 @@ async def test_what_was_not_accepted_yet_is_not_begun() -> None:
     assert (memory.busy_clusters(), memory.unanswered()) == ({COMMAND.bootstrap}, [])
 
 
-async def test_a_throttle_that_may_not_be_removed_is_tried_again_now_and_then(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    said: list[str] = []
+LEAVING = command_of(A, throttle=1 << 20)
+"""Broker 1 does not let its throttle go at the end."""
+
+
+async def left_behind(
+    monkeypatch: pytest.MonkeyPatch, cluster: FakeCluster, said: list[str]
+) -> Executor:
+    """An executor after that."""
     executor = Executor(ExecutorSettings(bus=KafkaSettings(bootstrap="bus:1")), say=said.append)
-    cluster, move = FakeCluster({A.key: FROM}), command_of(A, throttle=1 << 20)
     cluster.removal_refusals[1] = RefusedError(ErrorCode.policy_violation, what="configs of 1")
-    context = FakeContext(move)
+    context = FakeContext(LEAVING)
     await run(cluster, context, cluster.arrive)
-    executor.memory.take(move)
+    executor.memory.take(LEAVING)
     for event in context.events:
         executor.memory.apply(event)
 
     async def emit(event: Event) -> None:
         executor.memory.apply(event)
 
-    async def hold() -> None:
-        """Ours for good."""
-
-    clock = SimpleNamespace(now_s=100.0)
-    ownership: Any = SimpleNamespace(hold=hold)
-    monkeypatch.setattr(executor_module, "time", FakeTime(clock))
     monkeypatch.setattr(executor, "emit", emit)
     monkeypatch.setattr(executor, "_admin_of", lambda _: cluster)
+    return executor
+
+
+@pytest.fixture
+def ownership() -> Any:
+    """Ours for good."""
+
+    async def hold() -> None:
+        """It is."""
+
+    return SimpleNamespace(hold=hold)
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["before another runs", "now and then"])
+async def test_a_throttle_that_may_not_be_removed_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, ownership: Any, at_once: bool
+) -> None:
+    cluster, said = FakeCluster({A.key: FROM}), list[str]()
+    executor = await left_behind(monkeypatch, cluster, said)
+    clock = SimpleNamespace(now_s=100.0)
+    monkeypatch.setattr(executor_module, "time", FakeTime(clock))
     for _ in range(3):
-        await executor.tidy(ownership, move.bootstrap)
-    assert said == ["mv-1: its throttle is still there: configs of 1 was refused: policy violation"
-                    " (POLICY_VIOLATION)"]  # fmt: skip
+        await executor.tidy(ownership, LEAVING.bootstrap)
+    why = "configs of 1 was refused: policy violation (POLICY_VIOLATION)"
+    assert said == [f"mv-1: its throttle is still there: {why}"]
     cluster.removal_refusals.clear()
-    await executor.tidy(ownership, move.bootstrap)
+    await executor.tidy(ownership, LEAVING.bootstrap)
     assert cluster.shown() != {}, "not tried again so soon"
-    clock.now_s += TIDY_AGAIN_S
-    await executor.tidy(ownership, move.bootstrap)
+    clock.now_s += 0.0 if at_once else TIDY_AGAIN_S
+    await executor.tidy(ownership, LEAVING.bootstrap, at_once=at_once)
     assert (cluster.shown(), executor.memory.busy_clusters()) == ({}, set())
+
+
+async def test_while_another_runs_what_it_took_for_somebody_elses_throttle_stays(
+    monkeypatch: pytest.MonkeyPatch, ownership: Any
+) -> None:
+    """Or its brokers would have none."""
+    cluster = FakeCluster({A.key: FROM})
+    executor = await left_behind(monkeypatch, cluster, [])
+    cluster.removal_refusals.clear()
+    back = replace(command_of(A.inverse()), operation_id="mv-2")
+    executor.memory.take(back)
+    executor.memory.apply(accepted(back))
+    context = executor_module._Context(executor, ownership, "mv-2")
+    before = {name for name in cluster.shown() if name[0] in "123"}
+    await context.tidy()
+    assert {name for name in cluster.shown() if name[0] in "123"} == before != set()
+    await context.tidy(also_on={1, 2, 3})
+    assert cluster.shown() == {}, "one that returns gets ours"
 
 
 async def test_who_is_turned_away_fails_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

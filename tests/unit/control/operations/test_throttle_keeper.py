@@ -4,28 +4,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kio.schema.errors import ErrorCode
 
-from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations import throttling
 from control.operations.adaptive import SETTLE_S, Reading
-from control.operations.events import EventKind, Outcome
+from control.operations.events import EventKind
 from control.operations.forecast import Forecast
 from control.operations.move_watch import MoveWatch
 from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, RATES
-from control.operations.throttle_keeper import REFUSED_AGAIN_S, ThrottleKeeper
+from control.operations.throttle_keeper import ThrottleKeeper
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     FakeCluster,
     FakeContext,
     change,
     command_of,
-    run,
 )
 
-REFUSED = RefusedError(ErrorCode.cluster_authorization_failed, what="configs of broker 2")
-TIMED_OUT = RefusedError(ErrorCode.request_timed_out, what="configs of broker 1")
 A = change("a")
 RATE = 1 << 20
 
@@ -195,130 +190,3 @@ async def test_a_broker_that_kept_a_rate_of_ours_is_not_called_somebody_elses() 
     await keeper_on(cluster, context).begin({})
     assert rates_on(cluster, 2) == {str(2 * RATE)}
     assert context.said(EventKind.NOTE) == []
-
-
-async def test_a_change_that_the_cluster_refuses_leaves_the_rate_of_before_and_the_move() -> None:
-    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
-    keeper = keeper_on(cluster, context)
-    await keeper.begin({})
-    await keeper.begin_wave([A.key])
-    cluster.config_refusals[2] = REFUSED
-    for at_s in (0.0, 1.0, 2.0):
-        context.script.throttle = 5 * RATE
-        await keeper.tick(reading(at_s), frozenset(cluster.alive))
-    assert keeper.rate == RATE
-    assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({str(RATE)}, {str(RATE)})
-    (note,) = context.said(EventKind.NOTE)
-    assert note.startswith("the throttle stays at 1.0 MiB/s: configs of broker 2 was refused")
-
-    await keeper.tick(reading(REFUSED_AGAIN_S), frozenset(cluster.alive))
-    assert context.state().message == note, "also when it was tried again"
-
-    other = 6 * RATE  # Another wish is tried at once, and refused as well.
-    context.script.throttle = other
-    await keeper.tick(reading(REFUSED_AGAIN_S + 3.0), frozenset(cluster.alive))
-    tried = len(context.said(EventKind.THROTTLE_RECORDED))
-    del cluster.config_refusals[2]
-    await keeper.tick(reading(2 * REFUSED_AGAIN_S + 2.9), frozenset(cluster.alive))
-    assert len(context.said(EventKind.THROTTLE_RECORDED)) == tried, "not tried again so soon"
-    assert await keeper.tick(reading(2 * REFUSED_AGAIN_S + 3.0), frozenset(cluster.alive))
-    assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({str(other)}, {str(other)})
-    await keeper.remove()
-    assert cluster.shown() == {}
-
-
-async def test_a_rate_that_is_refused_also_after_a_crash_leaves_the_one_of_before() -> None:
-    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
-    await keeper_on(cluster, context).begin({})
-    context.script.throttle = 5 * RATE
-    cluster.config_refusals[2] = REFUSED
-    again = keeper_on(cluster, context)
-    await again.begin({})
-    assert (again.rate, rates_on(cluster, 1), rates_on(cluster, 2)) == (
-        RATE,
-        {str(RATE)},
-        {str(RATE)},
-    )
-    assert len(context.said(EventKind.NOTE)) == 1
-    del cluster.config_refusals[2]
-    assert await again.tick(reading(0.0), frozenset(cluster.alive))
-    assert rates_on(cluster, 2) == {str(5 * RATE)}
-
-
-async def test_a_throttle_that_may_not_be_set_later_leaves_none() -> None:
-    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A))
-    keeper = keeper_on(cluster, context)
-    await keeper.begin({})
-    await keeper.begin_wave([A.key])
-    cluster.config_refusals[2] = REFUSED
-    await ask(keeper, context, cluster, RATE)
-    assert (keeper.rate, rates_on(cluster, 1)) == (None, {None})
-    assert context.said(EventKind.NOTE)[0].startswith("there is no throttle still: configs of")
-
-
-async def test_a_rate_that_may_not_be_adapted_stays() -> None:
-    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle="auto"))
-    keeper = keeper_on(cluster, context)
-    await keeper.begin({})
-    began = keeper.rate
-    cluster.config_refusals[2] = RefusedError(ErrorCode.policy_violation, what="broker 2")
-    alive = frozenset(cluster.alive)
-    await keeper.tick(reading(0.0), alive)
-    await keeper.tick(reading(SETTLE_S, out_of_sync=1), alive)
-    assert (keeper.rate, rates_on(cluster, 2)) == (began, {str(began)})
-    assert len(context.said(EventKind.NOTE)) == 1
-
-
-async def test_a_rate_that_stays_on_a_broker_is_not_forgotten() -> None:
-    """Broker 1 takes it, 2 refuses it, and then 1 does not let it go."""
-    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A))
-    keeper = keeper_on(cluster, context)
-    await keeper.begin({})
-    cluster.config_refusals[2], cluster.removal_refusals[1] = REFUSED, TIMED_OUT
-    await ask(keeper, context, cluster, RATE)
-    assert (keeper.rate, rates_on(cluster, 1)) == (None, {str(RATE)})
-    cluster.removal_refusals.clear()
-    await keeper.remove()
-    assert (cluster.shown(), context.state().throttle) == ({}, None)
-
-
-async def test_a_broker_that_kept_a_rate_that_another_refused_gets_the_one_of_before() -> None:
-    """Broker 1 has taken it, and then answers nothing in time."""
-    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
-    keeper = keeper_on(cluster, context)
-    await keeper.begin({})
-    await keeper.begin_wave([A.key])
-    first = ConfigResource(scope=ConfigScope.BROKER, name="1")
-    cluster.configs[first] = dict.fromkeys(RATES, str(5 * RATE))
-    cluster.config_refusals |= {1: TIMED_OUT, 2: REFUSED}
-    await ask(keeper, context, cluster, 5 * RATE)
-    assert (keeper.rate, rates_on(cluster, 1)) == (RATE, {str(5 * RATE)})
-    cluster.config_refusals.clear()
-    context.script.throttle = RATE  # The wish is taken back.
-    await keeper.tick(reading(REFUSED_AGAIN_S), frozenset(cluster.alive))
-    assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({str(RATE)}, {str(RATE)})
-    await keeper.remove()
-    assert cluster.shown() == {}
-
-
-async def test_a_halving_that_is_refused_is_tried_again() -> None:
-    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle="auto"))
-    keeper = keeper_on(cluster, context)
-    await keeper.begin({})
-    began, alive = keeper.rate or 0, frozenset(cluster.alive)
-    await keeper.tick(reading(0.0), alive)
-    cluster.config_refusals[2] = REFUSED
-    await keeper.tick(reading(SETTLE_S, out_of_sync=50), alive)
-    assert keeper.rate == began
-    cluster.config_refusals.clear()
-    await keeper.tick(reading(SETTLE_S + REFUSED_AGAIN_S, out_of_sync=50), alive)
-    assert keeper.rate == began // 2
-
-
-async def test_a_throttle_that_cannot_be_removed_makes_no_failure_of_what_arrived() -> None:
-    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
-    cluster.removal_refusals[2] = REFUSED
-    ended = await run(cluster, context, cluster.arrive)
-    assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 1 of 1 partitions moved")
-    assert any("its removal tried again" in note for note in ended.notes)
-    assert ended.throttle is not None, "known, for who tidies"

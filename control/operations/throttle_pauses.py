@@ -1,0 +1,43 @@
+"""What the cluster refused of a throttle: when it is tried again, and that it is said once."""
+
+import math
+from enum import Enum, auto
+from typing import Final
+
+from control.operations.events import EventKind
+from control.operations.run_context import RunContext
+
+REFUSED_AGAIN_S: Final = 30.0
+
+
+class Step(Enum):
+    """One of them does not hold up another."""
+
+    WISH = auto()
+    RAISE = auto()
+    LOWER = auto()
+    LIST = auto()
+    CATCH_UP = auto()
+
+
+class Pauses:
+    """For how long each step rests after a refusal."""
+
+    def __init__(self) -> None:
+        self.now_s = -math.inf
+        """The clock of readings."""
+        self._until_s: dict[Step, float] = {}
+
+    def may(self, step: Step) -> bool:
+        """Whether it was not refused within REFUSED_AGAIN_S."""
+        return self.now_s >= self._until_s.get(step, -math.inf)
+
+    def refused(self, step: Step) -> None:
+        """Just now."""
+        self._until_s[step] = self.now_s + REFUSED_AGAIN_S
+
+
+async def tell_once(context: RunContext, words: str) -> None:
+    """A note, also over a crash."""
+    if words not in context.state().notes:
+        await context.emit(EventKind.NOTE, words)
