@@ -1,6 +1,7 @@
 """The throttle of one running reassignment: set, adapted, changed by hand, removed.
 
-A change that the cluster refuses is no reason to end the move: the rate of before stays.
+Once the first wave has begun, what the cluster refuses is no reason to end the move: the rate of
+before stays, and it is tried again.
 
 What is about to be set is recorded first. A change records the new rate together with those it
 replaces, so that whatever a crash left on a broker is known to be ours. A broker that was down each

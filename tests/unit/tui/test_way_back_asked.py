@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Static
 
 from control.operations.rolling_back import WayBackQuestion
@@ -37,16 +38,20 @@ def told(app: PartiscopeApp) -> str:
     return " | ".join(note.message for note in app._notifications)
 
 
+async def ask(app: PartiscopeApp, pilot: Pilot[None]) -> None:
+    """Press the key on the screen of a move that runs."""
+    await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
+    assert isinstance(app.screen, MoveScreen)
+    app.screen.take(RUNNING)
+    await pilot.press("u")
+
+
 async def test_a_question_that_comes_late_covers_nothing_else(
     services: Services, answer: "asyncio.Queue[WayBackQuestion]"
 ) -> None:
     app = PartiscopeApp(services, path="moves/mv-1")
     async with app.run_test(size=(120, 36)) as pilot:
-        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
-        screen = app.screen
-        assert isinstance(screen, MoveScreen)
-        screen.take(RUNNING)
-        await pilot.press("u")
+        await ask(app, pilot)
         await settle(pilot, lambda: "looking at what would go back" in told(app), "that it looks")
         await pilot.press("t")
         await settle(pilot, lambda: isinstance(app.screen, RateScreen), "the rate")
@@ -90,11 +95,7 @@ async def test_what_was_confirmed_is_done_wherever_one_has_gone_and_covers_nothi
     monkeypatch.setattr(moves, "roll_back", roll_back)
     app = PartiscopeApp(services, path="moves/mv-1")
     async with app.run_test(size=(120, 36)) as pilot:
-        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
-        screen = app.screen
-        assert isinstance(screen, MoveScreen)
-        screen.take(RUNNING)
-        await pilot.press("u")
+        await ask(app, pilot)
         answer.put_nowait(QUESTION)
         await settle(pilot, lambda: isinstance(app.screen, ConfirmScreen), "the question")
         await pilot.press("y")
