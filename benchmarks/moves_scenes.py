@@ -1,7 +1,7 @@
 """What producers feel of the reassignments that operators know, on brokers in use.
 
     python -m benchmarks.moves_scenes [--on ours|kafka|apart] [--mib 48] [--throttle 2MiB]
-        [--only "two brokers join"]... [--in-use] [--times 1]
+        [--spread 5m] [--only "two brokers join"]... [--in-use] [--times 1]
         [--config replica.fetch.backoff.ms=100]... [--warm]
 
 Twelve partitions, two replicas each, lie on three brokers; a paced producer (acks=all) writes to
@@ -104,7 +104,7 @@ class Played:
         )
 
 
-async def play(site: Site, topic: str, name: str, throttle: str, *, settle_s: float) -> Played:
+async def play(site: Site, topic: str, name: str, how: Sequence[str], *, settle_s: float) -> Played:
     """Plan it, listen, run it."""
     wish = [word.format(topic=topic) for word in SCENES[name]]
     plan = f"{name.replace(' ', '-')}.json"
@@ -113,7 +113,7 @@ async def play(site: Site, topic: str, name: str, throttle: str, *, settle_s: fl
 
     async def move() -> float:
         began_s = time.monotonic()
-        words = ("reassign", plan, "--throttle", throttle, "--yes", "--reason", name)
+        words = ("reassign", plan, *how, "--yes", "--reason", name)
         process = site.cli.start(*words)
         said = await asyncio.to_thread(process.communicate, timeout=TIMEOUT_S)
         assert process.returncode == 0, said
@@ -139,7 +139,7 @@ async def play_all(
     placement: Placement,
     *,
     mib: int,
-    throttle: str,
+    how: Sequence[str],
     warm_s: float,
 ) -> list[Played]:
     """One after the other on the same topic, each told when it is over."""
@@ -147,7 +147,7 @@ async def play_all(
     played: list[Played] = []
     for name in names:
         settle_s = SETTLE_S if played else warm_s
-        played.append(await play(site, topic, name, throttle, settle_s=settle_s))
+        played.append(await play(site, topic, name, how, settle_s=settle_s))
         print(played[-1].words(), flush=True)
     site.eyes.delete(topic)
     return played
@@ -166,7 +166,15 @@ def warm(site: Site, throttle: str) -> None:
     with ProducerProcess(site, topic, 2 * BROKERS, PER_S):
         for step in range(1, WARM_MOVES + 1):
             plan = site.plan_by_hand(topic, placement(step))
-            words = ("--throttle", throttle, "--yes", "--reason", f"warm {step}")
+            words = (
+                "--throttle",
+                throttle,
+                "--spread",
+                "none",
+                "--yes",
+                "--reason",
+                f"warm {step}",
+            )
             site.cli.run("reassign", plan, *words)
     site.eyes.delete(topic)
 
@@ -204,6 +212,7 @@ def main() -> None:
     parser.add_argument("--on", choices=CLUSTERS, default="ours")
     parser.add_argument("--mib", type=int, default=48, help="in each partition")
     parser.add_argument("--throttle", default="2MiB", help="as `partiscope reassign` takes it")
+    parser.add_argument("--spread", default="5m", help="as `partiscope reassign` takes it")
     parser.add_argument("--only", choices=SCENES, action="append", help="this scene")
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument(
@@ -243,7 +252,7 @@ def main() -> None:
                 names,
                 placement,
                 mib=chosen.mib,
-                throttle=chosen.throttle,
+                how=("--throttle", chosen.throttle, "--spread", chosen.spread),
                 warm_s=warm_s,
             )
             with other_traffic(site, others):

@@ -17,6 +17,9 @@ Number = float | int | None
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _RATE: Final = re.compile(r"(?P<amount>\d+(\.\d+)?)\s*((?P<unit>[KMGT])?i?B?(/s)?)", re.IGNORECASE)
 
+_TIMES_MS: Final = {"ms": 1.0, "s": 1e3, "m": 60e3, "h": 3_600e3, "d": 86_400e3}
+_DURATION: Final = re.compile(r"(?P<amount>-?[\d,]*\.?\d+)\s*(?P<unit>ms|s|m|h|d)?", re.IGNORECASE)
+
 
 def is_known(value: Number) -> bool:
     """Neither None nor NaN."""
@@ -83,6 +86,15 @@ def parse_byte_rate(text: str) -> int | None:
     if found is None:
         return None
     return int(float(found["amount"]) * 1024 ** " KMGT".index((found["unit"] or " ").upper()))
+
+
+def parse_duration(text: str) -> float | None:
+    """Milliseconds of ``90s``, ``1.5h``, ``2 d``; without a unit they are milliseconds; None: no
+    duration."""
+    found = _DURATION.fullmatch(text.strip())
+    if found is None:
+        return None
+    return float(found["amount"].replace(",", "")) * _TIMES_MS[(found["unit"] or "ms").lower()]
 
 
 def counted(count: int, noun: str) -> str:

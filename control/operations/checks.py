@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from control.model.units import parse_byte_rate
+from control.model.units import parse_byte_rate, parse_duration
 from control.operations.throttle import RATE_MIN_BYTES_PER_S
 from control.planner.by_hand import HandError, parse_edits
 
@@ -12,6 +12,7 @@ FieldCheck = Callable[[str], str | None]
 
 TOPIC_CHARACTERS_MAX: Final = 249
 PARTITIONS_MAX: Final = 100_000
+SPREAD_MS_MAX: Final = 86_400_000
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
 _OFFSET: Final = re.compile(r"earliest|latest|@\d+|[+-]?\d+")
 
@@ -57,6 +58,21 @@ def throttle(text: str) -> str | None:
     if text in ("auto", "none") or (rate is not None and rate >= RATE_MIN_BYTES_PER_S):
         return None
     return "auto, none, or a rate from 1 KiB such as 50MiB"
+
+
+def spread(text: str) -> str | None:
+    """none or a time."""
+    return None if spread_seconds(text) is not None else "none, or a time up to a day such as 5m"
+
+
+def spread_seconds(text: str) -> float | None:
+    """Of none or a time with its unit; null: neither."""
+    if text == "none":
+        return 0.0
+    milliseconds = parse_duration(text) if text.strip()[-1:].isalpha() else None
+    if milliseconds is None or not 0 <= milliseconds <= SPREAD_MS_MAX:
+        return None
+    return milliseconds / 1000
 
 
 def by_hand(text: str) -> str | None:

@@ -161,6 +161,7 @@ def _waves_document(rules: WaveRules) -> dict[str, Any]:
         "partitions_per_broker": rules.per_broker,
         "wave_order": rules.order.value,
         "leaders_turn": rules.leaders.value,
+        "spread_s": rules.spread_s,
     }
 
 
@@ -171,4 +172,5 @@ def _parse_waves(document: Mapping[str, Any]) -> WaveRules:
         per_broker=None if per_broker is None else int(per_broker),
         order=SizeOrder(document.get("wave_order", usual.order)),
         leaders=LeaderTurn(document.get("leaders_turn", usual.leaders)),
+        spread_s=float(document.get("spread_s", 0.0)),
     )

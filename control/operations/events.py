@@ -105,6 +105,8 @@ class MoveProgress:
     """How many more there are."""
     moving: tuple[MovingPartition, ...] = ()
     """The first of `in_flight`, with their figures."""
+    spread_s: float = 0.0
+    """Until the last is asked for, for producers' sake (control.operations.spreading)."""
 
     def document(self) -> dict[str, Any]:
         """JSON values."""

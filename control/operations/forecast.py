@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from control.operations.calibration import Calibration, Interval, Misses, miss_of, stretched
+from control.operations.catching_up import EARNED
 from control.operations.eta import ENDING_S, RateWindow
 
 MANY: Final = 20
@@ -12,6 +13,11 @@ IDLE_SHARE: Final = 0.1
 """Copies that use less of the throttle wait for something else: for partitions to come and go."""
 SOONER_S: Final = 2.0
 """What arrives last may pass the throttle by (control.operations.catching_up)."""
+ASKED_S: Final = 2.5
+"""At most, until a copy that is asked for is under way."""
+ALONE: Final = 1.5
+"""A copy alone may take so many times what its bytes take at the throttle: producers write to it,
+and Kafka's average lets much through at first and then nothing."""
 LEFT_KEPT: Final = 8
 """Of the intervals of time left that were told, spread over the move: moves count alike."""
 _TOLD_MAX: Final = 64
@@ -25,6 +31,8 @@ class Finishing:
     total: int
     copying_s: float | None
     """All that is left to copy, at the throttle; null without one."""
+    spread_s: float = 0.0
+    """Until the last is asked for (control.operations.spreading)."""
 
     @property
     def left(self) -> int:
@@ -41,6 +49,7 @@ class Forecast:
     rate: RateWindow = field(default_factory=RateWindow)
     finished: RateWindow = field(default_factory=RateWindow)
     """Partitions instead of bytes."""
+    _is_spread: bool = False
     _began: tuple[float, Interval] | None = None
     _told: list[tuple[float, Interval]] = field(default_factory=list)
 
@@ -54,6 +63,10 @@ class Forecast:
     ) -> Interval | None:
         """How long it still takes; null while nothing can be said. Of many such intervals every
         other one is forgotten, and none is learned from once all is copied."""
+        spread_s = 0.0 if finishing is None else finishing.spread_s
+        if self._is_spread and not spread_s:
+            self.rate = RateWindow()
+        self._is_spread = spread_s > 0
         self.rate.add(at_s, bytes_done)
         is_throttled = finishing is not None and finishing.copying_s is not None
         sooner_s = SOONER_S if is_throttled else 0.0
@@ -61,6 +74,8 @@ class Forecast:
         if finishing is not None:
             self.finished.add(at_s, finishing.done)
             interval = self._by_partitions(finishing, interval) or interval
+        if finishing is not None and self._is_spread:
+            interval = _spread(finishing)
         if interval is None or bytes_done >= bytes_total:
             return interval
         self._told.append((at_s, interval))
@@ -96,6 +111,16 @@ class Forecast:
             left=tuple(_miss(self._told[number], ended_s) for number in numbers),
             is_adaptive=self.is_adaptive,
         )
+
+
+def _spread(finishing: Finishing) -> Interval | None:
+    """While more is to be asked for, copies come at the pace that this sets: their rate says
+    nothing then. Null without a throttle."""
+    if finishing.copying_s is None:
+        return None
+    soonest, latest = ENDING_S
+    low = max(finishing.copying_s / (1 + EARNED), finishing.spread_s)
+    return low + soonest, finishing.spread_s + finishing.copying_s * ALONE + ASKED_S + latest
 
 
 def _miss(told: tuple[float, Interval], ended_s: float) -> float:

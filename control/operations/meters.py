@@ -24,9 +24,16 @@ READERS_WITHIN_S: Final = 3.0
 async def measure_produced(
     admin: AdminPort, changes: Iterable[PartitionChange], *, over_s: float = PRODUCED_OVER_S
 ) -> dict[TopicPartition, float]:
-    """Bytes per second that the logs of moving partitions grow by. A log that shrank meanwhile
-    (retention) and a cluster that does not tell sizes answer nothing: the rate is unknown."""
-    return await measure_growth(admin, {c.key for c in changes if c.adding}, over_s=over_s)
+    """Bytes per second that the logs of all partitions grow by whose topics move. A log that shrank
+    meanwhile (retention) and a cluster that does not tell sizes answer nothing: the rate is
+    unknown."""
+    try:
+        names = sorted({change.topic for change in changes})
+        topics = await admin.topics(names, leaves_out_unknown=True)
+    except KafkaPortError:
+        return {}
+    keys = (partition.key for topic in topics for partition in topic.partitions)
+    return await measure_growth(admin, keys, over_s=over_s)
 
 
 async def measure_growth(

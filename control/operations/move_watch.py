@@ -120,7 +120,7 @@ class MoveWatch:
         """Asked to move, but neither moving nor there for long."""
         return self._astray.found()
 
-    def left(self, wave: tuple[PartitionChange, ...]) -> list[PartitionChange]:
+    def left(self, wave: Iterable[PartitionChange]) -> list[PartitionChange]:
         """Changes of a wave that are not there yet, and can be."""
         return [c for c in wave if c.key not in self._gone and not self.places.is_there(c)]
 
@@ -152,8 +152,11 @@ class MoveWatch:
             out_of_sync=out_of_sync,
         )
 
-    def progress(self, *, wave: int, now_s: float, throttle: int | None = None) -> MoveProgress:
-        """Bytes, rate and time left; `now_s` is a monotonic clock in seconds."""
+    def progress(
+        self, *, wave: int, now_s: float, throttle: int | None = None, spread_s: float = 0.0
+    ) -> MoveProgress:
+        """Bytes, rate and time left; `now_s` is a monotonic clock in seconds, `spread_s` how long
+        it takes until the last partition is asked for, if nothing else takes longer."""
         changes = [change for change in self._changes if change.key not in self._gone]
         total = sum(self._sizes[c.key] * len(c.adding) for c in changes)
         done = sum(map(self._bytes_done, changes))
@@ -164,6 +167,7 @@ class MoveWatch:
             done=self.partitions_done,
             total=len(changes),
             copying_s=copying_s(missing, throttle, lower) if throttle else None,
+            spread_s=spread_s,
         )
         eta = self._forecast.tell_left(done, total, at_s=now_s, finishing=finishing)
         rate = self._forecast.rate.rate_bytes_per_s()
@@ -192,6 +196,7 @@ class MoveWatch:
             stalled=stalled[:STALLED_NAMES_MAX],
             stalled_more=max(len(stalled) - STALLED_NAMES_MAX, 0),
             moving=self._copies.look(copies, now_s),
+            spread_s=float(round(spread_s)),
         )
 
     def _bytes_done(self, change: PartitionChange) -> int:

@@ -278,6 +278,7 @@ def _wave_rules(fields: Values) -> WaveRules:
         per_broker=int(fields["partitions_per_broker"] or 0) or None,
         order=SizeOrder(fields["wave_order"]),
         leaders=LeaderTurn(fields["leaders_turn"]),
+        spread_s=checks.spread_seconds(fields["spread"]) or 0.0,
     )
 
 

@@ -18,7 +18,8 @@ from control.operations.meters import (
     read_standing_rates,
 )
 from control.operations.preflight import Check, is_refused, preflight
-from control.operations.preflight_load import expected_seconds, lowest_rate, waves_now
+from control.operations.preflight_load import expected_seconds, lowest_rate, spread_of, waves_now
+from control.operations.spreading import NOT_SPREAD, Foreseen
 from control.operations.throttle import RATE_MAX_BYTES_PER_S, auto_rate
 from control.operations.traffic import bytes_in
 from control.operations.way_back import WayBack
@@ -63,6 +64,8 @@ class Preview:
     """The soonest that it may be done; null without a throttle."""
     seconds_max: float | None
     """The latest; eight times in ten it is done between the two."""
+    spread: Foreseen = NOT_SPREAD
+    """Over which time it is begun for producers' sake."""
 
     @property
     def is_refused(self) -> bool:
@@ -250,7 +253,9 @@ def preview_of(
         rules=rules,
     )
     waves = waves_now(facts, proposal.changes, rules)
-    takes = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive) or (None, None)
+    spread = spread_of(facts, waves, rules)
+    takes = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive, spread=spread)
+    soonest, latest = takes or (None, None)
     now = topology_of(facts)
     known = set(now.broker_ids)
     keys = {partition.key for partition in now.partitions}
@@ -269,8 +274,9 @@ def preview_of(
         throttle_bytes_per_s=rate,
         is_adaptive=is_adaptive,
         lowest_bytes_per_s=lowest_rate(facts, waves, rate),
-        seconds_min=takes[0],
-        seconds_max=takes[1],
+        seconds_min=soonest,
+        seconds_max=latest,
+        spread=spread,
     )
 
 

@@ -12,6 +12,7 @@ from control.operations.preflight_load import (
     check_time,
     expected_seconds,
     lowest_rate,
+    spread_of,
     waves_now,
 )
 from control.operations.verdict import NAMES_MAX, Check, Verdict
@@ -47,7 +48,11 @@ def preflight(
         changes = tuple(change for change in changes if change.key in moved)
     going = changes if undone is None else to_go(facts, changes, undone=undone)
     waves = waves_now(facts, going, rules)
-    takes = expected_seconds(facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive)
+    spread = spread_of(facts, waves, rules)
+    takes = expected_seconds(
+        facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive, spread=spread
+    )
+    lowest = lowest_rate(facts, waves, throttle_bytes_per_s)
     return (
         existence,
         current,
@@ -60,7 +65,7 @@ def preflight(
         _check_health(facts, changes),
         _check_groups(facts, changes),
         check_throttle(facts, waves, throttle_bytes_per_s),
-        check_time(takes, throttle_bytes_per_s, lowest_rate(facts, waves, throttle_bytes_per_s)),
+        check_time(takes, throttle_bytes_per_s, lowest, spread),
         *check_producers(facts.fetch_backoff_ms, changes),
         *_check_rights(facts, changes, is_throttled=throttle_bytes_per_s is not None),
     )

@@ -5,6 +5,7 @@ from typing import Final
 
 from control.model.units import byte_rate_text, duration_text
 from control.operations.facts import ClusterFacts
+from control.operations.spreading import NOT_SPREAD, TOLD_FROM_S, Foreseen, Writing, foresee
 from control.operations.standing_rates import lower_rates, standing_words, starved
 from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.traffic import (
@@ -79,22 +80,33 @@ def lowest_rate(facts: ClusterFacts, waves: Waves, rate: int | None) -> int | No
 
 
 def check_time(
-    takes: tuple[float, float] | None, rate: int | None, lowest: int | None = None
+    takes: tuple[float, float] | None,
+    rate: int | None,
+    lowest: int | None = None,
+    spread: Foreseen = NOT_SPREAD,
 ) -> Check:
     """How long it takes, as an interval of seconds; null without a throttle. `lowest`: the rate
-    of the slowest broker."""
+    of the slowest broker; `spread`: what is waited for on the way."""
+    begun = f"; {spread.words}" if spread.words else ""
     if not takes or not rate:
         reason = "unknown without a throttle: as fast as disks and network go"
-        return Check(name=TIME, verdict=Verdict.OK, reason=reason)
+        if spread.seconds >= TOLD_FROM_S:
+            reason = f"at least {duration_text(spread.seconds * 1000)}, longer by what it copies"
+        return Check(name=TIME, verdict=Verdict.OK, reason=f"{reason}{begun}")
     span = " to ".join(duration_text(seconds * 1000) for seconds in takes)
     reason = f"≈ {span} at {byte_rate_text(rate)} per broker"
     if lowest is not None and lowest < rate:
         reason += f", {byte_rate_text(lowest)} where one is throttled already"
-    return Check(name=TIME, verdict=Verdict.OK, reason=reason)
+    return Check(name=TIME, verdict=Verdict.OK, reason=f"{reason}{begun}")
 
 
 def expected_seconds(
-    facts: ClusterFacts, waves: Waves, rate: int | None, *, is_adaptive: bool = False
+    facts: ClusterFacts,
+    waves: Waves,
+    rate: int | None,
+    *,
+    is_adaptive: bool = False,
+    spread: Foreseen = NOT_SPREAD,
 ) -> tuple[float, float] | None:
     """(soonest, latest) at this throttle, or beginning at it; null without one."""
     if not rate or rate < 0:
@@ -106,7 +118,15 @@ def expected_seconds(
         produced=facts.produced,
         is_adaptive=is_adaptive,
         lower=lower_rates(facts.standing_rates, changes, rate),
+        spread=spread,
     )
+
+
+def spread_of(facts: ClusterFacts, waves: Waves, rules: WaveRules) -> Foreseen:
+    """Over which time it is spread for the sake of those who write to it, as far as is known."""
+    leaders = {key: partition.leader for key, partition in facts.partitions.items()}
+    writing = Writing(produced=facts.produced, leaders=leaders, backoff_ms=facts.fetch_backoff_ms)
+    return foresee(waves, writing, rules.spread_s)
 
 
 def _demand(facts: ClusterFacts, wave: tuple[PartitionChange, ...]) -> tuple[int, float]:

@@ -22,7 +22,7 @@ def with_past(
         ended = misses_of(states, bootstrap)
         to = calibration_of(ended, is_adaptive=throttle == THROTTLE_AUTO).foreseen
         low, high = stretched((low, high), to)
-        time = check_time((low, high), rate, preview.lowest_bytes_per_s)
+        time = check_time((low, high), rate, preview.lowest_bytes_per_s, preview.spread)
         checks = tuple(time if check.name == TIME else check for check in checks)
     others = check_others(states, changes, bootstrap=bootstrap)
     return replace(preview, checks=(*checks, others), seconds_min=low, seconds_max=high)

@@ -7,42 +7,46 @@ each change; it raises FencedError when the operations belong to another executo
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from functools import partial
 
 from kio.schema.errors import ErrorCode
 
-from control.kafka.errors import KafkaPortError, RefusedError
-from control.kafka.ports import AdminPort, ElectionType
+from control.kafka.errors import RefusedError
+from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
+from control.operations.asking import Asking
 from control.operations.calibration import Calibration
 from control.operations.commands import THROTTLE_AUTO, ReassignCommand
+from control.operations.electing import elect_preferred
 from control.operations.emptied import came_meanwhile, emptied_by
 from control.operations.events import EventKind, MoveProgress, Outcome
 from control.operations.facts import read_facts, to_go
 from control.operations.forecast import Forecast
-from control.operations.gentle_start import BATCH_S, gentle_start
-from control.operations.meters import measure_produced, read_standing_rates
+from control.operations.meters import (
+    measure_produced,
+    read_fetch_backoffs,
+    read_standing_rates,
+)
 from control.operations.move_watch import MoveWatch
+from control.operations.pausing import wait_while_paused
 from control.operations.placements import left_as_they_are
 from control.operations.planning import resolve_throttle
 from control.operations.preflight import failures, is_refused, preflight
-from control.operations.preflight_load import expected_seconds
+from control.operations.preflight_load import expected_seconds, spread_of
 from control.operations.run_context import RunContext
+from control.operations.run_spread import pace_of_run, still_to_ask
+from control.operations.run_words import first_words, reasons
 from control.operations.standing_rates import StandingRates
 from control.operations.state import Phase
 from control.operations.taking_back import take_back
 from control.operations.throttle import ThrottleRecord
 from control.operations.throttle_keeper import ThrottleKeeper
+from control.operations.ticks import FIRST_TICK_S, LAST_TICK_S, next_tick_s
 from control.operations.way_back import settle
 from control.planner.waves import Wave, plan_waves
-
-TICK_S: Final = 1.0
-FIRST_TICK_S: Final = 0.1
-LAST_TICK_S: Final = 0.25
-REFUSED_NAMES_MAX: Final = 5
 
 
 class ReassignRun:
@@ -69,8 +73,7 @@ class ReassignRun:
         self._sized = command.changes
         """What was to be copied at the start, where this process saw it."""
         begun = self._waves[: context.state().waves_begun]
-        self._has_copied = any(change.adding for wave in begun for change in wave)
-        """Whether a wave that copies data has begun, also before a crash."""
+        self._asking = Asking(has_copied=any(c.adding for wave in begun for c in wave))
         self._told_gone = set(context.state().notes)
         told = context.state().refused
         self._refused = {c.key: told[str(c.key)] for c in command.changes if str(c.key) in told}
@@ -89,10 +92,11 @@ class ReassignRun:
         if self._produced is None:
             self._produced = await measure_produced(self._admin, self._command.changes)
         await self._throttle.begin(self._produced, self._sized)
+        await self._spread(self._produced)
         outcome = await self._run_waves()
+        await _remove(self._throttle, context)
         if self._command.elects_preferred:
             await self._elect()
-        await _remove(self._throttle, context)
         reached = context.state().progress
         told = {} if reached is None else {"progress": reached.document()}
         if outcome is Outcome.DONE:
@@ -109,13 +113,16 @@ class ReassignRun:
             outcome = Outcome.CANCELLED
             await context.emit(EventKind.FINISHED, "cancelled before it began", outcome=outcome)
             return False
-        facts, produced, standing = await asyncio.gather(
+        facts, produced, backoffs, standing = await asyncio.gather(
             read_facts(self._admin, changes=command.changes),
             measure_produced(self._admin, command.changes),
+            read_fetch_backoffs(self._admin, command.changes),
             read_standing_rates(self._admin, command.changes),
         )
         self._produced = produced
-        facts = replace(facts, produced=produced, standing_rates=standing)
+        facts = replace(
+            facts, produced=produced, fetch_backoff_ms=backoffs, standing_rates=standing
+        )
         left = tuple(change for change in command.changes if not facts.places.is_there(change))
         others = left_as_they_are(facts.places, left, undone=command.undone)
         copied = facts.sized(to_go(facts, left, undone=command.undone))
@@ -140,13 +147,13 @@ class ReassignRun:
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
         waves = [facts.sized(c for c in wave if c.key in moving) for wave in self._waves]
-        made = expected_seconds(facts, list(filter(None, waves)), rate, is_adaptive=is_adaptive)
+        waves = list(filter(None, waves))
+        spread = spread_of(facts, waves, command.waves)
+        made = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive, spread=spread)
         if made is not None:
             expected = self._forecast.foresee(made, at_s=time.monotonic())
-        partitions = len(command.changes)
-        words = _first_words(
-            waves=len(self._waves), partitions=partitions, there=partitions - len(left)
-        )
+        count = len(command.changes)
+        words = first_words(len(self._waves), count, there=count - len(left), begun=spread.words)
         empties = emptied_by(command.changes, facts.partitions)
         await context.emit(
             EventKind.STARTED,
@@ -171,16 +178,17 @@ class ReassignRun:
             moves = any(map(self._watch.places.is_moving, left))
             is_under_way = moves and number <= begun_before
             is_over = not left or (number < begun_before and not is_under_way)
-            if not (is_over or is_under_way):
-                await self._wait_while_paused()
-            may_begin = is_over or is_under_way or not context.flags().is_last_wave
+            is_new = not (is_over or is_under_way)
+            if is_new and await wait_while_paused(context, "no new wave starts"):
+                self._forecast.begin_anew()
+            may_begin = not (is_new and context.flags().is_last_wave)
             if context.flags().is_cancelled or not may_begin:
                 return await self._cancel()
             if is_over:
                 continue
             await self._watch.refresh()
             await self._run_wave(number, wave)
-            if context.flags().is_cancelled:
+            if context.flags().is_cancelled or self._asking.dropped:
                 return await self._cancel()
         await self._watch.refresh()
         await self._emit_progress(len(self._waves))
@@ -195,42 +203,63 @@ class ReassignRun:
         await self._throttle.begin_wave(change.key for change in wave)
         if context.flags().is_cancelled:
             return
-        batches = deque(self._batches(wave))
-        await self._submit(batches.popleft(), is_asked=is_asked)
+        asking = self._asking
+        asking.begin(number, wave, throttle=self._throttle.rate, now_s=time.monotonic())
+        await self._ask_next(wave, is_asked=is_asked)
         tick_s = FIRST_TICK_S
         while not context.flags().is_cancelled:
             await self._note_last_wave(number)
             await self._tell_pause(number)
-            await context.flags().wait(BATCH_S if batches else tick_s)
+            next_s = None if context.flags().is_paused else asking.wait_s(time.monotonic())
+            soon_s = tick_s if next_s is None else max(next_s, LAST_TICK_S)
+            await context.flags().wait(min(soon_s, tick_s))
             await self._watch.refresh()
-            if batches and not context.flags().is_cancelled:
-                await context.hold()
-                await self._submit(batches.popleft(), is_asked=is_asked)
+            await self._ask_next(wave, is_asked=is_asked)
             reading = self._watch.reading(time.monotonic())
             if await self._throttle.tick(reading, self._watch.alive):
                 self._forecast.begin_anew()
             there = [change.key for change in wave if self._watch.places.is_there(change)]
             await self._throttle.let_go(there, self._watch.catching_up)
             await context.tidy()
-            progress = await self._emit_progress(number)
+            progress = await self._emit_progress(number, self._spread_s)
             if self._watch.wants_standing:
                 rates = await _rates_of_others(self._admin, self._command, context)
                 self._watch.take_standing(rates)
-            tick_s = _next_tick_s(tick_s, progress)
+            tick_s = next_tick_s(tick_s, progress)
             astray = self._watch.gone_astray()
             await self._refuse(dict.fromkeys(astray, "was taken back by somebody else"))
             await self._tell_gone()
-            if all(change.key in self._refused for change in self._watch.left(wave)):
+            asked = self._watch.left(c for c in wave if c.key not in asking.dropped)
+            if all(change.key in self._refused for change in asked):
                 await context.emit(EventKind.WAVE_DONE, f"wave {number} done", wave=number)
                 return
 
-    def _batches(self, wave: Wave) -> list[Wave]:
-        """What is asked for together. Only the first wave that copies begins gently: one that
-        follows finds the throttle used up by those before it."""
-        copies, rate = any(change.adding for change in wave), self._throttle.rate
-        begins = copies and not self._has_copied
-        self._has_copied |= copies
-        return gentle_start(wave, rate) if begins and rate else [wave]
+    async def _spread(self, produced: Mapping[TopicPartition, float]) -> None:
+        await self._watch.refresh()
+        places, never = self._watch.places, self._refused.keys() | self._watch.gone
+        waves = still_to_ask(self._waves, places, never)
+        pace = await pace_of_run(self._admin, self._command, places, produced, waves)
+        self._asking.spread(pace, waves)
+
+    @property
+    def _spread_s(self) -> float:
+        """Until the last is asked for; nothing is while paused, or at an end."""
+        flags = self._context.flags()
+        is_held = flags.is_paused or flags.is_ending
+        return 0.0 if is_held else self._asking.left_s(time.monotonic())
+
+    async def _ask_next(self, wave: Wave, *, is_asked: bool) -> None:
+        """What is due; nothing new while paused, nor any more of a wave that is the last."""
+        flags, places = self._context.flags(), self._watch.places
+        left = {c.key for c in self._watch.left(wave) if not places.is_moving(c)}
+        left -= self._refused.keys()
+        if flags.is_ending:
+            self._asking.drop(left)
+        free = {change.key for change in wave}.difference(left)
+        due = self._asking.due(time.monotonic(), free=free, is_held=flags.is_paused)
+        if due:
+            await self._context.hold()
+            await self._submit(due, is_asked=is_asked)
 
     async def _submit(self, batch: Wave, *, is_asked: bool) -> None:
         """Ask for what of these is neither there nor on its way there, nor somebody else's by now;
@@ -260,7 +289,7 @@ class ReassignRun:
             return
         self._refused |= new
         refused = {str(key): why for key, why in new.items()}
-        await self._context.emit(EventKind.NOTE, _reasons(new), refused=refused)
+        await self._context.emit(EventKind.NOTE, reasons(new), refused=refused)
 
     async def _tell_gone(self) -> None:
         """Say once which topics do not exist any more."""
@@ -273,8 +302,10 @@ class ReassignRun:
                 await self._context.emit(EventKind.NOTE, words)
 
     async def _note_last_wave(self, number: int) -> None:
-        """Say once that nothing begins after this wave."""
+        """Say once that nothing begins any more."""
         words = f"wave {number} of {len(self._waves)} is the last: cancelled when it is done"
+        if self._asking.dropped:
+            words = "what moves arrives, nothing else begins: cancelled then"
         if self._context.flags().is_last_wave and words not in self._context.state().notes:
             await self._context.emit(EventKind.NOTE, words)
 
@@ -286,20 +317,12 @@ class ReassignRun:
         if flags.is_paused:
             after = "no new one starts" if number < len(self._waves) else "it is the last"
             words = f"paused: wave {number} of {len(self._waves)} arrives, {after}"
+            if self._asking.has_more:
+                words = "paused: what moves arrives, nothing else begins"
             await self._context.emit(EventKind.PAUSED, words)
         else:
             await self._context.emit(EventKind.RESUMED, "resumed")
-
-    async def _wait_while_paused(self) -> None:
-        context = self._context
-        if not context.flags().is_paused or context.flags().is_ending:
-            return
-        await context.emit(EventKind.PAUSED, "paused: no new wave starts")
-        while context.flags().is_paused and not context.flags().is_ending:
-            await context.flags().wait(TICK_S)
-            await context.tidy()
-        await context.emit(EventKind.RESUMED, "resumed")
-        self._forecast.begin_anew()
+            self._forecast.begin_anew()
 
     async def _cancel(self) -> Outcome:
         """Take back what is moving. What has arrived stays."""
@@ -314,26 +337,18 @@ class ReassignRun:
 
     async def _elect(self) -> None:
         """Of what was done, also before a cancel."""
-        led_by = self._watch.places.leaders()
-        done = [change for change in self._command.changes if self._watch.places.is_there(change)]
-        wrong = [change.key for change in done if led_by.get(change.key) != change.after[0]]
-        if not wrong:
-            return
-        await self._context.hold()
-        try:
-            refused = await self._admin.elect_leaders(wrong, ElectionType.PREFERRED)
-        except KafkaPortError as error:
-            await self._context.emit(EventKind.NOTE, str(error))
-            return
-        for error_of_one in refused.values():
-            await self._context.emit(EventKind.NOTE, str(error_of_one))
-        count = len(wrong) - len(refused)
-        leaders = "leader" if count == 1 else "leaders"
-        await self._context.emit(EventKind.ELECTED, f"{count} preferred {leaders} elected")
+        watch, asking, led_by = self._watch, self._asking, self._watch.places.leaders()
+        done = [change for change in self._command.changes if watch.places.is_there(change)]
+        wrong = [change for change in done if led_by.get(change.key) != change.after[0]]
+        reached = self._context.state().progress
+        tell = partial(self._emit_progress, reached.wave if reached else 0)
+        pace, turns = asking.pace.led_by(led_by), asking.turns
+        await elect_preferred(self._admin, wrong, pace, turns, self._context, tell=tell)
 
-    async def _emit_progress(self, wave: int) -> MoveProgress:
-        rate = self._throttle.rate
-        progress = self._watch.progress(wave=wave, now_s=time.monotonic(), throttle=rate)
+    async def _emit_progress(self, wave: int, spread_s: float = 0.0) -> MoveProgress:
+        """`spread_s`: until the last is asked for, or elected, for producers' sake."""
+        rate, now_s = self._throttle.rate, time.monotonic()
+        progress = self._watch.progress(wave=wave, now_s=now_s, throttle=rate, spread_s=spread_s)
         if _differs(self._context.state().progress, progress):
             await self._context.emit(EventKind.PROGRESS, **progress.document())
         return progress
@@ -344,7 +359,7 @@ class ReassignRun:
         words = f"{outcome.value}: {done} of {len(self._command.changes) - gone} partitions moved"
         words = f"{words}; {gone} of deleted topics left out" if gone else words
         refused = self._missing
-        return f"{words}; {_reasons(refused)}" if refused else words
+        return f"{words}; {reasons(refused)}" if refused else words
 
     @property
     def _missing(self) -> dict[TopicPartition, str]:
@@ -374,24 +389,6 @@ async def _rates_of_others(
 def _is_unknown(error: Exception) -> bool:
     unknown = ErrorCode.unknown_topic_or_partition
     return isinstance(error, RefusedError) and error.code is unknown
-
-
-def _first_words(*, waves: int, partitions: int, there: int) -> str:
-    words = f"{partitions} partitions in {waves} {'wave' if waves == 1 else 'waves'}"
-    return f"{words}; {there} already there" if there else words
-
-
-def _reasons(refused: Mapping[TopicPartition, str]) -> str:
-    """The first of them, and how many more there are."""
-    named = [f"{key}: {why}" for key, why in list(refused.items())[:REFUSED_NAMES_MAX]]
-    more = len(refused) - len(named)
-    return "; ".join([*named, f"and {more:,} more"] if more else named)
-
-
-def _next_tick_s(last_s: float, progress: MoveProgress) -> float:
-    """More often at first and towards the end, so that nobody waits for what is done."""
-    soon_s = TICK_S if progress.eta_s_low is None else max(progress.eta_s_low / 2, LAST_TICK_S)
-    return min(last_s * 2, TICK_S, soon_s)
 
 
 def _differs(before: MoveProgress | None, now: MoveProgress) -> bool:

@@ -165,6 +165,13 @@ REASSIGN: Final = OperationForm(
             choices=tuple(turn.value for turn in LeaderTurn),
             help="partitions that get another leader: any time, first or last",
         ),
+        FormField(
+            name="spread",
+            label="Spread",
+            default="5m",
+            help="over at most so long, so that producers wait less; none",
+            check=checks.spread,
+        ),
         _REASON,
     ),
 )

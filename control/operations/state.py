@@ -113,7 +113,9 @@ class OperationState:
     @property
     def _has_waves_left(self) -> bool:
         progress, is_going = self.progress, self.phase in (Phase.RUNNING, Phase.PAUSED)
-        return is_going and (progress is None or progress.wave < progress.waves)
+        if progress is None:
+            return is_going
+        return is_going and (progress.wave < progress.waves or progress.spread_s > 0)
 
     def document(self) -> dict[str, Any]:
         """JSON values for `partiscope moves --json`."""

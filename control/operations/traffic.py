@@ -10,12 +10,14 @@ throttle of 6 MiB/s would starve the copy; one of 10 leaves 2 MiB/s to catch up 
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain, repeat
 from math import log, log1p
 from typing import Final
 
 from control.model.ids import TopicPartition
 from control.operations.adaptive import SETTLE_S, UP
 from control.operations.catching_up import EARNED
+from control.operations.spreading import NOT_SPREAD, Foreseen
 from control.planner.proposal import PartitionChange
 
 CATCH_UP_SHARE: Final = 0.25
@@ -94,6 +96,7 @@ def seconds_of(
     produced: Mapping[TopicPartition, float],
     is_adaptive: bool = False,
     lower: Mapping[int, int] | None = None,
+    spread: Foreseen = NOT_SPREAD,
 ) -> tuple[float, float]:
     """(soonest, latest), meant to hold the truth eight times in ten; how often they do on a
     cluster is learned (control.operations.calibration; benchmarks/moves.py).
@@ -103,10 +106,11 @@ def seconds_of(
     waves what each partition costs. What arrives last may pass the throttle by
     (control.operations.catching_up). An adaptive throttle may have grown meanwhile, as
     control.operations.adaptive lets it. `lower`: brokers whose rate is less, and stays.
+    `spread`: how long each wave waits for producers' sake; its last partition is copied after that.
     """
-    copying, held, count, many = 0.0, 0.0, 0, 0
+    copying, held, ends, count, many = 0.0, 0.0, 0.0, 0, 0
     lower = lower or {}
-    for wave in waves:
+    for wave, wave_s in zip(waves, chain(spread.waves_s, repeat(0.0)), strict=False):
         demand = demand_by_broker(wave, produced)
         count += 1
         many += max(len(wave) - FEW, 0)
@@ -114,15 +118,19 @@ def seconds_of(
             broker: _link_seconds(size, lower.get(broker, rate), demand.get(broker, 0.0))
             for broker, size in _link_bytes(wave).items()
         }
-        copying += max(takes.values(), default=0.0)
+        takes_s = max(takes.values(), default=0.0)
+        copying += takes_s
         held += max((takes[broker] for broker in takes.keys() & lower.keys()), default=0.0)
+        last_s = max((change.size_bytes / rate for change in wave if change.adding), default=0.0)
+        ends += max(takes_s, wave_s + last_s)
     grown = _GROWTH_S * log1p(copying / _GROWTH_S)
     soonest = max(grown, held) if is_adaptive else copying
     low, high = (
         around + count * each_wave + many * each_partition
         for around, each_wave, each_partition in zip(_AROUND_S, _WAVE_S, _PARTITION_S, strict=True)
     )
-    return soonest * _SPREAD[0] + low, copying * _SPREAD[1] + high
+    soonest = max(soonest * _SPREAD[0], sum(spread.waves_s)) + spread.elected_s
+    return soonest + low, (ends + spread.elected_s) * _SPREAD[1] + high
 
 
 _AROUND_S: Final = (0.25, 1.1)

@@ -37,6 +37,9 @@ class WaveRules:
     """At most so many to which one broker sends (as the leader) or of which it receives a copy."""
     order: SizeOrder = SizeOrder.SMALL
     leaders: LeaderTurn = LeaderTurn.ANY
+    spread_s: float = 300.0
+    """Partitions that are written to are begun over at most so many seconds for their producers'
+    sake (control.operations.spreading); 0: as soon as may be."""
 
 
 USUAL_WAVES: Final = WaveRules()

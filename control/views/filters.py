@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import BoolColumn, exploded, floats
+from control.model.units import parse_duration
 
 TERMS_MAX: Final = 20
 """A longer filter is a mistake, such as a pasted text."""
@@ -74,7 +75,6 @@ _UNITS: Final = {
     "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40,
     "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30, "tib": 2.0**40,
 }  # fmt: skip
-_TIMES: Final = {"ms": 1.0, "s": 1e3, "m": 60e3, "h": 3_600e3, "d": 86_400e3}
 
 
 def parse_filter(text: str) -> tuple[Term, ...]:
@@ -132,19 +132,6 @@ def unknown_field(name: str, fields: Iterable[str]) -> str:
     return f"no field {name!r}{meant}; there are {', '.join(sorted(fields))}"
 
 
-def parse_duration(text: str) -> float:
-    """Milliseconds of ``90s``, ``1.5h``, ``2d``; without a unit they are milliseconds.
-
-    Raises:
-        FilterError: not a duration.
-    """
-    found = _NUMBER.fullmatch(text)
-    unit = (found["unit"].lower() or "ms") if found else ""
-    if found is None or unit not in _TIMES:
-        raise FilterError(f"{text!r} is not a time (such as 90s, 10m, 1.5h or 2d)")
-    return float(found["digits"].replace(",", "")) * _TIMES[unit]
-
-
 def parse_number(text: str) -> float:
     """``10000``, ``10k``, ``1.5Gi``.
 
@@ -173,7 +160,10 @@ def _match_number(column: pa.ChunkedArray, term: Term) -> BoolColumn:
 
 
 def _match_duration(column: pa.ChunkedArray, term: Term) -> BoolColumn:
-    return _COMPARISONS[term.operator](floats(column), parse_duration(term.value))
+    wanted = parse_duration(term.value)
+    if wanted is None:
+        raise FilterError(f"{term.value!r} is not a time (such as 90s, 10m, 1.5h or 2d)")
+    return _COMPARISONS[term.operator](floats(column), wanted)
 
 
 def _match_ids(column: pa.ChunkedArray, term: Term) -> BoolColumn:

@@ -61,6 +61,8 @@ class Progress(Pace, Protocol):
     @property
     def waves(self) -> int: ...
     @property
+    def spread_s(self) -> float: ...
+    @property
     def moving(self) -> Sequence[Copying]: ...
     @property
     def stalled(self) -> Sequence[Stalled]: ...
@@ -263,6 +265,14 @@ def moving_rows(move: Move, *, now_ms: int) -> list[MovingRow]:
 def heard_of_words(move: Move, *, now_ms: int) -> str:
     """When this was so: news may fail to come."""
     return f"as of {text.clock_text(move.updated_ms, now_ms=now_ms, with_seconds=True)}"
+
+
+def spread_words(progress: Progress) -> str:
+    """What is waited for though nothing stands still; empty: nothing is."""
+    if not progress.spread_s:
+        return ""
+    over = text.duration_text(progress.spread_s * 1000)
+    return f"the last begins in {over}, so that producers wait less"
 
 
 def _moving_row(part: Copying, reason: str, *, told_ms: int, now_ms: int) -> MovingRow:

@@ -21,6 +21,7 @@ from control.views.moves import (
     move_row,
     moving_rows,
     plan_anew_path,
+    spread_words,
     throttle_cell,
     took_cell,
 )
@@ -328,7 +329,8 @@ def _on_their_way(screen: Screen, state: OperationState) -> list[Any]:
     more = len(progress.in_flight) + progress.in_flight_more - len(rows)
     note = [html.P(f"and {more} more", className="note")] if rows and more > 0 else []
     table = [card("On their way", rows_table(rows, MOVING_COLUMNS), *note)] if rows else []
-    return [*warnings, *table]
+    waits = [html.P(words, className="note")] if (words := spread_words(progress)) else []
+    return [*waits, *warnings, *table]
 
 
 def _changes(state: OperationState) -> list[Any]:

@@ -41,6 +41,7 @@ RUN_FIELDS: Final = (
     "partitions_per_broker",
     "wave_order",
     "leaders_turn",
+    "spread",
     "reason",
 )
 """Fields that say how to run a plan, not what to plan: asked for at its confirmation."""

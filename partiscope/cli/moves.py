@@ -20,6 +20,7 @@ from control.operations.rolling_back import goes_words, question_of
 from control.operations.state import OperationState
 from control.operations.whole_preview import preview_way_back
 from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text, plural_text
+from control.views.moves import spread_words
 from control.views.previews import check_words
 from partiscope.cli.confirm import is_at, require_change_of
 from partiscope.cli.exits import CommandError, Exit
@@ -225,11 +226,12 @@ def progress_line(state: OperationState) -> str:
     if progress.eta_s_low is not None and progress.eta_s_high is not None:
         low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
         eta = f"  ≈ {duration_text(low)} to {duration_text(high)} left"
+    waits = f"  {words}" if (words := spread_words(progress)) else ""
     return (
         f"{head}  wave {progress.wave} of {progress.waves}  "
         f"{progress.partitions_done:,} of {plural_text(progress.partitions_total, 'partition')}  "
         f"{bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}  "
-        f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}{_stalls(progress)}"
+        f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}{waits}{_stalls(progress)}"
     )
 
 

@@ -9,6 +9,8 @@ import typer
 
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
+from control.operations.checks import spread as checked
+from control.operations.checks import spread_seconds
 from control.operations.client import OperationsClient
 from control.operations.commands import Throttle
 from control.operations.planning import Planning, Preview
@@ -44,6 +46,9 @@ def reassign(
     new_leaders: Annotated[
         LeaderTurn, typer.Option(help="When partitions have their turn that get another leader.")
     ] = USUAL_WAVES.leaders,
+    spread: Annotated[
+        str, typer.Option(help="Over at most so long, so that producers wait less; or none.")
+    ] = "5m",
     bootstrap: Bootstrap = None,
     bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
 ) -> None:
@@ -56,6 +61,7 @@ def reassign(
             per_broker=partitions_per_broker,
             order=order,
             leaders=new_leaders,
+            spread_s=_spread_s(spread),
         ),
     )
     settings = settings_with(bootstrap=bootstrap)
@@ -82,6 +88,13 @@ class Way:
     throttle: Throttle
     waves: WaveRules
     reason: str
+
+
+def _spread_s(text: str) -> float:
+    seconds = spread_seconds(text)
+    if seconds is None:
+        raise CommandError(f"--spread {text!r}: {checked(text)}", Exit.WRONG_USE)
+    return seconds
 
 
 def _targets(plan: Path) -> Targets:

@@ -69,7 +69,7 @@ def test_two_brokers_join_under_load_and_one_is_decommissioned(growing: Site) ->
         cluster.wait_ready()
         wanted = ("--add-brokers", "104,105", "--topics", topic)
         cli.run("plan", *wanted, "--out", "grow.json")
-        cli.run("reassign", "grow.json", "--throttle", "4MiB", "--yes")
+        cli.run("reassign", "grow.json", "--throttle", "4MiB", "--spread", "20s", "--yes")
         grown = eyes.replicas(topic)
         held = Counter(broker for replicas in grown.values() for broker in replicas)
         # A fifth of 18 each; internal topics stay on the older three and count as well.
@@ -84,7 +84,7 @@ def test_two_brokers_join_under_load_and_one_is_decommissioned(growing: Site) ->
         held_by_103 = {topic, "__consumer_offsets"}
         wait_until(lambda: eyes.on_broker(103) >= held_by_103, "groups have a topic by now")
         cli.run("plan", "--remove-brokers", "103", "--out", "shrink.json")
-        cli.run("reassign", "shrink.json", "--throttle", "8MiB", "--yes")
+        cli.run("reassign", "shrink.json", "--throttle", "8MiB", "--spread", "20s", "--yes")
         assert eyes.on_broker(103) == set()
         assert cluster.kill(103, signal.SIGTERM) in (0, 128 + signal.SIGTERM)
         growing.check_settled(topic, eyes.replicas(topic))

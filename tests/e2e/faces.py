@@ -43,6 +43,10 @@ class Face(Protocol):
         """Until the move on show says so."""
 
 
+CONFIRMED: Final[tuple[str, ...]] = ("throttle", "spread", "reason")
+"""Fields that the page asks for at the end."""
+
+
 class PageFace:
     """In a real browser."""
 
@@ -54,7 +58,7 @@ class PageFace:
         """The wizard, step by step."""
         page, texts = self._page, dict(values)
         page.goto(f"{self._url}/plan")
-        confirmation = {name: texts.pop(name) for name in ("throttle", "reason")}
+        confirmation = {name: texts.pop(name) for name in CONFIRMED if name in texts}
         self._fill(texts)
         page.locator("#plan-button").click()
         review = page.locator("#plan-review")

@@ -55,14 +55,15 @@ def test_two_brokers_are_filled_under_load_and_one_is_emptied_at_the_second_atte
         PacedProducer(cluster.bootstrap, topic, partitions=PARTITIONS, per_s=50) as producer,
         open_face(growing, store) as face,
     ):
-        face.begin({"topics": topic, "throttle": "4MiB", "reason": "two have joined"})
+        soon = {"topics": topic, "spread": "20s"}
+        face.begin({**soon, "throttle": "4MiB", "reason": "two have joined"})
         face.wait_until_shown("✔ done")
         grown = eyes.replicas(topic)
         held = Counter(broker for replicas in grown.values() for broker in replicas)
         assert min(held[104], held[105]) >= 3, held
         growing.check_settled(topic, grown)
 
-        empty = {"topics": topic, "remove_brokers": "103"}
+        empty = {**soon, "remove_brokers": "103"}
         face.begin({**empty, "throttle": "100KiB", "reason": "103 goes"})
         growing.cli.wait_until_moving(reason="103 goes")
         face.cancel()

@@ -27,6 +27,7 @@ from control.views.moves import (
     heard_of_words,
     move_row,
     moving_rows,
+    spread_words,
     throttle_cell,
 )
 from control.views.pages import Page
@@ -327,6 +328,7 @@ def _progress(progress: MoveProgress, *, is_over: bool) -> str:
         low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
         lines.append(f" ≈ {duration_text(low)} to {duration_text(high)} left")
     if not is_over:
+        lines += [f" {words}"] if (words := spread_words(progress)) else []
         lines += [f" ▲ {item.topic}-{item.partition}: {item.reason}" for item in progress.stalled]
         lines += [f" ▲ and {progress.stalled_more:,} more"] if progress.stalled_more else []
     return "\n".join(lines)

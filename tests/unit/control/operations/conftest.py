@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from control.operations import move_watch, throttling
+from control.operations import electing, move_watch, reassign_run, throttling
 
 PassS = Callable[[float], Callable[[], None]]
 
@@ -20,7 +20,8 @@ def _shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def pass_s(monkeypatch: pytest.MonkeyPatch) -> PassS:
     """A step in which so many seconds pass."""
     clock = SimpleNamespace(now_s=0.0)
-    monkeypatch.setattr(move_watch, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    for module in (move_watch, reassign_run, electing):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
 
     def step(seconds: float) -> Callable[[], None]:
         def pass_() -> None:

@@ -1,12 +1,14 @@
 """A throttled move begins with few partitions and soon asks for all."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from control.operations.events import EventKind, Outcome
-from control.operations.gentle_start import BATCHES_MAX, gentle_start
+from control.operations.gentle_start import BATCH_S, BATCHES_MAX, gentle_start
 from control.planner.waves import WaveRules
+from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     FakeCluster,
@@ -22,6 +24,13 @@ KIB, MIB = 1 << 10, 1 << 20
 RATE = 2 * MIB
 MOVES = tuple(change("a", number, size_bytes=30 * MIB) for number in range(4))
 TOGETHER = WaveRules(partitions=len(MOVES))
+Step = Callable[[], None]
+
+
+@pytest.fixture
+def batch(pass_s: PassS) -> Step:
+    """Until the next one is due."""
+    return pass_s(BATCH_S)
 
 
 def cluster() -> FakeCluster:
@@ -58,27 +67,27 @@ def test_two_new_replicas_ask_for_twice_as_much() -> None:
     assert gentle_start(wave, 4 * MIB) == [(move,) for move in wave]
 
 
-async def test_the_first_wave_is_asked_for_bit_by_bit() -> None:
+async def test_the_first_wave_is_asked_for_bit_by_bit(batch: Step) -> None:
     there = cluster()
     context = FakeContext(command_of(*MOVES, waves=TOGETHER, throttle=RATE))
-    ended = await run(there, context, idle, idle, idle, there.arrive)
+    ended = await run(there, context, batch, batch, batch, there.arrive)
     assert ended.outcome is Outcome.DONE
     assert asked_for(there) == [1, 1, 1, 1]
     assert context.said(EventKind.WAVE_DONE) == ["wave 1 done"]
 
 
-async def test_the_waves_after_it_are_asked_for_at_once() -> None:
+async def test_the_waves_after_it_are_asked_for_at_once(batch: Step) -> None:
     there = cluster()
     context = FakeContext(command_of(*MOVES, waves=WaveRules(partitions=2), throttle=RATE))
-    await run(there, context, idle, there.arrive, there.arrive)
+    await run(there, context, batch, there.arrive, there.arrive)
     assert asked_for(there) == [1, 1, 2]
 
 
-async def test_new_leaders_come_at_once_and_the_copies_after_them_bit_by_bit() -> None:
+async def test_new_leaders_come_at_once_and_the_copies_after_them_bit_by_bit(batch: Step) -> None:
     leads = tuple(replace(change("a", n), after=FROM[::-1]) for n in (8, 9))
     there = FakeCluster({move.key: FROM for move in (*MOVES, *leads)})
     context = FakeContext(command_of(*MOVES, *leads, waves=TOGETHER, throttle=RATE))
-    await run(there, context, idle, idle, idle, idle, there.arrive)
+    await run(there, context, batch, batch, batch, batch, there.arrive)
     assert asked_for(there) == [2, 1, 1, 1, 1]
 
 
@@ -96,31 +105,38 @@ async def test_after_a_crash_what_is_left_is_asked_for_at_once() -> None:
     assert (ended.outcome, asked_for(there)) == (Outcome.DONE, [3])
 
 
-async def test_after_a_crash_before_the_first_copies_these_still_come_bit_by_bit() -> None:
+async def test_after_a_crash_before_the_first_copies_these_still_come_bit_by_bit(
+    batch: Step,
+) -> None:
     lead = replace(change("a", 8), after=FROM[::-1])
     there = FakeCluster({move.key: FROM for move in (*MOVES, lead)})
     context = begun(command_of(*MOVES, lead, waves=TOGETHER, throttle=RATE), wave=1)
-    await run(there, context, idle, idle, idle, idle, there.arrive)
+    await run(there, context, batch, batch, batch, batch, there.arrive)
     assert asked_for(there) == [1, 1, 1, 1, 1]
 
 
-async def test_a_cancel_meanwhile_asks_for_nothing_more() -> None:
+async def test_a_cancel_meanwhile_asks_for_nothing_more(batch: Step) -> None:
     there = cluster()
     context = FakeContext(command_of(*MOVES, waves=TOGETHER, throttle=RATE))
 
     def cancel() -> None:
         context.script.is_cancelled = True
 
-    ended = await run(there, context, idle, cancel)
+    ended = await run(there, context, batch, cancel)
     assert ended.outcome is Outcome.CANCELLED
     moved = {key for asked in there.asked for key, target in asked.items() if target is not None}
     assert moved == {move.key for move in MOVES[:2]}
     assert there.placed == {move.key: FROM for move in MOVES}
 
 
-async def test_what_somebody_else_takes_before_its_turn_is_left_to_them() -> None:
+async def test_what_somebody_else_takes_before_its_turn_is_left_to_them(batch: Step) -> None:
     there = cluster()
     context = FakeContext(command_of(*MOVES[:2], waves=TOGETHER, throttle=RATE))
-    ended = await run(there, context, lambda: there.begin(MOVES[1].key, (4, 2)), there.arrive, idle)
+
+    def theirs() -> None:
+        batch()
+        there.begin(MOVES[1].key, (4, 2))
+
+    ended = await run(there, context, theirs, there.arrive, idle)
     assert ended.outcome is Outcome.FAILED
     assert "a-1: is being moved elsewhere by somebody else" in ended.message

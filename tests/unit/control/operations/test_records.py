@@ -40,7 +40,9 @@ COMMAND = ReassignCommand(
     bootstrap="127.0.0.1:9092",
     changes=(PartitionChange(topic="t", partition=3, before=(1, 2), after=(2, 3), size_bytes=77),),
     throttle=12345,
-    waves=WaveRules(partitions=4, per_broker=2, order=SizeOrder.LARGE, leaders=LeaderTurn.LAST),
+    waves=WaveRules(
+        partitions=4, per_broker=2, order=SizeOrder.LARGE, leaders=LeaderTurn.LAST, spread_s=60.0
+    ),
     is_strict=False,
     rollback_of="mv-0",
     who="me@here",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from control.operations.checks import spread_seconds
 from control.operations.errors import InvalidInputError
 from control.operations.operator import Operator, produce_job
 from control.operations.registry import (
@@ -14,6 +15,7 @@ from control.operations.registry import (
     OperationForm,
     form_named,
 )
+from control.planner.waves import USUAL_WAVES
 
 
 def test_names_and_keys_are_unique() -> None:
@@ -81,3 +83,22 @@ def test_a_produce_job_from_a_form() -> None:
     assert job.headers == (("a", b"b"), ("c", b"d=e"))
     tombstone = produce_job(PRODUCE.parse({"topic": "t", "key": "k", "is_tombstone": "true"}))
     assert tombstone.value is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("none", 0.0), ("5m", 300.0), ("90s", 90.0), ("1.5 h", 5400.0), ("1d", 86_400.0)],
+)
+def test_a_spread_is_none_or_a_time(text: str, seconds: float) -> None:
+    assert spread_seconds(text) == seconds
+    assert REASSIGN.errors({"spread": text}) == {}
+
+
+@pytest.mark.parametrize("text", ["300", "fast", "-5s", "2d", "auto"])
+def test_a_spread_without_a_unit_or_beyond_a_day_is_refused(text: str) -> None:
+    assert REASSIGN.errors({"spread": text}) == {"spread": "none, or a time up to a day such as 5m"}
+
+
+def test_the_usual_spread_is_that_of_a_command_line() -> None:
+    usual = spread_seconds(REASSIGN.field("spread").default)
+    assert usual == USUAL_WAVES.spread_s

@@ -3,7 +3,7 @@
 from control.operations.events import MoveProgress, Outcome
 from control.operations.state import OperationState, Phase
 from control.planner.proposal import PartitionChange
-from control.views.moves import change_row, done_percent, eta_cell, move_row
+from control.views.moves import change_row, done_percent, eta_cell, move_row, spread_words
 from control.views.rows import Tone
 from tests.unit.control.clusters import NOW_MS
 
@@ -86,3 +86,9 @@ def test_a_change_shows_who_leads_and_what_travels() -> None:
     assert (row.new_leader.text, row.moved.text) == ("yes, 103", "2.0 KiB")
     same = PartitionChange(topic="t", partition=0, before=(1, 2), after=(2, 1), size_bytes=9)
     assert change_row(same).moved.text == "no data"
+
+
+def test_what_is_waited_for_is_said_while_it_is() -> None:
+    words = "the last begins in 1 m 52 s, so that producers wait less"
+    assert spread_words(progress(spread_s=112.0)) == words
+    assert spread_words(progress()) == ""

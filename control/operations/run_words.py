@@ -1,0 +1,22 @@
+"""What a run says of itself in a line. Pure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from control.model.ids import TopicPartition
+
+REFUSED_NAMES_MAX: Final = 5
+
+
+def first_words(waves: int, partitions: int, *, there: int, begun: str) -> str:
+    """As it begins; `begun`: over which time, where that is worth a word."""
+    words = f"{partitions} partitions in {waves} {'wave' if waves == 1 else 'waves'}"
+    words = f"{words}; {there} already there" if there else words
+    return f"{words}; {begun}" if begun else words
+
+
+def reasons(refused: Mapping[TopicPartition, str]) -> str:
+    """The first of them, and how many more there are."""
+    named = [f"{key}: {why}" for key, why in list(refused.items())[:REFUSED_NAMES_MAX]]
+    more = len(refused) - len(named)
+    return "; ".join([*named, f"and {more:,} more"] if more else named)
