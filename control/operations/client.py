@@ -11,6 +11,7 @@ import getpass
 import socket
 import time
 from collections.abc import AsyncIterator, Collection, Iterable
+from dataclasses import replace
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
@@ -142,8 +143,9 @@ class OperationsClient:
             raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
         await self._control(operation_id, ControlAction.THROTTLE, throttle=throttle)
 
-    async def way_back(self, operation_id: str) -> WayBack:
-        """What a rollback would ask for. Nothing is changed.
+    async def way_back(self, operation_id: str, *, spread_s: float | None = None) -> WayBack:
+        """What a rollback would ask for, as spread as the operation was or over at most so many
+        seconds. Nothing is changed.
 
         :raises InvalidInputError: no such operation, or it moved nothing.
         :raises ConflictError: another one takes it back already, or moves what it moved.
@@ -160,6 +162,8 @@ class OperationsClient:
         if check.verdict is Verdict.FAIL:
             raise ConflictError(check.reason)
         throttle, waves = _asked(operation_id, (await self._bus.read_commands())[0])
+        if spread_s is not None:
+            waves = replace(waves, spread_s=spread_s)
         return WayBack(
             undone=operation_id,
             bootstrap=state.bootstrap,
@@ -169,14 +173,16 @@ class OperationsClient:
             is_running=not state.is_finished,
         )
 
-    async def rollback(self, operation_id: str, *, reason: str = "") -> str:
+    async def rollback(
+        self, operation_id: str, *, reason: str = "", spread_s: float | None = None
+    ) -> str:
         """Cancel if it still runs, then submit the way back; what others have moved since stays.
         Answers the new operation's id.
 
         :raises InvalidInputError: no such operation, or it moved nothing.
         :raises ConflictError: another one takes it back already, or moves what it moved.
         """
-        way = await self.way_back(operation_id)
+        way = await self.way_back(operation_id, spread_s=spread_s)
         if way.is_running:
             await self.cancel(operation_id, reason=reason or "rolled back")
         return await self.submit_reassign(

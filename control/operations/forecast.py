@@ -115,12 +115,13 @@ class Forecast:
 
 def _spread(finishing: Finishing) -> Interval | None:
     """While more is to be asked for, copies come at the pace that this sets: their rate says
-    nothing then. Null without a throttle."""
-    if finishing.copying_s is None:
+    nothing then. Null without a throttle, unless all is there and only leaders are elected."""
+    copying_s = finishing.copying_s if finishing.left else 0.0
+    if copying_s is None:
         return None
     soonest, latest = ENDING_S
-    low = max(finishing.copying_s / (1 + EARNED), finishing.spread_s)
-    return low + soonest, finishing.spread_s + finishing.copying_s * ALONE + ASKED_S + latest
+    low = max(copying_s / (1 + EARNED), finishing.spread_s)
+    return low + soonest, finishing.spread_s + copying_s * ALONE + ASKED_S + latest
 
 
 def _miss(told: tuple[float, Interval], ended_s: float) -> float:

@@ -24,7 +24,14 @@ from control.views.moves import spread_words
 from control.views.previews import check_words
 from partiscope.cli.confirm import is_at, require_change_of
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Json, note, settings_with, write_json
+from partiscope.cli.options import (
+    Bootstrap,
+    Json,
+    note,
+    seconds_of_spread,
+    settings_with,
+    write_json,
+)
 from partiscope.cli.previews import show_way_back
 from partiscope.cli.tables import write_table
 from partiscope.settings import NamedCluster
@@ -68,6 +75,9 @@ def moves(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With `rollback`: pre-flight only.")
     ] = False,
+    spread: Annotated[
+        str, typer.Option(help="With `rollback`: over at most so long, or none; as it went else.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """List reassignments; watch, pause, resume, throttle, cancel or roll back one.
@@ -84,6 +94,8 @@ def moves(
         raise CommandError("--after-wave goes with `moves cancel`", Exit.WRONG_USE)
     if dry_run and action is not Action.ROLLBACK:
         raise CommandError("--dry-run goes with `moves rollback`", Exit.WRONG_USE)
+    if spread and action is not Action.ROLLBACK:
+        raise CommandError("--spread goes with `moves rollback`", Exit.WRONG_USE)
     wish = Wish(
         action=action,
         move=move,
@@ -91,6 +103,7 @@ def moves(
         throttle=throttle,
         after_wave=after_wave,
         dry_run=dry_run,
+        spread_s=seconds_of_spread(spread) if spread else None,
         named=bootstrap,
         cluster=None if bootstrap is None else settings.cluster_at(bootstrap),
     )
@@ -107,6 +120,8 @@ class Wish:
     throttle: str
     after_wave: bool
     dry_run: bool
+    spread_s: float | None
+    """None: as it went."""
     named: str | None
     cluster: NamedCluster | None
     """The one that was named; None: any that shares the bus."""
@@ -149,7 +164,7 @@ async def _roll_back(
     client: OperationsClient, operation_id: str, wish: Wish, *, as_json: bool
 ) -> int:
     """Pre-flight, then the way back; where the cluster does not answer, the run waits for it."""
-    way = await client.way_back(operation_id)
+    way = await client.way_back(operation_id, spread_s=wish.spread_s)
     try:
         async with KafkaAdmin.to(way.bootstrap) as admin:
             preview = await preview_way_back(Planning(admin), client, way)
@@ -166,7 +181,7 @@ async def _roll_back(
             return Exit.DONE
         question = question_of(way, preview)
         note("\n".join((goes_words(way, preview), *map(check_words, question.doubts))))
-    undo = await client.rollback(operation_id, reason=wish.reason)
+    undo = await client.rollback(operation_id, reason=wish.reason, spread_s=wish.spread_s)
     note(f"{undo} takes {operation_id} back")
     return await follow(client, undo, as_json=as_json)
 

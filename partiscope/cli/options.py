@@ -10,6 +10,8 @@ import typer
 from pydantic import ValidationError
 
 from control.kafka.connections import use_connections
+from control.operations import checks
+from partiscope.cli.exits import CommandError, Exit
 from partiscope.installation import connection_of, with_installation
 from partiscope.settings import (
     ClusterSettings,
@@ -107,6 +109,17 @@ def known_bootstrap(settings: Settings) -> str:
     """The cluster that a command talks to."""
     watched = settings.watched()
     return settings.bundled_bootstrap if watched is None else watched.bootstrap
+
+
+def seconds_of_spread(text: str) -> float:
+    """Of ``5m`` or none.
+
+    :raises CommandError: neither.
+    """
+    seconds = checks.spread_seconds(text)
+    if seconds is None:
+        raise CommandError(f"--spread {text!r}: {checks.spread(text)}", Exit.WRONG_USE)
+    return seconds
 
 
 def write_json(document: object) -> None:

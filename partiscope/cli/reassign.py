@@ -9,8 +9,6 @@ import typer
 
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
-from control.operations.checks import spread as checked
-from control.operations.checks import spread_seconds
 from control.operations.client import OperationsClient
 from control.operations.commands import Throttle
 from control.operations.planning import Planning, Preview
@@ -22,7 +20,13 @@ from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.files import text_of
 from partiscope.cli.moves import follow
-from partiscope.cli.options import Bootstrap, known_bootstrap, note, settings_with
+from partiscope.cli.options import (
+    Bootstrap,
+    known_bootstrap,
+    note,
+    seconds_of_spread,
+    settings_with,
+)
 from partiscope.cli.plan import before_file
 from partiscope.cli.previews import show_preview
 
@@ -61,7 +65,7 @@ def reassign(
             per_broker=partitions_per_broker,
             order=order,
             leaders=new_leaders,
-            spread_s=_spread_s(spread),
+            spread_s=seconds_of_spread(spread),
         ),
     )
     settings = settings_with(bootstrap=bootstrap)
@@ -88,13 +92,6 @@ class Way:
     throttle: Throttle
     waves: WaveRules
     reason: str
-
-
-def _spread_s(text: str) -> float:
-    seconds = spread_seconds(text)
-    if seconds is None:
-        raise CommandError(f"--spread {text!r}: {checked(text)}", Exit.WRONG_USE)
-    return seconds
 
 
 def _targets(plan: Path) -> Targets:

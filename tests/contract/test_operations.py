@@ -96,6 +96,7 @@ async def test_plan_preview_run_and_roll_back(
         assert f"the newest, {operation_id}, is of tester; name it if you mean it" in said
         told = await asyncio.to_thread(cli.json, "moves", "rollback", operation_id, "--dry-run")
         assert told["bytes"] >= way.proposal.moved_bytes
+        assert (await client.way_back(operation_id, spread_s=7.0)).waves.spread_s == 7.0
         undo = await client.rollback(operation_id)
         back = await wait_for(client, undo)
         assert back.outcome is Outcome.DONE, executor.said()

@@ -159,7 +159,8 @@ def test_a_broker_dies_midway_and_comes_back(site: Site, role: str) -> None:
     topic = site.topic("orphan", FROM, partition_bytes=16 * MIB)
     plan = site.plan_by_hand(topic, to(site))
     with PacedProducer(cluster.bootstrap, topic, partitions=2, per_s=20) as producer:
-        moving = cli.start("reassign", plan, "--throttle", "1MiB", "--yes", "--reason", topic)
+        how = ("--throttle", "1MiB", "--spread", "none", "--yes", "--reason", topic)
+        moving = cli.start("reassign", plan, *how)
         operation_id = cli.wait_until_moving(reason=topic)
         with site.without(victim):
             if is_waited_for:

@@ -204,6 +204,16 @@ def test_the_time_left_is_no_shorter_than_until_the_last_is_asked_for() -> None:
     assert told[-1] == pytest.approx((100.0 + soonest, 106.0 + ASKED_S + latest))
 
 
+def test_elections_that_are_left_take_their_time_without_a_throttle() -> None:
+    forecast, soonest = Forecast(), ENDING_S[0]
+    electing = Finishing(done=12, total=12, copying_s=None, spread_s=40.0)
+    found = forecast.tell_left(1000, 1000, at_s=0.0, finishing=electing)
+    assert found is not None
+    assert found[0] == pytest.approx(40.0 + soonest)
+    copying = replace(electing, done=3)
+    assert forecast.tell_left(100, 1000, at_s=1.0, finishing=copying) is None
+
+
 def test_large_partitions_after_small_ones_take_what_their_bytes_take() -> None:
     """Not what the pace of the small ones would make of it."""
     forecast = Forecast()
