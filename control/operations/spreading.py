@@ -8,9 +8,10 @@ WAITING of all that was written to the topic meanwhile. What nobody writes to wa
 Measured in docs/decisions/0013.
 
 Worked example: producers write to twelve partitions of a topic alike, whose leaders are four
-brokers, so that a quarter of it goes to each; followers wait a second. A partition that loses a
-replica holds up 0.3 · 1 s · 1/4 = 0.075 s of what is written, in doubt, and the next is asked for
-15 s after it: all twelve within 165 s. Where the leader goes as well, 0.12 s · 1/12 is sure: 17 s.
+brokers, so that a quarter of it goes to each; each has one follower, who waits a second. One that
+loses a replica holds up 0.3 · 1 s · 1/4 = 0.075 s of what is written, in doubt, and the next is
+asked for 15 s after it: all twelve within 165 s. With two followers it is twice that. Where the
+leader goes as well, 0.12 s · 1/12 is sure: 2 s more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +26,7 @@ from control.planner.waves import Wave
 WAITING: Final = 0.005
 """Of what is written, so that a p99 shows nothing of it."""
 IN_DOUBT: Final = 0.3
-"""Of a follower's wait: of a partition's ends 0.1 to 0.2 had one, and they come by chance."""
+"""Of each follower's wait: of ends 0.1 to 0.2 a follower had one, and they come by chance."""
 TO_NEW_LEADER_S: Final = 0.12
 """After which clients have found it (retry.backoff.ms, 100 ms)."""
 USUAL_BACKOFF_MS: Final = 1000
@@ -124,9 +125,11 @@ class Pace:
 
     def _epoch_s(self, change: PartitionChange) -> float:
         leader, told = self._writing.leaders.get(change.key, -1), self._writing.backoff_ms
-        follow = [broker for broker in change.after if broker != leader]
+        leads = leader if leader in change.after else next(iter(change.after), -1)
+        follow = [broker for broker in change.after if broker != leads]
         waits_ms = max((told.get(broker, USUAL_BACKOFF_MS) for broker in follow), default=0)
-        return IN_DOUBT * waits_ms / 1000 * self._at_leader.get((change.topic, leader), 0.0)
+        waits_s = min(IN_DOUBT * len(follow), 1.0) * waits_ms / 1000
+        return waits_s * self._at_leader.get((change.topic, leader), 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,8 @@ def test_the_worked_example() -> None:
     assert Pace(WRITING).after_end(MOVES[0]) == pytest.approx(15.0)
     assert seconds(MOVES, WRITING) == pytest.approx(165.0)
     assert Pace(WRITING).after_end(led_anew(MOVES[0])) == pytest.approx(17.0)
+    three = replace(MOVES[0], before=(0, 7, 8), after=(0, 7, 9))
+    assert Pace(WRITING).after_end(three) == pytest.approx(30.0)
 
 
 def test_a_short_wait_of_followers_needs_little() -> None:
@@ -226,3 +228,8 @@ def test_large_partitions_after_small_ones_take_what_their_bytes_take() -> None:
     assert 800.0 < found[0] < found[1] < 1700.0
     copying = replace(finishing, spread_s=0.0)
     assert forecast.tell_left(6, 10_000_000, at_s=5.0, finishing=copying) is None, "measured anew"
+
+
+def test_a_plan_that_cannot_be_is_left_to_pre_flight() -> None:
+    nowhere = replace(MOVES[0], after=())
+    assert foresee([(nowhere,)], WRITING, WITHIN_S).seconds == 0.0
