@@ -17,17 +17,21 @@ class Asking:
     def __init__(self, *, has_copied: bool) -> None:
         self.pace = Pace(Writing())
         self.turns = Turns()
+        self.elected_s = 0.0
+        """How long elections take once all is there."""
         self._later_s: list[float] = []
         """Of each wave that has not begun: how long until its last is asked for."""
         self._has_copied = has_copied
         self._ahead: list[tuple[float, PartitionChange]] = []
+        self._looked_s = 0.0
         self.dropped: frozenset[TopicPartition] = frozenset()
         """Of the present wave: never asked for."""
 
-    def spread(self, pace: Pace, waves: Sequence[Wave]) -> None:
+    def spread(self, pace: Pace, waves: Sequence[Wave], *, elects: bool) -> None:
         """From now on like this; `waves`: all of the run, with what is still to be asked for."""
-        self.pace = pace
-        self._later_s = list(pace.foresee(waves, elects=False).waves_s)
+        foreseen = pace.foresee(waves, elects=elects)
+        self.pace, self.elected_s = pace, foreseen.elected_s
+        self._later_s = list(foreseen.waves_s)
 
     def begin(self, number: int, wave: Wave, *, throttle: int | None, now_s: float) -> None:
         """The wave of this number, from 1. Only the first wave that copies begins gently: one that
@@ -44,15 +48,20 @@ class Asking:
             for number, batch in enumerate(batches)
             for change in batch
         ]
+        self._looked_s = now_s
 
     def due(self, now_s: float, *, free: Collection[TopicPartition], is_held: bool = False) -> Wave:
         """What is to be asked for now, in its order. Nobody waits because of those that are `free`:
         they are there, on their way, or will not move; the others wait while all is held."""
+        if is_held:
+            held_s = now_s - self._looked_s
+            self._ahead = [(from_s + held_s, change) for from_s, change in self._ahead]
+        self._looked_s = now_s
         due: list[PartitionChange] = []
         ahead: list[tuple[float, PartitionChange]] = []
         for from_s, change in self._ahead:
             gap_s = 0.0 if change.key in free else self.pace.after_end(change)
-            may_be = from_s <= now_s and (change.key in free or not is_held)
+            may_be = change.key in free if is_held else from_s <= now_s
             if may_be and self.turns.take(change.topic, gap_s, now_s):
                 due.append(change)
             else:

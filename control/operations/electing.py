@@ -25,22 +25,28 @@ async def elect_preferred(
     turns: Turns,
     context: RunContext,
     *,
+    within_s: float,
     tell: Callable[[float], Awaitable[object]],
 ) -> None:
-    """Of partitions whose leader is not their first replica; as far apart as the pace has it, or
-    at once when an operator ends the move. What is refused is told, and left. `tell` hears how many
-    seconds it takes until the last may be.
+    """Of partitions whose leader is not their first replica; as far apart as the pace has it, but
+    over at most `within_s`, or at once when an operator ends the move. What is refused is told, and
+    left. `tell` hears how many seconds it takes until the last may be.
 
     :raises UnreachableError: the cluster does not answer; what is elected already stays.
     """
     left = [(change, pace.after_electing(change)) for change in wrong]
     takes_s = _left_s(turns, left)
+    if takes_s > within_s:
+        left = [(change, gap_s * within_s / takes_s) for change, gap_s in left]
+        takes_s = within_s
     if takes_s >= TOLD_FROM_S:
         words = f"{counted(len(left), 'leader')} elected one after the other, so that producers"
         await context.emit(EventKind.NOTE, f"{words} wait less: {duration_text(takes_s * 1000)}")
     elected = 0
     while left:
-        await wait_while_paused(context, "no leader is elected")
+        if context.flags().is_paused:
+            await tell(0.0)
+            await wait_while_paused(context, "no leader is elected")
         now_s, is_over = time.monotonic(), context.flags().is_ending
         due: list[_Waiting] = []
         later: list[_Waiting] = []
@@ -56,6 +62,8 @@ async def elect_preferred(
             opens_s = min(turns.opens_s(change.topic, gap_s) for change, gap_s in left)
             await context.flags().wait(min(max(opens_s - time.monotonic(), LAST_TICK_S), TICK_S))
             await context.tidy()
+    if takes_s:
+        await tell(0.0)
     if elected:
         await context.emit(EventKind.ELECTED, f"{counted(elected, 'preferred leader')} elected")
 

@@ -102,13 +102,15 @@ class Forecast:
         self._began = None
         self._told.clear()
 
-    def misses(self, ended_s: float) -> Misses:
-        """Now that it is done; of the intervals before they were calibrated."""
+    def misses(self, ended_s: float, *, arrived_s: float | None = None) -> Misses:
+        """Now that it is done; of the intervals before they were calibrated. `arrived_s`: when all
+        was there, if leaders were elected after that, of which no interval of time left told."""
+        until_s = ended_s if arrived_s is None else arrived_s
         last, chosen = len(self._told) - 1, min(LEFT_KEPT, len(self._told))
         numbers = [round(n * last / max(chosen - 1, 1)) for n in range(chosen)]
         return Misses(
             foreseen=None if self._began is None else _miss(self._began, ended_s),
-            left=tuple(_miss(self._told[number], ended_s) for number in numbers),
+            left=tuple(_miss(self._told[number], until_s) for number in numbers),
             is_adaptive=self.is_adaptive,
         )
 

@@ -153,10 +153,17 @@ class MoveWatch:
         )
 
     def progress(
-        self, *, wave: int, now_s: float, throttle: int | None = None, spread_s: float = 0.0
+        self,
+        *,
+        wave: int,
+        now_s: float,
+        throttle: int | None = None,
+        spread_s: float = 0.0,
+        after_s: float = 0.0,
     ) -> MoveProgress:
         """Bytes, rate and time left; `now_s` is a monotonic clock in seconds, `spread_s` how long
-        it takes until the last partition is asked for, if nothing else takes longer."""
+        it takes until the last partition is asked for, if nothing else takes longer, `after_s` what
+        is to be done once all is there."""
         changes = [change for change in self._changes if change.key not in self._gone]
         total = sum(self._sizes[c.key] * len(c.adding) for c in changes)
         done = sum(map(self._bytes_done, changes))
@@ -189,8 +196,8 @@ class MoveWatch:
             wave=wave,
             waves=self._waves,
             rate_bytes_per_s=None if rate is None else round(rate, 1),
-            eta_s_low=None if eta is None else round(eta[0], 2),
-            eta_s_high=None if eta is None else round(eta[1], 2),
+            eta_s_low=None if eta is None else round(eta[0] + after_s, 2),
+            eta_s_high=None if eta is None else round(eta[1] + after_s, 2),
             in_flight=tuple(str(change.key) for change in moving[:IN_FLIGHT_NAMES_MAX]),
             in_flight_more=max(len(moving) - IN_FLIGHT_NAMES_MAX, 0),
             stalled=stalled[:STALLED_NAMES_MAX],

@@ -38,12 +38,13 @@ from control.operations.preflight import failures, is_refused, preflight
 from control.operations.preflight_load import expected_seconds, spread_of
 from control.operations.run_context import RunContext
 from control.operations.run_spread import pace_of_run, still_to_ask
+from control.operations.run_throttles import rates_of_others, remove_at_end
 from control.operations.run_words import first_words, reasons
-from control.operations.standing_rates import StandingRates
+from control.operations.spreading import NOT_KNOWN
 from control.operations.state import Phase
 from control.operations.taking_back import take_back
-from control.operations.throttle import ThrottleRecord
 from control.operations.throttle_keeper import ThrottleKeeper
+from control.operations.throttle_pauses import tell_once
 from control.operations.ticks import FIRST_TICK_S, LAST_TICK_S, next_tick_s
 from control.operations.way_back import settle
 from control.planner.waves import Wave, plan_waves
@@ -85,22 +86,25 @@ class ReassignRun:
         :raises UnreachableError: the cluster does not answer; run again later.
         """
         context = self._context
-        if context.state().is_started:
-            self._watch.take_standing(await _rates_of_others(self._admin, self._command, context))
+        goes_on = context.state().is_started
+        if goes_on:
+            self._watch.take_standing(await rates_of_others(self._admin, self._command, context))
         elif not await self._start():
             return
         if self._produced is None:
             self._produced = await measure_produced(self._admin, self._command.changes)
         await self._throttle.begin(self._produced, self._sized)
-        await self._spread(self._produced)
+        await self._spread(self._produced, goes_on=goes_on)
         outcome = await self._run_waves()
-        await _remove(self._throttle, context)
+        arrived_s = time.monotonic()
         if self._command.elects_preferred:
             await self._elect()
+        await remove_at_end(self._throttle, context)
         reached = context.state().progress
         told = {} if reached is None else {"progress": reached.document()}
         if outcome is Outcome.DONE:
-            told["misses"] = self._forecast.misses(time.monotonic()).document()
+            misses = self._forecast.misses(time.monotonic(), arrived_s=arrived_s)
+            told["misses"] = misses.document()
         empties = context.state().empties if outcome is Outcome.DONE else ()
         came = await came_meanwhile(self._admin, empties, self._command.changes)
         words = "; ".join((self._last_words(outcome), *came))
@@ -221,9 +225,9 @@ class ReassignRun:
             there = [change.key for change in wave if self._watch.places.is_there(change)]
             await self._throttle.let_go(there, self._watch.catching_up)
             await context.tidy()
-            progress = await self._emit_progress(number, self._spread_s)
+            progress = await self._emit_progress(number, *self._spread_s)
             if self._watch.wants_standing:
-                rates = await _rates_of_others(self._admin, self._command, context)
+                rates = await rates_of_others(self._admin, self._command, context)
                 self._watch.take_standing(rates)
             tick_s = next_tick_s(tick_s, progress)
             astray = self._watch.gone_astray()
@@ -234,19 +238,23 @@ class ReassignRun:
                 await context.emit(EventKind.WAVE_DONE, f"wave {number} done", wave=number)
                 return
 
-    async def _spread(self, produced: Mapping[TopicPartition, float]) -> None:
+    async def _spread(self, produced: Mapping[TopicPartition, float], *, goes_on: bool) -> None:
+        """What is not known was told as it began."""
         await self._watch.refresh()
         places, never = self._watch.places, self._refused.keys() | self._watch.gone
         waves = still_to_ask(self._waves, places, never)
         pace = await pace_of_run(self._admin, self._command, places, produced, waves)
-        self._asking.spread(pace, waves)
+        if goes_on and self._command.waves.spread_s and not produced and any(waves):
+            await tell_once(self._context, NOT_KNOWN)
+        self._asking.spread(pace, waves, elects=self._command.elects_preferred)
 
     @property
-    def _spread_s(self) -> float:
-        """Until the last is asked for; nothing is while paused, or at an end."""
-        flags = self._context.flags()
-        is_held = flags.is_paused or flags.is_ending
-        return 0.0 if is_held else self._asking.left_s(time.monotonic())
+    def _spread_s(self) -> tuple[float, float]:
+        """Until the last is asked for; elections after it. Nothing while paused, or at an end."""
+        flags, asking = self._context.flags(), self._asking
+        if flags.is_paused or flags.is_ending:
+            return 0.0, 0.0
+        return asking.left_s(time.monotonic()), asking.elected_s
 
     async def _ask_next(self, wave: Wave, *, is_asked: bool) -> None:
         """What is due; nothing new while paused, nor any more of a wave that is the last."""
@@ -343,12 +351,20 @@ class ReassignRun:
         reached = self._context.state().progress
         tell = partial(self._emit_progress, reached.wave if reached else 0)
         pace, turns = asking.pace.led_by(led_by), asking.turns
-        await elect_preferred(self._admin, wrong, pace, turns, self._context, tell=tell)
+        within_s = self._command.waves.spread_s
+        await elect_preferred(
+            self._admin, wrong, pace, turns, self._context, within_s=within_s, tell=tell
+        )
 
-    async def _emit_progress(self, wave: int, spread_s: float = 0.0) -> MoveProgress:
-        """`spread_s`: until the last is asked for, or elected, for producers' sake."""
+    async def _emit_progress(
+        self, wave: int, spread_s: float = 0.0, after_s: float = 0.0
+    ) -> MoveProgress:
+        """`spread_s`: until the last is asked for, or elected, for producers' sake; `after_s`: what
+        elections take after that."""
         rate, now_s = self._throttle.rate, time.monotonic()
-        progress = self._watch.progress(wave=wave, now_s=now_s, throttle=rate, spread_s=spread_s)
+        progress = self._watch.progress(
+            wave=wave, now_s=now_s, throttle=rate, spread_s=spread_s, after_s=after_s
+        )
         if _differs(self._context.state().progress, progress):
             await self._context.emit(EventKind.PROGRESS, **progress.document())
         return progress
@@ -366,24 +382,6 @@ class ReassignRun:
         """What was refused and is not there after all."""
         there = {c.key for c in self._command.changes if self._watch.places.is_there(c)}
         return {key: why for key, why in self._refused.items() if key not in there}
-
-
-async def _remove(throttle: ThrottleKeeper, context: RunContext) -> None:
-    """All has arrived: a throttle that may not be removed now is no reason to call that failed."""
-    try:
-        await throttle.remove()
-    except RefusedError as error:
-        words = f"the throttle is still there, and its removal tried again and again: {error}"
-        await context.emit(EventKind.NOTE, words)
-
-
-async def _rates_of_others(
-    admin: AdminPort, command: ReassignCommand, context: RunContext
-) -> StandingRates:
-    """Throttles on brokers that have none of ours."""
-    ours = context.state().throttle
-    except_on = () if ours is None else ThrottleRecord.parse(ours).brokers
-    return await read_standing_rates(admin, command.changes, except_on=except_on)
 
 
 def _is_unknown(error: Exception) -> bool:

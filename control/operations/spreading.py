@@ -35,6 +35,7 @@ TOLD_FROM_S: Final = 5.0
 """So long that an operator would wonder what a move waits for."""
 LATE_S: Final = 2.0
 """So much later than may be something was asked for without the next being later as well."""
+NOT_KNOWN: Final = "not spread: what producers write is not known"
 
 Key = TopicPartition
 
@@ -154,7 +155,7 @@ class Foreseen:
     def words(self) -> str:
         """Empty where it is not worth a word."""
         if not self.is_known:
-            return "not spread: what producers write is not known"
+            return NOT_KNOWN
         if self.seconds < TOLD_FROM_S:
             return ""
         over, wished = (duration_text(s * 1000) for s in (self.seconds, self.wished_s))

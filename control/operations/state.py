@@ -115,7 +115,8 @@ class OperationState:
         progress, is_going = self.progress, self.phase in (Phase.RUNNING, Phase.PAUSED)
         if progress is None:
             return is_going
-        return is_going and (progress.wave < progress.waves or progress.spread_s > 0)
+        may_hold = self.phase is Phase.PAUSED or progress.spread_s > 0
+        return is_going and (progress.wave < progress.waves or may_hold)
 
     def document(self) -> dict[str, Any]:
         """JSON values for `partiscope moves --json`."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from control.operations.asking import Asking
 from control.operations.events import EventKind, Outcome
 from control.operations.gentle_start import BATCH_S, BATCHES_MAX, gentle_start
 from control.planner.waves import WaveRules
@@ -140,3 +141,14 @@ async def test_what_somebody_else_takes_before_its_turn_is_left_to_them(batch: S
     ended = await run(there, context, theirs, there.arrive, idle)
     assert ended.outcome is Outcome.FAILED
     assert "a-1: is being moved elsewhere by somebody else" in ended.message
+
+
+def test_a_pause_puts_off_all_that_was_to_come() -> None:
+    asking = Asking(has_copied=False)
+    asking.begin(1, MOVES, throttle=RATE, now_s=0.0)
+    assert len(asking.due(0.0, free=())) == 1
+    for at_s in range(1, 61):
+        assert asking.due(float(at_s), free=(), is_held=True) == ()
+    counts = [len(asking.due(60.0 + step * BATCH_S, free=())) for step in range(4)]
+    assert max(counts) == 1
+    assert sum(counts) == 3

@@ -9,6 +9,7 @@ import pytest
 from control.model.ids import TopicPartition
 from control.operations import reassign_run
 from control.operations.events import EventKind, Outcome
+from control.operations.spreading import NOT_KNOWN
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (
@@ -202,6 +203,30 @@ async def test_a_crash_between_elections_leaves_the_rest_to_be_elected_one_by_on
     assert (ended.outcome, there.elections) == (Outcome.DONE, [1, 1, 1])
 
 
+async def test_elections_of_what_is_there_already_take_no_longer_than_they_may(
+    pass_s: PassS,
+) -> None:
+    there = Led()
+    for move in LEADS:
+        there.begin(move.key, move.after)
+    context = begun(command_of(*LEADS, waves=replace(WIDE, spread_s=30.0)), wave=1)
+    soon = pass_s(10.1)
+    ended = await run(there, context, soon, soon, soon)
+    assert (ended.outcome, there.elections) == (Outcome.DONE, [1, 1, 1, 1])
+
+
+async def test_after_a_crash_it_is_said_that_what_is_written_is_not_known(
+    pass_s: PassS, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unknown(*_: Any, **__: Any) -> Mapping[TopicPartition, float]:
+        return {}
+
+    monkeypatch.setattr(reassign_run, "measure_produced", unknown)
+    there, context = cluster(), begun(command_of(*MOVES, waves=WIDE), wave=1)
+    await run(there, context, there.arrive)
+    assert context.said(EventKind.NOTE) == [NOT_KNOWN]
+
+
 async def test_a_pause_holds_elections(pass_s: PassS) -> None:
     there, context = Led(), FakeContext(command_of(*LEADS, waves=WIDE))
     long = pass_s(1000.0)
@@ -277,6 +302,8 @@ async def test_leaders_are_elected_one_by_one(pass_s: PassS) -> None:
     assert context.said(EventKind.ELECTED) == ["4 preferred leaders elected"]
     notes = context.said(EventKind.NOTE)
     assert "4 leaders elected one after the other, so that producers wait less: 3 m 18 s" in notes
+    assert ended.progress is not None
+    assert ended.progress.spread_s == 0.0
 
 
 async def test_who_ends_the_move_has_the_rest_elected_at_once(pass_s: PassS) -> None:
