@@ -43,10 +43,6 @@ class Face(Protocol):
         """Until the move on show says so."""
 
 
-CONFIRMED: Final[tuple[str, ...]] = ("throttle", "spread", "reason")
-"""Fields that the page asks for at the end."""
-
-
 class PageFace:
     """In a real browser."""
 
@@ -57,8 +53,8 @@ class PageFace:
     def begin(self, values: Mapping[str, str]) -> None:
         """The wizard, step by step."""
         page, texts = self._page, dict(values)
-        page.goto(f"{self._url}/plan")
-        confirmation = {name: texts.pop(name) for name in CONFIRMED if name in texts}
+        page.goto(f"{self._url}/plan?spread={texts.pop('spread')}")
+        confirmation = {name: texts.pop(name) for name in ("throttle", "reason")}
         self._fill(texts)
         page.locator("#plan-button").click()
         review = page.locator("#plan-review")
