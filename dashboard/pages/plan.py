@@ -8,28 +8,26 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
-from control.model.fleet import WatchedCluster
 from control.operations.errors import (
     InvalidInputError,
     NotConfirmedError,
     NotReviewedError,
     PlanGoneError,
 )
-from control.operations.planning import Preview
 from control.operations.registry import REASSIGN
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
-from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.plans import VIOLATIONS_MAX, Offer, nothing_to_move, offer_of, plan_rows
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields
-from dashboard.components.forms import parts_of, problem, text_field
+from dashboard.components.forms import parts_of, problem
 from dashboard.components.parts import attributes, card, crumbs, empty, graph
 from dashboard.context import Screen
 from dashboard.desk import DeskError, Values
 from dashboard.figures.moves import trade_off
+from dashboard.pages.plan_last import last_step, last_words
 from dashboard.pages.plan_map import find_plan
 from dashboard.pages.plan_review import alternative_words, review
 
@@ -85,7 +83,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         html.Div(_by_hand(), id=ids.PLAN_EDIT, hidden=True),
         dcc.Loading(html.Div(id=ids.PLAN_REVIEW, className="form"), type="dot", delay_show=300),
         html.Div(
-            card("Confirm", run, html.Div(id=ids.PLAN_LAST, className="actions")),
+            card("Confirm", run, last_step()),
             id=ids.PLAN_RUN,
             hidden=True,
         ),
@@ -222,7 +220,11 @@ def _register_edit(app: Dash, screen: Screen) -> None:
 def _register_review(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.PLAN_REVIEW, "children"),
-        Output(ids.PLAN_LAST, "children"),
+        Output(ids.PLAN_TYPE, "children"),
+        Output(ids.PLAN_CONFIRM, "children"),
+        Output(ids.PLAN_CONFIRM, "disabled"),
+        Output(ids.PLAN_CONFIRM, "color"),
+        Output(ids.PLAN_NOTE, "children"),
         Output(ids.PLAN_RUN, "hidden"),
         Output(ids.PLAN_OUTCOME, "children"),
         Input(ids.PLAN_CHOICE, "value"),
@@ -234,21 +236,18 @@ def _register_review(app: Dash, screen: Screen) -> None:
         prevent_initial_call=True,
         websocket=True,
     )
-    async def show_review(choice: str | None, *rest: Any) -> tuple[Any, Any, Any, Any]:
+    async def show_review(choice: str | None, *rest: Any) -> tuple[Any, ...]:
         choices, scheme, found, values = rest[len(JUDGED_FIELDS) :]
         if choice is None or not choices:
-            return None, None, True, None
+            return None, *last_words(None, screen.watched), True, None
         given = fields.values_of(found, values)
         try:
             preview = await screen.desk.operator.preview(chosen(screen, choices, choice), given)
         except DeskError as error:
-            return problem(error), last_words(None, screen.watched), False, None
-        return (
-            review(preview, scheme or "light", choices[int(choice)]["why"], given),
-            last_words(preview, screen.watched),
-            False,
-            None,
-        )
+            return problem(error), *last_words(None, screen.watched), False, None
+        why = choices[int(choice)]["why"]
+        found = review(preview, scheme or "light", why, given)
+        return found, *last_words(preview, screen.watched), False, None
 
 
 def _register_confirm(app: Dash, screen: Screen) -> None:
@@ -256,22 +255,23 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         Output(ids.PLAN_OUTCOME, "children", allow_duplicate=True),
         Output(ids.LOCATION, "href"),
         Input(ids.PLAN_CONFIRM, "n_clicks"),
-        State(ids.PLAN_CHOICE, "value"),
+        State(ids.PLAN_CHOICE, "value", allow_optional=True),
         State(ids.PLAN_CHOICES, "data"),
         State(ids.PLAN_TYPED, "value", allow_optional=True),
-        State(ids.PLAN_REVIEWED, "data"),
+        State(ids.PLAN_REVIEWED, "data", allow_optional=True),
         State(ids.PLAN_ENTRIES, "value"),
+        State(ids.PLAN_CONFIRM, "disabled"),
         *fields.every_value(fields.PLAN),
         running=[(Output(ids.PLAN_CONFIRM, "loading"), True, False)],
         prevent_initial_call=True,
         websocket=True,
     )
     async def confirm(
-        clicks: int | None, choice: str, choices: Any, typed: str | None, *rest: Any
+        clicks: int | None, choice: str | None, choices: Any, typed: str | None, *rest: Any
     ) -> tuple[Any, Any]:
-        if not clicks:
+        reviewed_one, entries, is_refused, *fields_ = rest
+        if not clicks or is_refused or choice is None:
             return no_update, no_update
-        reviewed_one, entries, *fields_ = rest
         given = fields.values_of(*fields_)
         word = screen.watched.word_to_type()
         try:
@@ -374,27 +374,3 @@ def _proposal(screen: Screen, item: Any) -> Proposal:
     if kept is None:
         raise PlanGoneError
     return kept.alternative.proposal
-
-
-def last_words(preview: Preview | None, watched: WatchedCluster) -> list[Any]:
-    """The button, with what it does and what must be typed before; None: there is nothing that
-    could be confirmed."""
-    count = 0 if preview is None else len(preview.proposal.changes)
-    is_refused = preview is None or preview.is_refused
-    button = dmc.Button(
-        f"Move {text.plural_text(count, 'partition')}" if count else "Move",
-        id=ids.PLAN_CONFIRM,
-        disabled=is_refused,
-        color="red" if is_refused else "blue",
-    )
-    words = (
-        "Pre-flight refuses this plan: see ✖ above."
-        if is_refused
-        else "It goes on when you leave; it can be cancelled and rolled back."
-    )
-    word = "" if is_refused else watched.word_to_type()
-    typed = [text_field(ids.PLAN_TYPED, f"Type {word} to confirm", word)] if word else []
-    reviewed_one = dcc.Store(
-        id=ids.PLAN_REVIEWED, data=plan_name(preview.proposal) if preview else None
-    )
-    return [*typed, button, html.P(words, className="note"), reviewed_one]

@@ -246,8 +246,9 @@ def test_a_partition_is_moved_with_now_and_planned_side_by_side(
         targets = parse_reassignment(Path(found.value.path()).read_text())
         assert [list(ids) for ids in targets.values()] == [replicas]
     assert replicas_of(cluster, 2) == before, "a preview changes nothing"
-    page.get_by_label("Reason").fill("a test")
-    page.locator("#plan-confirm").click()
+    for label, value in (("Throttle", "20MiB"), ("Spread", "20s"), ("Reason", "a test")):
+        page.get_by_label(label, exact=True).fill(value)
+    page.locator("#plan-confirm").click()  # Pre-flight may still run: no click is lost.
 
     page.wait_for_url("**/moves/mv-*")
     expect(page.locator("#move-body")).to_contain_text("✔ done", timeout=60_000)
