@@ -5,7 +5,8 @@ from collections.abc import Collection, Sequence
 
 from control.model.ids import TopicPartition
 from control.operations.gentle_start import BATCH_S, gentle_start
-from control.operations.spreading import Pace, Turns, Writing
+from control.operations.spreading import Foreseen, Pace, Writing
+from control.operations.turns import Turns
 from control.planner.proposal import PartitionChange
 from control.planner.waves import Wave
 
@@ -27,9 +28,8 @@ class Asking:
         self.dropped: frozenset[TopicPartition] = frozenset()
         """Of the present wave: never asked for."""
 
-    def spread(self, pace: Pace, waves: Sequence[Wave], *, elects: bool) -> None:
-        """From now on like this; `waves`: all of the run, with what is still to be asked for."""
-        foreseen = pace.foresee(waves, elects=elects)
+    def spread(self, pace: Pace, foreseen: Foreseen) -> None:
+        """From now on like this, which is foreseen of what is still to be asked for."""
         self.pace, self.elected_s = pace, foreseen.elected_s
         self._later_s = list(foreseen.waves_s)
 

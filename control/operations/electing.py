@@ -10,8 +10,9 @@ from control.model.units import counted, duration_text
 from control.operations.events import EventKind
 from control.operations.pausing import wait_while_paused
 from control.operations.run_context import RunContext
-from control.operations.spreading import TOLD_FROM_S, Pace, Turns
+from control.operations.spreading import TOLD_FROM_S, Pace
 from control.operations.ticks import LAST_TICK_S, TICK_S
+from control.operations.turns import Turns
 from control.planner.proposal import PartitionChange
 
 _Waiting = tuple[PartitionChange, float]

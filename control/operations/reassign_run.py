@@ -243,10 +243,10 @@ class ReassignRun:
         await self._watch.refresh()
         places, never = self._watch.places, self._refused.keys() | self._watch.gone
         waves = still_to_ask(self._waves, places, never)
-        pace = await pace_of_run(self._admin, self._command, places, produced, waves)
+        paced = await pace_of_run(self._admin, self._command, places, produced, waves)
         if goes_on and self._command.waves.spread_s and not produced and any(waves):
             await tell_once(self._context, NOT_KNOWN)
-        self._asking.spread(pace, waves, elects=self._command.elects_preferred)
+        self._asking.spread(*paced)
 
     @property
     def _spread_s(self) -> tuple[float, float]:

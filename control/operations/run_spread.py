@@ -7,7 +7,7 @@ from control.model.ids import TopicPartition
 from control.operations.commands import ReassignCommand
 from control.operations.meters import read_fetch_backoffs
 from control.operations.placements import Placements
-from control.operations.spreading import Pace, Writing
+from control.operations.spreading import Foreseen, Pace, Writing
 from control.planner.waves import Wave
 
 
@@ -17,12 +17,12 @@ async def pace_of_run(
     places: Placements,
     produced: Mapping[TopicPartition, float],
     waves: Sequence[Wave],
-) -> Pace:
+) -> tuple[Pace, Foreseen]:
     """Of waves with what is still to be asked for; `produced`: bytes per second of whole topics."""
     backoff_ms = await read_fetch_backoffs(admin, command.changes)
     writing = Writing(produced=produced, leaders=places.leaders(), backoff_ms=backoff_ms)
-    pace, _ = Pace.within(writing, waves, command.waves.spread_s, elects=command.elects_preferred)
-    return pace
+    elects, within_s = command.elects_preferred, command.waves.spread_s
+    return Pace.within(writing, waves, within_s, elects=elects)
 
 
 def still_to_ask(

@@ -1,5 +1,7 @@
 """The registry of forms."""
 
+from inspect import signature
+
 import pytest
 
 from control.operations.checks import spread_seconds
@@ -16,6 +18,7 @@ from control.operations.registry import (
     form_named,
 )
 from control.planner.waves import USUAL_WAVES
+from partiscope.cli.reassign import reassign
 
 
 def test_names_and_keys_are_unique() -> None:
@@ -99,6 +102,7 @@ def test_a_spread_without_a_unit_or_beyond_a_day_is_refused(text: str) -> None:
     assert REASSIGN.errors({"spread": text}) == {"spread": "none, or a time up to a day such as 5m"}
 
 
-def test_the_usual_spread_is_that_of_a_command_line() -> None:
-    usual = spread_seconds(REASSIGN.field("spread").default)
-    assert usual == USUAL_WAVES.spread_s
+def test_the_usual_spread_is_the_same_in_forms_and_on_the_command_line() -> None:
+    typed = signature(reassign).parameters["spread"].default
+    for usual in (REASSIGN.field("spread").default, typed):
+        assert spread_seconds(usual) == USUAL_WAVES.spread_s

@@ -8,8 +8,9 @@ import pytest
 from control.operations.eta import ENDING_S
 from control.operations.forecast import ASKED_S, Finishing, Forecast
 from control.operations.preflight_load import check_time
-from control.operations.spreading import LATE_S, Foreseen, Pace, Turns, Writing, foresee
+from control.operations.spreading import Foreseen, Pace, Writing, foresee
 from control.operations.traffic import seconds_of
+from control.operations.turns import LATE_S, Turns
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import change
 
