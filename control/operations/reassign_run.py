@@ -36,7 +36,7 @@ from control.operations.placements import left_as_they_are
 from control.operations.planning import resolve_throttle
 from control.operations.preflight import failures, is_refused, preflight
 from control.operations.preflight_load import expected_seconds, spread_of
-from control.operations.run_context import RunContext
+from control.operations.run_context import RunContext, tell_once
 from control.operations.run_spread import pace_of_run, still_to_ask
 from control.operations.run_throttles import rates_of_others, remove_at_end
 from control.operations.run_words import first_words, reasons
@@ -44,7 +44,6 @@ from control.operations.spreading import NOT_KNOWN
 from control.operations.state import Phase
 from control.operations.taking_back import take_back
 from control.operations.throttle_keeper import ThrottleKeeper
-from control.operations.throttle_pauses import tell_once
 from control.operations.ticks import FIRST_TICK_S, LAST_TICK_S, next_tick_s
 from control.operations.way_back import settle
 from control.planner.waves import Wave, plan_waves

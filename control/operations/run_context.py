@@ -56,3 +56,9 @@ class RunContext(Protocol):
     async def tidy(self, *, also_on: Collection[int] = ()) -> None:
         """Remove throttles that ended operations left on brokers of the cluster that were down,
         where they are back and this operation has none of its own, or not yet (`also_on`)."""
+
+
+async def tell_once(context: RunContext, words: str) -> None:
+    """A note, also over a crash."""
+    if words not in context.state().notes:
+        await context.emit(EventKind.NOTE, words)

@@ -24,9 +24,9 @@ from control.operations.catching_up import CatchUpWatch
 from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, ReassignCommand, Throttle
 from control.operations.events import EventKind
 from control.operations.planning import resolve_throttle
-from control.operations.run_context import RunContext
+from control.operations.run_context import RunContext, tell_once
 from control.operations.throttle import AUTO_FLOOR_BYTES_PER_S, ThrottleRecord, brokers_between
-from control.operations.throttle_pauses import REFUSED_AGAIN_S, Pauses, Step, tell_once
+from control.operations.throttle_pauses import REFUSED_AGAIN_S, Pauses, Step
 from control.operations.throttling import Throttling
 from control.operations.traffic import working_rate
 from control.planner.proposal import PartitionChange

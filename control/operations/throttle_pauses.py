@@ -1,11 +1,8 @@
-"""What the cluster refused of a throttle: when it is tried again, and that it is said once."""
+"""What the cluster refused of a throttle: when it is tried again."""
 
 import math
 from enum import Enum, auto
 from typing import Final
-
-from control.operations.events import EventKind
-from control.operations.run_context import RunContext
 
 REFUSED_AGAIN_S: Final = 30.0
 
@@ -35,9 +32,3 @@ class Pauses:
     def refused(self, step: Step) -> None:
         """Just now."""
         self._until_s[step] = self.now_s + REFUSED_AGAIN_S
-
-
-async def tell_once(context: RunContext, words: str) -> None:
-    """A note, also over a crash."""
-    if words not in context.state().notes:
-        await context.emit(EventKind.NOTE, words)
