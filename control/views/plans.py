@@ -59,9 +59,14 @@ def gap_text(item: Alternative) -> str:
     return text.percent_text(100 * (moved / least - 1) if least else None)
 
 
-def nothing_to_move(violations: Sequence[Violation]) -> tuple[str, tuple[str, ...]]:
+def nothing_to_move(
+    violations: Sequence[Violation], limits: Sequence[str] = ()
+) -> tuple[str, tuple[str, ...]]:
     """What to say of plans without a change, and what they leave broken: whoever asked for a broker
-    to be emptied must not take it for done."""
+    to be emptied must not take it for done, nor where a limit keeps the plan from more (a broker
+    that does not run keeps what it has)."""
+    if not violations and limits:
+        return "Nothing to move: the goal is reached as far as it can be", ()
     if not violations:
         return "Nothing to move: the goal is reached already", ()
     named = tuple(str(violation) for violation in violations[:VIOLATIONS_MAX])

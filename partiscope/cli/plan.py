@@ -93,7 +93,7 @@ def plan(
     made = _made(before, bootstrap, request, hand)
     seconds = time.perf_counter() - started_s
     if out is not None:
-        _write(out, made.alternatives[0])
+        _write(out, made)
     if as_json:
         write_json(plan_document(made, seconds=seconds))
     else:
@@ -165,7 +165,8 @@ def before_file(plan: Path) -> Path:
     return plan.with_suffix(f".before{plan.suffix}")
 
 
-def _write(out: Path, chosen: Alternative) -> None:
+def _write(out: Path, made: Plan) -> None:
+    chosen = made.alternatives[0]
     proposal = chosen.proposal
     files = {out: proposal.targets(), before_file(out): proposal.inverse().targets()}
     try:
@@ -174,7 +175,7 @@ def _write(out: Path, chosen: Alternative) -> None:
     except OSError as error:
         raise CommandError(f"cannot write {out}: {error.strerror}") from error
     if not proposal.changes:
-        title, broken = nothing_to_move(chosen.violations)
+        title, broken = nothing_to_move(chosen.violations, made.limits)
         note(f"{chosen.name}: {'; '.join((title, *broken))}. {out} is empty")
         return
     note(f"wrote {chosen.name} to {out}, and the way back to {before_file(out)}")

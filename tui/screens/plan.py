@@ -232,8 +232,9 @@ class PlanScreen(PlannedScreen):
         limits = "\n".join(f"◆ {limit}" for limit in made.limits)
         moving = tuple(item for item in made.alternatives if item.proposal.changes)
         if not moving:
-            title, broken = nothing_to_move(made.alternatives[0].violations)
-            lines = [f"{'▲' if broken else '✔'} {title}", *(f"▲ {line}" for line in broken)]
+            title, broken = nothing_to_move(made.alternatives[0].violations, made.limits)
+            mark = "▲" if broken else "◆" if made.limits else "✔"
+            lines = [f"{mark} {title}", *(f"▲ {line}" for line in broken)]
             self._say("\n".join([*lines, limits]), "bold red" if broken else "")
             return
         self._plan = replace(made, alternatives=moving)

@@ -47,7 +47,20 @@ def test_a_factor_that_was_not_reached_is_told_and_nothing_is_called_proven() ->
     title, broken = nothing_to_move(judged.violations)
     assert "reached" not in title
     assert broken == (str(violation),)
-    assert "reached" in nothing_to_move(())[0]
+    assert nothing_to_move(())[0].endswith("the goal is reached already")
+
+
+def test_a_limit_is_no_goal_that_is_reached() -> None:
+    """What a broker that is down holds stays there, and the goal is not called reached."""
+    brokers = (TopologyBroker(id=1), TopologyBroker(id=2), TopologyBroker(id=3, is_running=False))
+    partition = TopologyPartition(topic="t", partition=0, replicas=(1, 3), size_bytes=1)
+    before = Topology(brokers=brokers, partitions=(partition,))
+    made = plan(before, PlanRequest(goal=Goal.MINIMAL))
+    (minimal,) = made.alternatives
+    assert not minimal.proposal.changes
+    title, broken = nothing_to_move(minimal.violations, made.limits)
+    assert (title, broken) == ("Nothing to move: the goal is reached as far as it can be", ())
+    assert made.limits[0].startswith("broker 3 does not run")
 
 
 def test_an_overfull_disk_gives_nothing_to_a_broker_that_is_down() -> None:
