@@ -54,6 +54,7 @@ def layout(screen: Screen, opened: Opened) -> Any:
             dcc.Store(id=ids.TICK, data=news(snapshot)),
             dcc.Store(id=ids.DENIED, data=rights.every_word(screen)),
             dcc.Store(id=ids.MOVES_PUSHED),
+            dcc.Store(id=ids.ONWARD),
             dcc.Store(id=ids.PAUSED, data=False),
             dcc.Store(id=ids.SCHEME_CHOICE, storage_type="local"),
             dcc.Store(id=ids.SCHEME, data=opened.scheme),
@@ -138,6 +139,7 @@ def _register_in_browser(app: Dash) -> None:
             [Input(ids.PALETTE_BUTTON, "n_clicks")],
         ),
         ("refreshGrids", [], [Input(ids.TICK, "data")]),
+        ("goOnward", [], [Input(ids.ONWARD, "data")]),
         ("markNav", [Output(ids.NAV, "data-view")], [Input(ids.LOCATION, "pathname")]),
     ):
         in_browser(

@@ -720,6 +720,9 @@
     openPath: (path) => {
       if (path) navigate(path);
     },
+    goOnward: (way) => {
+      if (way && window.location.pathname === way.from) navigate(way.to);
+    },
     measureChosen: (measure) => {
       if (measure && window.location.pathname.startsWith("/map")) keepInUrl({ measure });
     },

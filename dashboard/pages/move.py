@@ -34,6 +34,7 @@ from dashboard.components.parts import attributes, card, crumbs, empty, tile
 from dashboard.components.tables import rows_table
 from dashboard.context import Screen
 from dashboard.desk import DeskError
+from dashboard.onward import onward
 from dashboard.shown import Time
 
 CHANGES_MAX: Final = 200
@@ -153,7 +154,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.MOVE_SAID, "children", allow_duplicate=True),
         Output(ids.MOVE_QUESTION, "children", allow_duplicate=True),
-        Output(ids.LOCATION, "href", allow_duplicate=True),
+        Output(ids.ONWARD, "data", allow_duplicate=True),
         Input(ids.MOVE_CONFIRM, "n_clicks"),
         Input(ids.MOVE_LEAVE, "n_clicks"),
         State(ids.MOVE_ASKED, "data"),
@@ -178,7 +179,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             _check_typed(screen, action, typed or "")
             if action == "rollback":
                 undo = await screen.desk.roll_back(operation_id)
-                return None, None, f"/moves/{undo}"
+                return None, None, onward(f"moves/{operation_id}", f"moves/{undo}")
             return good(await screen.desk.control(action, operation_id)), None, no_update
         except DeskError as error:
             return problem(error), no_update, no_update

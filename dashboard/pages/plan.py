@@ -27,6 +27,7 @@ from dashboard.components.parts import attributes, card, crumbs, empty, graph
 from dashboard.context import Screen
 from dashboard.desk import DeskError, Values
 from dashboard.figures.moves import trade_off
+from dashboard.onward import onward
 from dashboard.pages.plan_last import last_step, last_words
 from dashboard.pages.plan_map import find_plan
 from dashboard.pages.plan_review import alternative_words, review
@@ -253,7 +254,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
 def _register_confirm(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.PLAN_OUTCOME, "children", allow_duplicate=True),
-        Output(ids.LOCATION, "href"),
+        Output(ids.ONWARD, "data"),
         Input(ids.PLAN_CONFIRM, "n_clicks"),
         State(ids.PLAN_CHOICE, "value", allow_optional=True),
         State(ids.PLAN_CHOICES, "data"),
@@ -286,7 +287,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             )
         except DeskError as error:
             return problem(error), no_update
-        return None, f"/moves/{operation_id}"
+        return None, onward("plan", f"moves/{operation_id}")
 
 
 def _fields_of(error: Exception) -> set[str]:
@@ -298,7 +299,7 @@ async def planned(screen: Screen, values: Values, scheme: str) -> tuple[Any, lis
     plan = await screen.desk.operator.plan(values)
     moving = [item for item in plan.alternatives if item.proposal.changes]
     if not moving:
-        title, broken = nothing_to_move(plan.alternatives[0].violations)
+        title, broken = nothing_to_move(plan.alternatives[0].violations, plan.limits)
         return empty(title, *broken, *plan.limits), []
     choices = [kept_of(plan, item) for item in moving]
     return offered(choices, "0", scheme, limits=plan.limits), choices

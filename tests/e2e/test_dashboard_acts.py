@@ -283,6 +283,31 @@ def test_a_move_is_rolled_back_from_its_page(
     assert replicas_of(cluster, 2) != after
 
 
+@pytest.mark.usefixtures("executor")
+def test_who_has_gone_elsewhere_is_not_fetched_to_the_move_that_begins(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    after = replicas_of(cluster, 2)
+    page.goto(f"{server.url}/moves")
+    page.locator("#moves-table tbody a").first.click()
+    expect(page.locator("#move-rollback")).to_be_enabled()
+    page.keyboard.press("u")
+    expect(page.locator("#move-confirm")).to_be_focused()
+
+    page.evaluate("document.getElementById('move-confirm').click()")
+    page.keyboard.press("g")
+    page.keyboard.press("o")
+
+    overview = page.url
+    assert overview.endswith("/overview")
+    deadline = time.monotonic() + 60
+    while replicas_of(cluster, 2) == after and time.monotonic() < deadline:
+        page.wait_for_timeout(200)
+    assert replicas_of(cluster, 2) != after
+    page.wait_for_timeout(1000)
+    assert page.url == overview
+
+
 def test_a_question_that_comes_late_gets_the_keys_and_no_other_does(
     page: Page, server: PageServer
 ) -> None:
