@@ -643,7 +643,7 @@
     window.clearTimeout(filterTimer);
     filterTimer = window.setTimeout(() => {
       keepInUrl({ q: target.value });
-      withGrids((api) => api.purgeInfiniteCache());
+      withGrids(window.partiscopeRows.askAnew);
     }, FILTER_PAUSE_MS);
   });
 

@@ -34,6 +34,8 @@
     window.dash_clientside.set_props(place.id, { children: words, className });
   }
 
+  const ours = new WeakSet();
+
   function sourceOf(kind, scope) {
     const getRows = async (request) => {
       try {
@@ -45,7 +47,9 @@
         tell(kind, `✖ no rows: ${error.message}; they are asked for again with the next figures`, true);
       }
     };
-    return { getRows };
+    const source = { getRows };
+    ours.add(source);
+    return source;
   }
 
   const LOOK_AGAIN_MS = 50;
@@ -71,9 +75,20 @@
     window.setTimeout(() => give(id, source, looks + 1, isOurs ? calm + 1 : 0), LOOK_AGAIN_MS);
   }
 
-  // Dash's question itself stays without an answer: the grid asks its new source.
+  // The grid asks its new source. Dash's question is given up: one that nobody answers takes the
+  // place of a block for as long as the grid lives, and with all places taken no row comes.
   window.dash_clientside.partiscope.rowsWanted = (request, scope, id) => {
-    if (request) give(id, newest[id] = sourceOf(id.replace(/^grid-/, ""), scope), 0, 0);
+    if (request) {
+      give(id, newest[id] = sourceOf(id.replace(/^grid-/, ""), scope), 0, 0);
+      request.failCallback();
+    }
     return window.dash_clientside.no_update;
+  };
+
+  // A grid that still has Dash's source needs no word of a new filter: ours will ask with it.
+  window.partiscopeRows = {
+    askAnew: (api) => {
+      if (ours.has(api.getGridOption("datasource"))) api.purgeInfiniteCache();
+    },
   };
 })();

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, Position, expect
+from playwright.sync_api import Browser, Page, Position, Route, expect
 
 from tests.support.axe import serious_findings
 from tests.support.browser import chromium, dialog_of, open_page
@@ -206,6 +206,36 @@ def test_partitions_are_sorted_and_filtered_by_the_server(
     assert "q=topic" in page.url
     page.locator("#filter-partitions").fill("colour:red")
     expect(page.locator("#count-partitions")).to_contain_text("no field 'colour'")
+
+
+SLOW_TO_TAKE_OVER: Final = """
+(() => {
+  const { rowsWanted } = window.dash_clientside.partiscope;
+  window.dash_clientside.partiscope.rowsWanted = async (...given) => {
+    await new Promise((done) => window.setTimeout(done, 1000));
+    return rowsWanted(...given);
+  };
+})();
+"""
+"""What a browser that has much to do at first makes of ``rows.js``."""
+
+
+def test_a_filter_typed_before_the_first_rows_are_there_is_answered(
+    page: Page, server: PageServer
+) -> None:
+    def slowed(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, body=response.text() + SLOW_TO_TAKE_OVER)
+
+    page.route("**/assets/rows.js*", slowed)
+    go(page, server, "groups/group-1")
+    expect(page.locator("#grid-lags .ag-center-cols-container .ag-row")).to_have_count(1)
+    for typed in ("partition<4", "partition<3", "partition<2"):
+        page.locator("#filter-lags").fill(typed)
+        page.wait_for_timeout(100)
+
+    expect(page.locator("#count-lags")).to_have_text("2 of 40 rows", timeout=10_000)
+    expect(page.locator("#grid-lags .ag-center-cols-container .ag-row")).to_have_count(2)
 
 
 def test_a_refresh_keeps_selection_and_scroll(page: Page, server: PageServer, store: Store) -> None:
