@@ -1,4 +1,4 @@
-"""The tests, in two processes side by side; whatever fails is run once more by itself.
+"""The tests, in three processes side by side; whatever fails is run once more by itself.
 
 What fails again is a failure. What passes then, with clusters of its own on a machine that is
 quiet by now, is named as unsteady. Failures in many files are no chance and are not run again; nor
@@ -14,7 +14,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 LAST_FAILED: Final = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 PYTEST: Final = (sys.executable, "-m", "pytest", "-m", "not soak")
-SIDE_BY_SIDE: Final = ("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
+SIDE_BY_SIDE: Final = ("-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder")
 TESTS_FAILED: Final = 1
 FILES_MAX: Final = 3
 

@@ -23,8 +23,8 @@ LAST: Final = ("contract", "e2e", "spark")
 """In this order, after everything that needs no processes; each starts and ends its own."""
 
 LONGEST: Final = ("test_job.py",)
-"""Files that keep one process busy for minutes: first in their folder, so that none waits at the
-end for the other."""
+"""Files that keep one process busy for minutes: first in their folder, so that nobody waits at the
+end for them."""
 
 SHARED: Final = frozenset(("our_cluster", "kafka_cluster"))
 """Clusters that one whole folder shares; those who use them stay together in one process."""
@@ -32,7 +32,7 @@ SHARED: Final = frozenset(("our_cluster", "kafka_cluster"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Name the group that stays in one process where several run (``-n 2 --dist loadgroup``)."""
+    """Name the group that stays in one process where several run (``--dist loadgroup``)."""
     group = "shared clusters" if _is_shared(item) else str(item.path)
     item.add_marker(pytest.mark.xdist_group(group))
 
