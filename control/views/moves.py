@@ -107,6 +107,8 @@ class Move(Protocol):
     @property
     def message(self) -> str: ...
     @property
+    def notes(self) -> Sequence[str]: ...
+    @property
     def changes(self) -> Sequence[Change]: ...
     @property
     def progress(self) -> Progress | None: ...
@@ -265,6 +267,11 @@ def moving_rows(move: Move, *, now_ms: int) -> list[MovingRow]:
 def heard_of_words(move: Move, *, now_ms: int) -> str:
     """When this was so: news may fail to come."""
     return f"as of {text.clock_text(move.updated_ms, now_ms=now_ms, with_seconds=True)}"
+
+
+def earlier_notes(move: Move) -> list[str]:
+    """What it noted, without the one that is its newest word as well."""
+    return [note for note in move.notes if note != move.message]
 
 
 def spread_words(progress: Progress) -> str:

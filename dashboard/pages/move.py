@@ -16,6 +16,7 @@ from control.views.moves import (
     MOVING_COLUMNS,
     change_row,
     done_percent,
+    earlier_notes,
     foreseen_cell,
     heard_of_words,
     move_row,
@@ -263,7 +264,7 @@ def move_block(screen: Screen, state: OperationState, time: Time | None = None) 
         ),
         html.Div(_tiles(screen, state), className="tiles"),
         *_on_their_way(screen, state),
-        *(html.P(f"◆ {note}", className="note") for note in state.notes),
+        *(html.P(f"◆ {note}", className="note") for note in earlier_notes(state)),
         card("What changes", *_changes(state)),
         html.P(
             f"asked for by {row.who.text} at {row.submitted.text}; reason: {row.reason.text}",

@@ -24,6 +24,7 @@ from control.views.format import (
 from control.views.moves import (
     MOVE_COLUMNS,
     done_percent,
+    earlier_notes,
     heard_of_words,
     move_row,
     moving_rows,
@@ -274,7 +275,7 @@ def _body(state: OperationState, *, now_ms: int) -> Text:
         text.append(f"   {heard_of_words(state, now_ms=now_ms)}", style="dim")
     by = f"by {state.who}" if state.who else ""
     text.append(f"\n {by}  {state.reason}", style="dim")
-    for note in state.notes:
+    for note in earlier_notes(state):
         text.append(f"\n ◆ {note}", style="dim")
     if state.progress is not None and state.outcome is None:
         text.append(_on_their_way(state, state.progress, now_ms=now_ms))

@@ -3,7 +3,14 @@
 from control.operations.events import MoveProgress, Outcome
 from control.operations.state import OperationState, Phase
 from control.planner.proposal import PartitionChange
-from control.views.moves import change_row, done_percent, eta_cell, move_row, spread_words
+from control.views.moves import (
+    change_row,
+    done_percent,
+    earlier_notes,
+    eta_cell,
+    move_row,
+    spread_words,
+)
 from control.views.rows import Tone
 from tests.unit.control.clusters import NOW_MS
 
@@ -92,3 +99,12 @@ def test_what_is_waited_for_is_said_while_it_is() -> None:
     words = "the last begins in 1 m 52 s, so that producers wait less"
     assert spread_words(progress(spread_s=112.0)) == words
     assert spread_words(progress()) == ""
+
+
+def test_what_a_move_says_now_is_not_told_again_among_its_notes() -> None:
+    notes = ("broker 103 is down", "4 leaders elected one after the other")
+    state = OperationState(
+        operation_id="mv-1", phase=Phase.RUNNING, changes=(CHANGE,), notes=notes, message=notes[1]
+    )
+
+    assert earlier_notes(state) == ["broker 103 is down"]
