@@ -1,6 +1,8 @@
 """Small parts: cards, tiles, badges, findings, what to say when there is nothing."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -13,7 +15,7 @@ from dashboard import ids
 from dashboard.figures.base import HEIGHT, Figure
 
 GRAPH_CONFIG: Final[Any] = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
-
+_BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=[A-Za-z%])")
 
 BLANK: Final[Any] = {
     "data": [],
@@ -63,9 +65,10 @@ def graph(
 
 
 def tile(label: str, cell: Cell, why: str = "") -> html.Div:
-    """One figure with its name."""
+    """One figure with its name; a number's unit stays on its line."""
+    value = toned(replace(cell, text=_BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", cell.text)))
     return html.Div(
-        [html.Div(label, className="tile-label"), html.Div(toned(cell), className="tile-value")],
+        [html.Div(label, className="tile-label"), html.Div(value, className="tile-value")],
         className="tile",
         title=why or None,
     )

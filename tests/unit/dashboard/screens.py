@@ -36,7 +36,7 @@ def words_of(component: Any) -> str:
     if component is None:
         return ""
     if isinstance(component, str | int | float):
-        return str(component)
+        return str(component).replace("\N{NO-BREAK SPACE}", " ")
     if isinstance(component, list | tuple):
         return " ".join(filter(None, map(words_of, component)))
     if drawn := getattr(component, MARKUP, ""):
