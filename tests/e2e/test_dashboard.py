@@ -87,7 +87,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 @pytest.fixture(scope="module")
 def server(store: Store) -> Iterator[PageServer]:
     # Nobody answers there: what acts says so, what shows does not need it.
-    with PageServer(store.folder, "--bootstrap", "127.0.0.1:1") as server:
+    with PageServer(store.folder, "--bootstrap", "127.0.0.1:1", "--bus", "127.0.0.1:1") as server:
         yield server
 
 

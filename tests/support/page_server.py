@@ -21,6 +21,8 @@ class PageServer:
 
     def __init__(self, store: Path, *flags: str) -> None:
         (self.port,) = free_ports(1)
+        # Not what may run from this repository's own data directory.
+        self._data = store.parent / "data"
         self.log = store.parent / f"page-{self.port}.log"
         self._command = (
             *(sys.executable, "-m", "partiscope", "dashboard"),
@@ -46,7 +48,11 @@ class PageServer:
                 cwd=ROOT,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={
+                    **os.environ,
+                    "PYTHONUNBUFFERED": "1",
+                    "PARTISCOPE_DATA": str(self._data),
+                },
             )
         deadline = time.monotonic() + READY_TIMEOUT_S
         while b"ready " not in self.log.read_bytes():
