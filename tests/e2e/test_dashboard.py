@@ -238,6 +238,26 @@ def test_a_filter_typed_before_the_first_rows_are_there_is_answered(
     expect(page.locator("#grid-lags .ag-center-cols-container .ag-row")).to_have_count(2)
 
 
+def test_a_window_over_two_blocks_asks_for_both_at_once(page: Page, server: PageServer) -> None:
+    go(page, server, "partitions")
+    expect(page.locator("#count-partitions")).to_have_text("160 rows")
+    asked: list[str] = []
+    page.route("**/rows/partitions?*", lambda route: asked.append(route.request.url))
+    page.evaluate(
+        """() => {
+            const grid = window.dash_ag_grid.getApi("grid-partitions");
+            grid.purgeInfiniteCache();
+            grid.ensureIndexVisible(99);
+        }"""
+    )
+
+    deadline = time.monotonic() + 10
+    while len(asked) < 2 and time.monotonic() < deadline:
+        page.wait_for_timeout(50)  # without an answer to the first
+    assert {url.partition("?")[2] for url in asked} >= {"to=100", "from=100&to=200"}
+    page.unroute_all(behavior="ignoreErrors")
+
+
 def test_a_refresh_keeps_selection_and_scroll(page: Page, server: PageServer, store: Store) -> None:
     go(page, server, "partitions")
     body = page.locator(".ag-body-viewport")
