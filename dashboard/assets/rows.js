@@ -34,8 +34,6 @@
     window.dash_clientside.set_props(place.id, { children: words, className });
   }
 
-  const ours = new WeakSet();
-
   function sourceOf(kind, scope) {
     const getRows = async (request) => {
       try {
@@ -47,9 +45,7 @@
         tell(kind, `✖ no rows: ${error.message}; they are asked for again with the next figures`, true);
       }
     };
-    const source = { getRows };
-    ours.add(source);
-    return source;
+    return { getRows };
   }
 
   const LOOK_AGAIN_MS = 50;
@@ -85,10 +81,11 @@
     return window.dash_clientside.no_update;
   };
 
-  // A grid that still has Dash's source needs no word of a new filter: ours will ask with it.
+  // Until a grid has the source that is meant for it, it needs no word of a new filter: that one
+  // will ask with it.
   window.partiscopeRows = {
     askAnew: (api) => {
-      if (ours.has(api.getGridOption("datasource"))) api.purgeInfiniteCache();
+      if (Object.values(newest).includes(api.getGridOption("datasource"))) api.purgeInfiniteCache();
     },
   };
 })();
