@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, Position, Route, expect
 
 from tests.support.axe import serious_findings
 from tests.support.browser import chromium, dialog_of, open_page
-from tests.support.page_server import PageServer
+from tests.support.page_server import NOWHERE, PageServer
 from tests.support.store_builder import (
     StoreBuilder,
     SyntheticSizes,
@@ -86,8 +86,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="module")
 def server(store: Store) -> Iterator[PageServer]:
-    # Nobody answers there: what acts says so, what shows does not need it.
-    with PageServer(store.folder, "--bootstrap", "127.0.0.1:1", "--bus", "127.0.0.1:1") as server:
+    # What acts says so, what shows does not need it.
+    with PageServer(store.folder, *NOWHERE) as server:
         yield server
 
 
@@ -212,7 +212,7 @@ SLOW_TO_TAKE_OVER: Final = """
 (() => {
   const { rowsWanted } = window.dash_clientside.partiscope;
   window.dash_clientside.partiscope.rowsWanted = async (...given) => {
-    await new Promise((done) => window.setTimeout(done, 1000));
+    while (!window.mayTakeOver) await new Promise((done) => window.setTimeout(done, 20));
     return rowsWanted(...given);
   };
 })();
@@ -233,6 +233,7 @@ def test_a_filter_typed_before_the_first_rows_are_there_is_answered(
     for typed in ("partition<4", "partition<3", "partition<2"):
         page.locator("#filter-lags").fill(typed)
         page.wait_for_timeout(100)
+    page.evaluate("window.mayTakeOver = true")
 
     expect(page.locator("#count-lags")).to_have_text("2 of 40 rows", timeout=10_000)
     expect(page.locator("#grid-lags .ag-center-cols-container .ag-row")).to_have_count(2)
@@ -634,7 +635,7 @@ def test_without_a_store_the_page_says_what_to_do_and_fills_by_itself(
     browser: Browser, tmp_path: Path, errors: list[str]
 ) -> None:
     store = Store(tmp_path / "store")
-    with PageServer(store.folder) as server:
+    with PageServer(store.folder, *NOWHERE) as server:
         page = open_page(browser, server.url, errors)
         expect(page.locator("#findings")).to_contain_text("No data yet")
 

@@ -428,7 +428,8 @@ def test_a_read_only_page_refuses_to_change(
     store = tmp_path / "store"
     StoreBuilder(store).write(store_rows(cluster))
     view = f"produce/{TOPIC}"
-    with PageServer(store, view, "--bootstrap", cluster.bootstrap, "--read-only") as reading:
+    where = ("--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap)
+    with PageServer(store, view, *where, "--read-only") as reading:
         assert f"ready {reading.url}/{view}" in reading.log.read_text()
         page = open_page(browser, f"{reading.url}/{view}", [])
 

@@ -30,7 +30,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
                      "replicas": [1], "isr": [1], "min_isr": 1}  # fmt: skip
         rows = [{**partition, "partition": number} for number in range(2)]
         StoreBuilder(folder / "store").write({"partitions": rows})
-        with PageServer(folder / "store", "--bootstrap", cluster.bootstrap) as server:
+        where = ("--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap)
+        with PageServer(folder / "store", *where) as server:
             yield server
 
 

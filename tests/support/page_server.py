@@ -14,6 +14,8 @@ from tests.support.ports import free_ports
 ROOT: Final = Path(__file__).resolve().parents[2]
 READY_TIMEOUT_S: Final = 90.0
 STOP_TIMEOUT_S: Final = 10.0
+NOWHERE: Final = ("--bootstrap", "127.0.0.1:1", "--bus", "127.0.0.1:1")
+"""Flags of a page that shows a store alone: no cluster and no bus answer there."""
 
 
 class PageServer:
