@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support import kafka_oracle
+from tests.support.kafka_zookeeper import ZOOKEEPER_KAFKA_VERSION
 
 # The same examples at every run: a change is judged by what it changed. `make soak` explores.
 settings.register_profile("steady", derandomize=True, database=None)
@@ -57,7 +58,17 @@ def _is_shared(item: pytest.Item) -> bool:
 @pytest.fixture(scope="session")
 def kafka_libs() -> Path:
     """Kafka's jars; skips where they cannot be had."""
+    return _libs_or_skip(kafka_oracle.KAFKA_VERSION)
+
+
+@pytest.fixture(scope="session")
+def zookeeper_kafka_libs() -> Path:
+    """The jars of Kafka 2.8 and ZooKeeper; skips where they cannot be had."""
+    return _libs_or_skip(ZOOKEEPER_KAFKA_VERSION)
+
+
+def _libs_or_skip(version: str) -> Path:
     try:
-        return kafka_oracle.kafka_libs()
+        return kafka_oracle.kafka_libs(version)
     except kafka_oracle.OracleUnavailableError as error:
         pytest.skip(str(error))

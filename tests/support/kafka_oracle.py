@@ -44,7 +44,8 @@ def kafka_libs(version: str = KAFKA_VERSION) -> Path:
 
 def _fetch(libs: Path, version: str) -> None:
     """Into a folder of its own first, so that an interrupted fetch is not taken for a whole one."""
-    pom = Path(__file__).with_name("kafka_oracle.pom.xml")
+    name = "kafka_zookeeper" if version.startswith("2.") else "kafka_oracle"
+    pom = Path(__file__).with_name(f"{name}.pom.xml")
     part = libs.with_name("libs.part")
     done = subprocess.run(
         [

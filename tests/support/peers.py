@@ -7,21 +7,28 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.support.go_program import GoUnavailableError, build_go_client
-from tests.support.kafka_oracle import OracleUnavailableError, kafka_libs
+from tests.support.kafka_oracle import KAFKA_VERSION, OracleUnavailableError, kafka_libs
+from tests.support.kafka_zookeeper import ZOOKEEPER_KAFKA_VERSION
 
 
 def main() -> None:
     """Both at once: one waits for the network, the other for the compiler."""
     with ThreadPoolExecutor(2) as threads:
-        oracle, client = threads.submit(kafka_libs), threads.submit(build_go_client)
+        kafka, client = threads.submit(_fetch_kafka), threads.submit(build_go_client)
     try:
-        oracle.result()
+        kafka.result()
     except OracleUnavailableError as error:
         print(f"setup: tests beside real Kafka will be skipped: {error}", file=sys.stderr)
     try:
         client.result()
     except GoUnavailableError as error:
         print(f"setup: the test with a Go client will be skipped: {error}", file=sys.stderr)
+
+
+def _fetch_kafka() -> None:
+    """One after the other: Maven's local repository is not made for two writers."""
+    for version in (KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION):
+        kafka_libs(version)
 
 
 if __name__ == "__main__":
