@@ -18,6 +18,7 @@ from control.views.watch import read_report
 from partiscope.layout import LayoutError, check_port
 from partiscope.settings import Settings
 from spark_metrics import jars
+from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError, set_aside_folders
 from spark_metrics.errors import MetricsError
 from spark_metrics.java import JavaMissingError, find_java
 
@@ -48,6 +49,7 @@ class Check:
 def diagnose(settings: Settings, *, reach: str | None, bundled: str) -> list[Check]:
     """All checks; ``reach`` is a cluster that must answer, ``bundled`` one that may be running."""
     checks = [_python(), _java(), _connector(), _disk(settings.data), _memory()]
+    checks.extend(_store(settings.store))
     checks.extend(_cluster(settings, bundled))
     checks.extend(_watched(settings))
     if reach is not None:
@@ -103,6 +105,40 @@ def _disk(data: Path) -> Check:
             next_step="free some space, or choose another place with --data",
         )
     return Check(name="disk", verdict=Verdict.FINE, found=found)
+
+
+def _store(store: str) -> Iterator[Check]:
+    """The figures that are kept can be read, and none were set aside."""
+    try:
+        is_there, aside = AggregatesReader(store).version() is not None, set_aside_folders(store)
+    except StoreUnreadableError as error:
+        yield Check(
+            name="store",
+            verdict=Verdict.CRITICAL,
+            found=f"{error.what}: {error.why}",
+            next_step=error.what_next,
+        )
+        return
+    except (OSError, ValueError) as error:
+        yield Check(
+            name="store",
+            verdict=Verdict.CRITICAL,
+            found=f"{store} cannot be reached: {error}",
+            next_step="check --store, its disk and its rights",
+        )
+        return
+    yield Check(
+        name="store",
+        verdict=Verdict.FINE,
+        found=f"{store} can be read" if is_there else f"{store} is not begun yet",
+    )
+    for folder in aside:
+        yield Check(
+            name="store",
+            verdict=Verdict.WARNING,
+            found=f"{folder} holds files that the metrics job could not go on with",
+            next_step="logs/metrics.log says why; delete them when nobody wants them",
+        )
 
 
 def _memory() -> Check:

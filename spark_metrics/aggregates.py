@@ -15,6 +15,7 @@ since the epoch, UTC. Every row carries the time at which its source read it.
 """
 
 from spark_metrics.errors import MetricsError, StoreUnreadableError
+from spark_metrics.existing_store import set_aside_folders
 from spark_metrics.points import (
     ALL_BROKERS,
     BROKER_HISTORY,
@@ -56,4 +57,5 @@ __all__ = [
     "AggregatesReader",
     "MetricsError",
     "StoreUnreadableError",
+    "set_aside_folders",
 ]

@@ -125,14 +125,6 @@ class StoreFiles:
                 ends = (min(ends[0], found["min"]), max(ends[1], found["max"]))
         return rows, ends
 
-    def is_readable(self, path: str) -> bool:
-        """Whether the file is there, and a whole table."""
-        try:
-            pq.read_metadata(self.absolute(path), filesystem=self.system)
-        except (OSError, pa.ArrowException):
-            return False
-        return True
-
     def read_table(self, paths: str | Sequence[str], schema: Any) -> Any:
         """The files as one table of exactly this schema (columns they lack become null)."""
         each = [paths] if isinstance(paths, str) else paths
@@ -156,11 +148,18 @@ class StoreFiles:
         with self.open(path) as source:
             return conform(pq.ParquetFile(source).read(columns=schema.names), schema)
 
-    def list_files(self, folder: str) -> list[str]:
-        """Relative paths of the files in one folder, sorted by name."""
+    def list_files(self, folder: str, of: Any = fs.FileType.File) -> list[str]:
+        """Relative paths of the files in one folder, or its folders, sorted by name."""
         selector = fs.FileSelector(self.absolute(folder), allow_not_found=True)
         found = self.system.get_file_info(selector)
-        return sorted(f"{folder}/{info.base_name}" for info in found if info.is_file)
+        return sorted(f"{folder}/{info.base_name}" for info in found if info.type == of)
+
+    def set_aside(self, paths: Iterable[str], into: str) -> None:
+        """Move the files, with their folders, into this folder."""
+        for path in paths:
+            target = f"{into}/{path}"
+            self.make_folders(target.rpartition("/")[0])
+            self.system.move(self.absolute(path), self.absolute(target))
 
     def delete(self, path: str) -> None:
         """Remove the file; one that is gone already is no error."""

@@ -5,6 +5,7 @@ STORE/manifest.json                          written last, replaced atomically
 STORE/now/<table>-<version>-<part>.parquet   the newest state, large tables in several parts
 STORE/history/<table>-<span>-<version>-<n>.parquet    (``spark_metrics.points``)
 STORE/bad/<version>.jsonl                    records that could not be read, bounded
+STORE/set-aside/<time>/...                   files that could not be understood; never deleted
 ```
 A version is a time in milliseconds, raised by one where the clock stands still, so that it
 grows even when a store is deleted and begun again. Files are never changed, only replaced by
@@ -14,17 +15,25 @@ others: a reader that holds an older manifest goes on reading for ``GRACE_MS``. 
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, TypeVar, get_origin
+
+from spark_metrics.points import SPANS_MS
 
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = 3
 GRACE_MS: Final = 30_000
 """How long a file that no manifest names any more stays readable."""
+SET_ASIDE: Final = "set-aside"
+_T = TypeVar("_T")
 
 
 class ManifestError(ValueError):
     """Not a manifest, or of a format that this version does not know."""
+
+
+class ForeignFormatError(ManifestError):
+    """A manifest that another version of the job has written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +92,54 @@ def decode_manifest(value: bytes) -> Manifest:
     """Inverse of ``encode_manifest``.
 
     Raises:
-        ManifestError: cut short, not ours, or of an unknown format.
+        ForeignFormatError: of another format.
+        ManifestError: cut short, not ours, or with a field of a wrong type.
     """
+    if not value:
+        raise ManifestError("its manifest is empty")
     try:
         document = json.loads(value)
-        if document.pop("format") != FORMAT:
-            raise ManifestError(f"a store of another format than {FORMAT}")
+        written = document.pop("format")
+        if written != FORMAT:
+            raise ForeignFormatError(
+                f"it is a store of format {written!r}, and this version knows format {FORMAT} alone"
+            )
         document["history"] = {
-            table: tuple(HistoryFile(**file) for file in files)
+            table: tuple(_typed(HistoryFile(**file)) for file in files)
             for table, files in document["history"].items()
         }
-        return Manifest(**document)
+        return _typed(Manifest(**document))
+    except ManifestError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ManifestError(f"not a manifest: {error}") from error
+        raise ManifestError(f"its manifest is none: {error}") from error
+
+
+def _typed(made: _T) -> _T:
+    """The same, once each field is of its type.
+
+    Raises:
+        TypeError: one is not.
+    """
+    for name, wanted in _TYPES[type(made)]:
+        held = getattr(made, name)
+        if type(held) is not wanted:
+            raise TypeError(f"{name} is {held!r:.60}")
+    if isinstance(made, HistoryFile) and made.span not in SPANS_MS:
+        raise TypeError(f"span is {made.span!r:.60}")
+    if isinstance(made, Manifest):
+        for table, paths in made.now.items():
+            if type(paths) is not list or not all(type(path) is str for path in paths):
+                raise TypeError(f"the files of {table} are {paths!r:.60}")
+    return made
+
+
+_HELD_AS: Final[Mapping[Any, type]] = {int: int, str: str, bool: bool, Mapping: dict}
+_TYPES: Final[Mapping[type, tuple[tuple[str, type], ...]]] = {
+    of: tuple((it.name, _HELD_AS[get_origin(it.type) or it.type]) for it in fields(of))
+    for of in (Manifest, HistoryFile)
+}
+"""What JSON makes of each field."""
 
 
 def next_version(previous: int, now_ms: int) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
-from spark_metrics.errors import StoreUnreadableError
+from spark_metrics.existing_store import unreadable
 from spark_metrics.files import StoreFiles
 from spark_metrics.history_view import open_history
 from spark_metrics.layout import MANIFEST, Manifest, ManifestError, decode_manifest
@@ -57,7 +57,7 @@ class OpenedStore:
                 known = self._decoded = (value, decode_manifest(value))
             return known[1]
         except (ManifestError, OSError) as error:
-            raise self._unreadable(error) from error
+            raise unreadable(self._store, error) from error
 
     def run(self, query: Query, paths: Sequence[str], stored: Any) -> pa.Table:
         """The answer over these files of the schema ``stored``.
@@ -128,12 +128,4 @@ class OpenedStore:
             except (OSError, KeyError, pa.ArrowException) as error:
                 failure = error
         assert failure is not None
-        raise self._unreadable(failure) from failure
-
-    def _unreadable(self, error: Exception) -> StoreUnreadableError:
-        return StoreUnreadableError(
-            f"the metrics store {self._store} cannot be read",
-            why=str(error).strip() or type(error).__name__,
-            what_next="Check its disk and rights; the metrics job begins a fresh store "
-            "when this one is removed",
-        )
+        raise unreadable(self._store, failure) from failure

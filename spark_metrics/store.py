@@ -1,26 +1,31 @@
 """Writes a store, version by version: files first, the manifest last.
 
 A batch that was committed is never written twice (``has_committed``); a batch that was killed
-half way leaves files that no manifest names, which ``sweep`` removes. Of history a batch writes
-one file per table (two, where a minute ends in it); ``upkeep`` makes fewer of them.
+half way leaves files that no manifest names, which ``sweep`` removes. What lay there before, and
+was not understood, is set aside (``spark_metrics.existing_store``). Of history a batch writes one
+file per table (two, where a minute ends in it); ``upkeep`` makes fewer of them.
 """
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.errors import StoreTakenError
+from spark_metrics.existing_store import FOLDERS, ExistingStore, look
 from spark_metrics.files import Order, StoreFiles
 from spark_metrics.keys import sorted_by
 from spark_metrics.layout import (
     GRACE_MS,
     MANIFEST,
+    SET_ASIDE,
+    ForeignFormatError,
     HistoryFile,
     Manifest,
     ManifestError,
@@ -49,7 +54,7 @@ SWEEP_MS: Final = 10_000
 BAD_FILES_MAX: Final = 20
 WRITERS: Final = 2
 """So many files of history are written side by side."""
-FOLDERS: Final = ("now", "history", "bad")
+BAD: Final = "bad"
 
 
 def wall_clock_ms() -> int:
@@ -107,31 +112,61 @@ class StoreWriter:
         self._swept_ms = 0
         self._pending: int | None = None
         self._threads = ThreadPoolExecutor(WRITERS)
-        self.files.make_folders(*FOLDERS)
-        self.manifest: Manifest | None = None
+        self.files.make_folders(*FOLDERS, BAD)
+        found = look(self.files, store)
+        self.manifest: Manifest | None = found.manifest
         self.begun_afresh_because: str | None = None
         """Why an earlier store could not be gone on with."""
-        self.check()
+        self._seen = found.value
+        """The newest manifest in the store, as it was written or judged."""
+        self._to_set_aside: dict[str, None] = {}
+        self._take_over(found)
+
+    def _take_over(self, found: ExistingStore) -> None:
+        self.manifest, self._seen = found.manifest, found.value
+        self._to_set_aside |= dict.fromkeys(found.set_aside)
+        if found.manifest is None:
+            self.begun_afresh_because = found.why or self.begun_afresh_because
+        elif found.why:
+            self._on_notice(f"the metrics store {self._store}: {found.why}")
 
     def check(self) -> None:
-        """Look at the store as it is now: begin afresh where it is gone or spoilt.
+        """Look whether the store is still as this job left it; begin afresh where it is gone.
 
         Raises:
             StoreTakenError: another job has committed since this one last did.
         """
+        self._pending = None
+        if not self._is_ours():
+            self.files.make_folders(*FOLDERS, BAD)
+            self._take_over(look(self.files, self._store))
+            self.begun_afresh_because = self.begun_afresh_because or "its manifest is gone"
+
+    def _is_ours(self) -> bool:
+        """Whether this job can go on with what it knows: two would undo each other's history.
+
+        A manifest that was spoilt or lost meanwhile is written again, while its files are there.
+        """
         value = self.files.read_bytes(MANIFEST)
+        if value == self._seen:
+            return True
         try:
             found = None if value is None else decode_manifest(value)
-        except ManifestError as error:
+        except ForeignFormatError as error:
+            raise _taken(self._store, str(error)) from error
+        except ManifestError:
             found = None
-            self.begun_afresh_because = str(error)
-        if found is None and self.manifest is not None:
-            self.begun_afresh_because = self.begun_afresh_because or "its manifest is gone"
-            self.files.make_folders(*FOLDERS)
-        if found is not None and self._is_foreign(found):
-            raise self._taken(found.version)
-        self.manifest = found
-        self._pending = None
+        if found is not None:
+            why = f"it holds version {found.version}, which this job has not written"
+            raise _taken(self._store, why)
+        if self.manifest is None:
+            return False
+        there = self.files.list_files("now")
+        if not all(path in there for paths in self.manifest.now.values() for path in paths):
+            return False
+        self._seen = value
+        self._on_notice(f"the manifest of {self._store} was lost or spoilt: it is written again")
+        return True
 
     def has_committed(self, query_id: str, batch_id: int) -> bool:
         """Whether this batch is in the store already (Spark replays the last one after a kill)."""
@@ -162,9 +197,13 @@ class StoreWriter:
             bad_records_total=self.bad_records_total + batch.bad_records,
         )
         self._keep_bad(batch.bad_values, version)
-        self._check_still_ours()
-        self.files.replace(MANIFEST, encode_manifest(manifest))
-        self.manifest = manifest
+        if not self._is_ours():
+            raise FileNotFoundError(f"{self._store} was removed while a batch was written to it")
+        self._set_aside(now_ms)
+        value = encode_manifest(manifest)
+        self.files.replace(MANIFEST, value)
+        self.manifest, self._seen = manifest, value
+        self.begun_afresh_because = None
         self._pending = None
         self._keep_up(manifest, now_ms)
         self.maybe_sweep(now_ms)
@@ -197,12 +236,15 @@ class StoreWriter:
         for it in done:
             if it.problem:
                 self._upkeep_due_ms = now_ms + UPKEEP_RETRY_MS
-                lost = f"; {len(it.unreadable)} files of it are lost" if it.unreadable else ""
-                self._on_notice(f"{it.task.table} could not be merged: {it.problem}{lost}")
+                again = f"it is tried again in {UPKEEP_RETRY_MS // 1_000} s"
+                self._on_notice(f"{it.task.table} could not be merged: {it.problem}; {again}")
+            for path, why in it.damaged.items():
+                self._on_notice(f"{path} is left out of history: {why}")
+            self._to_set_aside |= dict.fromkeys(it.damaged)
         kept = adopted(self.manifest.history if self.manifest else {}, done)
         history = {
             table: [file for file in kept.get(table, ()) if not self._is_over(file, now_ms)]
-            for table in HISTORY_TABLES
+            for table in {**HISTORY_TABLES, **kept}
         }
         parts = [
             (table, number, version, rows)
@@ -251,42 +293,52 @@ class StoreWriter:
         if not values:
             return
         lines = "".join(json.dumps(value, default=str) + "\n" for value in values)
-        self.files.replace(f"bad/{version}.jsonl", lines.encode())
-        for path in self.files.list_files("bad")[:-BAD_FILES_MAX]:
+        self.files.replace(f"{BAD}/{version}.jsonl", lines.encode())
+        for path in self.files.list_files(BAD)[:-BAD_FILES_MAX]:
             self.files.delete(path)
 
-    def _check_still_ours(self) -> None:
-        """Fence: two jobs on one store would undo each other's history."""
-        value = self.files.read_bytes(MANIFEST)
-        if value is not None and self.begun_afresh_because is None:
-            found = decode_manifest(value)
-            if self.manifest is None or self._is_foreign(found):
-                raise self._taken(found.version)
-        self.begun_afresh_because = None
-
-    def _is_foreign(self, found: Manifest) -> bool:
-        return self.manifest is not None and found.version != self.manifest.version
-
-    def _taken(self, version: int) -> StoreTakenError:
-        return StoreTakenError(
-            f"the metrics store {self._store} belongs to another job",
-            why=f"it holds version {version}, which this job has not written",
-            what_next="Stop one of the two jobs, or give each its own --store",
-        )
+    def _set_aside(self, now_ms: int) -> None:
+        """Move what is not to be deleted out of the way, and tell where it is."""
+        if not self._to_set_aside:
+            return
+        there = {path for folder in FOLDERS for path in self.files.list_files(folder)}
+        # Of one that is gone there is nothing to keep.
+        paths = [path for path in self._to_set_aside if path in there or path == MANIFEST]
+        if paths:
+            folder = f"{SET_ASIDE}/{datetime.fromtimestamp(now_ms / 1_000, UTC):%Y%m%dT%H%M%SZ}"
+            self.files.set_aside(paths, folder)
+            self._on_notice(
+                f"{len(paths)} files that could not be gone on with now lie in "
+                f"{self._store}/{folder} ({paths[0]}, …); delete them when nobody wants them"
+            )
+        self._to_set_aside = {}
 
     def maybe_sweep(self, now_ms: int) -> None:
         """Remove files that no manifest has named for ``GRACE_MS``."""
         if self.manifest is None or now_ms - self._swept_ms < SWEEP_MS:
             return
         self._swept_ms = now_ms
-        named = self.manifest.paths() | self._upkeep.outputs
-        found = [path for folder in FOLDERS[:2] for path in self.files.list_files(folder)]
+        try:
+            self._sweep(self.manifest.paths() | self._upkeep.outputs, now_ms)
+        except OSError as error:
+            self._on_notice(f"old files of the store could not be removed, tried again: {error}")
+
+    def _sweep(self, named: Set[str], now_ms: int) -> None:
+        found = [path for folder in FOLDERS for path in self.files.list_files(folder)]
         since_ms = self._unnamed_since_ms
         unnamed = {path: since_ms.get(path, now_ms) for path in found if path not in named}
+        self._unnamed_since_ms = dict(unnamed)
         for path in [path for path, at_ms in unnamed.items() if now_ms - at_ms >= GRACE_MS]:
             self.files.delete(path)
-            del unnamed[path]
-        self._unnamed_since_ms = unnamed
+            del self._unnamed_since_ms[path]
+
+
+def _taken(store: str, why: str) -> StoreTakenError:
+    return StoreTakenError(
+        f"the metrics store {store} belongs to another job",
+        why=why,
+        what_next="Stop one of the two jobs, or give each its own --store",
+    )
 
 
 def _cut_at_last_minute(rows: pa.Table | None) -> list[pa.Table]:

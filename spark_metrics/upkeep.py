@@ -15,12 +15,13 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
 
 import pyarrow as pa
 
+from spark_metrics.damage import damage
 from spark_metrics.files import Order, StoreFiles
 from spark_metrics.layout import HistoryFile, history_path
 from spark_metrics.merge_in_memory import in_order, merged_points
@@ -64,14 +65,16 @@ class Done:
     task: Task
     output: HistoryFile | None = None
     problem: str = ""
-    unreadable: frozenset[str] = frozenset()
-    """Paths of its inputs that nobody can read any more."""
+    damaged: Mapping[str, str] = field(default_factory=dict)
+    """Those of its inputs that are proven to be no tables any more, and why."""
 
 
 def due_tasks(history: History, now_ms: int, late_ms: int = LATE_MS) -> list[Task]:
     """All that can be done at once: no file is in two tasks."""
     tasks: list[Task] = []
     for table, files in history.items():
+        if table not in SHAPES:  # of another version of the job
+            continue
         tasks += _rollups(table, files, now_ms - late_ms)
         taken = {file.path for task in tasks for file in task.inputs}
         tasks += _merges(table, [file for file in files if file.path not in taken])
@@ -115,7 +118,7 @@ def adopted(history: History, done: Iterable[Done]) -> dict[str, tuple[HistoryFi
     for it in done:
         files = tables.get(it.task.table, [])
         inputs = {file.path for file in it.task.inputs}
-        kept = [file for file in files if file.path not in it.unreadable]
+        kept = [file for file in files if file.path not in it.damaged]
         if it.output is not None and any(file.path in inputs for file in files):
             if it.task.is_rollup:
                 kept = [
@@ -170,9 +173,12 @@ class Upkeep:
     def _done(self, task: Task, path: str) -> Done:
         try:
             return Done(task=task, output=self._merged(task, path))
-        except (OSError, pa.ArrowException) as error:
-            lost = {file.path for file in task.inputs if not self._files.is_readable(file.path)}
-            return Done(task=task, problem=str(error), unreadable=frozenset(lost))
+        except Exception as error:  # noqa: BLE001 (told; an error in a thread stops no batch)
+            with suppress(OSError):
+                self._files.delete(path)
+            found = {file.path: damage(self._files, file.path) for file in task.inputs}
+            damaged = {path: why for path, why in found.items() if why}
+            return Done(task=task, problem=str(error) or type(error).__name__, damaged=damaged)
 
     def _merged(self, task: Task, path: str) -> HistoryFile:
         shape = SHAPES[task.table]

@@ -14,7 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from broker.metrics_schema import encode_round
 from spark_metrics.aggregates import AggregatesReader
-from spark_metrics.layout import MANIFEST, decode_manifest
+from spark_metrics.layout import MANIFEST, SET_ASIDE, decode_manifest
 from spark_metrics.size import SMALL_ROWS_MAX
 from tests.spark.story import T0_MS, envelope, replica
 from tests.support.cluster import LocalCluster
@@ -143,6 +143,7 @@ def assert_goes_on_without_its_store(job: MetricsJob, samples: Samples) -> None:
     job.start()
     job.wait_ready()
     assert "fresh store" in job.words()
+    assert [*(Path(job.store) / SET_ASIDE).rglob("*history*.parquet")], "nothing is deleted"
     assert high_watermark(job) == samples.rounds
 
 

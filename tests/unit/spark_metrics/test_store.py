@@ -107,7 +107,7 @@ def test_a_second_job_on_the_same_store_is_found_out(tmp_path: Path) -> None:
         first.commit(batch(2))
 
 
-@pytest.mark.parametrize("spoil", [b"", b'{"format": 1}', b'{"format": 99}', b"[]"])
+@pytest.mark.parametrize("spoil", [b"", b"{}", b"[]"])
 def test_a_spoilt_manifest_begins_a_fresh_store_and_says_why(tmp_path: Path, spoil: bytes) -> None:
     StoreWriter(str(tmp_path)).commit(batch(0))
     (tmp_path / MANIFEST).write_bytes(spoil)

@@ -29,9 +29,9 @@ Row = dict[str, Any]
 class Job:
     """Commits readings of two partitions, at a clock of its own."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, *, now_ms: int = BEGIN_MS) -> None:
         self.store = store
-        self.now_ms = BEGIN_MS
+        self.now_ms = now_ms
         self.readings: list[Row] = []
         self.dice = Random(7)
         self.notices: list[str] = []

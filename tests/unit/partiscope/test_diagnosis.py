@@ -1,0 +1,34 @@
+"""What ``partiscope doctor`` says of a store."""
+
+from pathlib import Path
+
+from partiscope.diagnosis import Verdict, _store
+from spark_metrics.layout import MANIFEST, SET_ASIDE
+from tests.support.store_builder import StoreBuilder
+
+
+def test_a_store_that_is_whole_or_not_begun_is_fine(tmp_path: Path) -> None:
+    (before,) = _store(str(tmp_path / "none"))
+    assert (before.verdict, "not begun" in before.found) == (Verdict.FINE, True)
+    StoreBuilder(tmp_path).write({})
+    (check,) = _store(str(tmp_path))
+    assert (check.verdict, "can be read" in check.found) == (Verdict.FINE, True)
+
+
+def test_what_was_set_aside_and_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    StoreBuilder(tmp_path).write({})
+    (tmp_path / SET_ASIDE / "20261127T023000Z").mkdir(parents=True)
+    _, aside = _store(str(tmp_path))
+    assert aside.verdict is Verdict.WARNING
+    assert "20261127T023000Z" in aside.found
+    (tmp_path / MANIFEST).write_text('{"format": 4}')
+    (check,) = _store(str(tmp_path))
+    assert check.verdict is Verdict.CRITICAL
+    assert "format 4" in check.found
+    assert "Start the version" in check.next_step
+
+
+def test_a_store_that_cannot_be_reached_is_told() -> None:
+    (check,) = _store("ftp://nowhere/store")
+    assert check.verdict is Verdict.CRITICAL
+    assert check.next_step
