@@ -114,7 +114,8 @@ def is_whole(heads: Sequence[Head]) -> bool:
 
 
 def _memory_of(heads: Sequence[Head]) -> Memory:
-    return Memory().observe(observed(heads, offsets_of=()))
+    at_ms = max((head.record.timestamp_ms for head in heads), default=0)
+    return Memory().observe(observed(heads, offsets_of=(), at_ms=at_ms))
 
 
 async def _read(source: SourceSettings, is_over: Callable[[], bool]) -> list[Head]:

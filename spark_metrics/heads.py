@@ -159,13 +159,15 @@ def _group(document: Mapping[str, Any], row: Mapping[str, Any]) -> RegisteredGro
     )
 
 
-def observed(heads: Sequence[Head], *, offsets_of: Sequence[Head]) -> Observed:
-    """What the memory takes from a wave of samples; ``offsets_of``: all that was read with it."""
+def observed(heads: Sequence[Head], *, offsets_of: Sequence[Head], at_ms: int) -> Observed:
+    """What the memory takes from a wave of samples; ``offsets_of``: all that was read with it;
+    ``at_ms``: the time now."""
     samples = [head for head in heads if head.part is not None]
     return Observed(
         parts=tuple(head.part for head in samples if head.part is not None),
         brokers=tuple(broker for head in samples for broker in head.brokers),
         offsets=_offsets(head.record for head in offsets_of),
+        at_ms=at_ms,
     )
 
 

@@ -66,6 +66,8 @@ class Observed:
     brokers: tuple[RegisteredBroker, ...]
     offsets: Mapping[int, tuple[int, int]]
     """First and last offset read of each partition of the metrics topic."""
+    at_ms: int
+    """When the job looked at it, by its own clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,7 @@ class Memory:
 
     def observe(self, observed: Observed) -> "Memory":
         """The memory after a batch."""
-        sources = observe_rounds(self.sources, observed.parts)
+        sources = observe_rounds(self.sources, observed.parts, at_ms=observed.at_ms)
         registry = merge_registry(self.registry, observed.brokers, registry_by_cluster(sources))
         last = {partition: ends[1] + 1 for partition, ends in observed.offsets.items()}
         return replace(

@@ -78,6 +78,7 @@ def broker_table(
             **{name: getattr(broker, name) for name in broker.__dataclass_fields__},
             "interval_ms": source.interval_ms if source else None,
             "sampled_ms": source.newest_ms if source else None,
+            "heard_ms": source.heard_ms if source else None,
         }
         for key, broker in sorted(memory.registry.items())
         for source in (memory.sources.get(key),)

@@ -55,6 +55,8 @@ class Source:
     broker_epoch: int = -1
     interval_ms: int = 1_000
     newest_ms: int = 0
+    heard_ms: int | None = None
+    """When that came, by the job's clock; None: an earlier version has not written it down."""
     complete_ms: int = 0
     """Begin of its newest complete round."""
     registry_ms: int = 0
@@ -65,17 +67,22 @@ class Source:
 Sources = Mapping[SourceKey, Source]
 
 
-def observe_rounds(sources: Sources, parts: Iterable[RoundPart]) -> dict[SourceKey, Source]:
-    """The sources after these records, which may repeat and may come in any order."""
+def observe_rounds(
+    sources: Sources, parts: Iterable[RoundPart], *, at_ms: int
+) -> dict[SourceKey, Source]:
+    """The sources after these records, which may repeat and may come in any order; they came at
+    ``at_ms``."""
     known = dict(sources)
     for part in sorted(parts, key=lambda part: (part.round_ms, part.part)):
         key = SourceKey(part.cluster, part.broker)
         before = known.get(key, Source(cluster=part.cluster, broker=part.broker))
-        known[key] = _observe(before, part)
+        known[key] = _observe(before, part, at_ms)
     return known
 
 
-def _observe(source: Source, part: RoundPart) -> Source:
+def _observe(source: Source, part: RoundPart, at_ms: int) -> Source:
+    if part.round_ms > source.newest_ms:
+        source = replace(source, heard_ms=at_ms)
     if part.round_ms >= source.newest_ms:
         source = replace(
             source,

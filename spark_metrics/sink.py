@@ -283,7 +283,7 @@ def _read_heads(batch: DataFrame, phases: Phases) -> list[Head]:
 
 def _observe(done: _Pass, seen: Sequence[Head], *, offsets_of: Sequence[Head]) -> None:
     """What the heads of a wave say of sources, brokers and groups."""
-    done.memory = done.memory.observe(observed(seen, offsets_of=offsets_of))
+    done.memory = done.memory.observe(observed(seen, offsets_of=offsets_of, at_ms=wall_clock_ms()))
     done.groups = merge_groups(
         done.groups,
         [group for head in seen for group in head.groups],

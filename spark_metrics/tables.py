@@ -82,6 +82,7 @@ COMMITS: Final = pa.schema(
         "retention_risk_ms": pa.int64(),  # until unread records are deleted; 0: they are
         "status": pa.string(),  # OK, WARN, STALL, STOP, REWIND; null: no paired reading yet
         "history_ms": pa.int64(),  # how much history the status rests on
+        "source": pa.int32(),  # the coordinator that told it
     }
 )
 
@@ -128,6 +129,7 @@ BROKERS: Final = pa.schema(
         "disk_usable_bytes": pa.int64(),
         "interval_ms": pa.int64(),  # how often it samples itself
         "sampled_ms": pa.int64(),  # its own newest round; null: never heard of
+        "heard_ms": pa.int64(),  # when the job took that in, by the job's clock
         "read_ms": pa.int64(),
     }
 )

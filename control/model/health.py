@@ -10,8 +10,16 @@ import pyarrow.compute as pc
 
 from control.model.columns import BoolColumn, IntColumn, codes, ints, look_up, partition_keys
 from control.model.findings import Finding, Operation, sorted_findings
-from control.model.job_health import find_job_delay, find_job_errors, stale_after_ms
-from control.model.load import BrokerLoads, Placement, broker_loads, placement, skew_percent
+from control.model.freshness import Freshness, freshness, leaders_silent, without_dead_figures
+from control.model.job_health import find_job_delay, find_job_errors
+from control.model.load import (
+    BrokerLoads,
+    Placement,
+    broker_loads,
+    placement,
+    skew_percent,
+    without_rates,
+)
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import (
     BEHIND,
@@ -48,16 +56,26 @@ class Evidence:
     behind_groups: int
     """Groups of which a partition falls behind: to be known, and no finding yet."""
     now_ms: int
+    freshness: Freshness
+    unjudged: pa.Array
+    """Why a row of ``commits`` has no verdict: what it rests on is lost; null where nothing is."""
 
     @classmethod
-    def gather(cls, snapshot: ClusterSnapshot, *, now_ms: int) -> "Evidence":
+    def gather(
+        cls, snapshot: ClusterSnapshot, *, now_ms: int, fresh: Freshness | None = None
+    ) -> "Evidence":
+        """``fresh``: who is heard of, where that is not to be judged by the time that it is."""
+        fresh = freshness(snapshot, now_ms=now_ms) if fresh is None else fresh
+        snapshot, unjudged = without_dead_figures(snapshot, fresh)
         placed = placement(snapshot)
-        ranks = commit_ranks(snapshot.commits, commit_log_starts(snapshot))
+        ranks = commit_ranks(snapshot.commits, commit_log_starts(snapshot), unjudged)
         return cls(
             snapshot=snapshot,
-            statuses=partition_statuses(snapshot),
+            freshness=fresh,
+            unjudged=unjudged,
+            statuses=partition_statuses(snapshot, leaders_silent(snapshot, fresh)),
             placement=placed,
-            loads=broker_loads(snapshot, placed),
+            loads=without_rates(broker_loads(snapshot, placed), fresh.silent),
             commit_ranks=ranks,
             behind_groups=_behind_groups(snapshot, ranks),
             now_ms=now_ms,
@@ -73,7 +91,7 @@ def find_all(evidence: Evidence) -> tuple[Finding, ...]:
     """All findings, worst first."""
     rules = (
         find_partitions, find_brokers, find_disks, find_skew,
-        find_groups, find_stale,
+        find_groups, find_silent,
     )  # fmt: skip
     of_job = (find_job_delay(evidence.snapshot), find_job_errors(evidence.snapshot))
     found = (*(rule(evidence) for rule in rules), *of_job)
@@ -291,25 +309,41 @@ def _worst_commits(evidence: Evidence, ranks: list[int]) -> Iterator[tuple[int, 
     yield from zip(evidence.commit_ranks[chosen].tolist(), picked, strict=True)
 
 
-def find_stale(evidence: Evidence) -> Iterator[Finding]:
-    """Live brokers of which nothing new arrived for several of their own intervals."""
+def find_silent(evidence: Evidence) -> Iterator[Finding]:
+    """Live brokers that say nothing: each by its name, or all of them as one."""
+    fresh = evidence.freshness
+    if fresh.is_silent:
+        yield _cluster_silent(fresh, evidence.now_ms)
+        return
     for row in evidence.snapshot.brokers.to_pylist():
-        if row["is_fenced"] or row["sampled_ms"] is None:
-            continue
-        age_ms = evidence.now_ms - row["sampled_ms"]
-        if age_ms <= stale_after_ms(row["interval_ms"]):
-            continue
-        yield Finding(
-            kind="stale",
-            severity=Severity.WARNING,
-            subject=f"brokers/{row['broker']}",
-            label=f"broker {row['broker']}",
-            title="figures are stale",
-            reason="Nothing new from it for {age:duration}; what is shown is the last that came.",
-            next_step="Check the broker and the metrics job",
-            since_ms=row["sampled_ms"],
-            facts={"age": age_ms},
-        )
+        if row["broker"] in fresh.silent:
+            yield Finding(
+                kind="stale",
+                severity=Severity.WARNING,
+                subject=f"brokers/{row['broker']}",
+                label=f"broker {row['broker']}",
+                title="figures are stale",
+                reason="Nothing new from it for {age:duration}, while the others tell theirs; its "
+                "rates and verdicts are unknown, other figures are the last that came.",
+                next_step="Check the broker: it may hang, or be cut off",
+                since_ms=row["sampled_ms"],
+                facts={"age": max(evidence.now_ms - row["sampled_ms"], 0)},
+            )
+
+
+def _cluster_silent(fresh: Freshness, now_ms: int) -> Finding:
+    return Finding(
+        kind="cluster-silent",
+        severity=Severity.CRITICAL,
+        subject="brokers",
+        label="cluster",
+        title="not heard of for {age:duration}",
+        reason="No broker's figures arrive: the cluster is down, or the metrics job is. "
+        "Rates and verdicts are unknown; other figures are the last that came.",
+        next_step="Run `partiscope doctor`; see logs/broker-*.log and logs/metrics.log",
+        since_ms=fresh.since_ms,
+        facts={"age": max(now_ms - (fresh.since_ms or now_ms), 0)},
+    )
 
 
 def disk_used_percent(total_bytes: int | None, usable_bytes: int | None) -> float | None:

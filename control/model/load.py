@@ -5,7 +5,8 @@ ISR, and its mean is over *all registered brokers*: an empty broker that has jus
 makes the others too full.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -112,6 +113,16 @@ def broker_loads(snapshot: ClusterSnapshot, placed: Placement | None = None) -> 
         is_estimated=_count(index[estimated], width) > 0,
         in_bytes_per_s=_sum(index, rates["in_bytes_per_s"], led, width),
         out_bytes_per_s=_sum(index, rates["out_bytes_per_s"], led, width),
+    )
+
+
+def without_rates(loads: BrokerLoads, brokers: Collection[int]) -> BrokerLoads:
+    """The loads without the traffic of these brokers, which is not known."""
+    is_unknown = np.isin(loads.brokers, sorted(brokers))
+    return replace(
+        loads,
+        in_bytes_per_s=np.where(is_unknown, np.nan, loads.in_bytes_per_s),
+        out_bytes_per_s=np.where(is_unknown, np.nan, loads.out_bytes_per_s),
     )
 
 

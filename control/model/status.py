@@ -33,6 +33,13 @@ class Severity(IntEnum):
 
 
 OK: Final = "ok"
+NOT_KNOWN: Final = "not-known"
+BROKER_SEVERITIES: Final[Mapping[str, Severity]] = {
+    "alive": Severity.FINE,
+    "silent": Severity.WARNING,
+    "fenced": Severity.CRITICAL,
+}
+"""Mildest first. ``silent``: not fenced, but its figures do not come."""
 PARTITION_SEVERITIES: Final[Mapping[str, Severity]] = {
     "offline": Severity.CRITICAL,
     "under-min-isr": Severity.CRITICAL,
@@ -40,9 +47,11 @@ PARTITION_SEVERITIES: Final[Mapping[str, Severity]] = {
     "under-replicated": Severity.WARNING,
     "moving": Severity.NOTICE,
     "not-preferred": Severity.NOTICE,
+    NOT_KNOWN: Severity.FINE,
     OK: Severity.FINE,
 }
-"""Worst first: a partition's status is the first word that applies."""
+"""Worst first: a partition's status is the first word that applies. ``not-known``: nothing was
+wrong when its leader, which is silent now, was last heard of."""
 
 BEHIND: Final = "WARN"
 """A group that falls behind; no finding, for it may catch up."""
@@ -52,13 +61,13 @@ GROUP_SEVERITIES: Final[Mapping[str, Severity]] = {
     "STOP": Severity.WARNING,
     "REWIND": Severity.WARNING,
     BEHIND: Severity.NOTICE,
-    "not-known": Severity.FINE,
+    NOT_KNOWN: Severity.FINE,
     "OK": Severity.FINE,
     "no-commit": Severity.FINE,
 }
 """Worst first. A group is OK when each of its partitions is."""
 UNJUDGED: Final[Mapping[str, str]] = {
-    "not-known": "no end offset was read at or after its commit yet, or only once",
+    NOT_KNOWN: "no end offset was read at or after its commit yet, or only once",
     "no-commit": "it has committed nothing",
 }
 """Words for the absence of a verdict, and why there is none."""
@@ -109,8 +118,10 @@ class PartitionStatuses:
         return int(self.flags[word].sum())
 
 
-def partition_statuses(snapshot: ClusterSnapshot) -> PartitionStatuses:
-    """Judge every row of the partitions table."""
+def partition_statuses(
+    snapshot: ClusterSnapshot, is_silent: BoolColumn | None = None
+) -> PartitionStatuses:
+    """Judge every row of the partitions table; ``is_silent``: its leader is not heard of."""
     table = snapshot.partitions
     leader = ints(table["leader"])
     in_sync = list_lengths(table["isr"])
@@ -127,13 +138,17 @@ def partition_statuses(snapshot: ClusterSnapshot) -> PartitionStatuses:
         "not-preferred": is_online & (leader != _preferred(table)),
     }
     any_flag = np.logical_or.reduce(list(flags.values()))
-    return PartitionStatuses(flags={**flags, OK: ~any_flag})
+    unknown = np.zeros(table.num_rows, np.bool_) if is_silent is None else is_silent & ~any_flag
+    return PartitionStatuses(flags={**flags, NOT_KNOWN: unknown, OK: ~(any_flag | unknown)})
 
 
-def commit_ranks(commits: pa.Table, log_start_offset: IntColumn) -> IntColumn:
+def commit_ranks(
+    commits: pa.Table, log_start_offset: IntColumn, unjudged: pa.Array | None = None
+) -> IntColumn:
     """The status of each committed partition: its place in ``GROUP_SEVERITIES`` (0 is the worst).
 
-    ``log_start_offset`` is -1 where unknown.
+    ``log_start_offset`` is -1 where unknown. ``unjudged``: why there can be no verdict, null where
+    there can; that records are deleted stays true in any case.
 
     The job's word counts. Rows without one are judged here by what they tell of standing still
     and of velocity; where they tell neither, and there is lag or none is known, nothing is.
@@ -150,9 +165,12 @@ def commit_ranks(commits: pa.Table, log_start_offset: IntColumn) -> IntColumn:
     is_unknown = pc.is_null(commits["lag"]).to_numpy() | (
         (lag > 0) & pc.is_null(commits["lag_records_per_s"]).to_numpy()
     )
+    if unjudged is not None:
+        is_lost = pc.is_valid(unjudged).to_numpy(zero_copy_only=False)
+        is_unknown, stuck, grows = is_unknown | is_lost, stuck & ~is_lost, grows & ~is_lost
     judged = np.select(
         [stuck & is_alive, stuck, grows, is_unknown],
-        [words.index(word) for word in ("STALL", "STOP", BEHIND, "not-known")],
+        [words.index(word) for word in ("STALL", "STOP", BEHIND, NOT_KNOWN)],
         default=words.index("OK"),
     )
     told = ints(pc.index_in(commits["status"], pa.array(words)))

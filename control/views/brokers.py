@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from control.model.columns import FloatColumn, floats
 from control.model.health import Evidence
 from control.model.load import BrokerLoads
+from control.model.status import BROKER_SEVERITIES
 
 _KEPT: Final = ("broker", "host", "port", "rack", "is_fenced", "is_controller", "interval_ms")
 
@@ -24,9 +25,11 @@ def broker_table(evidence: Evidence) -> pa.Table:
     with np.errstate(divide="ignore", invalid="ignore"):
         disk = np.where(total > 0, (total - usable) / total * 100.0, np.nan)
     columns = {name: store[name] for name in _KEPT}
+    statuses = _statuses(store, evidence.freshness.silent)
     columns |= {
         "name": pa.array([f"broker {item}" for item in store["broker"].to_pylist()], pa.string()),
-        "status": pc.if_else(store["is_fenced"], "fenced", "alive"),
+        "status": statuses,
+        "status_rank": pc.index_in(statuses, pa.array(list(BROKER_SEVERITIES))),
         "disk_total_bytes": store["disk_total_bytes"],
         "disk_percent": _nullable(disk),
         "age_ms": _nullable(np.maximum(evidence.now_ms - floats(store["sampled_ms"]), 0.0)),
@@ -34,6 +37,11 @@ def broker_table(evidence: Evidence) -> pa.Table:
         "full_ms": _nullable(_full_ms(evidence, floats(store["disk_usable_bytes"]))),
     }
     return pa.table(columns)
+
+
+def _statuses(store: pa.Table, silent: frozenset[int]) -> pa.Array:
+    is_silent = pc.is_in(store["broker"], pa.array(sorted(silent), pa.int32()))
+    return pc.if_else(store["is_fenced"], "fenced", pc.if_else(is_silent, "silent", "alive"))
 
 
 def _full_ms(evidence: Evidence, usable: FloatColumn) -> FloatColumn:

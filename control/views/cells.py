@@ -5,7 +5,14 @@ from typing import Any, Final
 
 from control.model.findings import Finding
 from control.model.health import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, SKEW_PERCENT_MAX
-from control.model.status import GROUP_SEVERITIES, OK, PARTITION_SEVERITIES, UNJUDGED
+from control.model.status import (
+    BROKER_SEVERITIES,
+    GROUP_SEVERITIES,
+    NOT_KNOWN,
+    OK,
+    PARTITION_SEVERITIES,
+    UNJUDGED,
+)
 from control.views import format as text
 from control.views.rows import (
     TONE_OF,
@@ -108,7 +115,8 @@ def lag_time_cell(value: float | None) -> Cell:
 
 def status_cell(word: str) -> Cell:
     """A partition's or topic's status, sorted by how bad it is."""
-    return Cell(list(PARTITION_SEVERITIES).index(word), word, TONE_OF[PARTITION_SEVERITIES[word]])
+    tone = Tone.MUTED if word == NOT_KNOWN else TONE_OF[PARTITION_SEVERITIES[word]]
+    return Cell(list(PARTITION_SEVERITIES).index(word), word, tone)
 
 
 def group_status_cell(word: str) -> Cell:
@@ -152,16 +160,19 @@ def age_cell(at_ms: int | None, *, now_ms: int) -> Cell:
     return Cell(age, text.age_text(age))
 
 
+def broker_status_cell(word: str) -> Cell:
+    """Whether a broker is alive, sorted by how bad it is."""
+    return Cell(list(BROKER_SEVERITIES).index(word), word, TONE_OF[BROKER_SEVERITIES[word]])
+
+
 def broker_row(record: Record) -> BrokerRow:
     """``record`` is a row of ``brokers.broker_table``."""
-    broker, fenced = record["broker"], record["is_fenced"]
+    broker = record["broker"]
     return BrokerRow(
         key=str(broker),
         path=f"brokers/{broker}",
         broker=Cell(broker, f"{STAR if record['is_controller'] else ''}{broker}"),
-        status=Cell(int(bool(fenced)), "fenced", Tone.CRITICAL)
-        if fenced
-        else Cell(0, "alive", Tone.FINE),
+        status=broker_status_cell(record["status"]),
         rack=text_cell(record["rack"], missing=text.NONE),
         replicas=count_cell(record["replicas"]),
         leaders=count_cell(record["leaders"]),
@@ -278,6 +289,8 @@ def group_row(record: Record) -> GroupRow:
         partitions=count_cell(record["partition_count"] or 0),
         topics=text_cell(record["topics"], missing=text.NONE),
         state=text_cell(record["state"]),
+        rests_on=text_cell(record["rests_on"]),
+        status_unknown_because=text_cell(record["unjudged"], missing=text.NONE),
     )
 
 
@@ -306,6 +319,7 @@ def group_partition_row(record: Record) -> GroupPartitionRow:
         if stuck is None
         else Cell(stuck, text.duration_text(stuck), Tone.WARNING),
         leader=leader_cell(record["leader"], is_preferred=False),
+        status_unknown_because=text_cell(record["unjudged"], missing=text.NONE),
     )
 
 

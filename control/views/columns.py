@@ -120,6 +120,8 @@ GROUP_COLUMNS: Final = (
     _number("partitions", "partitions", "Partitions with a committed offset"),
     _text("topics", "topics"),
     _text("state", "state", "As its coordinator says"),
+    _text("rests_on", "rests on", "Partitions of which a verdict is known"),
+    _text("status_unknown_because", "no verdict because", "Of its first such partition"),
 )
 GROUP_PARTITION_COLUMNS: Final = (
     _text("topic", "topic", rank=1),
@@ -136,6 +138,7 @@ GROUP_PARTITION_COLUMNS: Final = (
     _number("stuck", "stands for", "Since when it has not moved, with lag"),
     _number("leader", "leader"),
     _text("member", "member", "Who owns the partition", rank=2),
+    _text("status_unknown_because", "no verdict because", "What a verdict would rest on", rank=2),
 )
 GROUP_OF_PARTITION_COLUMNS: Final = (
     _text("group", "group", rank=1),

@@ -3,7 +3,7 @@
 Figures are exported as numbers in the unit of their column's values (bytes, records per second,
 milliseconds), unknown and endless ones as empty (CSV) or null (JSON); lists of brokers as ids with
 blanks between them, the preferred leader first. Where a group has no verdict its status is unknown,
-and a column more says why. In CSV a name that a spreadsheet would take for a formula (a group may
+and another column says why. In CSV a name that a spreadsheet would take for a formula (a group may
 be called `=1+1`) has an apostrophe before it.
 
 Everything is done by column: 35,000 partitions take a fraction of a second.
@@ -52,7 +52,6 @@ def exported(page: Page[Any]) -> pa.Table:
     assert spec is not None
     origin = {**spec.sorts, **spec.exports}
     told = {it.id: origin[it.id] for it in page.columns}
-    told |= dict(note for name, note in spec.notes.items() if name in told)
     return pa.table({name: _plain(found[source]) for name, source in told.items()})
 
 

@@ -166,7 +166,7 @@ class SnapshotFeed:
         now_ms = self._now_ms()
         version = self._reader.version() or 0
         due_ms = max(REBUILD_AFTER_MS, 2 * self._current.interval_ms)
-        is_due = now_ms - self._current.built_ms >= due_ms
+        is_due = now_ms - self._current.built_ms >= due_ms or self._is_silence_due(now_ms)
         if version == self._current.version and not (is_due and version):
             return None
         aggregates = self._reader.now()
@@ -184,6 +184,11 @@ class SnapshotFeed:
         )
         give_back()
         return snapshot
+
+    def _is_silence_due(self, now_ms: int) -> bool:
+        """Whether the metrics job has become silent since the snapshot was built."""
+        due_ms = self._current.evidence.freshness.due_ms
+        return due_ms is not None and self._current.built_ms < due_ms <= now_ms
 
     def _watch(self) -> None:
         while not self._stopping.wait(self._interval_s):

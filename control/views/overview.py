@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, floats, look_up, partition_keys
 from control.model.health import Evidence
 from control.model.job_health import stale_after_ms
-from control.model.snapshot import ClusterSnapshot, JobHealth
+from control.model.snapshot import JobHealth
 from control.model.status import INTERNAL_PREFIX, Severity
 from control.views import format as text
 from control.views.rows import Cell, Tone
@@ -56,17 +55,15 @@ def headline(evidence: Evidence) -> Headline:
     statuses = evidence.statuses
     return Headline(
         cluster=Cell(snapshot.cluster, snapshot.cluster or text.NONE),
-        brokers=_brokers_cell(snapshot),
-        controller=_controller_cell(snapshot),
+        brokers=_brokers_cell(evidence),
+        controller=_controller_cell(evidence),
         topics=_count(len(snapshot.topics)),
         partitions=_count(snapshot.partitions.num_rows),
         replicas=_count(len(evidence.placement.row)),
         size_bytes=_sum_cell(loads.size_bytes, text.bytes_text),
         in_bytes=_sum_cell(loads.in_bytes_per_s, text.byte_rate_text),
         out_bytes=_sum_cell(loads.out_bytes_per_s, text.byte_rate_text),
-        in_records=_sum_cell(
-            floats(snapshot.partitions["in_records_per_s"]), text.record_rate_text
-        ),
+        in_records=_sum_cell(_record_rates(evidence), text.record_rate_text),
         under_replicated=trouble_cell(statuses.count("under-replicated"), Tone.WARNING),
         offline=trouble_cell(statuses.count("offline"), Tone.CRITICAL),
     )
@@ -161,14 +158,24 @@ def _place_of(topic: str) -> tuple[bool, str]:
     return topic.startswith(INTERNAL_PREFIX), topic
 
 
-def _brokers_cell(snapshot: ClusterSnapshot) -> Cell:
-    registered = snapshot.brokers.num_rows
-    fenced = pc.sum(pc.cast(snapshot.brokers["is_fenced"], pa.int64())).as_py() or 0
-    tone = Tone.CRITICAL if fenced else Tone.PLAIN
-    return Cell(registered - fenced, f"{registered - fenced}/{registered} brokers", tone)
+def _record_rates(evidence: Evidence) -> FloatColumn:
+    rates = floats(evidence.snapshot.partitions["in_records_per_s"])
+    return np.full(len(rates), np.nan) if evidence.freshness.is_silent else rates
 
 
-def _controller_cell(snapshot: ClusterSnapshot) -> Cell:
+def _brokers_cell(evidence: Evidence) -> Cell:
+    """``2/3 brokers`` of those that are registered; whoever is silent is not said to be alive."""
+    registered, fresh = evidence.snapshot.brokers.num_rows, evidence.freshness
+    heard = registered - len(fresh.lost)
+    words = "brokers heard" if fresh.silent else "brokers"
+    tone = Tone.CRITICAL if fresh.lost else Tone.PLAIN
+    return Cell(heard, f"{heard}/{registered} {words}", tone)
+
+
+def _controller_cell(evidence: Evidence) -> Cell:
+    snapshot = evidence.snapshot
+    if evidence.freshness.is_silent:
+        return Cell(None, "controller not known")
     mask = pc.fill_null(snapshot.brokers["is_controller"], False)
     ids = snapshot.brokers.filter(mask)["broker"].to_pylist()
     return Cell(ids[0], f"controller {ids[0]}") if ids else Cell(None, "no controller")

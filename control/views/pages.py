@@ -77,8 +77,6 @@ class TableSpec(Generic[R]):
     exports: Mapping[str, str] = field(default_factory=dict)
     """Column of the table that a column of the screen is exported from, where it is not the one
     that it is sorted by."""
-    notes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """What is exported beside a column of the screen: its name, and the column of the table."""
 
 
 def page_of(
@@ -278,10 +276,11 @@ GROUPS: Final = TableSpec(
         "partitions": "partition_count",
         "topics": "topics",
         "state": "state",
+        "rests_on": "rests_on",
+        "status_unknown_because": "unjudged",
     },
     build=cells.group_row,
     exports={"status": "verdict"},
-    notes={"status": ("status_unknown_because", "unjudged")},
 )
 GROUP_PARTITIONS: Final = TableSpec(
     columns=columns.GROUP_PARTITION_COLUMNS,
@@ -318,10 +317,10 @@ GROUP_PARTITIONS: Final = TableSpec(
         "stuck": "stuck_ms",
         "leader": "leader",
         "member": "member_id",
+        "status_unknown_because": "unjudged",
     },
     build=cells.group_partition_row,
     exports={"status": "verdict"},
-    notes={"status": ("status_unknown_because", "unjudged")},
 )
 BROKERS: Final = TableSpec(
     columns=columns.BROKER_COLUMNS,
@@ -343,7 +342,7 @@ BROKERS: Final = TableSpec(
     sorts={
         "broker": "broker",
         "rack": "rack",
-        "status": "is_fenced",
+        "status": "status_rank",
         "replicas": "replicas",
         "leaders": "leaders",
         "size_bytes": "size_bytes",

@@ -176,6 +176,9 @@ class GroupRow(Row):
     partitions: Cell
     topics: Cell
     state: Cell
+    rests_on: Cell
+    """Of how many partitions a verdict is known."""
+    status_unknown_because: Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +200,7 @@ class GroupPartitionRow(Row):
     member: Cell
     stuck: Cell
     leader: Cell
+    status_unknown_because: Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from control.kafka.collector.report import WatchReport
 from control.model.findings import Finding, carry_since, sorted_findings
+from control.model.freshness import Freshness
 from control.model.health import Evidence, find_all
 from control.model.ids import ClusterId, TopicPartition
 from control.model.isr_age import SHORT_ISR, short_isr
@@ -96,7 +97,8 @@ class OperatorSnapshot:
 
     def is_stale(self, now_ms: int) -> bool:
         age = self.age_ms(now_ms)
-        return age is None or age > stale_after_ms(self.interval_ms)
+        is_old = age is None or age > stale_after_ms(self.interval_ms)
+        return is_old or self.evidence.freshness.is_silent
 
     @cached_property
     def headline(self) -> Headline:
@@ -182,7 +184,8 @@ def build_snapshot(
     report where the cluster is watched from outside.
     """
     chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
-    evidence = Evidence.gather(chosen, now_ms=now_ms)
+    # Of a past moment is shown what was heard before it; who was silent then is not kept.
+    evidence = Evidence.gather(chosen, now_ms=now_ms, fresh=Freshness() if is_past else None)
     told = () if watch is None else tuple(watch_findings(watch, now_ms=now_ms))
     findings = carry_since((*find_all(evidence), *told), earlier, now_ms=now_ms)
     return OperatorSnapshot(

@@ -29,6 +29,7 @@ from control.model.status import (
     UNJUDGED,
     words_of,
 )
+from control.views.format import plural_text
 
 NEVER_MS: Final = float("inf")
 """Time to clear of lag that does not shrink."""
@@ -105,6 +106,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
     leaders = np.append(ints(partitions["leader"]), -1)[place]
     ranks = evidence.commit_ranks
     words = words_of(ranks, GROUP_SEVERITIES)
+    is_dead = pc.is_valid(evidence.unjudged).to_numpy(zero_copy_only=False)
     stuck_ms = evidence.now_ms - floats(commits["stuck_since_ms"])
     estimated_ms = _lag_ms(floats(commits["lag"]), rates, stuck_ms)
     told_ms = floats(commits["time_lag_ms"])
@@ -113,9 +115,11 @@ def commit_table(evidence: Evidence) -> pa.Table:
         "status": words,
         "statuses": pc.binary_join_element_wise("", words, "", " "),
         "rank": pa.array(ranks, pa.int32()),
-        **_verdicts(words),
-        "lag_ms": _nullable(np.where(np.isnan(told_ms), estimated_ms, told_ms)),
-        "clears_ms": _nullable(_clears_ms(commits)),
+        **_verdicts(words, evidence.unjudged),
+        "lag_ms": _nullable(
+            np.where(is_dead, np.nan, np.where(np.isnan(told_ms), estimated_ms, told_ms))
+        ),
+        "clears_ms": _nullable(np.where(is_dead, np.nan, _clears_ms(commits))),
         "stuck_ms": _nullable(stuck_ms),
         "leader": pa.array(leaders),
     }
@@ -159,18 +163,49 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
         "status": statuses,
         "statuses": pc.binary_join_element_wise("", statuses, "", " "),
         "rank": pa.array(ranks),
-        **_verdicts(statuses),
+        "verdict": pc.if_else(pc.is_in(statuses, pa.array(list(UNJUDGED))), None, statuses),
+        **_bases(joined, commits),
         "clears_ms": _nullable(np.where(is_open & (slowest != NEVER_MS), np.nan, slowest)),
     }
     order = [("rank", "ascending"), ("lag_sum", "descending"), ("group_id", "ascending")]
     return _with(joined, added).sort_by(order)
 
 
-def _verdicts(words: pa.Array) -> dict[str, pa.Array]:
-    """The words that are verdicts, and why the others are none."""
+def _verdicts(words: pa.Array, reasons: pa.Array) -> dict[str, pa.Array]:
+    """The words that are verdicts, and why the others are none: the reason that stands against
+    one, or what the word itself means."""
     place = pc.index_in(words, pa.array(list(UNJUDGED)))
-    why = pa.array(list(UNJUDGED.values()), pa.string()).take(place)
+    meant = pa.array(list(UNJUDGED.values()), pa.string()).take(place)
+    why = pc.if_else(pc.is_null(place), None, pc.coalesce(reasons, meant))
     return {"verdict": pc.if_else(pc.is_null(place), words, None), "unjudged": why}
+
+
+def _bases(groups: pa.Table, commits: pa.Table) -> dict[str, pa.Array]:
+    """What each group's verdict rests on: ``rests_on``, and why a partition has none (the first
+    that has none, by name)."""
+    open_ones = commits.filter(pc.is_valid(commits["unjudged"]))
+    names, firsts, counts = np.unique(
+        np.asarray(open_ones["group_id"], dtype=object), return_index=True, return_counts=True
+    )
+    few = open_ones.select(["topic", "partition", "unjudged"]).take(pa.array(firsts)).to_pylist()
+    found = {
+        name: (int(count), f"{row['topic']}-{row['partition']}: {row['unjudged']}")
+        for name, count, row in zip(names, counts, few, strict=True)
+    }
+    rests, reasons = [], []
+    for group, partitions in zip(
+        groups["group_id"].to_pylist(), groups["partition_count"].to_pylist(), strict=True
+    ):
+        lacking, reason = found.get(group, (0, None))
+        rests.append(_rests_text(partitions or 0, lacking))
+        reasons.append(reason if partitions else UNJUDGED["no-commit"])
+    return {"rests_on": pa.array(rests, pa.string()), "unjudged": pa.array(reasons, pa.string())}
+
+
+def _rests_text(partitions: int, lacking: int) -> str:
+    """``2 of 3 partitions``: of so many a verdict is known."""
+    whole = plural_text(partitions, "partition")
+    return f"{partitions - lacking} of {whole}" if lacking else whole
 
 
 def _clears_ms(commits: pa.Table) -> FloatColumn:

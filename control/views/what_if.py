@@ -148,7 +148,9 @@ def hit_page(answer: WhatIf, query: TableQuery | None = None) -> Page[PartitionR
 
 def _after(snapshot: OperatorSnapshot, loss: Loss) -> OperatorSnapshot:
     left = without_brokers(snapshot.cluster, loss.brokers)
-    evidence = Evidence.gather(left, now_ms=snapshot.built_ms)
+    evidence = Evidence.gather(
+        left, now_ms=snapshot.built_ms, fresh=snapshot.evidence.freshness.without(loss.brokers)
+    )
     return replace(snapshot, evidence=evidence, findings=find_all(evidence))
 
 

@@ -9,6 +9,7 @@ from control.views import pages, series
 from control.views import snapshot as views
 from control.views.pages import TableQuery
 from control.views.paths import ViewPath
+from control.views.rows import GroupRow
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
@@ -55,6 +56,12 @@ def group_figure(screen: Screen, group: str, scheme: str, span: series.Span) -> 
     return lines.lines(found, scheme, keep=f"group {group}", marks=marks, span=span)
 
 
+def because(row: GroupRow) -> list[Any]:
+    """Why a partition, and with it perhaps the group, has no verdict."""
+    reason = row.status_unknown_because
+    return [tile("no verdict because", reason)] if reason.value else []
+
+
 def tiles(snapshot: OperatorSnapshot, group: str) -> Any:
     """The group in figures."""
     found = views.group_page(snapshot, TableQuery(filter=f'group="{group}"')).rows
@@ -74,4 +81,6 @@ def tiles(snapshot: OperatorSnapshot, group: str) -> Any:
         tile("loses data in", row.loses, "When retention deletes the next unread record"),
         tile("members", row.members),
         tile("state", row.state, "As its coordinator says"),
+        tile("rests on", row.rests_on, "Partitions of which a verdict is known"),
+        *because(row),
     ]

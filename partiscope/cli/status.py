@@ -15,6 +15,7 @@ from control.views.export import exported
 from control.views.format import age_text, phrase
 from control.views.job import job_document, job_figures
 from control.views.pages import Page, TableQuery
+from control.views.rows import SHAPES, Tone
 from control.views.snapshot import OperatorSnapshot, broker_page, build_snapshot, group_page
 from control.views.watch import read_report
 from partiscope.cli.exits import CommandError, Exit
@@ -105,7 +106,9 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     head = snapshot.headline
     cells = (head.cluster, head.brokers, head.controller, head.in_bytes, head.out_bytes)
     line = "  ".join(cell.text for cell in cells)
-    sys.stdout.write(f"{line}  {age_text(snapshot.age_ms(now_ms))}\n\nFINDINGS\n")
+    age = age_text(snapshot.age_ms(now_ms))
+    old = f"{SHAPES[Tone.CRITICAL]} " if snapshot.is_stale(now_ms) else ""
+    sys.stdout.write(f"{line}  {old}{age}\n\nFINDINGS\n")
     for row in snapshot.finding_rows:
         sys.stdout.write(
             f"{row.severity.shape} {row.label.text}: {row.title.text}  {row.since.text}\n"
@@ -114,7 +117,17 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     if not snapshot.findings:
         sys.stdout.write("✔ nothing is wrong\n")
     sys.stdout.write("\nBROKERS\n")
-    brokers = ("broker", "rack", "replicas", "leaders", "size_bytes", "skew", "disk")
+    brokers = (
+        "broker",
+        "status",
+        "rack",
+        "replicas",
+        "leaders",
+        "size_bytes",
+        "skew",
+        "disk",
+        "age",
+    )
     _print_page(broker_page(snapshot, TableQuery(limit=ROWS_MAX)), brokers)
     if snapshot.watch is not None:
         sys.stdout.write("\nCOLLECTOR\n")
@@ -122,7 +135,12 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
         write_table(["broker", "is asked"], rows)
     sys.stdout.write("\nGROUPS\n")
     groups = ("group", "status", "lag", "velocity", "clears", "members")
-    _print_page(group_page(snapshot, TableQuery(limit=ROWS_MAX)), groups)
+    shown = group_page(snapshot, TableQuery(limit=ROWS_MAX))
+    _print_page(shown, groups)
+    for group in shown.rows:
+        if group.partitions.value and group.status_unknown_because.value:
+            reason = f"no verdict because {group.status_unknown_because.text}"
+            sys.stdout.write(f"    {group.group.text}: {reason} (rests on {group.rests_on.text})\n")
     if figures := job_figures(snapshot, now_ms):
         sys.stdout.write("\nMETRICS JOB\n")
         write_table([it.title for it in figures], [[it.cell.text for it in figures]])

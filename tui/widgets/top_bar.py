@@ -7,7 +7,7 @@ from textual.widgets import Static
 
 from control.model.fleet import WatchedCluster
 from control.views.format import age_text, clock_text, duration_text
-from control.views.rows import Tone
+from control.views.rows import SHAPES, Tone
 from control.views.snapshot import OperatorSnapshot
 from tui.tones import STYLES, cell_text
 
@@ -98,13 +98,11 @@ class TopBar(Static):
     def _age(self, now_ms: int) -> Text:
         assert self._snapshot is not None
         age_ms = self._snapshot.age_ms(now_ms)
-        interval_ms = self._snapshot.interval_ms
-        tone = Tone.PLAIN
-        if age_ms is None or age_ms > 3 * interval_ms + 3_000:
-            tone = Tone.CRITICAL
-        elif self._snapshot.is_stale(now_ms):
-            tone = Tone.WARNING
-        return Text(age_text(age_ms), style=STYLES[tone])
+        words = age_text(age_ms)
+        if self._snapshot.is_stale(now_ms):
+            return Text(f"{SHAPES[Tone.CRITICAL]} {words}", style=STYLES[Tone.CRITICAL])
+        is_due = age_ms is not None and age_ms > 3 * self._snapshot.interval_ms + 3_000
+        return Text(words, style=STYLES[Tone.WARNING if is_due else Tone.PLAIN])
 
 
 def _fitted(parts: list[tuple[int, Text]], width: int) -> Text:

@@ -255,7 +255,7 @@ def test_a_group_is_told_once_by_its_partition_with_the_most_lag() -> None:
 def test_stale_figures_and_bad_records() -> None:
     health = {
         "batch_id": 1, "batch_ms": 5, "records": 9, "bad_records": 1, "bad_records_total": 4,
-        "lost_records_total": 2, "newest_round_ms": 1, "written_ms": 1,
+        "lost_records_total": 2, "newest_round_ms": 1, "written_ms": NOW_MS,
     }  # fmt: skip
 
     found = find(

@@ -52,12 +52,15 @@ def test_an_unchanged_store_is_judged_again_after_a_while(tmp_path: Path) -> Non
     clock = [1_000_500]
     feed = SnapshotFeed(AggregatesReader(str(tmp_path)), now_ms=lambda: clock[0])
     feed.refresh()
-    assert not any(item.kind == "stale" for item in feed.current.findings)
+    assert not any(item.kind == "cluster-silent" for item in feed.current.findings)
 
-    clock[0] += 60_000
+    clock[0] += 3_000
+    assert not feed.refresh()
 
-    assert feed.refresh()
-    assert any(item.kind == "stale" for item in feed.current.findings)
+    clock[0] += 1_100
+    assert feed.refresh(), "as soon as it is so, not some seconds later"
+    assert any(item.kind == "cluster-silent" for item in feed.current.findings)
+    assert not feed.refresh()
 
 
 def test_an_unreadable_store_is_a_finding_and_the_last_good_snapshot_stays(
