@@ -9,7 +9,12 @@ from kio.schema.errors import ErrorCode
 from control.kafka import apis
 from control.kafka.collector.grants import Grants
 from control.kafka.collector.rights import NO_BITS, OPERATION_RIGHTS, bits_of_topics
-from control.kafka.errors import RefusedError, UnsupportedApiError, raise_if_refused
+from control.kafka.errors import (
+    KafkaPortError,
+    RefusedError,
+    UnsupportedApiError,
+    raise_if_refused,
+)
 from control.kafka.ports import (
     ElectionType,
     LogDir,
@@ -127,15 +132,23 @@ class KafkaReassignments:
         *,
         partitions: Iterable[TopicPartition] | None = None,
     ) -> tuple[LogDir, ...]:
-        """Log directories with the bytes of each replica, from the live or the named brokers,
-        of all partitions or the named ones."""
+        """Log directories with the bytes of each replica, of all partitions or the named ones:
+        from the named brokers, or from those live ones that answer.
+
+        :raises KafkaPortError: a named broker does not answer, or no live one does.
+        """
         topics = None if partitions is None else _grouped(partitions)
-        if brokers is None:
-            brokers = await self._wire.live_nodes()
+        asked = sorted(await self._wire.live_nodes() if brokers is None else brokers)
         answers = await asyncio.gather(
-            *(self._log_dirs_of(broker, topics) for broker in sorted(brokers))
+            *(self._log_dirs_of(broker, topics) for broker in asked), return_exceptions=True
         )
-        return tuple(log_dir for answer in answers for log_dir in answer)
+        failed = [answer for answer in answers if isinstance(answer, BaseException)]
+        may_lack = brokers is None and len(failed) < len(answers)
+        for error in failed:
+            if not (may_lack and isinstance(error, KafkaPortError)):
+                raise error
+        told = (answer for answer in answers if not isinstance(answer, BaseException))
+        return tuple(log_dir for answer in told for log_dir in answer)
 
     async def _log_dirs_of(self, broker: int, topics: Any) -> list[LogDir]:
         fields = {"topics": topics}

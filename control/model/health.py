@@ -210,7 +210,8 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
     told: set[int] = set()
     for measure, word in _SKEW_MEASURES.items():
         values, skews = loads.measure(measure), loads.skew_percent(measure)
-        if measure == "size_bytes" and not float(np.nan_to_num(values).mean()) >= SKEW_BYTES_MIN:
+        known = values[~np.isnan(values)]
+        if measure == "size_bytes" and not float(known.sum()) >= SKEW_BYTES_MIN * known.size > 0:
             continue
         place = int(np.argmax(np.nan_to_num(np.abs(skews))))
         broker, skew = int(loads.brokers[place]), float(skews[place])

@@ -145,15 +145,14 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
 
 
 def topology_of(facts: ClusterFacts) -> Topology:
-    """The planner's input. Brokers that are down and hold replicas are listed without a rack of
-    their own: they get nothing, and a plan can move their replicas away."""
+    """The planner's input. Brokers that are down and hold replicas are listed, of an unknown rack:
+    they get nothing, and a plan can move their replicas away."""
     racks = {broker.id: broker.rack for broker in facts.brokers}
-    some_rack = next((rack for rack in racks.values() if rack is not None), None)
     partitions = []
     for key, metadata in sorted(facts.partitions.items()):
         replicas = facts.placement_of(key) or metadata.replicas
         for replica in replicas:
-            racks.setdefault(replica, some_rack)
+            racks.setdefault(replica, None)
         partitions.append(
             TopologyPartition(
                 topic=key.topic,

@@ -244,7 +244,7 @@ def _check_writable(operator: Operator, what: str) -> None:
 
 def produce_job(fields: Values) -> ProduceJob:
     """The job of checked values of the produce form."""
-    is_tombstone = fields["is_tombstone"] in ("1", "true", "yes", "on")
+    is_tombstone = _is_on(fields["is_tombstone"])
     return ProduceJob(
         topic=fields["topic"],
         value=None if is_tombstone else fields["value"],
@@ -269,6 +269,7 @@ def _plan_request(fields: Values) -> PlanRequest:
         relieve_brokers=_ids(fields["relieve_brokers"]),
         exclude_brokers=_ids(fields["exclude_brokers"]),
         replication_factor=int(fields["replication_factor"] or 0) or None,
+        require_racks=_is_on(fields["require_racks"]),
     )
 
 
@@ -293,6 +294,11 @@ def _one_partition(fields: Values) -> TopicPartition:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(checks.split_pairs(text))
+
+
+def _is_on(text: str) -> bool:
+    """Of a field of kind flag."""
+    return text in ("1", "true", "yes", "on")
 
 
 def _ids(text: str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from control.operations.verdict import NAMES_MAX, Check, Verdict
 from control.operations.verdict import check_of as _check
 from control.planner.nearest import Nearest
 from control.planner.proposal import PartitionChange
+from control.planner.racks import Racks, unknown_words
 from control.planner.waves import USUAL_WAVES, WaveRules
 
 __all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
@@ -229,18 +230,28 @@ def _check_health(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> 
 
 def _check_racks(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
     """Who loses a rack by the move; while it runs the old copies are there as well."""
-    rack_of = {broker.id: broker.rack for broker in facts.brokers}
-    if any(rack is None for rack in rack_of.values()):
+    racks = Racks(of={broker.id: broker.rack for broker in facts.brokers})
+    if not racks.known(racks.of):
         return _check("racks", [], fine="brokers have no racks")
-    bad = []
-    for change in changes:
-        before, after = (
-            len({rack_of.get(b) for b in ids}) for ids in (change.before, change.after)
-        )
-        if after < before and len(change.after) >= before:
-            places = "1 rack" if after == 1 else f"{after} racks"
-            bad.append(f"{change.key} is on {places} afterwards, on {before} now")
-    return _check("racks", bad, fine="no partition loses one", verdict=Verdict.WARN)
+    bad = [words for change in changes if (words := _loses_rack(racks, change))]
+    touched = {broker for change in changes for broker in (*change.before, *change.after)}
+    fine, told = "no partition loses one", ""
+    if racks.unknown:
+        told = f"{unknown_words(racks.unknown)} and counts as one of its own: set broker.rack"
+        fine = f"no partition loses a known one; {told}"
+    if not bad and not touched.isdisjoint(racks.unknown):
+        bad, told = [fine], ""
+    return _check("racks", bad, fine=fine, verdict=Verdict.WARN, advice=told)
+
+
+def _loses_rack(racks: Racks, change: PartitionChange) -> str:
+    before, after = change.before, change.after
+    number = racks.number(after)
+    if number < racks.number(before) and len(after) > number:
+        was = racks.words(before).removesuffix(" racks")
+        return f"{change.key} is on {racks.words(after)} afterwards, on {was} now"
+    given_up = racks.given_up(before, after)
+    return f"{change.key} {given_up}" if given_up else ""
 
 
 def _check_groups(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:

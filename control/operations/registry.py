@@ -113,6 +113,12 @@ REASSIGN: Final = OperationForm(
             check=checks.broker_ids,
         ),
         FormField(
+            name="require_racks",
+            label="Require racks",
+            kind=FieldKind.FLAG,
+            help="plan nothing while a broker has no rack",
+        ),
+        FormField(
             name="exclude_topics",
             label="Not topics",
             help="names or patterns that stay",

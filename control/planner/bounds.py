@@ -166,5 +166,6 @@ def _share_out(placement: Placement, total: float, weights: Floats | None) -> Fl
     weight = np.ones(len(width)) if weights is None else weights
     kept = np.array(placement.rack_brokers)
     receiving = np.bincount(rack[target], minlength=racks + 1)[:racks]
-    share = rack_shares(total, width, weight, kept, receiving)
+    known = placement.known_racks
+    share = rack_shares(total, width, weight, kept, receiving, known=known)
     return np.where(target, np.append(share, 0.0)[rack], 0.0)

@@ -93,8 +93,9 @@ def columns_of(topology: Topology) -> Columns:
 
 
 def rack_numbers(topology: Topology, removed: Flags) -> tuple[Numbers, int]:
-    """(rack number per broker, number of racks of brokers that stay). Without a rack on every
-    broker that stays there is one rack; one that only removed brokers have is numbered last."""
+    """(rack number per broker, number of racks of brokers that stay), for proofs. Without a rack on
+    every broker that stays there is one rack, since any broker may be on any; one that only removed
+    brokers have is numbered last."""
     kept = [b for b, gone in zip(topology.brokers, removed, strict=True) if not gone]
     if any(broker.rack is None for broker in kept):
         return np.zeros(len(removed), dtype=np.int64), 1

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from control.planner.figures import loads_of
 from control.planner.goals import PlanRequest
 from control.planner.proposal import PartitionChange
+from control.planner.racks import Racks
 from control.planner.topology import Topology
 
 
@@ -16,7 +17,7 @@ class Reasons:
         loads = [load for load in loads_of(before) if load.broker not in self._removed]
         self._loads = {load.broker: load for load in loads}
         self._bytes_mean = sum(load.bytes for load in loads) / max(1, len(loads))
-        self._rack_of = {broker.id: broker.rack for broker in before.brokers}
+        self._racks = Racks(of={broker.id: broker.rack for broker in before.brokers})
 
     def why(self, change: PartitionChange) -> str:
         """The first of: replication factor, removed broker, racks, balance, leaders."""
@@ -25,17 +26,14 @@ class Reasons:
         gone = sorted(self._removed.intersection(change.removing))
         if gone:
             return f"leaves {_ids(gone)}, which {'is' if len(gone) == 1 else 'are'} removed"
-        before, after = self._racks(change.before), self._racks(change.after)
-        if after > before:
-            return f"on {after} racks instead of {before}"
+        racks = self._racks
+        if len(racks.known(change.after)) > len(racks.known(change.before)):
+            was = racks.words(change.before).removesuffix(" rack").removesuffix(" racks")
+            return f"on {racks.words(change.after)} instead of {was}"
         if change.adding:
             pairs = zip(change.removing, change.adding, strict=False)
             return "; ".join(f"{self._load(a)} → {self._load(b)}" for a, b in pairs)
         return f"{self._leads(change.before[0])}, {self._leads(change.after[0])}"
-
-    def _racks(self, brokers: Sequence[int]) -> int:
-        racks = {self._rack_of.get(broker) for broker in brokers}
-        return 0 if None in racks else len(racks)
 
     def _load(self, broker: int) -> str:
         load = self._loads.get(broker)

@@ -1,13 +1,14 @@
 """Whether a request makes sense for a cluster, and the proof where it cannot be fulfilled. Pure."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
 from control.model.units import bytes_text
 from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.racks import unknown_words
 from control.planner.topology import Topology, TopologyPartition
 
 NAMES_MAX: Final = 3
@@ -35,6 +36,7 @@ def check_request(topology: Topology, request: PlanRequest) -> None:
             "alone take part"
         )
     _check_names(topology, request)
+    _check_racks(topology, request, targets)
     feasibility = _Feasibility(topology, request, frozenset(targets))
     feasibility.check_goal()
 
@@ -80,6 +82,15 @@ def _check_names(topology: Topology, request: PlanRequest) -> None:
         raise GoalError("no partition is left: all that are named are kept, or of other topics")
 
 
+def _check_racks(topology: Topology, request: PlanRequest, targets: Collection[int]) -> None:
+    without = [b.id for b in topology.brokers if b.rack is None and b.id in targets]
+    if request.require_racks and without:
+        raise GoalError(
+            f"racks are required, and {unknown_words(without)}: set broker.rack there and restart, "
+            "leave it alone (exclude brokers), or do not require racks"
+        )
+
+
 def _like(name: str, names: Iterable[str]) -> str:
     alike = difflib.get_close_matches(name, sorted(names), n=1)
     return f"; {alike[0]} exists" if alike else ""
@@ -96,6 +107,11 @@ class _Feasibility:
         request, partitions = self.request, self.topology.partitions
         if request.goal is Goal.RELIEVE and not request.relieve_brokers:
             raise GoalError("relieve which broker? name it")
+        if request.goal is Goal.LEADERS and request.remove_brokers:
+            raise GoalError(
+                f"goal leaders moves no data, so it cannot empty brokers "
+                f"{sorted(request.remove_brokers)}: use goal racks, minimal or balance"
+            )
         if (request.goal is Goal.REPLICATION) != (request.replication_factor is not None):
             raise GoalError("a replication factor goes with the goal replication, and only with it")
         has_traffic = any(p.in_bytes_per_s or p.out_bytes_per_s for p in partitions)
@@ -189,7 +205,7 @@ class _Feasibility:
         if stuck:
             first = max(stuck, key=lambda partition: partition.size_bytes)
             others = self.targets.difference(first.replicas)
-            roomiest = max(others, key=lambda b: (most[b], -b))
+            roomiest = max(others & most.keys(), key=lambda b: (most[b], -b))
             raise GoalError(
                 f"there is no disk room for {named([str(p.key) for p in stuck])}: a replica of "
                 f"{first.key} holds {bytes_text(first.size_bytes)}, and of brokers "

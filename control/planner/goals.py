@@ -127,7 +127,7 @@ _ALTERNATIVES: Final[dict[Goal, tuple[Tolerance, ...]]] = {
 class PlanRequest:
     """Goal and scope. `topics` are names or shell patterns, `partitions` names (``orders-3``);
     empty for all. `keep_partitions` stay as they are; `exclude_brokers` neither lose nor receive
-    a replica."""
+    a replica; `require_racks` refuses while a broker that may hold replicas has none."""
 
     goal: Goal = Goal.BALANCE
     topics: tuple[str, ...] = ()
@@ -139,6 +139,7 @@ class PlanRequest:
     remove_brokers: tuple[int, ...] = ()
     relieve_brokers: tuple[int, ...] = ()
     replication_factor: int | None = None
+    require_racks: bool = False
     alternatives: int = 3
 
     @property

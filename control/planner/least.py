@@ -114,7 +114,7 @@ class Prover:
         roles, columns = self._roles, self._columns
         kept, width = ~roles.removed, columns.width
         share = np.zeros(columns.brokers)
-        if roles.racks > 1:
+        if 1 < roles.racks == roles.known_racks:
             brokers = [
                 np.bincount(roles.rack[chosen], minlength=roles.racks)[: roles.racks]
                 for chosen in (kept, roles.target)

@@ -1,14 +1,17 @@
 """Why a balance cannot be better, whatever the plan: proofs in one sentence each."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from control.model.units import bytes_text
 from control.planner.bounds import fair_shares
+from control.planner.goals import Goal
 from control.planner.placement import Placement
+from control.planner.racks import Racks, unknown_words
 from control.planner.topology import Topology
+from control.planner.verify import Violation
 
 
 def proofs(placement: Placement) -> tuple[str, ...]:
@@ -39,13 +42,42 @@ def stopped_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, 
     )
 
 
+def unknown_racks(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
+    """Who has no rack where others have one, and what a plan makes of it."""
+    racks = Racks(of={b.id: b.rack for b in topology.brokers if b.is_running})
+    unknown = [broker for broker in racks.unknown if broker not in removed]
+    if not unknown:
+        return ()
+    return (
+        f"{unknown_words(unknown)} (broker.rack): each counts as a rack of its own, and partitions "
+        "there keep their known racks. Set it and restart them, or require racks to plan nothing "
+        "before that, as Kafka's own tool does",
+    )
+
+
+def left_broken(goal: Goal, violations: Iterable[Violation]) -> tuple[str, ...]:
+    """What goal leaders leaves as it is, because mending it moves data, and which goal mends it."""
+    if goal is not Goal.LEADERS:
+        return ()
+    broken = Counter(violation.rule for violation in violations)
+    told = []
+    if racks := broken["racks"]:
+        are = "1 partition is" if racks == 1 else f"{racks:,} partitions are"
+        told.append(f"{are} not on as many racks as possible; goal racks mends that")
+    if disks := broken["capacity"]:
+        hold = "1 broker holds" if disks == 1 else f"{disks:,} brokers hold"
+        told.append(f"{hold} more than the disks take; goal relieve mends that")
+    return tuple(f"{words}: goal leaders moves no data" for words in told)
+
+
 def _replicas(number: int) -> str:
     return "1 replica stays" if number == 1 else f"{number} replicas stay"
 
 
 def _rack_proofs(placement: Placement) -> list[str]:
-    """Racks with fewer brokers than others must still hold their share of every partition."""
-    if placement.racks == 1:
+    """Racks with fewer brokers than others must still hold their share of every partition, unless
+    a broker of an unknown rack may hold it."""
+    if placement.racks == 1 or placement.known_racks < placement.racks:
         return []
     count, _ = fair_shares(placement)
     target = np.flatnonzero(placement.is_target)

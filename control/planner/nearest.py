@@ -7,6 +7,7 @@ what is right keeps its place, so the leader stays the leader where it can.
 from collections.abc import Collection, Iterable, Sequence
 
 from control.planner.columns import columns_of
+from control.planner.racks import Racks
 from control.planner.topology import Topology, TopologyPartition
 
 
@@ -14,7 +15,7 @@ class Nearest:
     """Answers for one cluster."""
 
     def __init__(self, topology: Topology) -> None:
-        self._rack_of = {broker.id: broker.rack for broker in topology.brokers}
+        self._racks = Racks(of={broker.id: broker.rack for broker in topology.brokers})
         held = dict(zip(topology.broker_ids, columns_of(topology).held().tolist(), strict=True))
         self._held = {b.id: held[b.id] for b in topology.brokers if b.is_running}
         self._room = {
@@ -59,9 +60,7 @@ class Nearest:
 
     def _rank(
         self, partition: TopologyPartition, broker: int, chosen: Iterable[int | None]
-    ) -> tuple[bool, bool, int, int]:
-        rack = self._rack_of[broker]
-        is_used = rack is not None and rack in {
-            self._rack_of.get(b) for b in chosen if b is not None
-        }
-        return is_used, broker not in partition.replicas, self._held[broker], broker
+    ) -> tuple[bool, bool, bool, int, int]:
+        used = self._racks.known(b for b in chosen if b is not None)
+        rack, held = self._racks.of[broker], self._held[broker]
+        return rack in used, rack is None, broker not in partition.replicas, held, broker

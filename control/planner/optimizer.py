@@ -22,7 +22,13 @@ from control.planner.goals import Goal, PlanRequest, Tolerance
 from control.planner.leaders import even_leaders, leader_bounds
 from control.planner.least import Prover
 from control.planner.level import level
-from control.planner.limits import proofs, stopped_brokers, unknown_sizes
+from control.planner.limits import (
+    left_broken,
+    proofs,
+    stopped_brokers,
+    unknown_racks,
+    unknown_sizes,
+)
 from control.planner.placement import Placement
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.repair import Mender
@@ -90,14 +96,17 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
                 return judging.judge(_propose(placement, request, tolerance, way))
 
             alternatives[tolerance] = _made_again(found, made, len(columns.of))
+    offered = tuple(worth_offering(alternatives))
     return Plan(
         before=topology,
         request=request,
         balance_before=judging.detailed(balance_among(loads), Proposal(name="now")),
-        alternatives=tuple(worth_offering(alternatives)),
+        alternatives=offered,
         limits=(
             *unknown_sizes(topology),
             *stopped_brokers(topology, removed),
+            *unknown_racks(topology, removed),
+            *left_broken(request.goal, [v for made in offered for v in made.violations]),
             *(() if request.goal in _KEEPS_DATA else proofs(placement)),
         ),
     )
@@ -247,15 +256,13 @@ def _placed(
     way: _Way = _FIRST,
 ) -> Placement:
     """What must hold, then numbers, bytes and traffic; or traffic first, with numbers and bytes
-    only as even as they are now: what is in scope may not suffice for both."""
+    only as even as they are now: what is in scope may not suffice for both. Goal leaders only
+    reorders replicas."""
     placement = original.copied()
-    keeps_leaders = tolerance.leaders is None
-    mender = Mender(placement, keeps_leaders=keeps_leaders)
-    if request.replication_factor is not None:
-        mender.replicate(request.replication_factor)
-        mender = Mender(placement, keeps_leaders=keeps_leaders)
-    mender.evacuate()
-    mender.spread_over_racks()
+    if request.goal is Goal.LEADERS:
+        even_leaders(placement, leader_bounds(placement, tolerance))
+        return placement
+    _mend(placement, request, tolerance)
     if is_traffic_first:
         _calm(placement, tolerance)
         return placement
@@ -272,6 +279,17 @@ def _placed(
         if tolerance.traffic is not None and placement.columns.has_traffic:
             even_leaving(placement, tolerance.traffic, leaders)
     return placement
+
+
+def _mend(placement: Placement, request: PlanRequest, tolerance: Tolerance) -> None:
+    """What must hold: the replication factor, removed brokers, racks."""
+    keeps_leaders = tolerance.leaders is None
+    mender = Mender(placement, keeps_leaders=keeps_leaders)
+    if request.replication_factor is not None:
+        mender.replicate(request.replication_factor)
+        mender = Mender(placement, keeps_leaders=keeps_leaders)
+    mender.evacuate()
+    mender.spread_over_racks()
 
 
 def _calm(placement: Placement, tolerance: Tolerance) -> None:

@@ -52,11 +52,12 @@ class Placement:
         self.is_target = roles.target
         """Brokers that may receive replicas; these are the ones to be balanced."""
         self.rack: list[int] = roles.rack.tolist()
-        self.racks = roles.racks
+        self.racks, self.known_racks = roles.racks, roles.known_racks
         self.widest = max(int(columns.width.max(initial=0)), request.replication_factor or 0)
         """Replicas of a partition, at most."""
         kept = roles.rack[~roles.removed]
         self.rack_brokers = tuple(np.bincount(kept, minlength=roles.racks).tolist())
+        """Brokers that stay on each rack."""
         self.capacity = capacities(topology)
         """Bytes that each may hold; None where nothing is known of any."""
         self.topics: TopicCounts | None = None
@@ -103,8 +104,8 @@ class Placement:
         return len({r for b in self.replicas[partition] if (r := self.rack[b]) < self.racks})
 
     def wanted_racks(self, partition: int) -> int:
-        """On how many racks it can be."""
-        return min(len(self.replicas[partition]), self.racks)
+        """On how many racks it should be: no more than are known."""
+        return min(len(self.replicas[partition]), self.known_racks)
 
     def has_room(self, broker: int, size: int) -> bool:
         """Whether a broker's disks take so many bytes more."""
@@ -130,13 +131,18 @@ class Placement:
         left, entered = self.rack[source], self.rack[target]
         if self.racks == 1 or left == entered:
             return True
-        there = self.on_rack[partition, entered]
+        there, here = self.on_rack[partition, entered], self.on_rack[partition, left]
+        if here == 1 and left < self.known_racks < self.racks:
+            others = [self.rack[b] for b in self.replicas[partition] if b != source]
+            if others and any(self.known_racks <= r < self.racks for r in (entered, *others)):
+                return False  # an unknown rack may be the one that it goes to, or be used already
         if there == 0:
             return True
-        here = self.on_rack[partition, left]
         if here == 1 and left < self.racks:
-            return False  # one rack fewer
-        if len(self.replicas[partition]) <= self.racks:
+            is_unknown = left >= self.known_racks
+            if not is_unknown or self.distinct_racks(partition) <= self.wanted_racks(partition):
+                return False  # one rack fewer
+        if len(self.replicas[partition]) <= self.known_racks:
             return True
         return bool(there < max(rack_limit(self, partition), here))
 
@@ -245,23 +251,34 @@ def is_offered(placement: Placement, partition: int, broker: int) -> bool:
 def rack_limit(placement: Placement, partition: int) -> int:
     """How many replicas a rack need hold of it at most: 1 where there is a rack for each."""
     width = len(placement.replicas[partition])
-    return 1 if width <= placement.racks else most_per_rack(width, placement.rack_brokers)
+    known = placement.known_racks
+    return 1 if width <= known else most_per_rack(width, placement.rack_brokers[:known])
 
 
 def racks_let_go(placement: Placement, partitions: Numbers, source: int, target: int) -> Flags:
     """`may_change_racks` of many at once: which of them racks let go from source to target."""
     left, entered, racks = placement.rack[source], placement.rack[target], placement.racks
+    known = placement.known_racks
     if racks == 1 or left == entered:
         return np.ones(len(partitions), dtype=np.bool_)
     there, here = placement.on_rack[partitions, entered], placement.on_rack[partitions, left]
     is_new: Flags = there == 0
     keeps_both: Flags = (here > 1) | (left >= racks)
-    if placement.widest > racks:
+    if known < racks:
+        on_rack = placement.on_rack[partitions, :racks] > 0
+        if left < known:
+            is_unsure = (entered >= known) | on_rack[:, known:].any(axis=1)
+            is_alone = placement.on_rack[partitions].sum(axis=1) == 1
+            is_new &= (here > 1) | is_alone | ~is_unsure
+        elif left < racks:
+            width = placement.on_rack[partitions].sum(axis=1)
+            keeps_both |= on_rack.sum(axis=1) > np.minimum(width, known)
+    if placement.widest > known:
         width = placement.on_rack[partitions].sum(axis=1)
         most = np.ones(placement.widest + 1, dtype=np.int64)
-        for wide in range(racks + 1, len(most)):
-            most[wide] = most_per_rack(wide, placement.rack_brokers)
-        keeps_both &= (width <= racks) | (there < np.maximum(most[width], here))
+        for wide in range(known + 1, len(most)):
+            most[wide] = most_per_rack(wide, placement.rack_brokers[:known])
+        keeps_both &= (width <= known) | (there < np.maximum(most[width], here))
     return is_new | keeps_both
 
 

@@ -21,6 +21,8 @@ _LEADER_WEIGHT: Final = 0.25
 _ALWAYS: Final = 1e12
 _FULL: Final = 1e18
 """Taken off the need of a broker that has its number of replicas already."""
+_NONE: Final = -1
+"""No rack."""
 
 
 class Mender:
@@ -50,7 +52,7 @@ class Mender:
     def spread_over_racks(self) -> None:
         """Move one replica at a time off racks that hold several, followers first."""
         placement = self._placement
-        if placement.racks == 1:
+        if placement.known_racks == 1:
             return
         wrong = [p for p in np.flatnonzero(placement.is_movable).tolist() if self._is_crowded(p)]
         for partition in sorted(wrong, key=lambda p: (-placement.size[p], p)):
@@ -72,15 +74,16 @@ class Mender:
                 placement.add(partition, target)
 
     def _most_dispensable(self, partition: int) -> int:
-        """On a rack with another one, not the leader, of the fullest broker."""
+        """On a rack with another one or an unknown one, not the leader, of the fullest broker."""
         placement = self._placement
         replicas = placement.replicas[partition]
         racks = [placement.rack[b] for b in replicas]
 
-        def rank(b: int) -> tuple[bool, bool, bool, float]:
+        def rank(b: int) -> tuple[bool, bool, bool, bool, float]:
             is_crowded = racks.count(placement.rack[b]) > 1
+            is_unknown = placement.rack[b] >= placement.known_racks
             is_gone = bool(placement.is_removed[b])
-            return is_gone, is_crowded, b != replicas[0], float(placement.bytes[b])
+            return is_gone, is_crowded, is_unknown, b != replicas[0], float(placement.bytes[b])
 
         free = [b for b in replicas if not placement.is_excluded[b]]
         chosen: int = max(free or replicas, key=rank)
@@ -91,7 +94,7 @@ class Mender:
         placement = self._placement
         if placement.distinct_racks(partition) < placement.wanted_racks(partition):
             return True
-        if len(placement.replicas[partition]) <= placement.racks:
+        if len(placement.replicas[partition]) <= placement.known_racks:
             return False
         limit = rack_limit(placement, partition)
         return bool((placement.on_rack[partition, : placement.racks] > limit).any())
@@ -108,7 +111,8 @@ class Mender:
             return False
         dear = self._leader_weight * self._unit
         source = max(crowded, key=lambda b: (self._excess(b) - dear * (b == replicas[0]), -b))
-        unused = [b for b in self._targets if racks.count(rack[b]) < limit]
+        known = [b for b in self._targets if rack[b] < placement.known_racks]
+        unused = [b for b in known if racks.count(rack[b]) < limit]
         target = self._best(partition, source, among=unused, by_bytes=True)
         if target is None:
             return False
@@ -154,15 +158,21 @@ class Mender:
         return None if needs[best] == -np.inf else best
 
     def _prefer_racks(self, needs: Floats, partition: int, source: int | None) -> None:
-        """A rack that the other replicas lack comes first, where one is wanted."""
+        """A rack that the other replicas lack comes first, where one is wanted: a known one, for
+        an unknown one may be the same as another."""
         placement = self._placement
         others = [b for b in placement.replicas[partition] if b != source]
         used = {placement.rack[b] for b in others}
-        width = len(others) + 1
-        if len({r for r in used if r < placement.racks}) < min(width, placement.racks):
+        width, known = len(others) + 1, placement.known_racks
+        if known < placement.racks and len({r for r in used if r < known}) < min(width, known):
+            # Best is the rack that it leaves: whatever the unknown ones are, nothing changes.
+            rack = np.array(placement.rack)
+            left = _NONE if source is None else placement.rack[source]
+            needs -= np.where(rack >= known, 4 * _FULL, np.where(rack == left, 0.0, 2 * _FULL))
+        if len({r for r in used if r < placement.racks}) < min(width, known):
             is_used = np.isin(placement.rack, list(used))
-            needs[is_used] -= 4 * _FULL
-        elif width > placement.racks:
+            needs[is_used] -= 6 * _FULL
+        elif width > known:
             limit = rack_limit(placement, partition)
             racks = [placement.rack[b] for b in others]
             full = [r for r in used if racks.count(r) >= limit]

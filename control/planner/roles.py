@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from control.planner.columns import Flags, Numbers, rack_numbers
+from control.planner.columns import Flags, Numbers
 from control.planner.goals import PlanRequest
 from control.planner.topology import Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roles:
-    """One element a broker; racks of removed brokers alone are numbered `racks`."""
+    """One element a broker; racks of removed brokers alone are numbered `racks`, unknown ones from
+    `known_racks` on."""
 
     removed: Flags
     excluded: Flags
@@ -20,6 +21,7 @@ class Roles:
     """May receive replicas; these are the ones to be balanced."""
     rack: Numbers
     racks: int
+    known_racks: int
 
 
 def roles_of(topology: Topology, request: PlanRequest) -> Roles:
@@ -28,6 +30,30 @@ def roles_of(topology: Topology, request: PlanRequest) -> Roles:
     removed: Flags = np.isin(ids, request.remove_brokers)
     down = np.array([not broker.is_running for broker in topology.brokers], dtype=np.bool_)
     excluded = np.isin(ids, request.exclude_brokers) | (down & ~removed)
-    rack, racks = rack_numbers(topology, removed)
-    target = ~(removed | excluded)
-    return Roles(removed=removed, excluded=excluded, target=target, rack=rack, racks=racks)
+    rack, racks, known_racks = _numbered_racks(topology, removed)
+    return Roles(
+        removed=removed,
+        excluded=excluded,
+        target=~(removed | excluded),
+        rack=rack,
+        racks=racks,
+        known_racks=known_racks,
+    )
+
+
+def _numbered_racks(topology: Topology, removed: Flags) -> tuple[Numbers, int, int]:
+    """(rack number per broker, number of racks of brokers that stay, how many of these are known).
+    Known racks come first, then one for each broker that stays and has none, then all that only
+    removed brokers have. Where at most one is known there is one for all."""
+    kept = [b for b, gone in zip(topology.brokers, removed, strict=True) if not gone]
+    known = sorted({broker.rack for broker in kept if broker.rack is not None})
+    if len(known) < 2:
+        return np.zeros(len(removed), dtype=np.int64), 1, 1
+    unknown = [broker.id for broker in kept if broker.rack is None]
+    names: list[str | int] = [*known, *unknown]
+    number = {name: i for i, name in enumerate(names)}
+    racks = [
+        number.get(broker.id if broker.rack is None else broker.rack, len(number))
+        for broker in topology.brokers
+    ]
+    return np.array(racks, dtype=np.int64), len(number), len(known)

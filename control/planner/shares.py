@@ -23,18 +23,26 @@ SHARE_DIGITS: Final = 6
 
 
 def rack_shares(
-    total: float, width: Numbers, weight: Floats, kept: Numbers, receiving: Numbers
+    total: float,
+    width: Numbers,
+    weight: Floats,
+    kept: Numbers,
+    receiving: Numbers,
+    *,
+    known: int | None = None,
 ) -> Floats:
     """Of each rack: what each of its brokers should hold of `total`. Per partition `width` many
-    replicas of `weight` each; per rack its `kept` brokers, and those `receiving` a share."""
+    replicas of `weight` each; per rack its `kept` brokers, and those `receiving` a share. Beside
+    racks after the first `known`, which nobody knows, no rack must hold one of each partition."""
     racks = len(kept)
+    known = racks if known is None else known
     least, most = np.zeros(racks), np.zeros(racks)
     for wide in np.unique(width).tolist():
         weighs = float(weight[width == wide].sum())
-        limit = most_per_rack(wide, tuple(kept.tolist())) if wide > racks else 1
+        limit = most_per_rack(wide, tuple(kept[:known].tolist())) if wide > known else 1
         room = np.minimum(kept, limit)
         others = room.sum() - room
-        least += weighs * np.maximum(wide - others, int(wide >= racks))
+        least += weighs * np.maximum(wide - others, int(wide >= racks and racks == known))
         most += weighs * room
     brokers = receiving.astype(np.float64)
     quota = _fill(total, brokers, least, most)

@@ -82,8 +82,9 @@ def _shares(columns: Columns, of: Numbers, count: Numbers, roles: Roles) -> Floa
     staying = roles.target | roles.removed
     total = count[:, staying].sum(axis=1).astype(np.float64)
     per_rack = np.bincount(roles.rack[roles.target], minlength=racks)[:racks].astype(np.float64)
-    least = np.bincount(of, weights=columns.width // racks, minlength=topics).astype(np.float64)
-    ceiling = -(-columns.width // racks)
+    forced = columns.width // racks if racks == roles.known_racks else np.zeros_like(columns.width)
+    least = np.bincount(of, weights=forced, minlength=topics).astype(np.float64)
+    ceiling = -(-columns.width // roles.known_racks)
     most = np.bincount(of, weights=ceiling, minlength=topics).astype(np.float64)
     level = _levels(total, per_rack, least, most)
     quota = np.clip(level[:, None] * per_rack[None, :], least[:, None], most[:, None])

@@ -13,7 +13,8 @@ from control.model.ids import TopicPartition
 from control.model.units import bytes_text
 from control.planner.goals import PlanRequest
 from control.planner.proposal import PartitionChange, Proposal
-from control.planner.topology import Topology
+from control.planner.racks import Racks
+from control.planner.topology import Topology, TopologyBroker
 
 _After = Mapping[TopicPartition, tuple[int, ...]]
 """Replicas of the changed partitions; the others are as they were."""
@@ -113,29 +114,47 @@ def _removed_violations(before: Topology, after: _After, request: PlanRequest) -
 
 def _rack_violations(before: Topology, after: _After, request: PlanRequest) -> list[Violation]:
     kept = [b for b in before.brokers if b.id not in request.remove_brokers]
-    if any(b.rack is None for b in kept):
+    brokers_on = Counter(b.rack for b in kept if b.rack is not None)
+    racks = len(brokers_on)
+    if racks < 2:
         return []
-    rack_of = {b.id: b.rack for b in before.brokers}
-    racks = len({b.rack for b in kept})
-    if racks == 1:
-        return []
+    rack_of = Racks(of={b.id: b.rack for b in before.brokers})
     replicas = [after.get(p.key, p.replicas) for p in before.partitions]
-    brokers_on = Counter(b.rack for b in kept)
     most = {wide: _most_on_a_rack(wide, brokers_on) for wide in set(map(len, replicas))}
-    found = []
-    for number in _suspicious(replicas, rack_of, racks, most):
+    found = _given_up(before, kept, after)
+    for number in _suspicious(replicas, rack_of.of, racks, most):
         partition, wide = before.partitions[number], len(replicas[number])
         needed = distinct_racks_needed(wide, racks)
-        used = Counter(map(rack_of.get, replicas[number]))
-        was = Counter(map(rack_of.get, partition.replicas))
-        reason = f"{max(used.values())} replicas on one rack where {most[wide]} would do"
-        if len(used) < needed:
-            places = "1 rack" if len(used) == 1 else f"{len(used)} racks"
-            reason = f"on {places} where {needed} are possible"
-        is_new = len(was) >= needed and max(was.values(), default=0) <= most[wide]
+        was_fine = rack_of.most(partition.replicas) <= most[wide]
+        reason = (
+            f"{rack_of.most(replicas[number])} replicas on one rack where {most[wide]} would do"
+        )
+        if rack_of.number(replicas[number]) < needed:
+            reason = f"on {rack_of.words(replicas[number])} where {needed} are possible"
+        is_new = was_fine and rack_of.number(partition.replicas) >= needed
         where = str(partition.key)
         found.append(Violation(rule="racks", where=where, reason=reason, is_new=is_new))
     return found
+
+
+def _given_up(before: Topology, kept: Iterable[TopologyBroker], after: _After) -> list[Violation]:
+    """Partitions that leave a known rack while another of theirs is unknown."""
+    racks = Racks(of={b.id: b.rack for b in kept})
+    told = {
+        p.key: racks.given_up((b for b in p.replicas if b in racks.of), after[p.key])
+        for p in before.partitions
+        if p.key in after
+    }
+    return [
+        Violation(
+            rule="racks",
+            where=str(key),
+            reason=lost,
+            is_new=True,
+        )
+        for key, lost in told.items()
+        if lost
+    ]
 
 
 def _suspicious(
@@ -144,8 +163,10 @@ def _suspicious(
     racks: int,
     most: Mapping[int, int],
 ) -> list[int]:
-    """Which partitions are on too few racks, or too many of one; in columns, for there are many."""
-    names = {rack: number for number, rack in enumerate({*rack_of.values(), None})}
+    """Which partitions are on too few racks, or too many of one; in columns, for there are many.
+    Unknown racks share the last column, each replica there on one of its own."""
+    known = sorted({rack for rack in rack_of.values() if rack is not None})
+    names = {rack: number for number, rack in enumerate([*known, None])}
     number_of = {broker: names[rack] for broker, rack in rack_of.items()}
     nowhere = names[None]
     on = np.array([number_of.get(b, nowhere) for row in replicas for b in row], dtype=np.int64)
@@ -154,12 +175,13 @@ def _suspicious(
     used = np.bincount(of * len(names) + on, minlength=len(width) * len(names))
     used = used.reshape(-1, len(names))
     limit = np.array([most.get(wide, 0) for wide in range(int(width.max(initial=0)) + 1)])
-    lacks = (used > 0).sum(axis=1) < np.minimum(width, racks)
-    found: list[int] = np.flatnonzero(lacks | (used.max(axis=1) > limit[width])).tolist()
+    number, crowd = (used[:, :-1] > 0).sum(axis=1) + used[:, -1], used[:, :-1].max(axis=1)
+    lacks = number < np.minimum(width, racks)
+    found: list[int] = np.flatnonzero(lacks | (crowd > limit[width])).tolist()
     return found
 
 
-def _most_on_a_rack(replicas: int, brokers_on: Mapping[str | None, int]) -> int:
+def _most_on_a_rack(replicas: int, brokers_on: Mapping[str, int]) -> int:
     """Of replicas spread over the racks as evenly as their brokers allow."""
     most = 1
     while sum(min(most, brokers) for brokers in brokers_on.values()) < replicas and most < replicas:

@@ -45,14 +45,16 @@ def rack_rows(brokers: Sequence[BrokerRow]) -> tuple[RackRow, ...]:
     """One row per rack, by name; brokers without one are counted under ``–``.
 
     Worked example: rack a has one broker with 60 bytes, rack b two with 30 each. An even broker
-    holds 40; a is at +50 %, b (60 of 80) at -25 %.
+    holds 40; a is at +50 %, b (60 of 80) at -25 %. A broker that does not tell its bytes leaves
+    its own rack without a skew; the others are measured against those that tell.
     """
     names = sorted({row.rack.text for row in brokers})
-    total = _sum(row.size_bytes for row in brokers)
+    told = [row.size_bytes for row in brokers if isinstance(row.size_bytes.value, int | float)]
+    total = _sum(told)
     rows = []
     for name in names:
         own = [row for row in brokers if row.rack.text == name]
-        even = total / len(brokers) * len(own) if total is not None else None
+        even = total / len(told) * len(own) if told and total is not None else None
         rows.append(_row(name, own, even))
     return tuple(rows)
 

@@ -37,6 +37,9 @@ Leaders = Annotated[
     LeaderOrder, typer.Option(help="Of --edit: as given, who leads now, or evened.")
 ]
 Ids = Annotated[str, typer.Option(metavar="ID,…")]
+RequireRacks = Annotated[
+    bool, typer.Option("--require-racks", help="Refuse while a broker has no rack.")
+]
 
 
 def plan(
@@ -61,6 +64,7 @@ def plan(
     replication_factor: Annotated[
         int | None, typer.Option(min=1, help="Change it to this; sets --goal replication.")
     ] = None,
+    require_racks: RequireRacks = False,
     edit: Edit = "",
     leaders: Leaders = LeaderOrder.GIVEN,
     alternatives: Annotated[int, typer.Option(min=1, max=9, help="At most so many.")] = 3,
@@ -85,6 +89,7 @@ def plan(
         exclude_brokers=_ids(exclude_brokers),
         add_brokers=_ids(add_brokers),
         remove_brokers=_ids(remove_brokers),
+        require_racks=require_racks,
         alternatives=alternatives,
     )
     before = None if topology is None else _from_file(topology)

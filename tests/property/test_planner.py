@@ -1,6 +1,7 @@
 """The planner against its judge on random small clusters."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -26,8 +27,14 @@ from control.planner.verify import verify_proposal
 def topologies(draw: st.DrawFn) -> Topology:
     count = draw(st.integers(1, 7))
     racks = draw(st.sampled_from((1, 2, 3, 0)))
+    has_unknown = draw(st.booleans())
     brokers = tuple(
-        TopologyBroker(id=100 + b, rack=f"r{draw(st.integers(1, racks))}" if racks else None)
+        TopologyBroker(
+            id=100 + b,
+            rack=f"r{draw(st.integers(1, racks))}"
+            if racks and not (has_unknown and draw(st.booleans()))
+            else None,
+        )
         for b in range(count)
     )
     ids = [broker.id for broker in brokers]
@@ -83,6 +90,9 @@ def planned(topology: Topology, request: PlanRequest) -> tuple[Alternative, ...]
         return plan(topology, request).alternatives
     except GoalError as error:
         refusal = str(error)
+    if request.goal is Goal.LEADERS and request.remove_brokers:
+        assert "moves no data" in refusal
+        return ()
     assert re.search("impossible|cannot be emptied", refusal)
     assert "left alone" in refusal or free < max(widest, request.replication_factor or 0)
     return ()
@@ -113,6 +123,23 @@ def test_moved_bytes_never_undercut_the_proven_bound(case: tuple[Topology, PlanR
             assert request.replication_factor is not None
             continue
         assert alternative.proposal.moved_bytes >= alternative.lower_bound_bytes
+
+
+@given(topologies(), st.data())
+@settings(max_examples=100, deadline=None)
+def test_leaders_never_move_a_byte(topology: Topology, data: st.DataObject) -> None:
+    """Also where racks are broken, disks are full and brokers are down."""
+    brokers = tuple(
+        replace(
+            broker,
+            capacity_bytes=data.draw(st.sampled_from((None, 0, 1_000))),
+            is_running=data.draw(st.booleans()) or broker is topology.brokers[0],
+        )
+        for broker in topology.brokers
+    )
+    (found,) = plan(replace(topology, brokers=brokers), PlanRequest(goal=Goal.LEADERS)).alternatives
+    assert found.proposal.moved_bytes == found.proposal.moved_replicas == 0
+    assert all(sorted(c.before) == sorted(c.after) for c in found.proposal.changes)
 
 
 @given(cases())
@@ -165,11 +192,16 @@ def test_racks_let_go_what_leaves_them_as_even_as_they_are(
         replicas = placement.replicas[partition]
         before = [placement.rack[b] for b in replicas]
         others = [placement.rack[b] for b in replicas if b != source]
-        needed = min(len(replicas), placement.racks, len(set(before)))
-        is_even = len(replicas) <= placement.racks or others.count(entered) < max(
-            rack_limit(placement, partition), before.count(left)
+        known, after = placement.known_racks, {*others, entered}
+        needed = min(len(replicas), known, len(set(before)))
+        is_even = (
+            len(replicas) <= known
+            or entered not in before
+            or others.count(entered) < max(rack_limit(placement, partition), before.count(left))
         )
-        fits = left == entered or (is_even and len({*others, entered}) >= needed)
+        is_unsure = any(rack >= known for rack in {*before, entered} - {placement.racks})
+        keeps_known = not (is_unsure and others) or {r for r in before if r < known} <= after
+        fits = left == entered or (is_even and keeps_known and len(after) >= needed)
         assert is_let_go == placement.may_change_racks(partition, source, target) == fits
 
 

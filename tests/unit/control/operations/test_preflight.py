@@ -336,6 +336,24 @@ def test_losing_a_rack_is_a_warning() -> None:
     assert reasons(facts, MOVE, MIB)["racks"] == "t-0 is on 1 rack afterwards, on 2 now"
 
 
+def test_one_unknown_rack_does_not_switch_the_check_off() -> None:
+    racks = {1: "a", 2: "b", 3: "b", 4: None}
+    nodes = tuple(BrokerNode(id=id_, host="h", port=1, rack=rack) for id_, rack in racks.items())
+    facts = replace(FACTS, brokers=nodes, usable_bytes=dict.fromkeys(racks, 10**9))
+    told = "broker 4 has no rack and counts as one of its own: set broker.rack"
+    assert reasons(facts, MOVE, MIB)["racks"] == (f"t-0 is on 1 rack afterwards, on 2 now; {told}")
+    there = replace(MOVE, after=(4, 2))
+    assert reasons(facts, there, MIB)["racks"] == (
+        f"t-0 leaves rack a while the rack of broker 4 is unknown; {told}"
+    )
+    back = replace(MOVE, before=(4, 2), after=(1, 2))
+    assert verdicts(facts, back)["racks"] is Verdict.WARN
+    assert reasons(facts, back, MIB)["racks"] == f"no partition loses a known one; {told}"
+    leads = replace(MOVE, after=(2, 1))
+    assert "racks" not in verdicts(facts, leads)
+    assert told in reasons(facts, leads, MIB)["racks"]
+
+
 def test_the_time_is_an_interval_that_the_producers_stretch() -> None:
     move = replace(MOVE, size_bytes=100 * MIB)
     low, high = seconds_of([(move,)], rate=10 * MIB, produced={})

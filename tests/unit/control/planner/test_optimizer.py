@@ -100,6 +100,23 @@ def test_leaders_are_evened_without_moving_data() -> None:
     assert alternative.proposal.moved_leaders == 2
 
 
+def test_leaders_leave_broken_racks_and_full_disks_and_say_which_goal_mends_them() -> None:
+    racks = cluster({1: "a", 2: "a", 3: "b"}, [(1, 2)] * 4, size=2**30)
+    brokers = (replace(racks.brokers[0], capacity_bytes=2**30), *racks.brokers[1:])
+    made = plan(replace(racks, brokers=brokers), PlanRequest(goal=Goal.LEADERS))
+    (alternative,) = made.alternatives
+    assert alternative.proposal.moved_bytes == 0
+    assert alternative.proposal.moved_leaders == 2
+    assert made.limits == (
+        "4 partitions are not on as many racks as possible; goal racks mends that: "
+        "goal leaders moves no data",
+        "1 broker holds more than the disks take; goal relieve mends that: "
+        "goal leaders moves no data",
+    )
+    with pytest.raises(GoalError, match=r"moves no data, so it cannot empty brokers \[2\]"):
+        plan(racks, PlanRequest(goal=Goal.LEADERS, remove_brokers=(2,)))
+
+
 def test_leaders_travel_along_chains() -> None:
     topology = cluster({1: None, 2: None, 3: None}, [(1, 2), (1, 2), (2, 3)])
     alternative = best(topology, goal=Goal.LEADERS)
