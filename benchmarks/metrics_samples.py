@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from confluent_kafka import Producer
@@ -59,10 +58,9 @@ class Rounds:
             round_ms=now_ms,
             interval_ms=self._interval_ms,
         )
-        chunks = cut_round(self._rows(broker, now_ms))
         found = []
-        for part, chunk in enumerate(chunks):
-            value = encode_part(replace(envelope, part=part, parts=len(chunks)), chunk)
+        for part, chunk in cut_round(envelope, self._rows(broker, now_ms)):
+            value = encode_part(part, chunk)
             head, body, packed = (*value.split(b"\n", 2), b"", b"")[:3]
             found.append((json.loads(head), json.loads(body) if body else {}, packed))
         return found

@@ -12,6 +12,11 @@ with an end offset read at or after it. A source that did not read a row anew re
 time of its reading: what its newest complete round lacks is gone. Rows of brokers are the
 exception: a round carries them only when they were read in it.
 
+A partition is an *orphan* when no broker of its replicas is alive: nobody who holds it can tell
+that it is there. Whoever knows metadata (the active controller; of a watched cluster the collector)
+tells of all orphans in records of their own, in rounds that say so: what such a round lacks does
+not exist any more.
+
 **Version 2** is two lines of JSON. The first is the envelope with the rows of brokers and groups;
 the second holds replicas and commits as columns (``metrics_columns``). The records of a large
 round hold the rows of one *bucket* of topics each (``bucket_of``), so that readers can share
@@ -172,6 +177,10 @@ class Envelope:
     interval_ms: int
     part: int = 0
     parts: int = 1
+    tells_orphans: bool = False
+    """The round tells of every orphan."""
+    of_orphans: bool = False
+    """The rows of this record are of orphans, as metadata has them: the broker holds none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,26 +213,40 @@ _HEAD_KINDS: Final = ("brokers", "groups")
 _BODY_KINDS: Final = ("replicas", "commits")
 
 
-def encode_round(envelope: Envelope, rows: Iterable[Row]) -> list[bytes]:
-    """Cut one round into records; ``part`` and ``parts`` of the envelope are filled in here.
+def encode_round(
+    envelope: Envelope, rows: Iterable[Row], orphans: Sequence[Row] | None = None
+) -> list[bytes]:
+    """Cut one round into records; all but who reads what when is filled in here.
 
-    A round without rows is still one record: it says that the source is alive.
+    A round without rows is still one record: it says that the source is alive. ``orphans``: rows of
+    all orphans; None: the source does not tell of them.
     """
-    chunks = cut_round(rows)
-    return [
-        encode_part(replace(envelope, part=part, parts=len(chunks)), chunk)
-        for part, chunk in enumerate(chunks)
-    ]
+    return [encode_part(*part) for part in cut_round(envelope, rows, orphans)]
 
 
-def cut_round(rows: Iterable[Row]) -> list[Sequence[Row]]:
-    """The rows of each record of a round; at least one, which may be empty.
+def cut_round(
+    envelope: Envelope, rows: Iterable[Row], orphans: Sequence[Row] | None = None
+) -> list[tuple[Envelope, Sequence[Row]]]:
+    """Envelope and rows of each record of a round, for ``encode_part``.
 
     The rows of a large round are parted by kind and by bucket.
     """
     whole = rows if isinstance(rows, list) else list(rows)
-    if len(whole) < BUCKETED_ROWS_MIN:
-        return _chunks(whole) or [[]]
+    is_large = len(whole) + len(orphans or ()) >= BUCKETED_ROWS_MIN
+    of_broker = _cut(whole, is_large=is_large) or [[]]
+    of_orphans = _cut(orphans or [], is_large=is_large)
+    tells = replace(
+        envelope, parts=len(of_broker) + len(of_orphans), tells_orphans=orphans is not None
+    )
+    return [
+        (replace(tells, part=part, of_orphans=part >= len(of_broker)), chunk)
+        for part, chunk in enumerate([*of_broker, *of_orphans])
+    ]
+
+
+def _cut(whole: Sequence[Row], *, is_large: bool) -> list[Sequence[Row]]:
+    if not is_large:
+        return _chunks(whole)
     sorted_rows: dict[tuple[str, int], list[Row]] = {}
     for row in whole:
         is_body = _KIND_OF[type(row)] in _BODY_KINDS
@@ -249,7 +272,7 @@ def encode_part(envelope: Envelope, rows: Sequence[Row]) -> bytes:
     head: dict[str, Any] = {
         "v": PACKED_VERSION if is_packed else SCHEMA_VERSION,
         **({"packed": True} if is_packed else {}),
-        **asdict(envelope),
+        **{name: it for name, it in asdict(envelope).items() if it is not False},
         **({} if bucket is None else {"bucket": bucket}),
         **{kind: len(found) for kind, found in body.items()},
         **{kind: [_known(row) for row in kinds[kind]] for kind in _HEAD_KINDS if kind in kinds},

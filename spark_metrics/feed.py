@@ -78,7 +78,9 @@ class Wave:
     def known_lines(self) -> Iterator[str]:
         for it in self.known:
             fenced = "" if it.fenced_ms is None else it.fenced_ms
-            yield f"{it.cluster}\t{it.broker}\t{it.complete_ms}\t{fenced}\t{it.silent_ms}"
+            yield "\t".join(
+                map(str, (it.cluster, it.broker, it.complete_ms, fenced, it.lost_ms, it.told_ms))
+            )
 
     def take(self, buckets: int) -> Iterator[Share]:
         """The share of each bucket, one after the other; the wave forgets them."""

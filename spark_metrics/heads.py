@@ -95,6 +95,8 @@ def _head(record: KafkaRecord, document: Mapping[str, Any], body: bytes | memory
         part=document.get("part", 0),
         parts=document.get("parts", 1),
         has_brokers=bool(document.get("brokers")),
+        tells_orphans=document.get("tells_orphans") is True,
+        of_orphans=document.get("of_orphans") is True,
     )
     return Head(
         record=record,

@@ -24,7 +24,10 @@ def logs_of(partitions: pa.Table) -> pa.Table:
         "end_offsets": _listed(ends, "high_watermark"),
         "point_times": _listed(points, "ms"),
         "point_offsets": _listed(points, "offset"),
-        **{it: partitions[it] for it in ("log_points", "log_start_offset", "retention_ms")},
+        **{
+            it: partitions[it].combine_chunks()
+            for it in ("log_points", "log_start_offset", "retention_ms")
+        },
         "start_per_ms": _pace(starts),
     }
     return pa.table(columns, schema=arrow_schema(LOGS))

@@ -13,15 +13,20 @@ from spark_metrics.rounds import (
     RoundPart,
     Source,
     SourceKey,
+    Sources,
     decode_source,
     forget_sources,
     newest_by_cluster,
     observe_rounds,
+    orphans_by_cluster,
+    orphans_teller,
     registry_by_cluster,
 )
 
 NEVER_BACK_MS: Final = 1 << 62
 """As the begin of a complete round: everything that the source reported is gone."""
+ALIVE_MS: Final = 1 << 62
+"""As since when a broker is lost: it is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,10 @@ class KnownBroker:
     """When it was last seen fenced; None when it is not."""
     silent_ms: int
     """What it reported before, as a coordinator, has been silent for too long."""
+    lost_ms: int = ALIVE_MS
+    """Since when it is fenced or not registered, by the job's clock; ``ALIVE_MS``: neither."""
+    told_ms: int = 0
+    """When all orphans of its cluster were told last, by the job's clock; 0: nobody tells them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,9 @@ class Memory:
 
     sources: Mapping[SourceKey, Source] = field(default_factory=dict)
     registry: Registry = field(default_factory=dict)
+    lost: Mapping[SourceKey, int] = field(default_factory=dict)
+    """Brokers that are fenced, or were sampled and are not registered any more, and since when, by
+    the job's clock."""
     next_offsets: Mapping[int, int] = field(default_factory=dict)
     lost_records_total: int = 0
     """Records that retention, or a topic begun anew, took away before they were read."""
@@ -86,11 +98,15 @@ class Memory:
         """The memory after a batch."""
         sources = observe_rounds(self.sources, observed.parts, at_ms=observed.at_ms)
         registry = merge_registry(self.registry, observed.brokers, registry_by_cluster(sources))
+        sources = forget_sources(sources, set(registry))
         last = {partition: ends[1] + 1 for partition, ends in observed.offsets.items()}
         return replace(
             self,
-            sources=forget_sources(sources, set(registry)),
+            sources=sources,
             registry=registry,
+            lost={
+                key: self.lost.get(key, observed.at_ms) for key in _lost_brokers(registry, sources)
+            },
             next_offsets={**self.next_offsets, **last},
             lost_records_total=self.lost_records_total + self._lost(observed.offsets),
             late_rounds_total=self.late_rounds_total + self._late(observed.parts),
@@ -138,19 +154,44 @@ class Memory:
     def known_brokers(self) -> list[KnownBroker]:
         """What the plans look up about every source and every registered broker."""
         complete, newest = self.complete_rounds(), self.newest_rounds()
-        return [
+        listed, tellers = registry_by_cluster(self.sources), orphans_by_cluster(self.sources)
+        told_ms = {name: it.orphans_heard_ms for name, it in tellers.items() if listed.get(name)}
+        of_brokers = [
             KnownBroker(
                 cluster=cluster,
                 broker=broker,
                 complete_ms=complete.get((cluster, broker), 0),
                 fenced_ms=row.read_ms if row is not None and row.is_fenced else None,
                 silent_ms=newest.get(cluster, 0) - SILENT_MS_MAX,
+                lost_ms=self.lost.get(SourceKey(cluster, broker), ALIVE_MS),
+                told_ms=told_ms.get(cluster, 0),
             )
             for cluster, broker in sorted(
                 {*complete, *((it.cluster, it.broker) for it in self.registry)}
             )
             for row in (self.registry.get(SourceKey(cluster, broker)),)
         ]
+        return [*self._orphans_tellers(tellers), *of_brokers]
+
+    def _orphans_tellers(self, newest: Mapping[str, Source]) -> list[KnownBroker]:
+        """Who has told of orphans: of each cluster only the newest one's word counts."""
+        return sorted(
+            (
+                KnownBroker(
+                    cluster=key.cluster,
+                    broker=orphans_teller(key.broker),
+                    complete_ms=source.orphans_ms
+                    if source is newest[key.cluster]
+                    else NEVER_BACK_MS,
+                    fenced_ms=None,
+                    silent_ms=0,
+                    told_ms=newest[key.cluster].orphans_heard_ms,
+                )
+                for key, source in self.sources.items()
+                if source.orphans_ms
+            ),
+            key=lambda it: (it.cluster, it.broker),
+        )
 
     def _is_unregistered(self, source: Source) -> bool:
         listed_ms = registry_by_cluster(self.sources).get(source.cluster, 0)
@@ -159,6 +200,17 @@ class Memory:
 
     def newest_rounds(self) -> dict[str, int]:
         return newest_by_cluster(self.sources)
+
+
+def _lost_brokers(registry: Registry, sources: Sources) -> list[SourceKey]:
+    """Brokers that are fenced, or were sampled and are not registered any more."""
+    listed_ms = registry_by_cluster(sources)
+    gone = (
+        key
+        for key, source in sources.items()
+        if key not in registry and listed_ms[source.cluster] > source.newest_ms
+    )
+    return [*(key for key, row in registry.items() if row.is_fenced), *gone]
 
 
 def merge_registry(
@@ -188,6 +240,7 @@ def encode_memory(memory: Memory) -> dict[str, Any]:
     return {
         "sources": [asdict(source) for source in memory.sources.values()],
         "registry": [asdict(row) for row in memory.registry.values()],
+        "lost": [[*key, since_ms] for key, since_ms in memory.lost.items()],
         "next_offsets": {str(key): value for key, value in memory.next_offsets.items()},
         "lost_records_total": memory.lost_records_total,
         "late_rounds_total": memory.late_rounds_total,
@@ -202,6 +255,10 @@ def decode_memory(document: Mapping[str, Any]) -> Memory:
     return Memory(
         sources={SourceKey(it.cluster, it.broker): it for it in sources},
         registry={SourceKey(it.cluster, it.broker): it for it in registry},
+        lost={
+            SourceKey(cluster, broker): since_ms
+            for cluster, broker, since_ms in document.get("lost", ())
+        },
         next_offsets={int(key): value for key, value in offsets.items()},
         lost_records_total=document.get("lost_records_total", 0),
         late_rounds_total=document.get("late_rounds_total", 0),

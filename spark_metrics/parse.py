@@ -18,6 +18,7 @@ from broker.metrics_schema import bucket_of
 from spark_metrics.columns import Body, read_bodies
 from spark_metrics.heads import AHEAD_MS_MAX, Head
 from spark_metrics.keys import coded, key_codes
+from spark_metrics.rounds import source_of
 from spark_metrics.schema import ROWS, coded_schema
 
 _TIMES: Final = ("read_ms", "since_ms", "round_ms")
@@ -75,7 +76,7 @@ def _envelopes(told: Sequence[tuple[int, Head]]) -> dict[str, pa.Array]:
     parts = [head.part for _, head in told if head.part is not None]
     return {
         "cluster": pa.array([it.cluster for it in parts], pa.string()).dictionary_encode(),
-        "source": pa.array([it.broker for it in parts], pa.int64()),
+        "source": pa.array([source_of(it) for it in parts], pa.int64()),
         "broker_epoch": pa.array([it.broker_epoch for it in parts], pa.int64()),
         "round_ms": pa.array([it.round_ms for it in parts], pa.int64()),
         "bucket": pa.array([head.bucket for _, head in told], pa.int64()),

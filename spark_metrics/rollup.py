@@ -38,7 +38,9 @@ def replica_table(partitions: pa.Table) -> pa.Table:
     }
     for name, column in told.items():
         rows = rows.append_column(name, column)
-    return conform(rows, REPLICAS)
+    # Who tells of an orphan holds no replica of it.
+    is_own = pc.greater_equal(rows["broker"], 0)
+    return conform(rows if pc.all(is_own).as_py() else rows.filter(is_own), REPLICAS)
 
 
 def hot_flags(partitions: pa.Table) -> pa.Array:

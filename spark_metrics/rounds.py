@@ -35,6 +35,20 @@ class RoundPart:
     parts: int
     has_brokers: bool
     """Whether it carries rows of registered brokers."""
+    tells_orphans: bool = False
+    """Whether its round tells of all partitions that no living broker holds."""
+    of_orphans: bool = False
+    """Whether its rows are of those."""
+
+
+def orphans_teller(broker: int) -> int:
+    """As whom a broker tells of orphans, whose replicas are not its own: a number below -1."""
+    return -2 - broker
+
+
+def source_of(part: RoundPart) -> int:
+    """Who tells the rows of a record."""
+    return orphans_teller(part.broker) if part.of_orphans else part.broker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +75,10 @@ class Source:
     """Begin of its newest complete round."""
     registry_ms: int = 0
     """Begin of its newest complete round that listed brokers."""
+    orphans_ms: int = 0
+    """Begin of its newest complete round that told of all orphans …"""
+    orphans_heard_ms: int = 0
+    """… and when that came, by the job's clock."""
     open_rounds: tuple[OpenRound, ...] = ()
 
 
@@ -102,13 +120,15 @@ def _observe(source: Source, part: RoundPart, at_ms: int) -> Source:
         has_brokers=before.has_brokers or part.has_brokers,
     )
     if len(after.seen) >= part.parts:
-        return _complete(source, after)
+        return _complete(source, after, part, at_ms)
     rounds[part.round_ms] = after
     newest = sorted(rounds.values(), key=lambda opened: opened.round_ms)[-OPEN_ROUNDS_MAX:]
     return replace(source, open_rounds=tuple(newest))
 
 
-def _complete(source: Source, complete: OpenRound) -> Source:
+def _complete(source: Source, complete: OpenRound, last: RoundPart, at_ms: int) -> Source:
+    if last.tells_orphans:
+        source = replace(source, orphans_ms=complete.round_ms, orphans_heard_ms=at_ms)
     return replace(
         source,
         complete_ms=complete.round_ms,
@@ -132,6 +152,16 @@ def registry_by_cluster(sources: Sources) -> dict[str, int]:
     newest: dict[str, int] = {}
     for source in sources.values():
         newest[source.cluster] = max(newest.get(source.cluster, 0), source.registry_ms)
+    return newest
+
+
+def orphans_by_cluster(sources: Sources) -> dict[str, Source]:
+    """Of each cluster the source that has told of all orphans last; none where nobody does."""
+    newest: dict[str, Source] = {}
+    for source in sources.values():
+        before = newest.get(source.cluster)
+        if source.orphans_heard_ms > (before.orphans_heard_ms if before else 0):
+            newest[source.cluster] = source
     return newest
 
 

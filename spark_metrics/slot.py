@@ -40,12 +40,13 @@ _LINES: Final = """SELECT /*+ COALESCE(1) */ explode(split(CAST(content AS STRIN
 FROM {file}"""
 _KNOWN: Final = """WITH each AS (SELECT split(line, '\\t') AS part FROM {lines})
 SELECT part[0] AS cluster, CAST(part[1] AS INT) AS broker, CAST(part[2] AS BIGINT) AS complete_ms,
-  CAST(part[3] AS BIGINT) AS fenced_ms, CAST(part[4] AS BIGINT) AS silent_ms
-FROM each WHERE size(part) = 5"""
+  CAST(part[3] AS BIGINT) AS fenced_ms, CAST(part[4] AS BIGINT) AS lost_ms,
+  CAST(part[5] AS BIGINT) AS told_ms
+FROM each WHERE size(part) = 6"""
 
 
 def known_frame(lines: DataFrame) -> DataFrame:
-    """``memory.KnownBroker`` of each line ``CLUSTER BROKER COMPLETE FENCED SILENT``."""
+    """``memory.KnownBroker`` of each line ``CLUSTER BROKER COMPLETE FENCED LOST TOLD``."""
     return lines.sparkSession.sql(_KNOWN, lines=lines)
 
 

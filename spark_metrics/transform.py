@@ -48,7 +48,8 @@ FROM {{state}} AS o FULL OUTER JOIN {{rows}} AS n ON {matches("n", "o")}
 """  # noqa: S608 (nothing here comes from outside)
 _KNOWN: Final = """
 SELECT cluster, map_from_entries(collect_list(struct(broker, complete_ms))) AS complete,
-  map_from_entries(collect_list(struct(broker, fenced_ms))) AS fenced
+  map_from_entries(collect_list(struct(broker, fenced_ms))) AS fenced,
+  map_from_entries(collect_list(struct(broker, lost_ms))) AS lost, max(told_ms) AS told_ms
 FROM {known} GROUP BY cluster
 """
 
@@ -106,7 +107,7 @@ _MEMBERS: Final = f"""filter(transform({_JUDGED}, p -> IF(p.is_new AND NOT p.is_
 _MERGED: Final = f"""
 WITH met AS (
   SELECT /*+ SHUFFLE_HASH(k) */ j.* EXCEPT (members, rows), j.members AS m, j.rows AS r,
-    k.complete, k.fenced
+    k.complete, k.fenced, k.lost, k.told_ms
   FROM {{joined}} AS j LEFT JOIN {{brokers}} AS k ON j.cluster = k.cluster),
 merged AS (SELECT * EXCEPT (m, r), {_MEMBERS} AS members FROM met)
 SELECT *, {_of("view_broker")} AS viewer, {_of("view.broker")} AS new_viewer,
@@ -130,11 +131,12 @@ _TAKES_VIEW: Final = _takes(
     _order("view.leader_epoch", "view.leader = view.broker", "view.read_ms"),
     _order("leader_epoch", "told_leader = view_broker", "view_ms"),
 )
-_TAKES_LOG: Final = _takes(
+_TAKES_LOG: Final = "log.broker >= 0 AND " + _takes(
     *("new_logger", "logger"),
     _order("log.leads", "log.leader_epoch", "log.read_ms"),
     _order("log_leads", "log_epoch", "read_ms"),
 )
+"""Who tells of an orphan knows metadata, not its log: what the last leader said stays."""
 _OF_VIEW: Final = tuple(name for name in VIEW if name not in ("leader", "min_isr"))
 _OF_LOG: Final = (
     *(name for name in LOG if name not in ("leader_epoch", "log_points", *READING)),
@@ -193,6 +195,16 @@ SELECT * EXCEPT (brought, ends, view, new_viewer, new_logger, logger), {_ENDS} A
 _IS_DELETED: Final = f"""size(replicas) > size(members) AND exists(replicas, b ->
     NOT array_contains(members.broker, b)
     AND element_at(complete, b) BETWEEN view_ms + {MISSING_MS} AND {_NEVER_BACK_MS}L)"""
+_LOST_MS: Final = "array_max(transform(replicas, b -> coalesce(element_at(lost, b), 0L)))"
+"""Since when no broker of the replicas is alive; beyond ``_NEVER_BACK_MS``: one of them is."""
+_IS_TOLD: Final = "exists(members, m -> m.broker < 0)"
+"""Whether whoever tells of all orphans has told of this one."""
+_IS_PARTITION: Final = f"""CASE
+    WHEN told_ms > 0 AND (is_offline OR NOT exists(members, m -> m.broker >= 0))
+      AND {_LOST_MS} < {_NEVER_BACK_MS}L
+      THEN {_IS_TOLD} OR {_LOST_MS} + {MISSING_MS} >= told_ms
+    ELSE size(members) > 0 AND NOT coalesce({_IS_DELETED}, false) END"""
+"""Of an orphan metadata alone says whether it exists, as soon as it has been told of it."""
 
 
 def _is_earlier(place: int) -> str:
@@ -215,12 +227,14 @@ _BASE: Final = (
 )
 """The oldest within the window, or the one before the last."""
 _RATED: Final = f"""
-WITH present AS (
-  SELECT * EXCEPT (complete, fenced),
-    size(members) > 0 AND NOT coalesce({_IS_DELETED}, false) AS is_partition,
-    coalesce(told_leader < 0 OR element_at(fenced, told_leader) > view_ms, false) AS is_offline,
+WITH judged AS (
+  SELECT *, coalesce(told_leader < 0 OR element_at(fenced, told_leader) > view_ms
+      OR element_at(complete, told_leader) > {_NEVER_BACK_MS}L, false) AS is_offline
+  FROM {{chosen}}),
+present AS (
+  SELECT * EXCEPT (complete, fenced, lost, told_ms), {_IS_PARTITION} AS is_partition,
     get(ends, 0) AS last
-  FROM {{chosen}})
+  FROM judged)
 SELECT *, {_BASE} AS base FROM present
 """  # noqa: S608
 
@@ -259,7 +273,7 @@ _LOG_POINTS: Final = """coalesce(IF(takes_log, log.log_points, NULL),
       old_log_points))"""
 """What the source has told last; of a log that was begun anew, nothing."""
 _START: Final = "named_struct('ms', read_ms, 'offset', log_start_offset)"
-_STARTS: Final = f"""IF(old_starts IS NULL OR log_start_offset < old_starts.b.offset,
+_STARTS: Final = f"""IF(old_starts.b.ms IS NULL OR log_start_offset < old_starts.b.offset,
     named_struct('a', {_START}, 'b', {_START}),
     IF(read_ms - old_starts.b.ms >= {START_WINDOW_MS // 2},
       named_struct('a', old_starts.b, 'b', {_START}), old_starts))"""
@@ -290,9 +304,10 @@ def newest_partitions(
     """One row per partition.
 
     ``rows``: ``schema.GATHERED``. ``state``: the answer before, as ``schema.PARTITION_STATE``.
-    ``known``: per broker the begin of its newest complete round and since when it is fenced
-    (``cluster, broker, complete_ms, fenced_ms``). ``is_single``: each of them is one partition,
-    and so is the answer: nothing needs to be shuffled.
+    ``known``: per broker the begin of its newest complete round, when it was last seen fenced,
+    since when it is lost, and when its cluster's orphans were told of last; who tells of orphans
+    is a broker of its own there (``slot.known_frame``). ``is_single``: each of them is one
+    partition, and so is the answer: nothing needs to be shuffled.
 
     The answer has the columns of ``PARTITIONS`` (only where ``is_partition``), those of the
     state, ``is_fresh``, and beside ``members`` whether each is ``in_sync`` and how many records

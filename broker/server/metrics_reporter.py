@@ -16,6 +16,7 @@ from broker.handlers.services import NodeServices
 from broker.metrics_schema import Envelope, Row, cut_round, encode_part
 from broker.server.log_ages import LogAges
 from broker.server.metrics_delivery import MetricsDelivery
+from broker.server.metrics_orphans import Orphans
 from broker.server.metrics_pace import Pace
 from broker.server.metrics_samples import Repeats, slice_rows
 
@@ -44,6 +45,7 @@ class MetricsReporter:
         self._voters = voters
         self._delivery = MetricsDelivery(node, node_id)
         self._repeats = Repeats()
+        self._orphans = Orphans()
         self._ages = LogAges(node.clock.wall_ms)
         self._started_ms = node.clock.monotonic_ms()
         self._complained_ms: int | None = None
@@ -75,6 +77,7 @@ class MetricsReporter:
         except Exception as error:  # noqa: BLE001  # samples are never worth a broker
             self.counters.rounds_failed += 1
             self._repeats.forget()
+            self._orphans.forget()
             self._complain(error)
 
     async def _has_topic(self) -> bool:
@@ -98,26 +101,43 @@ class MetricsReporter:
                 break
             rows.extend(piece)
             await asyncio.sleep(0)
-        values = [value async for value in self._encode(rows, round_ms)]
-        self.pace.end_round(rows=len(rows), brokers=len(self._node.metadata.image.brokers))
+        orphans = await self._orphan_rows()
+        values = [value async for value in self._encode(rows, orphans, round_ms)]
+        self.pace.end_round(
+            rows=len(rows) + len(orphans or ()), brokers=len(self._node.metadata.image.brokers)
+        )
         await self._delivery.write(values, round_ms=round_ms)
         self.counters.rounds_written += 1
 
-    async def _encode(self, rows: Sequence[Row], round_ms: int) -> AsyncIterator[bytes]:
-        with self.pace.work():
-            chunks = cut_round(rows)
-        for part, chunk in enumerate(chunks):
-            envelope = Envelope(
-                cluster=self._node.metadata.image.cluster_id,
-                broker=self._node_id,
-                broker_epoch=self._node.metadata.broker_epoch,
-                round_ms=round_ms,
-                interval_ms=self.pace.interval_ms,
-                part=part,
-                parts=len(chunks),
-            )
+    async def _orphan_rows(self) -> list[Row] | None:
+        """Of partitions that no living broker holds; None: the controller tells of them."""
+        if self._node.metadata.controller_id != self._node_id:
+            return None
+        rows: list[Row] = []
+        pieces = self._orphans.slices(self._node)
+        while True:
             with self.pace.work():
-                value = encode_part(envelope, chunk)
+                piece = next(pieces, None)
+            if piece is None:
+                return rows
+            rows.extend(piece)
+            await asyncio.sleep(0)
+
+    async def _encode(
+        self, rows: Sequence[Row], orphans: Sequence[Row] | None, round_ms: int
+    ) -> AsyncIterator[bytes]:
+        envelope = Envelope(
+            cluster=self._node.metadata.image.cluster_id,
+            broker=self._node_id,
+            broker_epoch=self._node.metadata.broker_epoch,
+            round_ms=round_ms,
+            interval_ms=self.pace.interval_ms,
+        )
+        with self.pace.work():
+            parts = cut_round(envelope, rows, orphans)
+        for part, chunk in parts:
+            with self.pace.work():
+                value = encode_part(part, chunk)
             yield value
             await asyncio.sleep(0)
 

@@ -217,9 +217,14 @@ def _min_isr(node: NodeServices, image: MetadataImage, replica: Any, known: dict
     """min.insync.replicas of the replica's topic, looked up once per topic and round."""
     topic = replica.log.topic
     if topic not in known:
-        configs: Mapping[str, str] = image.config(topic_resource(topic))
-        known[topic] = int(configs.get(_MIN_ISR, node.config.min_insync_replicas))
+        known[topic] = min_isr_of(node, image, topic)
     return known[topic]
+
+
+def min_isr_of(node: NodeServices, image: MetadataImage, topic: str) -> int:
+    """min.insync.replicas of a topic."""
+    configs: Mapping[str, str] = image.config(topic_resource(topic))
+    return int(configs.get(_MIN_ISR, node.config.min_insync_replicas))
 
 
 def pick_partition(

@@ -54,9 +54,16 @@ class Story:
             on_batch=self.reports.append,
         )
 
-    def round(self, broker: int, at_ms: int, *rows: Row, epoch: int = 1) -> None:
-        """One complete round of a broker's samples."""
-        self.records += encode_round(envelope(broker, at_ms, epoch), rows)
+    def round(
+        self,
+        broker: int,
+        at_ms: int,
+        *rows: Row,
+        epoch: int = 1,
+        orphans: Sequence[Row] | None = None,
+    ) -> None:
+        """One complete round of a broker's samples; ``orphans``: it tells of all of them."""
+        self.records += encode_round(envelope(broker, at_ms, epoch), rows, orphans)
 
     def batch(self) -> dict[str, list[dict[str, Any]]]:
         """Commit what was told since the last batch; the now-tables after it."""

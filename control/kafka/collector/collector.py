@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
 
-from broker.metrics_schema import JOB_ROWS_PER_S, ROWS_PER_RECORD_MAX, Envelope, encode_part
+from broker.metrics_schema import JOB_ROWS_PER_S, Envelope, Row, cut_round, encode_part
 from control.kafka.collector.ages import LogAges
 from control.kafka.collector.beside import Beside, interval_ms
 from control.kafka.collector.grants import Grants
@@ -37,7 +37,7 @@ from control.kafka.collector.rights import (
     missing_rights,
     words_of,
 )
-from control.kafka.collector.rows import round_rows
+from control.kafka.collector.rows import orphan_rows, round_rows
 from control.kafka.collector.source import BrokerSource, wall_ms
 from control.kafka.collector.traffic import Traffic
 from control.kafka.errors import KafkaPortError
@@ -50,7 +50,6 @@ METADATA_ROWS_PER_S: Final = 2_000
 METADATA_INTERVAL_MS_MAX: Final = 10_000
 BUSY_SHARE_MAX: Final = 0.5
 """Of one core that the collector itself may take: its turns grow further apart above it."""
-_ENCODE_ROWS: Final = ROWS_PER_RECORD_MAX
 
 Say = Callable[[str], None]
 
@@ -237,20 +236,16 @@ class Collector:
         broker = member.source.broker
         round_ms = max(self._turn_ms, member.round_ms + 1)
         rows = list(round_rows(self.image, broker, member.source.groups, round_ms=round_ms))
-        parts = max(1, -(-len(rows) // _ENCODE_ROWS))
+        envelope = Envelope(
+            cluster=self.image.cluster_id,
+            broker=broker,
+            broker_epoch=-1,
+            round_ms=round_ms,
+            interval_ms=self.interval_ms,
+        )
         values = []
-        for part in range(parts):
-            envelope = Envelope(
-                cluster=self.image.cluster_id,
-                broker=broker,
-                broker_epoch=-1,
-                round_ms=round_ms,
-                interval_ms=self.interval_ms,
-                part=part,
-                parts=parts,
-            )
-            some = rows[part * _ENCODE_ROWS : (part + 1) * _ENCODE_ROWS]
-            values.append(encode_part(envelope, some))
+        for part, some in cut_round(envelope, rows, self._orphans(broker)):
+            values.append(encode_part(part, some))
             await asyncio.sleep(0)
         try:
             await self._delivery.write(broker, values, round_ms=round_ms)
@@ -261,6 +256,15 @@ class Collector:
         self.rounds += 1
         if all(other.round_ms for other in self._members.values()):
             self.is_complete.set()
+
+    def _orphans(self, broker: int) -> Sequence[Row] | None:
+        """Of partitions that no broker which answers holds; one broker's round tells of them."""
+        answering = frozenset(
+            it.source.broker for it in self._members.values() if not it.is_failing
+        )
+        if broker != min(answering, default=broker):
+            return None
+        return orphan_rows(self.image, answering | {broker})
 
     async def _report(self) -> None:
         if self.image.cluster_id:

@@ -85,6 +85,8 @@ class ClusterImage:
         self._topics: dict[str, Any] = {}
         self._missed: dict[str, int] = {}
         self._by_broker: tuple[int, dict[int, list[PartitionState]]] = (-1, {})
+        self._orphans: tuple[tuple[int, frozenset[int]], list[PartitionState]]
+        self._orphans = (-1, frozenset()), []
 
     @property
     def topics(self) -> Collection[str]:
@@ -145,6 +147,14 @@ class ClusterImage:
     def led_by(self, broker: int) -> list[PartitionState]:
         """Partitions that the broker leads."""
         return [state for state in self.replicas_of(broker) if state.leader == broker]
+
+    def orphans(self, told_by: frozenset[int]) -> Sequence[PartitionState]:
+        """Partitions of which none of these brokers holds a replica."""
+        key = self.version, told_by
+        if self._orphans[0] != key:
+            found = [it for it in self.partitions.values() if told_by.isdisjoint(it.replicas)]
+            self._orphans = key, found
+        return self._orphans[1]
 
     def assigned_brokers(self) -> set[int]:
         """Brokers that some assignment names, registered or not."""

@@ -55,6 +55,25 @@ def replica_rows(image: ClusterImage, broker: int) -> Iterable[ReplicaSample]:
         yield _replica_row(image, state, logs, is_leader=is_leader)
 
 
+def orphan_rows(image: ClusterImage, told_by: frozenset[int]) -> list[ReplicaSample]:
+    """The partitions of which none of these brokers holds a replica, as metadata has them."""
+    return [
+        ReplicaSample(
+            topic=state.key.topic,
+            partition=state.key.partition,
+            leader=state.leader,
+            leader_epoch=state.leader_epoch,
+            replicas=state.replicas,
+            isr=state.isr,
+            read_ms=image.read_ms,
+            adding_replicas=state.adding,
+            removing_replicas=state.removing,
+            min_isr=image.configs.get(state.key.topic, _UNKNOWN_CONFIGS).min_isr,
+        )
+        for state in image.orphans(told_by)
+    ]
+
+
 def _replica_row(
     image: ClusterImage, state: PartitionState, logs: BrokerLogs, *, is_leader: bool
 ) -> ReplicaSample:

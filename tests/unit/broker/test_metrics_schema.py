@@ -153,3 +153,27 @@ def test_the_columns_name_every_field(kind: str, row_type: type) -> None:
     lists = (*LISTS, *NESTED) if kind == "replicas" else ()
     named = {*NUMBERS[kind], *TEXTS[kind], *lists} - {"since_ms"}
     assert named == {field.name for field in fields(row_type)}
+
+
+@pytest.mark.parametrize("count", [3, schema.BUCKETED_ROWS_MIN])
+def test_orphans_have_records_of_their_own_in_a_round_that_says_so(count: int) -> None:
+    rows: list[schema.Row] = [replace(_replica(n), topic=f"t{n % 9}") for n in range(count)]
+    orphans = [replace(_replica(n), topic=f"gone{n}", leader=-1) for n in range(5)]
+    values = schema.encode_round(ENVELOPE, rows, orphans)
+    records = [schema.decode_record(value) for value in values]
+    assert all(record.envelope.tells_orphans for record in records)
+    assert [record.envelope.part for record in records] == list(range(len(records)))
+    assert {record.envelope.parts for record in records} == {len(records)}
+    told = [row for it in records if it.envelope.of_orphans for row in it.replicas]
+    assert sorted(told, key=lambda row: row.topic) == orphans
+    assert sum(len(record.replicas) for record in records) == count + len(orphans)
+    heads = [json.loads(value.split(b"\n")[0]) for value in values]
+    is_large = count >= schema.BUCKETED_ROWS_MIN
+    assert all(("bucket" in head) is is_large for head in heads if head["replicas"] > 1)
+
+
+def test_a_round_of_who_knows_no_metadata_says_nothing_of_orphans() -> None:
+    (value,) = schema.encode_round(ENVELOPE, [_replica(0)])
+    assert b"orphans" not in value
+    (value,) = schema.encode_round(ENVELOPE, [_replica(0)], [])
+    assert schema.decode_record(value).envelope.tells_orphans

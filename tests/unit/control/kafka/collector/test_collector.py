@@ -22,7 +22,7 @@ from control.kafka.collector.rights import (
     missing_rights,
     words_of,
 )
-from control.kafka.collector.rows import round_rows
+from control.kafka.collector.rows import orphan_rows, round_rows
 from control.kafka.collector.traffic import Traffic
 from control.kafka.ports import GroupDescription, GroupMember, ListedGroup
 from control.model.ids import TopicPartition
@@ -83,6 +83,20 @@ def test_a_broker_that_holds_replicas_is_away_rather_than_gone() -> None:
     image.take_metadata(_metadata({"orders": [(1, [1])]}, (1,)), 300)
     image.take_metadata(_metadata({"orders": [(1, [1])]}, (1,)), 400)
     assert list(image.brokers) == [1]
+
+
+def test_partitions_that_nobody_can_tell_of_are_told_from_metadata() -> None:
+    image = ClusterImage()
+    topics = {"orders": [(-1, [2]), (1, [1, 2])], "new": [(3, [3])]}
+    image.take_metadata(_metadata(topics, (1, 3)), 100)
+    rows = orphan_rows(image, frozenset({1, 3}))
+    assert [(it.topic, it.partition, it.leader, it.read_ms) for it in rows] == [
+        ("orders", 0, -1, 100)
+    ]
+    rows = orphan_rows(image, frozenset({1}))
+    assert {(it.topic, it.leader) for it in rows} == {("orders", -1), ("new", 3)}, "3 is cut off"
+    image.take_metadata(_metadata({"new": [(3, [3])]}, (1, 3)), 200)
+    assert orphan_rows(image, frozenset({1, 3})) == []
 
 
 def test_a_deleted_topic_is_not_taken_for_a_hidden_one() -> None:
