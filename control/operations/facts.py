@@ -72,6 +72,12 @@ class ClusterFacts:
             for change in changes
         )
 
+    def has_leader(self, partition: PartitionMetadata) -> bool:
+        """Whether a live broker leads it, or is about to: metadata may name one that has just died,
+        and another in sync takes over."""
+        live = self.broker_ids
+        return partition.leader in live or (partition.leader >= 0 and bool(live & {*partition.isr}))
+
     def placement_of(self, key: TopicPartition) -> tuple[int, ...] | None:
         """The replicas a partition has, or is going to have; null when it does not exist."""
         moving = self.reassigning.get(key)
@@ -91,17 +97,39 @@ def to_go(
     facts: ClusterFacts, changes: Iterable[PartitionChange], *, undone: str | None
 ) -> tuple[PartitionChange, ...]:
     """What a run that begins now has to move: partitions that exist and are not there. A way back,
-    which has `undone`, leaves what others have moved since, and finds the copies of before where
-    partitions are in flight still."""
+    which has `undone`, leaves what others have moved since and what cannot move now, and finds the
+    copies of before where partitions are in flight still."""
     existing = [change for change in changes if change.key in facts.partitions]
     others = left_as_they_are(facts.places, existing, undone=undone)
     left = [c for c in existing if c.key not in others and not facts.places.is_there(c)]
     if undone is None:
         return tuple(left)
+    stuck = cannot_move(facts, left)
+    left = [change for change in left if change.key not in stuck]
     return tuple(
         replace(c, before=facts.partitions[c.key].replicas) if c.key in facts.reassigning else c
         for c in left
     )
+
+
+def cannot_move(
+    facts: ClusterFacts, changes: Iterable[PartitionChange]
+) -> dict[TopicPartition, str]:
+    """Why a move of these would stand until a broker is back: a partition without a leader can
+    neither copy nor change its replicas, and a move ends once all of its target is in sync."""
+    stuck = {}
+    for change in changes:
+        partition = facts.partitions.get(change.key)
+        if partition is None or set(partition.replicas) == set(change.after):
+            continue
+        down = sorted(set(change.after) - facts.broker_ids)
+        if not facts.has_leader(partition):
+            away = sorted(set(partition.isr or partition.replicas) - facts.broker_ids)
+            back = f"; its records in sync are on broker {' and '.join(map(str, away))}"
+            stuck[change.key] = f"has no leader{back if away else ''}"
+        elif down:
+            stuck[change.key] = f"would be on broker {down[0]}, which does not run"
+    return stuck
 
 
 def as_cancelled(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> ClusterFacts:
@@ -160,6 +188,7 @@ def topology_of(facts: ClusterFacts) -> Topology:
                 replicas=replicas,
                 size_bytes=facts.sizes.get(key, 0),
                 in_bytes_per_s=int(facts.produced.get(key, 0.0)),
+                has_leader=facts.has_leader(metadata),
             )
         )
     running, capacity = facts.broker_ids, _capacities(facts)

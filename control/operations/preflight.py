@@ -1,10 +1,17 @@
 """Checks before a reassignment: each a verdict with its reason. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from control.model.units import counted
 from control.operations.epoch_waits import check_producers
-from control.operations.facts import ClusterFacts, nears_min_isr, to_go, topology_of
+from control.operations.facts import (
+    ClusterFacts,
+    cannot_move,
+    nears_min_isr,
+    to_go,
+    topology_of,
+)
 from control.operations.placements import left_as_they_are
 from control.operations.preflight_disk import check_disk
 from control.operations.preflight_load import (
@@ -26,6 +33,8 @@ __all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
 
 MOVING_RIGHT: Final = "ALTER"
 """All else that a move may lack is for its throttle."""
+LISTED_MAX: Final = 20
+"""So many partitions that cannot move are named."""
 _CURRENT: Final = "plan is current"
 _WHERE: Final = {"cluster": "the cluster", "topic": "topics"}
 
@@ -39,14 +48,19 @@ def preflight(
     is_adaptive: bool = False,
     rules: WaveRules = USUAL_WAVES,
 ) -> tuple[Check, ...]:
-    """Every check, in the order in which an operator would ask. Of a way back, which has `undone`,
-    partitions that do not exist any more or that others moved since are left out."""
+    """Every check: what cannot move at all, then in the order in which an operator would ask. Of a
+    way back, which has `undone`, partitions that do not exist any more, that others moved since or
+    that cannot move now are left out."""
     existence = _check_existence(facts, changes, is_way_back=undone is not None)
     current = _check_stale(facts, changes) if undone is None else _check_way(facts, changes, undone)
     if undone is not None:
         others = left_as_they_are(facts.places, changes, undone=undone)
         moved = facts.partitions.keys() - others.keys()
         changes = tuple(change for change in changes if change.key in moved)
+    immovable = _check_immovable(facts, changes, is_way_back=undone is not None)
+    if undone is not None:
+        stuck = cannot_move(facts, changes)
+        changes = tuple(change for change in changes if change.key not in stuck)
     going = changes if undone is None else to_go(facts, changes, undone=undone)
     waves = waves_now(facts, going, rules)
     spread = spread_of(facts, waves, rules)
@@ -55,6 +69,7 @@ def preflight(
     )
     lowest = lowest_rate(facts, waves, throttle_bytes_per_s)
     return (
+        *immovable,
         existence,
         current,
         _check_brokers(facts, changes),
@@ -80,6 +95,39 @@ def is_refused(checks: Iterable[Check]) -> bool:
 def failures(checks: Iterable[Check]) -> str:
     """The failed checks in one line."""
     return "; ".join(f"{c.name}: {c.reason}" for c in checks if c.verdict is Verdict.FAIL)
+
+
+def _check_immovable(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
+) -> tuple[Check, ...]:
+    """Only where something cannot move. Of a plan: what has no leader (targets that do not run are
+    told with what works instead). Of a way back: what cannot go back is left out, unless that is
+    all."""
+    stuck = cannot_move(facts, changes)
+    if not is_way_back:
+        of = facts.partitions
+        stuck = {key: why for key, why in stuck.items() if not facts.has_leader(of[key])}
+    if not stuck:
+        return ()
+    by_reason: dict[str, list[str]] = {}
+    for key, why in sorted(stuck.items()):
+        by_reason.setdefault(why, []).append(str(key))
+    told = "; ".join(f"{_listed(names)} {why}" for why, names in by_reason.items())
+    partitions, verdict = counted(len(stuck), "partition"), Verdict.FAIL
+    what = "cannot move: plan without, or" if not is_way_back else "cannot go back:"
+    if is_way_back and len(stuck) < len(changes):
+        verdict, what = Verdict.WARN, "cannot go back and are left out; or"
+    reason = (
+        f"{told}. {partitions} {what} start the broker and wait until its replicas are there; if "
+        "it is gone for good, kafka-leader-election.sh --election-type unclean makes another "
+        "replica the leader and loses records"
+    )
+    return (Check(name="leaders", verdict=verdict, reason=reason),)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED_MAX:,} more" if len(names) > LISTED_MAX else ""
+    return ", ".join(names[:LISTED_MAX]) + more
 
 
 def _check_rights(
@@ -218,9 +266,7 @@ def _check_health(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> 
     bad = []
     for change in changes:
         partition = facts.partitions.get(change.key)
-        if partition is not None and partition.leader < 0:
-            bad.append(f"{change.key} has no leader and cannot move")
-        elif partition is not None and len(partition.isr) < len(partition.replicas):
+        if partition is not None and len(partition.isr) < len(partition.replicas):
             bad.append(
                 f"{change.key} has {len(partition.isr)} of {len(partition.replicas)} in sync"
             )

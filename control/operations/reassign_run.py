@@ -23,7 +23,7 @@ from control.operations.commands import THROTTLE_AUTO, ReassignCommand
 from control.operations.electing import elect_preferred
 from control.operations.emptied import came_meanwhile, emptied_by
 from control.operations.events import EventKind, MoveProgress, Outcome
-from control.operations.facts import read_facts, to_go
+from control.operations.facts import cannot_move, read_facts, to_go
 from control.operations.forecast import Forecast
 from control.operations.meters import (
     measure_produced,
@@ -128,6 +128,9 @@ class ReassignRun:
         )
         left = tuple(change for change in command.changes if not facts.places.is_there(change))
         others = left_as_they_are(facts.places, left, undone=command.undone)
+        if command.undone is not None:
+            stuck = cannot_move(facts, left)
+            others = {key: f"{why}: left as it is" for key, why in stuck.items()} | others
         copied = facts.sized(to_go(facts, left, undone=command.undone))
         moving = {change.key for change in copied}
         rate = resolve_throttle(command.throttle, copied, produced) if left else None

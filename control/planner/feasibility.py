@@ -78,8 +78,14 @@ def _check_names(topology: Topology, request: PlanRequest) -> None:
             word = "move" if name in request.partitions else "keep"
             raise GoalError(f"partition {name} to {word} does not exist{_like(name, keys)}")
     may_touch = request.scope()
-    if request.partitions and not any(may_touch(p.key) for p in topology.partitions):
+    wanted = [p for p in topology.partitions if may_touch(p.key)]
+    if request.partitions and not wanted:
         raise GoalError("no partition is left: all that are named are kept, or of other topics")
+    if wanted and not any(p.has_leader for p in wanted):
+        raise GoalError(
+            f"no partition is left: {named([str(p.key) for p in wanted])} have no leader and "
+            "cannot move. Bring back a broker of their replicas"
+        )
 
 
 def _check_racks(topology: Topology, request: PlanRequest, targets: Collection[int]) -> None:
@@ -127,7 +133,7 @@ class _Feasibility:
 
     def _touched(self) -> Iterable[TopologyPartition]:
         may_touch = self.request.scope()
-        return (p for p in self.topology.partitions if may_touch(p.key))
+        return (p for p in self.topology.partitions if may_touch(p.key) and p.has_leader)
 
     def _check_factor(self, factor: int) -> None:
         if factor < 1:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from control.planner.placement import Placement
 from control.planner.racks import Racks, unknown_words
 from control.planner.topology import Topology
 from control.planner.verify import Violation
+
+LEADERLESS_MAX: Final = 20
+"""So many partitions without a leader are named."""
 
 
 def proofs(placement: Placement) -> tuple[str, ...]:
@@ -27,6 +31,20 @@ def unknown_sizes(topology: Topology) -> tuple[str, ...]:
         "no partition has any bytes as far as is known: only numbers are evened (a cluster tells "
         "sizes to those who may Describe it)",
     )
+
+
+def leaderless(topology: Topology) -> tuple[str, ...]:
+    """Which partitions no plan moves, and what would let them move."""
+    stuck = [p for p in topology.partitions if not p.has_leader]
+    if not stuck:
+        return ()
+    running = {broker.id for broker in topology.brokers if broker.is_running}
+    away = sorted({id_ for p in stuck for id_ in p.replicas} - running)
+    more = f" and {len(stuck) - LEADERLESS_MAX:,} more" if len(stuck) > LEADERLESS_MAX else ""
+    names = ", ".join(str(p.key) for p in stuck[:LEADERLESS_MAX]) + more
+    have = "1 partition has" if len(stuck) == 1 else f"{len(stuck):,} partitions have"
+    back = f": bring back broker {' or '.join(map(str, away))}" if away else ""
+    return (f"{have} no leader and cannot move, so the plan leaves out {names}{back}",)
 
 
 def stopped_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ The file format (``partiscope plan --topology``)::
 The first replica is the preferred leader. May be absent: ``rack``; ``capacity``, the bytes that a
 broker's disks may hold in all; ``down``, true for a broker that does not run; ``bytes_in`` and
 ``bytes_out``, what clients write to and read from the partition's leader in bytes per second;
-``remove_brokers``, a list of ids, says which brokers go.
+``leaderless``, true for a partition that has no leader and so cannot move; ``remove_brokers``, a
+list of ids, says which brokers go.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from control.model.ids import TopicPartition
 _DOCUMENT_KEYS: Final = frozenset({"brokers", "partitions", "remove_brokers"})
 _BROKER_KEYS: Final = frozenset({"id", "rack", "capacity", "down"})
 _PARTITION_KEYS: Final = frozenset(
-    {"topic", "partition", "replicas", "size", "bytes_in", "bytes_out"}
+    {"topic", "partition", "replicas", "size", "bytes_in", "bytes_out", "leaderless"}
 )
 
 
@@ -44,7 +45,7 @@ class TopologyBroker:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyPartition:
     """A partition and its replicas, the preferred leader first; bytes of one replica; bytes per
-    second that clients write and read at its leader."""
+    second that clients write and read at its leader. One without a leader stays as it is."""
 
     topic: str
     partition: int
@@ -52,6 +53,7 @@ class TopologyPartition:
     size_bytes: int
     in_bytes_per_s: int = 0
     out_bytes_per_s: int = 0
+    has_leader: bool = True
 
     @property
     def key(self) -> TopicPartition:
@@ -132,6 +134,8 @@ def _partition_document(partition: TopologyPartition) -> dict[str, Any]:
     if partition.in_bytes_per_s or partition.out_bytes_per_s:
         document["bytes_in"] = partition.in_bytes_per_s
         document["bytes_out"] = partition.out_bytes_per_s
+    if not partition.has_leader:
+        document["leaderless"] = True
     return document
 
 
@@ -170,14 +174,12 @@ def _parse_broker(entry: object, where: str) -> TopologyBroker:
     rack = fields.get("rack")
     if rack is not None and not isinstance(rack, str):
         raise TopologyError(f"{where}: rack must be a text or null, not {rack!r}")
-    capacity, down = fields.get("capacity"), fields.get("down", False)
-    if not isinstance(down, bool):
-        raise TopologyError(f"{where}.down must be true or false, not {down!r}")
+    capacity = fields.get("capacity")
     return TopologyBroker(
         id=_whole(fields.get("id"), f"{where}.id"),
         rack=rack,
         capacity_bytes=None if capacity is None else _whole(capacity, f"{where}.capacity"),
-        is_running=not down,
+        is_running=not _flag(fields.get("down", False), f"{where}.down"),
     )
 
 
@@ -194,6 +196,7 @@ def _parse_partition(entry: object, where: str) -> TopologyPartition:
         size_bytes=_whole(fields.get("size", 0), f"{where}.size"),
         in_bytes_per_s=_whole(fields.get("bytes_in", 0), f"{where}.bytes_in"),
         out_bytes_per_s=_whole(fields.get("bytes_out", 0), f"{where}.bytes_out"),
+        has_leader=not _flag(fields.get("leaderless", False), f"{where}.leaderless"),
     )
 
 
@@ -209,6 +212,12 @@ def _mapping(value: object, where: str, *, allowed: frozenset[str]) -> Mapping[s
 def _list(value: object, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise TopologyError(f"{where} must be a list, not {type(value).__name__}")
+    return value
+
+
+def _flag(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise TopologyError(f"{where} must be true or false, not {value!r}")
     return value
 
 

@@ -37,8 +37,8 @@ def verify_proposal(
     before: Topology, request: PlanRequest, proposal: Proposal
 ) -> tuple[Violation, ...]:
     """Every violated rule: unknown, stopped, duplicate, excluded or removed brokers, a changed
-    number of replicas or not the wanted one, partitions outside the scope, fewer racks than
-    possible, full disks."""
+    number of replicas or not the wanted one, partitions outside the scope or without a leader,
+    fewer racks than possible, full disks."""
     found = _change_violations(before, request, proposal.changes)
     after = {change.key: change.after for change in proposal.changes}
     found += _factor_violations(before, after, request)
@@ -60,6 +60,7 @@ def _change_violations(
     down = {broker.id for broker in before.brokers if not broker.is_running}
     excluded = set(request.exclude_brokers)
     may_touch, topics = request.scope(), {p.topic for p in before.partitions}
+    leaderless = {p.key for p in before.partitions if not p.has_leader}
     found = []
     for change in changes:
         where = str(change.key)
@@ -69,6 +70,8 @@ def _change_violations(
             wrong.append(("brokers", f"brokers {unknown} do not exist"))
         if stopped := down.intersection(adding):
             wrong.append(("brokers", f"brokers {sorted(stopped)} do not run"))
+        if change.key in leaderless:
+            wrong.append(("leader", "has no leader and cannot move"))
         if len(set(after)) < len(after):
             wrong.append(("replicas", f"{list(after)} names a broker twice"))
         if request.replication_factor is None and len(after) != len(change.before):

@@ -336,6 +336,49 @@ def test_losing_a_rack_is_a_warning() -> None:
     assert reasons(facts, MOVE, MIB)["racks"] == "t-0 is on 1 rack afterwards, on 2 now"
 
 
+@pytest.mark.parametrize(
+    "partition",
+    [
+        replace(PARTITION, leader=-1, isr=(1,)),
+        replace(PARTITION, leader=1, isr=(1,)),
+        replace(PARTITION, leader=-1, isr=()),
+    ],
+)
+def test_a_partition_without_a_living_leader_is_refused_and_named_first(
+    partition: PartitionMetadata,
+) -> None:
+    """Broker 1, the only one in sync, is dead; metadata may name it as the leader still."""
+    many = tuple(replace(MOVE, partition=n) for n in range(9))
+    placed = {c.key: replace(PARTITION, partition=c.partition, isr=(1,)) for c in many}
+    placed[KEY] = partition
+    placed[many[8].key] = replace(PARTITION, partition=8, leader=2)
+    facts = replace(FACTS, brokers=FACTS.brokers[1:], partitions=placed)
+    checks = preflight(facts, many, throttle_bytes_per_s=10**6)
+    assert (checks[0].name, checks[0].verdict) == ("leaders", Verdict.FAIL)
+    assert all(f"t-{n}" in checks[0].reason for n in range(8))
+    assert "t-8" not in checks[0].reason
+    for words in ("has no leader", "broker 1", "--election-type unclean", "start the broker"):
+        assert words in checks[0].reason
+    assert "no leader" not in " ".join(check.reason for check in checks[1:])
+    reorder = preflight(facts, (replace(MOVE, after=(2, 1)),), throttle_bytes_per_s=None)
+    assert reorder[0].name == "partitions", "no data moves and no replica goes"
+
+
+def test_a_way_back_leaves_out_what_cannot_move_unless_that_is_all() -> None:
+    back = tuple(replace(MOVE, partition=n, before=(3, 2), after=(1, 2)) for n in range(2))
+    there = replace(PARTITION, replicas=(3, 2), isr=(3, 2), leader=3)
+    other = replace(MOVE, partition=1, before=(3, 2), after=(2, 3))
+    placed = {c.key: replace(there, partition=c.partition) for c in back}
+    facts = replace(FACTS, brokers=FACTS.brokers[1:], partitions=placed)
+    first, *rest = preflight(facts, (back[0], other), throttle_bytes_per_s=None, undone="mv-1")
+    assert (first.name, first.verdict) == ("leaders", Verdict.WARN)
+    assert first.reason.startswith("t-0 would be on broker 1, which does not run. 1 partition")
+    assert not is_refused(rest)
+    first, *rest = preflight(facts, back, throttle_bytes_per_s=None, undone="mv-1")
+    assert (first.name, first.verdict) == ("leaders", Verdict.FAIL)
+    assert topology_of(facts).partitions[0].has_leader
+
+
 def test_one_unknown_rack_does_not_switch_the_check_off() -> None:
     racks = {1: "a", 2: "b", 3: "b", 4: None}
     nodes = tuple(BrokerNode(id=id_, host="h", port=1, rack=rack) for id_, rack in racks.items())
