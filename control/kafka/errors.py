@@ -5,12 +5,15 @@ KafkaPortError                 title, reason, next step
 │   ├── LoginError             the broker does not accept the user, password, token or mechanism
 │   └── TlsError               the listener's certificate, or ours, is not accepted
 ├── UnsupportedApiError        the broker does not serve an API that we need
+├── NoSuchPartitionError       a topic does not have the partition that was named
 └── RefusedError               the cluster answered with an error code
 """
 
 from typing import Final
 
 from kio.schema.errors import ErrorCode
+
+from control.model.ids import no_partition_words
 
 
 class KafkaPortError(Exception):
@@ -59,6 +62,15 @@ class RefusedError(KafkaPortError):
             reason=f"{self.message} ({code.name.upper()})",
             next_step=NEXT_STEPS.get(code, "read the reason, correct the request, try again"),
         )
+
+
+class NoSuchPartitionError(KafkaPortError):
+    """A partition was named that its topic, which has ``count``, does not have."""
+
+    def __init__(self, topic: str, partition: object, *, count: int) -> None:
+        words = no_partition_words(topic, partition, count)
+        super().__init__(words, reason="partitions count from 0", next_step="name one of these")
+        self.args = (words,)
 
 
 _ASK_FOR_RIGHT: Final = (

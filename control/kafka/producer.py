@@ -30,7 +30,7 @@ class OutgoingRecord:
     value: bytes | None
     key: bytes | None = None
     partition: int | None = None
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: tuple[tuple[str, bytes | None], ...] = ()
     timestamp_ms: int | None = None
 
 

@@ -17,3 +17,9 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def no_partition_words(topic: str, partition: object, count: int) -> str:
+    """``orders has no partition 99 (0–11)``; ``count`` is how many it has."""
+    numbers = "0" if count == 1 else f"0–{count - 1}"
+    return f"{topic} has no partition {partition} ({numbers})"

@@ -69,13 +69,21 @@ def _status_of(act: Callable[[], object]) -> int:
     except BrokenPipeError:
         return 0
     except (KeyboardInterrupt, Exception) as error:
-        from partiscope.cli.exits import Exit, exit_status_of, explain
+        from partiscope.cli.exits import CommandError, Exit
 
         if isinstance(error, KeyboardInterrupt):
             return Exit.INTERRUPTED
+        if isinstance(error, CommandError):
+            return _told(error.status, str(error))
+        from partiscope.cli.failures import exit_status_of, explain
+
         status = exit_status_of(error)
         if status is None:
             raise
-        sys.stderr.write(f"partiscope: {explain(error)}\n")
-        return status
+        return _told(status, explain(error))
     return 0
+
+
+def _told(status: int, words: str) -> int:
+    sys.stderr.write(f"partiscope: {words}\n")
+    return status

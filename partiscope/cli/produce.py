@@ -1,9 +1,10 @@
 """``partiscope produce``: the produce lab."""
 
 import asyncio
-import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -11,146 +12,186 @@ from control.kafka.admin import KafkaAdmin
 from control.kafka.producer import (
     ACKS,
     COMPRESSIONS,
-    Delivery,
+    OutgoingRecord,
     ProducerOptions,
 )
 from control.lab.forecast import Forecast, forecast
-from control.lab.keys import KeySpecError
-from control.lab.lines import LinesError, lines_of, records_of
+from control.lab.lines import LineFormat, LinesError, lines_of
 from control.lab.partitioners import KeyRule, partitions_for_key
-from control.lab.session import ProduceJob, ProduceProgress, ProduceSession
-from control.lab.templates import TemplateError
-from control.views.format import latency_text, record_rate_text
+from control.lab.session import ProduceJob, RecordStream
 from partiscope.cli.confirm import require_change
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
+from partiscope.cli.produce_run import send
+from partiscope.cli.standard_input import STDIN, is_piped, line_batches
 from partiscope.cli.tables import write_table
+from partiscope.cli.words import TIME_HELP, escapes_decoded, moment_of
 
-TOMBSTONE = "null"
+TOMBSTONE: Final = "null"
+
+
+Topic = Annotated[str, typer.Argument(help="Topic to send to.")]
+Key = Annotated[
+    str | None,
+    typer.Option(help="A key, or `seq`, `uniform:N`, `zipf:N[:S]`; {n} is the number."),
+]
+Value = Annotated[
+    str | None,
+    typer.Option(
+        help="A value; {n} {key} {now} {uuid} {random:1-9}; null: tombstone. "
+        "Without one: the lines of standard input, or {n} at a terminal.",
+    ),
+]
+Partition = Annotated[int | None, typer.Option(min=0, help="Exactly this one.")]
+Rule = Annotated[KeyRule, typer.Option(help="Whose rule turns a key into a partition.")]
+Header = Annotated[list[str] | None, typer.Option(help="name=value; repeatable.")]
+Timestamp = Annotated[str | None, typer.Option(metavar="TIME", help="Instead of now: " + TIME_HELP)]
+TimestampMs = Annotated[
+    int | None, typer.Option(min=0, help="The same in milliseconds since the epoch.")
+]
+File = Annotated[
+    Path | None,
+    typer.Option(help="A record of each line, KEY<tab>VALUE or VALUE; -: standard input."),
+]
+KeySeparator = Annotated[
+    str | None,
+    typer.Option(
+        "--key-separator",
+        "-K",
+        help="Between key and value of a line, \\t for a tab; none: a line is a value.  "
+        "[default: \\t, or none with --key]",
+    ),
+]
+JsonLines = Annotated[
+    bool,
+    typer.Option(
+        "--json-lines", help="Lines are JSON: key, value, headers, partition, timestamp_ms."
+    ),
+]
+Rate = Annotated[float | None, typer.Option(min=0.01, help="Records per second.")]
+Count = Annotated[
+    int | None, typer.Option(min=1, help="How many records of --value.  [default: 1]")
+]
+Acks = Annotated[str, typer.Option(help="0, 1 or all.")]
+Compression = Annotated[str, typer.Option(help="|".join(COMPRESSIONS))]
+Idempotent = Annotated[bool, typer.Option("--idempotent", help="No duplicates.")]
+KeysFrom = Annotated[Path | None, typer.Option(help="Keys, one a line.")]
+Preview = Annotated[bool, typer.Option("--preview", help="Only show where the keys would land.")]
 
 
 def produce(
     *,
-    topic: Annotated[str, typer.Argument(help="Topic to send to.")],
-    key: Annotated[
-        str | None,
-        typer.Option(help="A key, or `seq`, `uniform:N`, `zipf:N[:S]`; {n} is the number."),
-    ] = None,
-    value: Annotated[
-        str, typer.Option(help="A value; {n} {key} {now} {uuid} {random:1-9}; null: tombstone.")
-    ] = "{n}",
-    partition: Annotated[int | None, typer.Option(min=0, help="Exactly this one.")] = None,
-    rule: Annotated[
-        KeyRule, typer.Option(help="Whose rule turns a key into a partition.")
-    ] = KeyRule.MURMUR2,
-    header: Annotated[list[str] | None, typer.Option(help="name=value; repeatable.")] = None,
-    timestamp_ms: Annotated[int | None, typer.Option(help="Instead of now.")] = None,
-    file: Annotated[
-        Path | None, typer.Option(help="One record a line, KEY<tab>VALUE or VALUE.")
-    ] = None,
-    rate: Annotated[float | None, typer.Option(min=0.01, help="Records per second.")] = None,
-    count: Annotated[int, typer.Option(min=1, help="How many records.")] = 1,
-    acks: Annotated[str, typer.Option(help="0, 1 or all.")] = "all",
-    compression: Annotated[str, typer.Option(help="|".join(COMPRESSIONS))] = "none",
-    idempotent: Annotated[bool, typer.Option("--idempotent", help="No duplicates.")] = False,
-    keys_from: Annotated[Path | None, typer.Option(help="Keys, one a line.")] = None,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="Only show where the keys would land.")
-    ] = False,
+    topic: Topic,
+    key: Key = None,
+    value: Value = None,
+    partition: Partition = None,
+    rule: Rule = KeyRule.MURMUR2,
+    header: Header = None,
+    timestamp: Timestamp = None,
+    timestamp_ms: TimestampMs = None,
+    file: File = None,
+    key_separator: KeySeparator = None,
+    json_lines: JsonLines = False,
+    rate: Rate = None,
+    count: Count = None,
+    acks: Acks = "all",
+    compression: Compression = "none",
+    idempotent: Idempotent = False,
+    keys_from: KeysFrom = None,
+    preview: Preview = False,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
-    """Send test messages; the partition that a key will hit is shown before, offsets after."""
+    """Send test messages: one, many by a template, or the lines of standard input or a file.
+
+    The partition that a key will hit is shown before, the offsets of each partition after. Ctrl-C
+    ends it and tells what was acknowledged.
+
+    For example: tail -f app.log | partiscope produce logs
+    """
     address = known_bootstrap(settings_with(bootstrap=bootstrap))
     keys = tuple(_lines(keys_from)) if keys_from is not None else ()
     if preview:
         _preview(address, topic, keys or ((key or "").encode(),), as_json=as_json)
         return
     require_change(bootstrap)
-    if acks not in ACKS or compression not in COMPRESSIONS:
-        raise CommandError("acks is 0, 1 or all; compression " + ", ".join(COMPRESSIONS),
-                           Exit.WRONG_USE)  # fmt: skip
-    lines = _file_lines(file, is_alone=key is None and not keys and count == 1)
-    options = ProducerOptions(acks=acks, compression=compression, is_idempotent=idempotent)
+    lines = _lines_source(file, is_generated=any((value is not None, count, keys)))
     job = ProduceJob(
         topic=topic,
-        value=None if value == TOMBSTONE else value,
+        value=None if value == TOMBSTONE else "{n}" if value is None else value,
         keys=key,
         key_list=keys,
         partition=partition,
         rule=rule,
-        count=count,
+        count=count or 1,
         rate=rate,
         headers=tuple(_header(pair) for pair in header or ()),
-        timestamp_ms=timestamp_ms,
-        options=options,
-        records=records_of(lines),
+        timestamp_ms=_timestamp(timestamp, timestamp_ms),
+        options=_options(acks, compression, is_idempotent=idempotent),
     )
-    if key is not None and file is None and count == 1 and not as_json:
+    if lines is None and key is not None and job.count == 1 and not as_json:
         _say_where(address, topic, key.encode())
-    _finish(_run(address, job, is_quiet=as_json), acks, as_json=as_json)
+    usual = "none" if key is not None else r"\t"
+    separator = _separator(usual if key_separator is None else key_separator)
+    form = LineFormat(topic=topic, separator=separator, is_json=json_lines)
+    stream = None if lines is None else _records(lines, form)
+    raise typer.Exit(send(address, job, stream, as_json=as_json))
 
 
-def _run(address: str, job: ProduceJob, *, is_quiet: bool) -> ProduceProgress:
-    async def run() -> ProduceProgress:
-        last: ProduceProgress | None = None
-        async for last in ProduceSession(address, job).run():
-            if not is_quiet and job.total > 1 and sys.stderr.isatty():
-                sys.stderr.write(f"\r{_progress_line(last)}\033[K")
-        assert last is not None
-        return last
-
-    try:
-        return asyncio.run(run())
-    except (KeySpecError, TemplateError) as error:
-        raise CommandError(str(error), Exit.WRONG_USE) from error
+def _lines_source(file: Path | None, *, is_generated: bool) -> Path | None:
+    """Where lines come from; None: records are made by a template."""
+    if file is None:
+        return STDIN if is_piped() and not is_generated else None
+    if is_generated:
+        message = "lines have values of their own; leave --value, --keys-from and --count out"
+        raise CommandError(message, Exit.WRONG_USE)
+    return file
 
 
-def _finish(done: ProduceProgress, acks: str, *, as_json: bool) -> None:
-    if as_json:
-        write_json(_document(done))
-    elif done.total == 1 and done.last is not None:
-        sys.stdout.write(f"{_landed(done.last)}, acks {acks}\n")
-    else:
-        note(f"\r{_progress_line(done)}")
-        write_table(
-            ["partition", "records"],
-            [[str(number), str(count)] for number, count in sorted(done.per_partition.items())],
-        )
-    if done.failed:
-        raise CommandError(f"{done.failed} records were not acknowledged: {done.errors[0]}")
+def _options(acks: str, compression: str, *, is_idempotent: bool) -> ProducerOptions:
+    if acks not in ACKS or compression not in COMPRESSIONS:
+        words = f"acks is {', '.join(ACKS)}; compression {', '.join(COMPRESSIONS)}"
+        raise CommandError(words, Exit.WRONG_USE)
+    return ProducerOptions(acks=acks, compression=compression, is_idempotent=is_idempotent)
 
 
-def _progress_line(progress: ProduceProgress) -> str:
-    latencies = progress.latencies
-    times = ""
-    if latencies is not None:
-        p50, p95, p99 = map(latency_text, (latencies.p50_ms, latencies.p95_ms, latencies.p99_ms))
-        times = f"  ack p50 {p50} p95 {p95} p99 {p99}"
-    rate = record_rate_text(progress.records_per_s)
-    return f"{progress.acked} of {progress.total} acknowledged  {rate}{times}"
+def _timestamp(moment: str | None, milliseconds: int | None) -> int | None:
+    if moment is None:
+        return milliseconds
+    if milliseconds is not None:
+        raise CommandError("give --timestamp or --timestamp-ms, not both", Exit.WRONG_USE)
+    return moment_of(moment, "--timestamp")
 
 
-def _landed(delivery: Delivery) -> str:
-    where = f"{delivery.topic}-{delivery.partition}"
-    offset = f"@ {delivery.offset}" if delivery.offset >= 0 else "(no acknowledgement asked)"
-    return f"{where} {offset}, {latency_text(delivery.latency_ms)}"
+def _separator(text: str) -> bytes | None:
+    """As typed: ``\\t`` is a tab, ``none`` is none."""
+    if text in ("", "none"):
+        return None
+    return escapes_decoded(text, "--key-separator").encode()
 
 
-def _document(done: ProduceProgress) -> dict[str, Any]:
-    last, latencies = done.last, done.latencies
-    return {
-        "sent": done.sent,
-        "acked": done.acked,
-        "failed": done.failed,
-        "seconds": round(done.elapsed_s, 3),
-        "records_per_s": round(done.records_per_s, 1),
-        "per_partition": {str(number): count for number, count in done.per_partition.items()},
-        "latency_ms": latencies
-        and {"p50": latencies.p50_ms, "p95": latencies.p95_ms, "p99": latencies.p99_ms},
-        "last": last and {"partition": last.partition, "offset": last.offset},
-        "errors": list(done.errors),
-    }
+async def _records(path: Path, form: LineFormat) -> RecordStream:
+    """Of lines, as they come; a file is read once before, so that none or all of it is sent."""
+    if form.is_json and path != STDIN:
+        async for _ in _parsed(path, form):
+            pass
+    async with aclosing(_parsed(path, form)) as batches:
+        async for records in batches:
+            yield records
+
+
+async def _parsed(path: Path, form: LineFormat) -> AsyncGenerator[list[OutgoingRecord], None]:
+    number = 0
+    async with aclosing(line_batches(path)) as batches:
+        async for lines in batches:
+            records = []
+            for number, line in enumerate(lines, number + 1):  # noqa: B020  # counts through
+                try:
+                    records.append(form.record(line, number))
+                except LinesError as error:
+                    yield records
+                    raise CommandError(str(error), Exit.WRONG_USE) from error
+            yield records
 
 
 async def _partition_count(address: str, topic: str) -> int:
@@ -187,15 +228,6 @@ def _forecast_document(item: Forecast) -> dict[str, Any]:
         "distinct_keys": item.distinct_keys,
         "skew": item.skew,
     }
-
-
-def _file_lines(path: Path | None, *, is_alone: bool) -> list[bytes]:
-    if path is None:
-        return []
-    if not is_alone:
-        message = "--file has keys and records; leave --key, --keys-from and --count out"
-        raise CommandError(message, Exit.WRONG_USE)
-    return _lines(path)
 
 
 def _lines(path: Path) -> list[bytes]:

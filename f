@@ -1,0 +1,2 @@
+{"value":"v","key":"k","headers":[["a","b"],["a","c"]]}
+{"vale":1}

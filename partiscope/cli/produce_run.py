@@ -1,0 +1,145 @@
+"""Sends what ``partiscope produce`` was given, and tells where it lies, also when interrupted."""
+
+import asyncio
+import signal
+import sys
+from typing import Any, Final
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.producer import Delivery
+from control.lab.keys import KeySpecError
+from control.lab.session import ProduceJob, ProduceProgress, ProduceSession, RecordStream
+from control.lab.templates import TemplateError
+from control.views.format import NA, latency_text, plural_text, record_rate_text
+from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.options import note, write_json
+from partiscope.cli.tables import write_table
+
+ANSWERS_WAIT_S: Final = 3.0
+"""For so long an interrupted session waits for the answers of what is under way."""
+
+
+def send(address: str, job: ProduceJob, stream: RecordStream | None, *, as_json: bool) -> Exit:
+    """Send, show progress on a terminal, tell what was acknowledged; the exit status.
+
+    Raises:
+        CommandError: status 1; records were not acknowledged.
+        KafkaPortError: the cluster refused, or does not answer.
+    """
+    try:
+        session = ProduceSession(address, job, stream=stream)
+    except (KeySpecError, TemplateError) as error:
+        raise CommandError(str(error), Exit.WRONG_USE) from error
+    ended = asyncio.run(_until_done(session, is_quiet=as_json))
+    done = session.progress(is_done=True)
+    is_interrupted = ended is Exit.INTERRUPTED
+    if done.sent or done.failed or is_interrupted:
+        _report(done, job, is_interrupted=is_interrupted, as_json=as_json)
+    if isinstance(ended, Exception):
+        raise ended
+    if done.failed and not is_interrupted:
+        raise CommandError(f"{done.failed} records were not acknowledged: {done.errors[0]}")
+    return ended
+
+
+async def _until_done(session: ProduceSession, *, is_quiet: bool) -> Exit | Exception:
+    """Ctrl-C sends no more and waits for answers; once more, or `ANSWERS_WAIT_S` later, gives up.
+
+    What went wrong is answered, not raised: what was acknowledged is told first.
+    """
+    loop, own = asyncio.get_running_loop(), asyncio.current_task()
+    ended: list[Exit] = []
+
+    def interrupt() -> None:
+        assert own is not None
+        session.stop()
+        if ended:
+            own.cancel()
+        else:
+            ended.append(Exit.INTERRUPTED)
+            loop.call_later(ANSWERS_WAIT_S, own.cancel)
+
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signum, interrupt)
+    try:
+        async for last in session.run():
+            if not is_quiet and last.total > 1 and sys.stderr.isatty():
+                sys.stderr.write(f"\r{_progress_line(last)}\033[K")
+    except asyncio.CancelledError:
+        return Exit.INTERRUPTED
+    except (KafkaPortError, CommandError) as error:
+        return error
+    return Exit.INTERRUPTED if ended else Exit.DONE
+
+
+def _report(done: ProduceProgress, job: ProduceJob, *, is_interrupted: bool, as_json: bool) -> None:
+    """What was acknowledged, and where it lies."""
+    if as_json:
+        write_json({**_document(done), "interrupted": is_interrupted})
+        return
+    if is_interrupted:
+        unknown = f", {done.unanswered:,} had no answer yet" if done.unanswered else ""
+        note(
+            f"{_fresh_line()}interrupted: {plural_text(done.acked, 'record')} acknowledged{unknown}"
+        )
+    if done.total == 1 and done.last is not None:
+        sys.stdout.write(f"{_landed(done.last)}, acks {job.options.acks}\n")
+        return
+    if not is_interrupted:
+        note(f"{_fresh_line()}{_progress_line(done)}")
+    heads = ["partition", "records", "first offset", "last offset"]
+    write_table(heads, _partition_rows(done))
+
+
+def _fresh_line() -> str:
+    """Over the progress that a terminal shows."""
+    return "\r\033[K" if sys.stderr.isatty() else ""
+
+
+def _partition_rows(done: ProduceProgress) -> list[list[str]]:
+    return [
+        [str(partition), str(count), *map(str, done.offsets.get(partition, (NA, NA)))]
+        for partition, count in done.per_partition.items()
+    ]
+
+
+def _progress_line(progress: ProduceProgress) -> str:
+    latencies = progress.latencies
+    times = ""
+    if latencies is not None:
+        p50, p95, p99 = map(latency_text, (latencies.p50_ms, latencies.p95_ms, latencies.p99_ms))
+        times = f"  ack p50 {p50} p95 {p95} p99 {p99}"
+    rate = record_rate_text(progress.records_per_s)
+    return f"{progress.acked} of {progress.total} acknowledged  {rate}{times}"
+
+
+def _landed(delivery: Delivery) -> str:
+    where = f"{delivery.topic}-{delivery.partition}"
+    offset = f"@ {delivery.offset}" if delivery.offset >= 0 else "(no acknowledgement asked)"
+    return f"{where} {offset}, {latency_text(delivery.latency_ms)}"
+
+
+def _document(done: ProduceProgress) -> dict[str, Any]:
+    last, latencies = done.last, done.latencies
+    return {
+        "sent": done.sent,
+        "acked": done.acked,
+        "failed": done.failed,
+        "unanswered": done.unanswered,
+        "seconds": round(done.elapsed_s, 3),
+        "records_per_s": round(done.records_per_s, 1),
+        "per_partition": {str(number): count for number, count in done.per_partition.items()},
+        "partitions": [
+            {
+                "partition": partition,
+                "records": count,
+                "first_offset": done.offsets.get(partition, (None, None))[0],
+                "last_offset": done.offsets.get(partition, (None, None))[1],
+            }
+            for partition, count in done.per_partition.items()
+        ],
+        "latency_ms": latencies
+        and {"p50": latencies.p50_ms, "p95": latencies.p95_ms, "p99": latencies.p99_ms},
+        "last": last and {"partition": last.partition, "offset": last.offset},
+        "errors": list(done.errors),
+    }
