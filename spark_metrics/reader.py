@@ -77,6 +77,14 @@ class AggregatesReader:
             return None
         return Aggregates(version=at_ms, written_ms=at_ms, tables=now_tables_of(found))
 
+    @property
+    def kept_since_ms(self) -> int | None:
+        """From when on history is kept; None: there is none yet."""
+        files = self._opened.again(
+            lambda manifest: [file for name in SHAPES for file in manifest.history.get(name, ())]
+        )
+        return min((file.from_ms for file in files or ()), default=None)
+
     def top_commits(self, *, cluster: str, count: int, group_id: str | None = None) -> pa.Table:
         """The rows of ``COMMITS`` with the most lag, most first: what a list shows of millions."""
         query = most_lag(cluster, group_id, count)

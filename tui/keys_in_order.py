@@ -8,9 +8,12 @@ from typing import Any, Final
 from textual.app import App
 from textual.dom import DOMNode
 from textual.events import Event, Key
+from textual.screen import Screen
 
 HELD_S_MAX: Final = 0.5
 """A key whose widget is gone before it has dealt with it holds the next ones no longer."""
+QUIET_ROUNDS: Final = 2
+"""Rounds from the focus to the app without anything left in a queue."""
 
 
 class KeysInOrder(App[None]):
@@ -26,6 +29,7 @@ class KeysInOrder(App[None]):
         super().__init__(*given, **named)
         self._keys: deque[Key] = deque()
         self._on_its_way: Key | None = None
+        self._quiet_rounds = 0
 
     async def on_event(self, event: Event) -> None:
         """Keys that come from the terminal wait for their turn."""
@@ -37,6 +41,9 @@ class KeysInOrder(App[None]):
 
     async def _hand_out(self) -> None:
         while self._keys and self._on_its_way is None:
+            if not self.screen.is_mounted:
+                self._wait_for(self.screen)
+                return
             key, taker = self._keys.popleft(), self.focused or self.screen
             self._on_its_way = key
             await super().on_event(key)
@@ -46,12 +53,30 @@ class KeysInOrder(App[None]):
             else:
                 self._on_its_way = None
 
+    def _wait_for(self, screen: Screen[Any]) -> None:
+        """Keys are for what is seen next: until it has its widgets, and one of them the focus."""
+        if not screen.call_later(self.call_later, self._hand_out):
+            self.set_timer(HELD_S_MAX, self._hand_out)
+
     def _follow(self, key: Key, node: DOMNode | None) -> None:
         """Right behind the key, through the same queues."""
         if node is None or node is self or not node.call_later(self._follow, key, node.parent):
-            self.call_later(self._dealt_with, key)
+            self.call_later(self._arrived, key)
+
+    async def _arrived(self, key: Key) -> None:
+        """What the key has set off (a row opens, a filter closes) comes first as well: behind a
+        message that is between two queues another round comes to its end."""
+        is_busy = any(node.message_queue_size for node in self._takers())
+        self._quiet_rounds = 0 if is_busy else self._quiet_rounds + 1
+        if self._on_its_way is key and self._quiet_rounds < QUIET_ROUNDS:
+            self._follow(key, self.focused or self.screen)
+        else:
+            await self._dealt_with(key)
+
+    def _takers(self) -> list[DOMNode]:
+        return [*(self.focused or self.screen).ancestors_with_self]
 
     async def _dealt_with(self, key: Key) -> None:
         if self._on_its_way is key:
-            self._on_its_way = None
+            self._on_its_way, self._quiet_rounds = None, 0
             await self._hand_out()

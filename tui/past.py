@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from control.views.errors import StoreUnreadableError
-from control.views.format import clock_text
-from control.views.past import snapshot_at
+from control.views.past import AHEAD_MS_MAX, NothingKeptError, look_back
 from control.views.paths import PathError, ViewPath, parse_path
 from control.views.snapshot import OperatorSnapshot
 from control.views.times import TimeError, parse_moment
@@ -50,7 +49,8 @@ class PastApp(ClusterApp):
             super().action_open(path)  # it says what is wrong
             return
         except TimeError as error:
-            self.notify(f"{error}; shown is what was before", severity="warning")
+            words = f"{error}; shown is what was before"
+            self.notify(words, severity="warning", markup=False)
         rest = {name: value for name, value in place.query.items() if name not in {"at", "range"}}
         super().action_open(str(replace(place, query=rest)))
 
@@ -74,7 +74,8 @@ class PastApp(ClusterApp):
         """``[`` and ``]``: half a range back, or forward, up to now."""
         now_ms = self.services.now_ms()
         span = self.stretch.span(until_ms=self.at_ms or now_ms)
-        self._moment_chosen(span.until_ms + step * (span.until_ms - span.since_ms) // 2)
+        until_ms = span.until_ms + step * (span.until_ms - span.since_ms) // 2
+        self._moment_chosen(min(until_ms, now_ms))
 
     def leave_past(self) -> None:
         """Back to now."""
@@ -92,7 +93,8 @@ class PastApp(ClusterApp):
             self._moment_chosen(chosen)
 
     def _moment_chosen(self, at_ms: int) -> None:
-        if at_ms >= self.services.now_ms():
+        now_ms = self.services.now_ms()
+        if now_ms <= at_ms <= now_ms + AHEAD_MS_MAX:
             self.leave_past()
             self.show_again()
             self.ask_history()
@@ -105,18 +107,16 @@ class PastApp(ClusterApp):
     def _read_past(self, at_ms: int) -> None:
         """In a worker thread: history is read from files."""
         cluster = self.services.feed.current.cluster.cluster
+        now_ms = self.services.now_ms()
         try:
-            past = snapshot_at(self.services.history, cluster=cluster, at_ms=at_ms)
-        except StoreUnreadableError as error:
-            self.call_from_thread(self.notify, str(error), severity="warning")
+            past = look_back(self.services.history, cluster=cluster, at_ms=at_ms, now_ms=now_ms)
+        except (NothingKeptError, StoreUnreadableError) as error:
+            words = f"{error}. Shown is what was before."
+            self.call_from_thread(self.notify, words, severity="warning", markup=False)
             return
         self.call_from_thread(self._show_past, at_ms, past)
 
-    def _show_past(self, at_ms: int, past: OperatorSnapshot | None) -> None:
-        if past is None:
-            when = clock_text(at_ms, now_ms=self.services.now_ms())
-            self.notify(f"nothing of {when} is kept; shown is what was before", severity="warning")
-            return
+    def _show_past(self, at_ms: int, past: OperatorSnapshot) -> None:
         self.at_ms, self._past = at_ms, past
         self.show_again()
         self.ask_history()

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, floats, list_lengths
 from control.model.status import INTERNAL_PREFIX
@@ -103,6 +104,15 @@ class PartitionMap:
             short = cells.isr_short_cell(short_ms, is_at_least=found["is_at_least"])
             words = f"ISR short for {short.text}" if short_ms else "ISR whole"
         return {**found, "words": words, "path": str(path)}
+
+    def cell_of(self, topic: str, partition: int, *, near: int = 0) -> int | None:
+        """The cell of a partition, looked for at ``near`` first; None: it is not on this map."""
+        names = self.table.select(["topic", "partition"])
+        if names.slice(near, 1).to_pylist() == [{"topic": topic, "partition": partition}]:
+            return near
+        is_it = pc.and_(pc.equal(names["topic"], topic), pc.equal(names["partition"], partition))
+        cell: int = pc.index(is_it, True).as_py()
+        return cell if cell >= 0 else None
 
     def topics_between(self, first_row: int, last_row: int) -> tuple[str, str] | None:
         """The first and the last topic of these rows of cells, those of bookkeeping left out."""

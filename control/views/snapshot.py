@@ -44,6 +44,7 @@ from control.views.rows import (
     PartitionRow,
     ReplicaRow,
     SegmentRow,
+    Tone,
     TopicRow,
 )
 from control.views.watch import watch_findings
@@ -107,6 +108,8 @@ class OperatorSnapshot:
     @cached_property
     def health(self) -> Cell:
         worst = max((item.severity for item in self.findings), default=Severity.FINE)
+        if self.is_empty and worst is Severity.FINE:
+            return Cell(None, "nothing known", Tone.MUTED)
         return overview.health_cell(worst, len(self.findings), self.behind_count)
 
     @property

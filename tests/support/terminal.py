@@ -3,14 +3,16 @@
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
+import termios
 import time
 from fcntl import ioctl
 from pathlib import Path
 from struct import pack
 from termios import TIOCSWINSZ
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from tests.support.ssh_server import LOGGED_IN, SshServer
 
@@ -53,7 +55,22 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
         self.process.wait(10)
-        os.close(self._master)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """As when a window is closed or a connection breaks."""
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
+
+    def attributes(self) -> list[Any]:
+        """What ``stty -a`` tells."""
+        return termios.tcgetattr(self._master)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """As when a window is made larger or smaller."""
+        ioctl(self._master, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
+        os.kill(self.pid, signal.SIGWINCH)
 
     def read(self, for_s: float) -> bytes:
         """Everything that is written within so many seconds."""

@@ -24,6 +24,7 @@ from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot
 from tui.browsing import FIELDS, LATEST, Wanted
 from tui.screens.base import ViewScreen
+from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 
 SHOWN_MAX: Final = 200
@@ -55,7 +56,7 @@ class BrowseScreen(ViewScreen):
         with Horizontal(id="where-from"):
             for name, value in self._wanted.fields.items():
                 yield Label(name)
-                yield Input(value, id=f"browse-{name}", compact=True)
+                yield FilterLine(value, id=f"browse-{name}", compact=True)
         yield Static(id="browse-title", classes="title")
         yield RowTable(id="table", opens=False)
 
@@ -97,6 +98,7 @@ class BrowseScreen(ViewScreen):
         """Read or follow, with what the fields say."""
         texts = [self.query_one(f"#browse-{name}", Input).value.strip() for name in FIELDS]
         start, partition, contains = texts
+        self.query_one("#browse-from", Input).value = start or LATEST
         self._wanted = Wanted(
             topic=self._wanted.topic,
             start=start or LATEST,

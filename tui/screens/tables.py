@@ -21,6 +21,7 @@ from control.views.snapshot import (
 )
 from tui.screens.base import ViewScreen
 from tui.screens.sort import ColumnsScreen, SortScreen
+from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 
 ROWS_MAX: Final = 500
@@ -72,7 +73,7 @@ class TableScreen(ViewScreen):
 
     def compose_body(self) -> ComposeResult:
         """Filter, title, table."""
-        filter_line = Input(
+        filter_line = FilterLine(
             self._filter, placeholder="filter, e.g. lag>1000 broker:102", id="filter"
         )
         filter_line.display = bool(self._filter)

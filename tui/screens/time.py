@@ -10,6 +10,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from control.views.format import duration_text
+from control.views.past import AHEAD_MS_MAX
 from control.views.times import RANGE_DEFAULT, RANGES, TimeError, parse_moment
 
 AGES: Final = {
@@ -50,9 +52,9 @@ class TimeScreen(ModalScreen[int | str | None]):
                 id="time",
                 compact=True,
                 select_on_focus=False,
-                placeholder="or type: 30m (ago), 2h, 2026-11-21T09:00",
+                placeholder="or type: 18:05, 30m (ago), 2026-11-21T09:00",
             )
-            yield Static("", id="time-problem", classes="wrong")
+            yield Static("", id="time-problem", classes="wrong", markup=False)
 
     def on_key(self, event: Key) -> None:
         """Typing goes into the field from wherever the cursor is."""
@@ -81,6 +83,13 @@ class TimeScreen(ModalScreen[int | str | None]):
 
     def _choose(self, words: str) -> None:
         try:
-            self.dismiss(parse_moment(words, now_ms=self._now_ms))
+            at_ms = parse_moment(words, now_ms=self._now_ms)
         except TimeError as error:
             self.query_one("#time-problem", Static).update(str(error))
+            return
+        if at_ms > self._now_ms + AHEAD_MS_MAX:
+            ahead = duration_text(at_ms - self._now_ms)
+            words = f"{words!r} is in the future, {ahead} from now: choose a past time"
+            self.query_one("#time-problem", Static).update(words)
+        else:
+            self.dismiss(at_ms)

@@ -14,6 +14,7 @@ from control.views.paths import ViewPath
 from control.views.rows import Cell
 from control.views.snapshot import OperatorSnapshot
 from control.views.what_if import (
+    LOSS_KINDS,
     SURVIVOR_COLUMNS,
     Loss,
     WhatIf,
@@ -60,18 +61,24 @@ class WhatIfScreen(ViewScreen):
         chooser = self.query_one("#losses", OptionList)
         found = losses(snapshot)
         if found != self._losses:
-            at = self._first(snapshot, found) if not self._losses else chooser.highlighted
+            asked = wanted_loss(snapshot, self.path.query)
             self._losses = found
             chooser.clear_options()
             chooser.add_options(
-                Option(f"{number} {loss.words}") for number, loss in enumerate(found, 1)
+                Option(Text(f"{number} {loss.words}")) for number, loss in enumerate(found, 1)
             )
-            chooser.highlighted = min(at or 0, len(found) - 1) if found else None
+            if asked is not None:
+                chooser.highlighted = found.index(asked)
+            elif not self._asked_words and found:
+                chooser.highlighted = 0
         self._answer(snapshot)
 
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+    def on_option_list_option_highlighted(self) -> None:
         """Another one."""
-        loss = self._losses[event.option_index]
+        at = self.query_one("#losses", OptionList).highlighted
+        if at is None or at >= len(self._losses):
+            return  # the brokers have changed since
+        loss = self._losses[at]
         self.path = ViewPath(view="what-if", query={loss.kind: loss.value})
         self._answer(self.partiscope.snapshot)
 
@@ -80,16 +87,20 @@ class WhatIfScreen(ViewScreen):
         if number <= len(self._losses):
             self.query_one("#losses", OptionList).highlighted = number - 1
 
-    def _first(self, snapshot: OperatorSnapshot, found: tuple[Loss, ...]) -> int:
-        wanted = wanted_loss(snapshot, self.path.query)
-        return found.index(wanted) if wanted is not None else 0
+    @property
+    def _asked_words(self) -> str:
+        """``broker 103``, as the path has it; empty: it asks for none."""
+        query = self.path.query
+        return next((f"{kind} {query[kind]}" for kind in LOSS_KINDS if query.get(kind)), "")
 
     def _answer(self, snapshot: OperatorSnapshot) -> None:
         if not (self.query("#survivors") and self.query("#hit")):
             return  # not composed yet, or left
         at = self.query_one("#losses", OptionList).highlighted
         if at is None or at >= len(self._losses):
-            self.put("#answer", Text("no broker is known yet", style="dim"))
+            gone = f"{self._asked_words} is not there: ↑ ↓ chooses another"
+            words = gone if self._losses else "no broker is known yet"
+            self.put("#answer", Text(words, style="dim"))
             return
         answer = what_if(snapshot, self._losses[at])
         self.put("#answer", _words(answer))

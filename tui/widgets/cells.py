@@ -48,15 +48,22 @@ class CellsMap(ScrollView, can_focus=True):
         self._map: PartitionMap | None = None
         self._shades = np.zeros((0, 0), dtype=np.int64)
         self._at = (0, 0)
+        self._standing: tuple[str, int] | None = None
+        """Topic and partition under the cursor, or that were there until they disappeared."""
+        self._is_gone = False
 
     @property
     def pointed(self) -> dict[str, Any] | None:
-        """Name, place and value of the cell under the cursor."""
-        return None if self._map is None else self._map.record(*self._at)
+        """Name, place and value of the cell under the cursor; None: its partition is gone."""
+        if self._map is None or self._is_gone:
+            return None
+        return self._map.record(*self._at)
 
     def show(self, found: PartitionMap) -> None:
-        """A newer map; the cursor stays where it is."""
+        """A newer map; the cursor stays on its partition. Where that is gone, the cursor stands on
+        none until it is moved."""
         before, self._map = self._shades, found
+        self._follow(found)
         levels = found.levels().reshape(found.rows, found.columns).astype(np.int64)
         steps = len(SHADES) - 1
         self._shades = np.where(levels > 0, 1 + (levels - 1) * steps // LEVELS, 0)
@@ -81,7 +88,7 @@ class CellsMap(ScrollView, can_focus=True):
                 for start, end in pairwise(cuts)
             ]
         )
-        if row == self._at[0]:
+        if row == self._at[0] and not self._is_gone:
             left, at, right = strip.divide([self._at[1], self._at[1] + 1, count])
             strip = Strip.join([left, at.apply_style(_CURSOR), right])
         return strip.extend_cell_length(self.size.width, self.rich_style)
@@ -93,6 +100,8 @@ class CellsMap(ScrollView, can_focus=True):
         row = min(max(self._at[0] + down, 0), self._map.rows - 1)
         last = min(self._map.columns, len(self._map.values) - row * self._map.columns) - 1
         before, self._at = self._at, (row, min(max(self._at[1] + right, 0), last))
+        self._is_gone = False
+        self._remember()
         self._repaint([before[0], row])
         self.scroll_to_region(Region(0, row, 1, 1), animate=False)
         self._tell()
@@ -102,6 +111,24 @@ class CellsMap(ScrollView, can_focus=True):
         record = self.pointed
         if record is not None:
             self.post_message(PathChosen(record["path"]))
+
+    def _follow(self, found: PartitionMap) -> None:
+        before, near = self._at, self._at[0] * found.columns + self._at[1]
+        if self._standing is not None:
+            cell = found.cell_of(*self._standing, near=near)
+            self._is_gone = cell is None
+            last = max(len(found.values) - 1, 0)
+            row, column = divmod(min(near, last) if cell is None else cell, max(found.columns, 1))
+            self._at = (row, column)
+        else:
+            self._remember()
+        if self._at != before:
+            self._repaint([before[0], self._at[0]])
+            self.scroll_to_region(Region(0, self._at[0], 1, 1), animate=False)
+
+    def _remember(self) -> None:
+        record = self.pointed
+        self._standing = None if record is None else (record["topic"], record["partition"])
 
     def _repaint(self, rows: list[int]) -> None:
         for row in rows:

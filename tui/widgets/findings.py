@@ -16,6 +16,14 @@ FRAME: Final = 5
 """Columns of a line that padding and scrollbar take."""
 
 
+class _Finding(Option):
+    """A line that knows what it is about, wherever it may stand by then."""
+
+    def __init__(self, line: Text, path: str) -> None:
+        super().__init__(line)
+        self.path = path
+
+
 class FindingsList(OptionList):
     """The strip of findings on the overview, and the whole list on its own view."""
 
@@ -30,7 +38,7 @@ class FindingsList(OptionList):
         self._shown_max = shown_max
         self._has_reasons = has_reasons
         self._rows: tuple[FindingRow, ...] = ()
-        self._keys: tuple[str, ...] = ()
+        self._keys: tuple[tuple[str, str], ...] = ()
 
     @property
     def pointed(self) -> FindingRow | None:
@@ -49,25 +57,27 @@ class FindingsList(OptionList):
             self.border_title = title
         to_text = _in_full if self._has_reasons else _line
         lines = [to_text(row, self.app.size.width) for row in self._rows] or [_calm(snapshot)]
-        keys = tuple(row.key for row in self._rows)
+        keys = tuple((row.key, row.path) for row in self._rows)
         if keys == self._keys and self.option_count == len(lines):
             for index, line in enumerate(lines):
                 if self.get_option_at_index(index).prompt != line:
                     self.replace_option_prompt_at_index(index, line)
             return
         at = self.highlighted
+        pointed = self._keys[at] if at is not None and at < len(self._keys) else None
         self.clear_options()
-        self.add_options([Option(line) for line in lines])
+        paths = [row.path for row in self._rows] or [""]
+        self.add_options(_Finding(line, path) for line, path in zip(lines, paths, strict=True))
         self._keys = keys
         self.can_focus = bool(self._rows)
-        if at is not None and at < len(lines):
-            self.highlighted = at
+        if pointed is not None and pointed in keys:
+            self.highlighted = keys.index(pointed)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Open what the finding is about."""
         event.stop()
-        if event.option_index < len(self._rows):
-            self.post_message(PathChosen(self._rows[event.option_index].path))
+        if isinstance(event.option, _Finding) and event.option.path:
+            self.post_message(PathChosen(event.option.path))
 
 
 def _line(row: FindingRow, width: int) -> Text:

@@ -72,8 +72,11 @@ class FormPanel(VerticalScroll, can_focus=False):
         self.query_one(f"#field-{first}").focus()
 
     def offer(self, name: str, options: Iterable[str]) -> None:
-        """The choices of a topic or group, as the cluster has them; what is chosen stays."""
+        """The choices of a topic or group, as the cluster has them; what is chosen stays, and an
+        open list is left as it is."""
         chooser = self.query_one(f"#field-{name}", Select)
+        if chooser.expanded:
+            return
         texts = sorted(options)
         kept = chooser.value if isinstance(chooser.value, str) else self._given[name]
         if texts != self._offered.get(name):

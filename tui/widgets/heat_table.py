@@ -11,36 +11,39 @@ from control.views.format import NONE, ToText
 from control.views.overview import REST, HeatMap
 from control.views.paths import ViewPath
 from tui.messages import PathChosen
+from tui.widgets.kept_cursor import KeptCursorTable
 
 SHADES: Final = "·░▒▓█"
 SHADE_STYLES: Final = ("dim", "blue", "cyan", "yellow", "bold red")
 NAME_WIDTH: Final = 24
 VALUE_WIDTH: Final = 11
+NAMES: Final = "topic"
+"""Key of the column of names."""
 
 
-class HeatTable(DataTable[Text]):
+class HeatTable(KeptCursorTable):
     """Shades by the logarithm: sizes of topics differ by orders of magnitude."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002 (Textual's name)
         super().__init__(id=id, cursor_type="cell", zebra_stripes=False, fixed_columns=1)
         self._topics: list[str] = []
         self._brokers: list[int] = []
+        self._selected: tuple[str, str] | None = None
+        """Topic and broker of the cell under the cursor when topics or brokers last changed."""
 
     @property
     def topic(self) -> str:
-        """Of the row under the cursor; empty on the sum of the rest."""
-        at = self.cursor_row
-        name = self._topics[at] if 0 <= at < len(self._topics) else ""
-        return "" if name == REST else name
+        """Of the row under the cursor; empty on the sum of the rest, or where it is gone."""
+        name = self._name_at(self.cursor_row)
+        return "" if name == REST or not self.show_cursor else name
 
     @property
     def broker(self) -> str:
-        """Of the column under the cursor; empty on the names."""
-        at = self.cursor_column - 1
-        return str(self._brokers[at]) if 0 <= at < len(self._brokers) else ""
+        """Of the column under the cursor; empty on the names, or where it is gone."""
+        return self._broker_at(self.cursor_column) if self.show_cursor else ""
 
     def show(self, heat: HeatMap, to_text: ToText) -> None:
-        """A newer map; cursor and scroll stay while topics and brokers are the same."""
+        """A newer map; the cursor stays with its topic and broker."""
         if (list(heat.topics), list(heat.brokers)) != (self._topics, self._brokers):
             self._rebuild(heat)
         low, high = ends_of(heat)
@@ -53,24 +56,43 @@ class HeatTable(DataTable[Text]):
     def on_data_table_cell_selected(self, event: DataTable.CellSelected) -> None:
         """The partitions behind the cell: of its topic, on its broker."""
         event.stop()
-        terms = [f"topic={self.topic}"] if self.topic else []
-        terms += [f"broker:{self.broker}"] if self.broker else []
+        topic, broker = str(event.cell_key.row_key.value), str(event.cell_key.column_key.value)
+        terms = [f"topic={topic}"] if topic != REST else []
+        terms += [f"broker:{broker}"] if broker != NAMES else []
         self.post_message(
             PathChosen(str(ViewPath(view="partitions", query={"q": " ".join(terms)})))
         )
 
     def _rebuild(self, heat: HeatMap) -> None:
-        at = self.cursor_coordinate
+        place = self.cursor_coordinate
+        if self._topics and self.show_cursor:
+            self._selected = (self._name_at(place.row), self._broker_at(place.column))
         self._topics, self._brokers = list(heat.topics), list(heat.brokers)
-        self.clear(columns=True)
-        self.add_column("topic", width=NAME_WIDTH)
-        for broker in heat.brokers:
-            self.add_column(Text(str(broker), justify="right"), width=VALUE_WIDTH)
-        for topic in heat.topics:
-            self.add_row(
-                Text(topic, no_wrap=True, overflow="ellipsis"), *[Text()] * len(heat.brokers)
-            )
-        self.move_cursor(row=at.row, column=max(at.column, 1), animate=False)
+        with self.app.batch_update():
+            self.clear(columns=True)
+            self.add_column("topic", width=NAME_WIDTH, key=NAMES)
+            for broker in map(str, heat.brokers):
+                self.add_column(Text(broker, justify="right"), width=VALUE_WIDTH, key=broker)
+            for topic in heat.topics:
+                name = Text(topic, no_wrap=True, overflow="ellipsis")
+                self.add_row(name, *[Text()] * len(heat.brokers), key=topic)
+            self._stand_again(place)
+
+    def _stand_again(self, before: Coordinate) -> None:
+        """On the cell that was selected, else near the place that it had."""
+        topic, broker = self._selected or ("", "")
+        brokers = ["", *map(str, self._brokers)]
+        is_known = topic in self._topics and broker in brokers
+        row = self._topics.index(topic) if topic in self._topics else before.row
+        column = brokers.index(broker) if broker in brokers else before.column
+        place = Coordinate(row, max(column, 1 if self._selected is None else 0))
+        self.stand(place, is_same=is_known or self._selected is None)
+
+    def _name_at(self, row: int) -> str:
+        return self._topics[row] if 0 <= row < len(self._topics) else ""
+
+    def _broker_at(self, column: int) -> str:
+        return str(self._brokers[column - 1]) if 0 < column <= len(self._brokers) else ""
 
 
 def ends_of(heat: HeatMap) -> tuple[float, float]:

@@ -7,14 +7,15 @@ from rich.style import Style
 from rich.text import Text
 from textual.coordinate import Coordinate
 from textual.geometry import Region
-from textual.widgets import DataTable
+
+from tui.widgets.kept_cursor import KeptCursorTable
 
 LINES_KEPT: Final = 120
 CELLS_OF_LINE: Final = 12
 """As painted; more than a large screen shows."""
 
 
-class QuickTable(DataTable[Text]):
+class QuickTable(KeptCursorTable):
     """Its texts have a style and a justification as a whole, and no line breaks."""
 
     _paints_nothing = False

@@ -32,13 +32,6 @@ class RowTable(QuickTable):
         Binding("k", "cursor_up", show=False),
     ]
 
-    class RowPointed(Message):
-        """The cursor stands on another row."""
-
-        def __init__(self, row: Row) -> None:
-            super().__init__()
-            self.row = row
-
     class RowChosen(Message):
         """Enter on a row of a table that opens nothing by itself."""
 
@@ -50,6 +43,9 @@ class RowTable(QuickTable):
         super().__init__(id=id, cursor_type="row")
         self._opens = opens
         self._rows: list[Row] = []
+        self._gone = ""
+        """Key of the row that was selected until it disappeared; it is selected again if it
+        returns before the cursor is moved."""
         self._shown: tuple[str, ...] = ()
         self._page: Page[Any] | None = None
         self._is_chosen = False
@@ -60,9 +56,9 @@ class RowTable(QuickTable):
 
     @property
     def pointed(self) -> Row | None:
-        """The row under the cursor."""
+        """The selected row; None: there is none, or it is gone."""
         at = self.cursor_row
-        return self._rows[at] if 0 <= at < len(self._rows) else None
+        return self._rows[at] if self.show_cursor and 0 <= at < len(self._rows) else None
 
     def name_of(self, column: str) -> str:
         """What the row under the cursor has in a column; empty: no such row or column."""
@@ -88,38 +84,33 @@ class RowTable(QuickTable):
         columns = self._fitting(page.columns, rows)
         ids = tuple(column.id for column in columns)
         if ids != self._shown or self._elastic != elastic_before:
-            self._rebuild(columns, rows)
-        elif [row.key for row in rows] == [row.key for row in self._rows]:
+            self._refill(columns, rows, is_rebuilt=True)
+        elif self.row_count == len(rows) and _keys(rows) == _keys(self._rows):
             self._update(columns, rows)
         else:
             self._refill(columns, rows)
 
     def begin_again(self) -> None:
         """The next page is shown from its first row: who sorts or filters wants to see the top."""
-        self._rows = []
+        self._rows, self._gone = [], ""
+        self.show_cursor = True
 
     def on_resize(self) -> None:
-        """More room shows more columns."""
+        """More room shows more columns; the selected row stays in sight."""
         if self._page is not None:
             self.show(self._page, is_chosen=self._is_chosen)
+            self.call_after_refresh(self._scroll_cursor_into_view)
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Enter, or a click on the row under the cursor."""
+        """Enter, or a click on the row under the cursor: that one, wherever it may be by now."""
         event.stop()
-        row = self.pointed
+        row = next((row for row in self._rows if row.key == event.row_key.value), None)
         if row is None:
             return
         if not self._opens:
             self.post_message(self.RowChosen(row))
         elif row.path:
             self.post_message(PathChosen(row.path))
-
-    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        """The cursor moved."""
-        event.stop()
-        row = self.pointed
-        if row is not None:
-            self.post_message(self.RowPointed(row))
 
     def _fitting(self, columns: tuple[Column, ...], rows: list[Row]) -> list[Column]:
         """The essential columns, and of the others those that have room, by importance."""
@@ -142,25 +133,33 @@ class RowTable(QuickTable):
     def _room(self) -> int:
         return self.size.width or self.app.size.width
 
-    def _rebuild(self, columns: list[Column], rows: list[Row]) -> None:
-        self.clear(columns=True)
-        for column in columns:
-            title = Text(column.title, justify="right" if column.is_number else "left")
-            self.add_column(title, key=column.id)
-        self._shown = tuple(column.id for column in columns)
-        self._refill(columns, rows)
-
-    def _refill(self, columns: list[Column], rows: list[Row]) -> None:
-        pointed, top = self.pointed, self.scroll_y
+    def _refill(self, columns: list[Column], rows: list[Row], *, is_rebuilt: bool = False) -> None:
+        """All rows anew, with ``is_rebuilt`` the columns as well; the cursor stays with its row."""
+        pointed, line, top = self.pointed, self.cursor_row, int(self.scroll_y)
+        key = self._gone if pointed is None else pointed.key
         with self.app.batch_update():
-            self.clear()
+            self.clear(columns=is_rebuilt)
+            for column in columns if is_rebuilt else ():
+                title = Text(column.title, justify="right" if column.is_number else "left")
+                self.add_column(title, key=column.id)
             for row in rows:
                 self.add_row(*(self._text(column, row) for column in columns), key=row.key)
             self._rows = rows
-            keys = [row.key for row in rows]
-            if pointed is not None and pointed.key in keys:
-                self.move_cursor(row=keys.index(pointed.key), scroll=False, animate=False)
-                self.scroll_to(y=top, animate=False, immediate=True)
+            self._shown = tuple(column.id for column in columns)
+            if key:
+                self._return_to(key, line, top)
+
+    def _return_to(self, key: str, line: int, top: int) -> None:
+        """To the row of that key, which was in ``line`` while ``top`` was the first in sight."""
+        keys = _keys(self._rows)
+        is_same = key in keys
+        at = keys.index(key) if is_same else max(min(line, len(keys) - 1), 0)
+        self._gone = "" if is_same else key
+        self.stand(Coordinate(at, 0), is_same=is_same)
+        height = max(1, self.scrollable_content_region.height - self.header_height)
+        if top <= line < top + height:
+            top = min(max(top, at - height + 1), at)
+        self.scroll_to(y=top, animate=False, immediate=True)
 
     def _update(self, columns: list[Column], rows: list[Row]) -> None:
         """Write the cells that changed, then paint their rows: while cells change, Textual finds
@@ -184,3 +183,7 @@ class RowTable(QuickTable):
         if column.id in _ELASTIC:
             text.truncate(self._elastic, overflow="ellipsis")
         return text
+
+
+def _keys(rows: list[Row]) -> list[str]:
+    return [row.key for row in rows]

@@ -1,6 +1,6 @@
 """Where to begin reading, as people write it."""
 
-from datetime import UTC
+import time
 
 import pytest
 
@@ -20,11 +20,19 @@ NOW_MS = 1_795_000_000_000
         ("10m", StartKind.TIMESTAMP, NOW_MS - 600_000),
         ("1.5h", StartKind.TIMESTAMP, NOW_MS - 5_400_000),
         ("2026-11-21T09:00:00Z", StartKind.TIMESTAMP, 1_795_251_600_000),
+        ("-10m", StartKind.TIMESTAMP, NOW_MS - 600_000),
+        ("09:00", StartKind.TIMESTAMP, 1_794_992_400_000),
         ("2026-11-21T09:00", StartKind.TIMESTAMP, 1_795_251_600_000),
     ],
 )
-def test_places_in_a_topic(text: str, kind: StartKind, value: int) -> None:
-    start = parse_start(text, now_ms=NOW_MS, zone=UTC)
+def test_places_in_a_topic(
+    text: str, kind: StartKind, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    start = parse_start(text, now_ms=NOW_MS)
+    monkeypatch.undo()
+    time.tzset()
     assert (start.kind, start.value) == (kind, value)
 
 

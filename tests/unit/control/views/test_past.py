@@ -6,8 +6,8 @@ import pytest
 
 from control.model.ids import ClusterId, TopicPartition
 from control.views.pages import TableQuery
-from control.views.past import snapshot_at
-from control.views.rows import Row
+from control.views.past import NothingKeptError, look_back, snapshot_at
+from control.views.rows import Row, Tone
 from control.views.snapshot import (
     OperatorSnapshot,
     broker_page,
@@ -83,3 +83,34 @@ def test_half_a_minute_ago_less_was_read(reader: AggregatesReader) -> None:
 def test_a_time_before_all_history_has_nothing(reader: AggregatesReader) -> None:
     assert snapshot_at(reader, cluster=HERE, at_ms=AT_MS - 61_000) is None
     assert snapshot_at(AggregatesReader("/nowhere"), cluster=HERE, at_ms=AT_MS) is None
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "now_ms", "why"),
+    [
+        (AT_MS + 5_000, AT_MS, "in the future, 5.0 s from now"),
+        (AT_MS + 86_400_000, AT_MS, "in the future, 1 d from now"),
+        (AT_MS - 61_000, AT_MS, "before history begins; choose"),
+        (AT_MS + 86_400_000, AT_MS + 2 * 86_400_000, "nothing was measured then"),
+    ],
+)
+def test_what_cannot_be_shown_says_why(
+    reader: AggregatesReader, at_ms: int, now_ms: int, why: str
+) -> None:
+    with pytest.raises(NothingKeptError, match=why):
+        look_back(reader, cluster=HERE, at_ms=at_ms, now_ms=now_ms)
+
+
+def test_a_moment_of_history_is_shown_and_a_store_without_any_says_so(
+    reader: AggregatesReader, tmp_path: Path
+) -> None:
+    found = look_back(reader, cluster=HERE, at_ms=AT_MS - 10_000, now_ms=AT_MS)
+    assert found.headline.brokers.text == "4/4 brokers"
+    with pytest.raises(NothingKeptError, match="no history is kept yet"):
+        look_back(AggregatesReader(str(tmp_path / "none")), cluster=HERE, at_ms=AT_MS, now_ms=AT_MS)
+
+
+def test_where_nothing_is_known_nothing_is_called_well() -> None:
+    health = build_snapshot({}, version=0, now_ms=AT_MS).health
+    assert (health.tone, "well" in health.text) != (Tone.FINE, True)
+    assert health.tone is not Tone.FINE

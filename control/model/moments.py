@@ -1,0 +1,66 @@
+"""Moments as people write them: in links, in fields and on the command line."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+
+from control.model.units import parse_duration
+
+AGO: Final = re.compile(r"-?(?P<length>\d+(?:\.\d+)? ?[smhd])(?: ago)?", re.IGNORECASE)
+"""``10m``, ``-1.5h``, ``2 d ago``."""
+_CLOCK: Final = re.compile(r"(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?P<zone>Z|[+-]\d{2}:?\d{2})?")
+_EPOCH: Final = re.compile(r"\d{9,13}")
+_SECONDS_MAX: Final = 100_000_000_000
+"""A larger number is in milliseconds: as seconds it would be the year 5138."""
+_CALENDAR_MS: Final = 253_370_764_800_000
+"""The year 9999 begins, in milliseconds since the epoch: later ones no calendar of ours knows."""
+MOMENT_HELP: Final = "10m (ago), 18:05, 2026-11-21T09:00, seconds or milliseconds since 1970"
+
+
+class TimeError(ValueError):
+    """Not a time; the text says what would be."""
+
+
+def parse_moment(text: str, *, now_ms: int) -> int:
+    """Milliseconds since the epoch of ``10m`` or ``-10m`` (ago), ``now``, ``18:05`` or ``18:05:30``
+    (the last time that clocks showed it), ``2026-11-21T09:00`` (ISO 8601), seconds or milliseconds
+    since the epoch. Without a zone a time is that of this machine.
+
+    Raises:
+        TimeError: none of these.
+    """
+    try:
+        at_ms = _moment(text.strip().removeprefix("@").strip(), now_ms)
+    except (ValueError, OverflowError):
+        at_ms = -1
+    if not 0 <= at_ms < _CALENDAR_MS:
+        raise TimeError(f"{text!r} is no time; write {MOMENT_HELP}")
+    return at_ms
+
+
+def _moment(words: str, now_ms: int) -> int:
+    if words.lower() == "now":
+        return now_ms
+    ago = AGO.fullmatch(words)
+    if ago:
+        return now_ms - int(parse_duration(ago["length"]) or 0)
+    if _EPOCH.fullmatch(words):
+        number = int(words)
+        return number * 1_000 if number < _SECONDS_MAX else number
+    clock = _CLOCK.fullmatch(words)
+    if clock:
+        return _last_time(clock["clock"], clock["zone"] or "", now_ms)
+    return int(datetime.fromisoformat(words).astimezone().timestamp() * 1000)
+
+
+def _last_time(clock: str, zone: str, now_ms: int) -> int:
+    """Today's, or yesterday's where today's is still to come."""
+    hour, _, rest = clock.partition(":")
+    wanted = datetime.fromisoformat(f"2000-01-01T{int(hour):02}:{rest}{zone}")
+    now = datetime.fromtimestamp(now_ms / 1000, tz=wanted.tzinfo)
+    days = (
+        datetime.combine(now.date() - timedelta(days=back), wanted.time(), tzinfo=wanted.tzinfo)
+        for back in (-1, 0, 1)
+    )
+    times = [int(day.timestamp() * 1000) for day in days]
+    return next(at_ms for at_ms in times if at_ms <= now_ms)
