@@ -30,7 +30,7 @@ from control.kafka.ports import (
 )
 from control.kafka.reassignments import KafkaReassignments
 from control.kafka.registrations import KafkaRegistrations
-from control.kafka.retry import retry_passing
+from control.kafka.retry import ask_controller, retry_passing
 from control.kafka.settings import KafkaSettings
 from control.kafka.wire import KafkaWire
 
@@ -85,14 +85,16 @@ class KafkaTopics:
             "validate_only": validate_only,
         }
 
-        async def create() -> None:
-            answer = await self._wire.send(apis.CREATE_TOPICS, fields, is_idempotent=False)
+        async def create(node_id: int | None) -> None:
+            answer = await self._wire.send(
+                apis.CREATE_TOPICS, fields, node_id=node_id, is_idempotent=False
+            )
             for result in answer.message.topics:
                 message = getattr(result, "error_message", None)
                 what = f"creating topic {topic.name}"
                 raise_if_refused(result.error_code, what=what, message=message)
 
-        await retry_passing(create)
+        await ask_controller(self._wire, create, is_idempotent=False)
         if not validate_only:
             await self._wait_until_led(topic.name, max(1, topic.partitions))
 
@@ -107,13 +109,15 @@ class KafkaTopics:
             "timeout": self._wire.settings.request_timeout_ms,
         }
 
-        async def delete() -> None:
-            answer = await self._wire.send(apis.DELETE_TOPICS, fields, is_idempotent=False)
+        async def delete(node_id: int | None) -> None:
+            answer = await self._wire.send(
+                apis.DELETE_TOPICS, fields, node_id=node_id, is_idempotent=False
+            )
             for result in answer.message.responses:
                 message = getattr(result, "error_message", None)
                 raise_if_refused(result.error_code, what=f"deleting topic {name}", message=message)
 
-        await retry_passing(delete)
+        await ask_controller(self._wire, delete, is_idempotent=False)
 
     async def create_partitions(self, topic: str, count: int) -> None:
         """Raise the number of partitions to `count`, and wait until the new ones are led.
@@ -126,13 +130,15 @@ class KafkaTopics:
             "validate_only": False,
         }
 
-        async def create() -> None:
-            answer = await self._wire.send(apis.CREATE_PARTITIONS, fields, is_idempotent=False)
+        async def create(node_id: int | None) -> None:
+            answer = await self._wire.send(
+                apis.CREATE_PARTITIONS, fields, node_id=node_id, is_idempotent=False
+            )
             for result in answer.message.results:
                 what = f"adding partitions to {topic}"
                 raise_if_refused(result.error_code, what=what, message=result.error_message)
 
-        await retry_passing(create)
+        await ask_controller(self._wire, create, is_idempotent=False)
         await self._wait_until_led(topic, count)
 
     async def describe_configs(

@@ -22,7 +22,7 @@ from control.kafka.ports import (
     OngoingReassignment,
     ReplicaLog,
 )
-from control.kafka.retry import retry_passing
+from control.kafka.retry import ask_controller
 from control.kafka.wire import KafkaWire
 from control.model.ids import TopicPartition
 
@@ -83,28 +83,28 @@ class KafkaReassignments:
             ),
         }
 
-        async def alter() -> Mapping[TopicPartition, Exception]:
-            answer = await self._wire.send(apis.ALTER_REASSIGNMENTS, fields)
+        async def alter(node_id: int | None) -> Mapping[TopicPartition, Exception]:
+            answer = await self._wire.send(apis.ALTER_REASSIGNMENTS, fields, node_id=node_id)
             message = answer.message
             raise_if_refused(
                 message.error_code, what="the reassignment", message=message.error_message
             )
             return _refusals(message.responses)
 
-        return await retry_passing(alter)
+        return await ask_controller(self._wire, alter)
 
     async def list_reassignments(self) -> tuple[OngoingReassignment, ...]:
         """All running reassignments, by name."""
         fields = {"timeout": self._wire.settings.request_timeout_ms, "topics": None}
 
-        async def list_all() -> tuple[OngoingReassignment, ...]:
-            answer = await self._wire.send(apis.LIST_REASSIGNMENTS, fields)
+        async def list_all(node_id: int | None) -> tuple[OngoingReassignment, ...]:
+            answer = await self._wire.send(apis.LIST_REASSIGNMENTS, fields, node_id=node_id)
             message = answer.message
             what = "listing reassignments"
             raise_if_refused(message.error_code, what=what, message=message.error_message)
             return tuple(sorted(_ongoing(message.topics), key=lambda r: r.key))
 
-        return await retry_passing(list_all)
+        return await ask_controller(self._wire, list_all)
 
     async def elect_leaders(
         self,
@@ -118,13 +118,17 @@ class KafkaReassignments:
             "timeout": self._wire.settings.request_timeout_ms,
         }
 
-        async def elect() -> Mapping[TopicPartition, Exception]:
-            answer = await self._wire.send(apis.ELECT_LEADERS, fields)
+        async def elect(node_id: int | None) -> Mapping[TopicPartition, Exception]:
+            answer = await self._wire.send(apis.ELECT_LEADERS, fields, node_id=node_id)
             whole_error = getattr(answer.message, "error_code", ErrorCode.none)
             raise_if_refused(whole_error, what="the election")
-            return _election_refusals(answer.message.replica_election_results)
+            refused = _election_refusals(answer.message.replica_election_results)
+            for error in refused.values():
+                if error.code is ErrorCode.not_controller:
+                    raise error  # told of each partition: none was elected
+            return refused
 
-        return await retry_passing(elect)
+        return await ask_controller(self._wire, elect)
 
     async def log_dirs(
         self,
@@ -197,8 +201,8 @@ def _ongoing(topics: Iterable[Any]) -> Iterable[OngoingReassignment]:
             )
 
 
-def _election_refusals(results: Iterable[Any]) -> dict[TopicPartition, Exception]:
-    refused: dict[TopicPartition, Exception] = {}
+def _election_refusals(results: Iterable[Any]) -> dict[TopicPartition, RefusedError]:
+    refused: dict[TopicPartition, RefusedError] = {}
     for result in results:
         for partition in result.partition_result:
             if partition.error_code not in _DONE_ALREADY:

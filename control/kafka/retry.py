@@ -1,4 +1,5 @@
-"""Errors that pass by themselves: a moving controller, an election, a loading coordinator."""
+"""Errors that pass by themselves: a moving controller, an election, a loading coordinator; and who
+is asked when only the controller answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,7 +7,9 @@ from typing import Final, TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from control.kafka.errors import RefusedError
+from control.kafka import apis
+from control.kafka.errors import RefusedError, UnreachableError
+from control.kafka.wire import KafkaWire
 
 PASSING_CODES: Final = frozenset(
     {
@@ -40,5 +43,52 @@ async def retry_passing(call: Callable[[], Awaitable[Result]]) -> Result:
         except RefusedError as error:
             if error.code not in PASSING_CODES:
                 raise
-        await asyncio.sleep(min(BACKOFF_S * 2**attempt, BACKOFF_S_MAX))
+        await _back_off(attempt)
     return await call()
+
+
+async def ask_controller(
+    wire: KafkaWire,
+    call: Callable[[int | None], Awaitable[Result]],
+    *,
+    is_idempotent: bool = True,
+) -> Result:
+    """Call with the broker to ask, again while the refusal passes, as `retry_passing` does.
+
+    Any broker (null) passes a request on to a KRaft controller. With ZooKeeper one of the brokers
+    is the controller and the others refuse: after the first refusal the one that new metadata names
+    is asked, now and later, until it is another.
+
+    :raises RefusedError: another kind, or it did not pass.
+    :raises UnreachableError: nobody answers; or the controller does not, and the request may have
+        arrived (not `is_idempotent`).
+    """
+    for attempt in range(ATTEMPTS_MAX - 1):
+        asked = wire.controller_id
+        try:
+            return await call(asked)
+        except RefusedError as error:
+            if error.code not in PASSING_CODES:
+                raise
+            is_another = error.code is ErrorCode.not_controller
+        except UnreachableError:
+            wire.controller_id = None
+            if asked is None or not is_idempotent:
+                raise
+            is_another = True
+        if is_another:
+            wire.controller_id = await _find_controller(wire)
+        if not is_another or wire.controller_id in (None, asked):
+            await _back_off(attempt)
+    return await call(wire.controller_id)
+
+
+async def _find_controller(wire: KafkaWire) -> int | None:
+    """As any broker tells now; null while there is none."""
+    message = (await wire.send(apis.METADATA, {"topics": ()})).message
+    wire.set_addresses({b.node_id: (b.host, b.port) for b in message.brokers})
+    return None if message.controller_id < 0 else int(message.controller_id)
+
+
+async def _back_off(attempt: int) -> None:
+    await asyncio.sleep(min(BACKOFF_S * 2**attempt, BACKOFF_S_MAX))

@@ -152,6 +152,8 @@ class KafkaWire:
         self._addresses: dict[int, tuple[str, int]] = {}
         self._next_any = 0
         self._is_closed = False
+        self.controller_id: int | None = None
+        """The broker to send to what only a controller does; null: any passes it on."""
 
     async def close(self) -> None:
         """Close every connection, for good; all of them also where waiting for it is cancelled."""

@@ -1,12 +1,17 @@
 """Real Kafka 2.8 with ZooKeeper, spoken to through a broker that is not the controller."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
 
+from control.kafka.admin import KafkaAdmin
+from control.kafka.ports import NewTopic as WantedTopic
+from control.model.ids import TopicPartition
+from tests.contract.operations_site import Site, site_of
 from tests.support.kafka_oracle import ready_admin
 from tests.support.kafka_zookeeper import ZooKeeperCluster
 from tests.support.settle import wait_until
@@ -24,6 +29,70 @@ def cluster(
     assert zookeeper_kafka_libs.exists()
     with ZooKeeperCluster(tmp_path_factory.mktemp("zookeeper")) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def site(zookeeper_kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Commands know one broker, which is not the controller."""
+    assert zookeeper_kafka_libs.exists()
+    folder = tmp_path_factory.mktemp("site")
+    with site_of("kafka", folder, kafka=ZooKeeperCluster) as site:
+        assert isinstance(site.cluster, ZooKeeperCluster)
+        yield replace(site, cli=replace(site.cli, bootstrap=site.cluster.bystander()))
+
+
+def test_plans_run_and_go_back_through_a_broker_that_is_not_the_controller(site: Site) -> None:
+    cli, eyes = site.cli, site.eyes
+    topic = site.topic("orders", {0: (101, 102), 1: (101, 102)}, partition_bytes=1 << 20)
+    made = cli.json("plan", "--topics", topic)
+    assert made["alternatives"], made
+    plan = site.plan_by_hand(topic, {0: (103, 102), 1: (102, 103)})
+    cli.run("reassign", plan, "--throttle", "none", "--spread", "none", "--yes")
+    site.check_settled(topic, {0: (103, 102), 1: (102, 103)})
+    (move,) = cli.moves()
+    cli.run("moves", "rollback", move["id"])
+    site.check_settled(topic, {0: (101, 102), 1: (101, 102)})
+    assert eyes.reassigning() == ""
+
+
+async def test_topics_are_made_grown_elected_and_deleted_there_as_well(site: Site) -> None:
+    cluster = site.cluster
+    assert isinstance(cluster, ZooKeeperCluster)
+    async with KafkaAdmin.to(cluster.bystander()) as admin:
+        made = WantedTopic(name="made", assignment={0: (101, 102), 1: (102, 101)})
+        await admin.create_topic(made)
+    async with KafkaAdmin.to(cluster.bystander()) as admin:
+        await admin.create_partitions("made", 3)
+    cluster.kill(101)
+    eyes = site.eyes
+    wait_until(lambda: eyes.leaders("made")[0] == 102, "another leads")
+    cluster.restart(101)
+    wait_until(lambda: eyes.is_in_sync("made"), "all are in sync")
+    async with KafkaAdmin.to(cluster.bystander()) as admin:
+        assert await admin.elect_leaders([TopicPartition("made", 0)]) == {}
+        assert eyes.leaders("made")[0] == 101
+    async with KafkaAdmin.to(cluster.bystander()) as admin:
+        await admin.delete_topic("made")
+        assert "made" not in {topic.name for topic in await admin.topics()}
+
+
+async def test_requests_follow_the_controller_to_another_broker(site: Site) -> None:
+    """The one that was asked until now is killed: the next that is elected is found."""
+    cluster = site.cluster
+    assert isinstance(cluster, ZooKeeperCluster)
+    async with KafkaAdmin.to(cluster.bootstrap) as admin:
+        await admin.create_topic(WantedTopic(name="before", partitions=1, replication_factor=1))
+        controller = cluster.controller_id()
+        cluster.kill(controller)
+        wait_until(
+            lambda: cluster.controller_id() in cluster.processes, "another controller", timeout_s=60
+        )
+        assert await admin.list_reassignments() == ()
+        await admin.create_topic(WantedTopic(name="after", partitions=1, replication_factor=1))
+        await admin.create_partitions("after", 2)
+        assert await admin.elect_leaders(None) == {}
+        await admin.delete_topic("after")
+    cluster.restart(controller)
 
 
 @pytest.mark.parametrize(("version", "magic"), [("0.9.0", 0), ("0.10.0", 1), ("2.8", 2)])
