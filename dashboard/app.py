@@ -78,15 +78,15 @@ def screen_of(settings: DashboardSettings) -> Screen:
     reader = open_store(settings.store)
 
     def place(watched: WatchedCluster) -> Place:
-        report = report_watch(settings.bus, watched.cluster_id)
+        report = report_watch(settings.bus if watched.is_collected else None, watched.cluster_id)
         feed = SnapshotFeed(
             reader,
             cluster=watched.cluster_id,
             watch=report,
             is_read_only=watched.is_read_only,
+            unwatched=watched.unwatched,
         )
-        others = {str(each.bootstrap) for each in settings.clusters if each != watched}
-        desk = Desk(watched, bus=settings.bus, others=others)
+        desk = Desk(watched, bus=settings.bus)
         place = Place(watched=watched, feed=feed, desk=desk)
         feed.subscribe(place.ahead.follow)
         return place

@@ -10,13 +10,12 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.reader import RecordReader
 from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
-from control.operations import checks
 from control.operations.client import OperationsClient
-from control.operations.errors import InvalidInputError, OperationError, ReadOnlyError
+from control.operations.errors import OperationError, ReadOnlyError
 from control.operations.following import Moves
 from control.operations.operator import Operator
 from control.operations.performing import Done, perform
-from control.operations.rolling_back import WayBackQuestion, ask_back, roll_back
+from control.operations.rolling_back import WayBackQuestion, ask_back
 
 SESSIONS_MAX: Final = 50
 
@@ -29,17 +28,13 @@ Values = Mapping[str, str]
 class Desk:
     """Acts on one cluster, if it has an address."""
 
-    def __init__(
-        self, watched: WatchedCluster, *, bus: str | None, others: Collection[str] = ()
-    ) -> None:
-        """``others``: addresses of further clusters on the same bus."""
+    def __init__(self, watched: WatchedCluster, *, bus: str | None) -> None:
         self._watched = watched
         self._bus = bus
-        self._others = others
         self._operator: Operator | None = None
         self._sessions: dict[str, ProduceSession] = {}
         is_acting = watched.bootstrap is not None
-        self.moves = Moves(self._client if is_acting else None, others)
+        self.moves = Moves(self._client if is_acting else None, watched)
 
     @property
     def operator(self) -> Operator:
@@ -49,12 +44,8 @@ class Desk:
             ValueError: there is no cluster to act on.
         """
         if self._operator is None:
-            self._operator = Operator(
-                bootstrap=self.bootstrap,
-                bus=self._bus,
-                is_read_only=self._watched.is_read_only,
-                not_of=self._others,
-            )
+            _ = self.bootstrap
+            self._operator = Operator(self._watched, bus=self._bus)
         return self._operator
 
     @property
@@ -78,44 +69,25 @@ class Desk:
         """Do what a form of the registry says, other than moving and producing."""
         return await perform(self.operator, form, values, typed=typed)
 
-    async def control(self, action: str, operation_id: str, *, rate: str = "") -> str:
-        """``pause``, ``resume``, ``cancel``, ``cancel_after_wave``, or ``throttle`` to a rate;
-        answers what was asked for."""
-        if self._watched.is_read_only:
-            raise ReadOnlyError(action)
-        client = self.operator.moves
-        if action == "throttle":
-            problem = checks.throttle(rate)
-            if problem is not None:
-                raise InvalidInputError({"throttle": problem})
-            await client.throttle(operation_id, rate)
-            return f"throttle {rate} asked for"
-        if action.startswith("cancel"):
-            await client.cancel(operation_id, after_wave=action == "cancel_after_wave")
-        else:
-            await {"pause": client.pause, "resume": client.resume}[action](operation_id)
-        return f"{action.replace('_', ' ')} asked for"
-
     async def ask_back(self, operation_id: str) -> WayBackQuestion:
         """What rolling a move back would do."""
         if self._watched.is_read_only:
             raise ReadOnlyError("rolling back")
         return await ask_back(self.operator, operation_id)
 
-    async def roll_back(self, operation_id: str) -> str:
-        """The inverse of a move; answers its id."""
-        if self._watched.is_read_only:
-            raise ReadOnlyError("rolling back")
-        return await roll_back(self.operator, operation_id)
-
     async def produce(
-        self, session_id: str, values: Values, records: Collection[KeyAndValue] = ()
+        self,
+        session_id: str,
+        values: Values,
+        records: Collection[KeyAndValue] = (),
+        *,
+        typed: str = "",
     ) -> AsyncIterator[ProduceProgress]:
         """Send records, those of a file where ``records`` are given; ``stop`` ends it. At most
         ``SESSIONS_MAX`` run at a time."""
         if len(self._sessions) >= SESSIONS_MAX:
             raise ValueError(f"{SESSIONS_MAX} produce sessions run already")
-        session = self.operator.produce(values)
+        session = self.operator.produce(values, typed=typed)
         session = session.with_records(records) if records else session
         self._sessions[session_id] = session
         try:

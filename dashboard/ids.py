@@ -144,6 +144,7 @@ MOVE_ACTIONS: Final = ("pause", "resume", "cancel", "cancel_after_wave", "rollba
 # Produce.
 PRODUCE_PREVIEW: Final = "produce-preview"
 PRODUCE_SEND: Final = "produce-send"
+PRODUCE_TYPED: Final = "produce-typed"
 PRODUCE_STOP: Final = "produce-stop"
 PRODUCE_SESSION: Final = "produce-session"
 PRODUCE_RESULT: Final = "produce-result"

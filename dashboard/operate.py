@@ -8,9 +8,8 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from control.operations.errors import NotConfirmedError
 from control.operations.intent import intent
-from control.operations.performing import destroyed
+from control.operations.performing import word_to_type
 from control.operations.registry import Confirmation, OperationForm, form_named
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields
@@ -98,7 +97,7 @@ def body(
     """The form as the dialog shows it first to who looks at ``time``."""
     denied = rights.words(screen, form.name, time)
     shown = fields.form_fields(form, fields.DIALOG, given=given, snapshot=screen.snapshot)
-    is_direct = form.confirmation is Confirmation.NONE
+    is_direct = form.confirmation is Confirmation.NONE and not screen.watched.word_to_type()
     button = dmc.Button(
         form.submit_label if is_direct else "Preview",
         id=ids.OPERATION_SUBMIT,
@@ -119,22 +118,19 @@ def body(
 
 async def submitted(screen: Screen, form: OperationForm, values: dict[str, str]) -> Any:
     """The change itself where nothing stands before it, else what it would do."""
-    form.parse(values)
-    if form.confirmation is Confirmation.NONE:
+    parsed = form.parse(values)
+    word = word_to_type(screen.watched, form, parsed)
+    if form.confirmation is Confirmation.NONE and not word:
         return await performed(screen, form, values, "")
     lines = await intent(screen.desk.operator, form.name, values)
     if not lines:
         return good("nothing to change: it is so already")
-    return confirmation(form, screen.watched.word_to_type(destroyed(form, values)), lines)
+    return confirmation(form, word, lines)
 
 
 async def performed(screen: Screen, form: OperationForm, values: dict[str, str], typed: str) -> Any:
     """Done, and where to see it."""
-    thing = destroyed(form, values)
-    word = screen.watched.word_to_type(thing)
-    if form.confirmation is not Confirmation.NONE and typed != word:
-        raise NotConfirmedError(form.title, word)
-    done = await screen.desk.perform(form.name, values, typed=thing)
+    done = await screen.desk.perform(form.name, values, typed=typed)
     link = [dcc.Link("open →", href=f"/{done.path}", className="closes")] if done.path else []
     return html.Div([good(done.words), *link], className="form")
 

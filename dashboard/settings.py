@@ -18,7 +18,7 @@ class DashboardSettings:
     clusters: Sequence[WatchedCluster] = (WatchedCluster(),)
     """What is watched; the first is shown to who names none."""
     bus: str | None = None
-    """``host:port,…`` of the cluster that carries operations; default: the watched one."""
+    """``host:port,…`` of the cluster that carries operations; None: none is known."""
     host: str = "127.0.0.1"
     port: int = 8050
     """0 takes a free port."""

@@ -14,7 +14,6 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from control.model.fleet import WatchedCluster
 from partiscope.connections import ConnectionSettings
 from partiscope.layout import CONTROLLER_PORT_OFFSET, LayoutError, check_port, write_whole
 from partiscope.settings import ClusterSettings, Settings, SettingsError, plain_errors
@@ -41,6 +40,8 @@ class Installation:
     watched: tuple[Watched, ...] = ()
     """Empty: the bundled cluster itself is watched."""
     config_file: str | None = None
+    page: str = ""
+    """Address of the page; empty: there is none."""
 
     def save(self, data: Path) -> None:
         """Write it for the commands to come."""
@@ -80,6 +81,7 @@ def prepare(settings: Settings, *, wants_port: bool) -> tuple[Settings, Installa
         bus=settings.bundled_bootstrap,
         watched=watched,
         config_file=None if config_file is None else str(config_file.absolute()),
+        page=f"http://{settings.dashboard.host}:{settings.dashboard.port}",
     )
     return settings, installation
 
@@ -87,7 +89,7 @@ def prepare(settings: Settings, *, wants_port: bool) -> tuple[Settings, Installa
 def _identified(settings: Settings) -> tuple[Watched, ...]:
     ids: dict[str, str] = {}
     for name in settings.watching:
-        cluster_id = asyncio.run(_identify(settings.cluster_at(name).bootstrap))
+        cluster_id = asyncio.run(_id_of(settings.cluster_at(name).bootstrap))
         if cluster_id in ids:
             raise SettingsError(
                 f"{ids[cluster_id]} and {name} are the same cluster ({cluster_id}): watch it once"
@@ -96,7 +98,7 @@ def _identified(settings: Settings) -> tuple[Watched, ...]:
     return tuple(Watched(bootstrap=name, cluster_id=found) for found, name in ids.items())
 
 
-async def _identify(bootstrap: str) -> str:
+async def _id_of(bootstrap: str) -> str:
     from control.kafka.admin import KafkaAdmin  # screens start without a Kafka client
 
     async with KafkaAdmin.to(bootstrap) as admin:
@@ -131,6 +133,11 @@ def find_installation(data: Path) -> Installation | None:
         return Installation(**document, watched=watched)
     except FileNotFoundError:
         return None
+    except (NotADirectoryError, PermissionError) as error:
+        raise SettingsError(
+            f"cannot use data directory {data.absolute()}: {error.strerror}. Correct --data "
+            "(or PARTISCOPE_DATA, or the settings)."
+        ) from error
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise SettingsError(f"{path} is damaged ({error}). Delete it and start `up` again.") from (
             error
@@ -154,29 +161,6 @@ def with_installation(settings: Settings) -> Settings:
     if settings.cluster_id is None:
         update["cluster_id"] = ids.get(chosen or "")
     return settings.model_copy(update={**update, "bootstrap": chosen})
-
-
-def fleet(settings: Settings) -> tuple[WatchedCluster, ...]:
-    """The clusters that screens show, the chosen one first.
-
-    Raises:
-        SettingsError: a cluster that was watched is not in the settings any more.
-    """
-    found = find_installation(settings.data)
-    ids = {each.bootstrap: each.cluster_id for each in found.watched} if found else {}
-    chosen = settings.bootstrap
-    if chosen is None:
-        bundled = settings.bundled_bootstrap
-        return (
-            WatchedCluster(
-                bootstrap=bundled,
-                cluster_id=settings.shown_cluster,
-                is_read_only=settings.read_only,
-            ),
-        )
-    names = (chosen, *(name for name in ids if name != chosen))
-    # One that nobody collects is looked for in the store by the id that was given.
-    return tuple(settings.shown_as(name, ids.get(name, settings.cluster_id)) for name in names)
 
 
 def connection_of(config_file: str) -> ConnectionSettings:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from control.model.ids import ClusterId
 from partiscope.settings import ClusterSettings
 
 LAYOUT_FILE: Final = "cluster.json"
@@ -191,6 +192,22 @@ def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
             "another --data."
         )
     return identity
+
+
+def founded_id(data: Path) -> ClusterId | None:
+    """Id of the bundled cluster that lies in a data directory; None: there is none.
+
+    Raises:
+        LayoutError: its file is damaged.
+    """
+    try:
+        return ClusterId(json.loads((data / LAYOUT_FILE).read_text())["cluster_id"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise LayoutError(
+            f"cannot read {data / LAYOUT_FILE} ({error}). Restore it, or choose another --data."
+        ) from error
 
 
 def _left_out(data: Path, settings: ClusterSettings) -> tuple[int, ...]:

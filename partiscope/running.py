@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from control.model.command_line import command
 from partiscope import parts
 from partiscope.layout import ClusterLayout
 from partiscope.settings import Settings
@@ -133,5 +134,5 @@ async def start_everything(
         seen = f"watching {' and '.join(settings.watching)}  bus {bus}"
     return (
         f"ready in {took_s:.0f} s: page {page}  {seen}\n"
-        f"  terminal: partiscope tui    headless: partiscope status    end: Ctrl-C"
+        f"  terminal: {command('tui')}    headless: {command('status')}    end: Ctrl-C"
     )

@@ -5,6 +5,7 @@ Environment: ``PARTISCOPE_`` plus the path in capitals, e.g. ``PARTISCOPE_DASHBO
 """
 
 import os
+import tomllib
 from pathlib import Path
 from typing import Final
 
@@ -17,13 +18,14 @@ from pydantic_settings import (
 )
 
 from control.kafka.settings import KafkaSettings
-from control.model.fleet import COLORS, WatchedCluster
+from control.model.fleet import COLORS, is_of_any
 from control.model.ids import ClusterId
 from partiscope.connections import ConnectionSettings
 
 BROKERS_MAX: Final = 64
 CLUSTERS_MAX: Final = 64
 CONFIG_FILE_DEFAULT: Final = "partiscope.toml"
+DATA_DEFAULT: Final = Path("data")
 
 
 class SettingsError(Exception):
@@ -109,7 +111,7 @@ class Settings(BaseSettings):
         env_prefix="PARTISCOPE_", env_nested_delimiter="__", extra="forbid"
     )
 
-    data: Path = Path("data")
+    data: Path = DATA_DEFAULT
     """Where the bundled cluster, the store and the logs live."""
     bootstrap: str | None = None
     """A cluster to watch, by address or by its name among ``clusters``; without it, the bundled
@@ -183,27 +185,18 @@ class Settings(BaseSettings):
         )
 
     def _cluster_by_address(self, bootstrap: str) -> NamedCluster:
-        """With the flags of the named cluster that has one of these addresses."""
-        own = set(bootstrap.split(","))
-        named = (each for each in self.clusters.values() if own & set(each.bootstrap.split(",")))
-        given = {"connection": self.connection, "collect": self.collect, "bootstrap": bootstrap}
-        return next(named, NamedCluster(bootstrap=bootstrap)).model_copy(update=given)
+        """With the flags of the named cluster that has one of these addresses, and its connection
+        where none was given."""
+        named = self.clusters.get(self.name_at(bootstrap))
+        given: dict[str, object] = {"bootstrap": bootstrap}
+        if named is None or self.connection != ConnectionSettings():
+            given |= {"connection": self.connection, "collect": self.collect}
+        return (named or NamedCluster(bootstrap=bootstrap)).model_copy(update=given)
 
-    def shown_as(self, name: str, cluster_id: str | None) -> WatchedCluster:
-        """What screens are told of a cluster.
-
-        Raises:
-            SettingsError: there is no cluster of that name.
-        """
-        cluster = self.cluster_at(name)
-        return WatchedCluster(
-            name=name,
-            bootstrap=cluster.bootstrap,
-            cluster_id=None if cluster_id is None else ClusterId(cluster_id),
-            color=cluster.color,
-            is_production=cluster.production,
-            is_read_only=self.read_only or cluster.read_only,
-        )
+    def name_at(self, bootstrap: str) -> str:
+        """The named cluster that has one of these addresses; empty: none has."""
+        named = ((n, it.bootstrap) for n, it in self.clusters.items())
+        return next((name for name, its in named if is_of_any(bootstrap, [its])), "")
 
     def kafka_connections(self) -> list[KafkaSettings]:
         """Connections of all clusters that are named or watched.
@@ -242,6 +235,16 @@ def _connection_of(name: str, cluster: NamedCluster) -> KafkaSettings:
         return cluster.connection.to_kafka(cluster.bootstrap)
     except ValueError as error:
         raise SettingsError(f"cluster {name}: {error}") from error
+
+
+def usual_data() -> Path:
+    """The data directory that commands find which are typed here without ``--data``: what the
+    environment of this process says is unknown to the next shell."""
+    try:
+        path = Path(os.environ.get("PARTISCOPE_CONFIG", CONFIG_FILE_DEFAULT))
+        return Path(str(tomllib.loads(path.read_text()).get("data", DATA_DEFAULT)))
+    except (OSError, ValueError):
+        return DATA_DEFAULT
 
 
 def load_settings() -> Settings:

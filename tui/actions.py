@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from shlex import quote
 from typing import Any, ClassVar, Final
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from control.model.command_line import command
 from control.views.keymap import PLACES
 from control.views.paths import PathError, ViewPath, parse_path
 from control.views.snapshot import OperatorSnapshot
@@ -123,7 +125,7 @@ class Navigation(OperationKeys):
         if isinstance(self.screen, ViewScreen):
             link = self.link_of(self.screen.path)
             self.copy_to_clipboard(link)
-            self.notify(f"copied: partiscope tui '{link}'")
+            self.notify(f"copied: {command(f'tui {quote(link)}')}", markup=False)
 
     def action_explain(self) -> None:
         """``i``: what the figures of the row under the cursor mean, those without room too."""

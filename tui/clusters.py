@@ -38,12 +38,7 @@ class ClusterApp(Navigation):
             from control.operations.operator import Operator  # a Kafka client comes with it
 
             services = self.services
-            self._operator = Operator(
-                bootstrap=services.bootstrap,
-                bus=services.bus,
-                is_read_only=services.is_read_only,
-                not_of=self.other_bootstraps,
-            )
+            self._operator = Operator(services.watched, bus=services.bus)
         return self._operator
 
     @property
@@ -56,13 +51,6 @@ class ClusterApp(Navigation):
     def every_services(self) -> tuple[Services, ...]:
         """Of all clusters, in the order in which they are watched."""
         return tuple(self._services_of(name) for name in self._clusters)
-
-    @property
-    def other_bootstraps(self) -> frozenset[str]:
-        """Addresses of the clusters that are not shown; their moves are on the same bus."""
-        here = self.services.watched
-        others = (each.watched for each in self._clusters.values() if each.watched != here)
-        return frozenset(str(watched.bootstrap) for watched in others)
 
     def action_clusters(self) -> None:
         """``c``: another cluster."""

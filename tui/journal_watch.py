@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from control.model.fleet import WatchedCluster
 from control.views.journal import Line
 
 START_AFTER_S: Final = 2.0
@@ -16,10 +17,11 @@ LOOK_EVERY_S: Final = 1.0
 class JournalWatch:
     """Follows the bus from the first question on; answers what is known by now."""
 
-    def __init__(self, bus: str, not_of: Collection[str] = ()) -> None:
-        """``not_of``: addresses of other clusters on the same bus, of which nothing is told."""
+    def __init__(self, bus: str | None, of: WatchedCluster | None = None) -> None:
+        """``bus`` None: nothing is ever known. ``of``: the one cluster, of all on the same bus, of
+        which something is told."""
         self._bus = bus
-        self._not_of = not_of
+        self._of = of
         self._lines: Sequence[Line] = ()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -28,7 +30,7 @@ class JournalWatch:
     def __call__(self) -> Sequence[Line]:
         """The newest first."""
         with self._lock:
-            if self._thread is None:
+            if self._thread is None and self._bus is not None:
                 self._thread = threading.Thread(
                     target=self._watch, name="journal-watch", daemon=True
                 )
@@ -48,7 +50,7 @@ class JournalWatch:
         from control.operations.client import OperationsClient
         from control.operations.following import Moves
 
-        moves = Moves(partial(OperationsClient, self._bus, creates_topics=False), self._not_of)
+        moves = Moves(partial(OperationsClient, self._bus, creates_topics=False), self._of)
         moves.maybe_follow()
         told = 0
         while not self._stopping.is_set():

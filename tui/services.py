@@ -33,7 +33,8 @@ class Services:
     feed: SnapshotFeed
     history: StoreReader
     watched: WatchedCluster
-    bus: str
+    bus: str | None
+    """None: nobody carries out what takes time on this cluster from here."""
     journal: Callable[[], Sequence[Line]] = no_journal
     """What was done to the cluster, as far as it is known by now; from any thread."""
     now_ms: Callable[[], int] = field(default=wall_clock_ms)

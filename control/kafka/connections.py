@@ -6,24 +6,42 @@ SASL from here. An address that was never told is plain text.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from control.kafka.settings import KafkaSettings
+from control.model.fleet import addresses_of
 
-_known: dict[str, KafkaSettings] = {}
+_known: dict[frozenset[str], KafkaSettings] = {}
 
 
 def use_connections(connections: Iterable[KafkaSettings]) -> None:
-    """Remember these connections by their bootstrap address, in place of earlier ones."""
+    """Remember these connections by their bootstrap addresses, in place of earlier ones."""
     _known.clear()
-    _known.update({_key(settings.bootstrap): settings for settings in connections})
+    _known.update({addresses_of(settings.bootstrap): settings for settings in connections})
 
 
-def settings_of(where: KafkaSettings | str) -> KafkaSettings:
-    """The connection of a cluster that is named by its address, or the settings as given."""
+def are_plain() -> bool:
+    """Whether address and id are all there is to know of the connections."""
+    return all(
+        known == KafkaSettings(bootstrap=known.bootstrap, cluster_id=known.cluster_id)
+        for known in _known.values()
+    )
+
+
+def settings_of(where: KafkaSettings | str, *, cluster_id: str = "") -> KafkaSettings:
+    """The connection of a cluster that is named by its address, or the settings as given;
+    ``cluster_id`` (empty: not told) is the cluster that must answer there.
+
+    Some of its addresses are enough to know how it is reached, not to know which cluster it is.
+    """
     if isinstance(where, KafkaSettings):
         return where
-    return _known.get(_key(where), KafkaSettings(bootstrap=where))
-
-
-def _key(bootstrap: str) -> str:
-    return ",".join(sorted(part.strip() for part in bootstrap.split(",") if part.strip()))
+    if cluster_id:
+        return replace(settings_of(where), cluster_id=cluster_id)
+    wanted = addresses_of(where)
+    if wanted in _known:
+        return _known[wanted]
+    for addresses, settings in _known.items():
+        if not addresses.isdisjoint(wanted):
+            return replace(settings, bootstrap=where, cluster_id=None)
+    return KafkaSettings(bootstrap=where)

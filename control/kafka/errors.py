@@ -3,7 +3,9 @@
 KafkaPortError                 title, reason, next step
 ├── UnreachableError           no broker answered (or not in time)
 │   ├── LoginError             the broker does not accept the user, password, token or mechanism
-│   └── TlsError               the listener's certificate, or ours, is not accepted
+│   ├── TlsError               the listener's certificate, or ours, is not accepted
+│   ├── WrongClusterError      another cluster answers at the address
+│   └── NoBusError             no bus is known for the cluster's operations
 ├── UnsupportedApiError        the broker does not serve an API that we need
 ├── NoSuchPartitionError       a topic does not have the partition that was named
 └── RefusedError               the cluster answered with an error code
@@ -13,6 +15,7 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
+from control.model.command_line import typed
 from control.model.ids import no_partition_words
 
 
@@ -23,11 +26,14 @@ class KafkaPortError(Exception):
         super().__init__(f"{title}: {reason}")
         self.title = title
         self.reason = reason
-        self.next_step = next_step
+        self.next_step = typed(next_step)
 
 
 class UnreachableError(KafkaPortError):
     """No broker could be reached, or the answer did not come in time."""
+
+    is_for_good = False
+    """Waiting does not help."""
 
 
 class LoginError(UnreachableError):
@@ -36,6 +42,33 @@ class LoginError(UnreachableError):
 
 class TlsError(UnreachableError):
     """The TLS handshake failed in a way that trying again does not mend."""
+
+
+class WrongClusterError(UnreachableError):
+    """What was known of a cluster must not be done to another one that has its address now."""
+
+    is_for_good = True
+
+    def __init__(self, where: str, *, wanted: str, found: str) -> None:
+        super().__init__(
+            f"another cluster answers at {where}",
+            reason=f"cluster {wanted} is meant, and {found} listens there now",
+            next_step="start the cluster that is meant, or name the other one by --bootstrap",
+        )
+
+
+class NoBusError(UnreachableError):
+    """Operations that take time need a bus, and an executor that reads it."""
+
+    is_for_good = True
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(
+            f"nobody carries out operations on {bootstrap} from here",
+            reason="no operations bus is known for this cluster",
+            next_step=f"`partiscope up --bootstrap {bootstrap}` starts one, with a data directory "
+            "of its own; or name the one that runs by --bus HOST:PORT",
+        )
 
 
 class UnsupportedApiError(KafkaPortError):

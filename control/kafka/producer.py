@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.kafka.settings import KafkaSettings
-from control.kafka.wire import explain_unreachable
+from control.kafka.wire import check_cluster, explain_unreachable
 
 ACKS: Final = {"0": 0, "1": 1, "all": "all"}
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -68,6 +68,7 @@ class RecordProducer:
         self._producer: Any = None
 
     async def __aenter__(self) -> RecordProducer:
+        await check_cluster(self._settings)
         options = self._options
         compression = None if options.compression == "none" else options.compression
         self._producer = AIOKafkaProducer(

@@ -15,6 +15,8 @@ class KafkaSettings:
 
     bootstrap: str
     client_id: str = "partiscope"
+    cluster_id: str | None = None
+    """The cluster that must answer there; None: whichever does."""
     request_timeout_ms: int = 15_000
     connect_timeout_ms: int = 3_000
     attempts_max: int = 5

@@ -17,7 +17,7 @@ from aiokafka.errors import KafkaError
 
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
-from control.kafka.errors import UnreachableError, UnsupportedApiError
+from control.kafka.errors import UnreachableError, UnsupportedApiError, WrongClusterError
 from control.kafka.handshake import TICKET_ERRORS, maybe_raise_for_good, next_step_after
 from control.kafka.settings import KafkaSettings
 
@@ -299,7 +299,7 @@ class KafkaWire:
     async def _open(self, address: tuple[str, int]) -> AIOKafkaConnection:
         settings = self.settings
         try:
-            return await asyncio.wait_for(
+            opened = await asyncio.wait_for(
                 create_conn(
                     *address,
                     client_id=settings.client_id,
@@ -311,6 +311,8 @@ class KafkaWire:
         except (*_NO_CONNECTION, *TICKET_ERRORS) as error:
             maybe_raise_for_good(error, address, settings)
             raise
+        await _check_answering(opened, settings, address)
+        return opened
 
     async def maybe_refresh_addresses(self) -> None:
         """Ask any reachable broker where the brokers are; quietly keep what we know if none is."""
@@ -346,6 +348,38 @@ class KafkaWire:
             reason=reason,
             next_step=next_step_after(story, self.settings),
         )
+
+
+async def _check_answering(
+    opened: AIOKafkaConnection, settings: KafkaSettings, address: tuple[str, int]
+) -> None:
+    """Each time, since another cluster may have taken the address meanwhile.
+
+    :raises WrongClusterError: it has.
+    """
+    wanted, found = settings.cluster_id, None
+    if wanted is None:
+        return
+    try:
+        message = await opened.send(_KioRequest(_DESCRIBE_ITSELF, {"topics": ()}))
+        found = getattr(message, "cluster_id", None)
+    except ProtocolError as error:
+        raise ConnectionError(str(error)) from error
+    finally:
+        if found != wanted:
+            opened.close(reason=CloseReason.SHUTDOWN)
+    if found != wanted:
+        where = ":".join(map(str, address))
+        raise WrongClusterError(where, wanted=wanted, found=str(found))
+
+
+async def check_cluster(settings: KafkaSettings) -> None:
+    """Whether the cluster that is meant answers, for clients that do not ask by themselves.
+
+    :raises UnreachableError: none answers, or another one.
+    """
+    if settings.cluster_id is not None:
+        await explain_unreachable(settings)
 
 
 async def explain_unreachable(settings: KafkaSettings) -> None:

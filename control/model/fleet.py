@@ -1,8 +1,11 @@
 """Clusters that one installation watches: how they are told apart, and what is dangerous. Pure."""
 
+from __future__ import annotations
+
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from control.model.ids import ClusterId
 
@@ -20,12 +23,37 @@ COLORS: Final[Mapping[str, str]] = {
 """Names that settings use; each is dark enough for white words on it."""
 PRODUCTION_COLOR: Final = "red"
 PRODUCTION: Final = "PRODUCTION"
+_LOCALHOST: Final = re.compile(r"^localhost:")
+
+
+def addresses_of(text: str) -> frozenset[str]:
+    """Each ``host:port`` of ``host:port,…``, written so that equal ones are equal."""
+    parts = (part.strip().lower() for part in text.split(","))
+    return frozenset(_LOCALHOST.sub("127.0.0.1:", part) for part in parts if part)
 
 
 def is_of_any(address: str, clusters: Collection[str]) -> bool:
     """Whether ``host:port,…`` has one in common with any of these."""
-    these = set(address.split(","))
-    return any(not these.isdisjoint(other.split(",")) for other in clusters)
+    these = addresses_of(address)
+    return any(not these.isdisjoint(addresses_of(other)) for other in clusters)
+
+
+class Site(NamedTuple):
+    """A cluster as records on the bus name it."""
+
+    bootstrap: str
+    cluster_id: str = ""
+    """Empty: of an older release, or of who did not know it."""
+
+    def is_same(self, other: Site) -> bool:
+        """By the id where both are known, else by an address in common."""
+        if self.cluster_id and other.cluster_id:
+            return self.cluster_id == other.cluster_id
+        return is_of_any(self.bootstrap, [other.bootstrap])
+
+
+NOWHERE: Final = Site("")
+"""In lines of older releases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +66,16 @@ class WatchedCluster:
     bootstrap: str | None = None
     """``host:port,…``; None: nothing can be changed or produced."""
     cluster_id: ClusterId | None = None
-    """Of its figures in the store; None: the largest one there."""
+    """Its figures, operations and moves are found by it. None: the largest one in the store, where
+    only a store is known."""
     color: str = ""
     """One of ``COLORS``; empty: none, or red where it is production."""
     is_production: bool = False
     is_read_only: bool = False
+    is_collected: bool = False
+    """A collector reads it, and reports on the bus; the bundled brokers report themselves."""
+    unwatched: str = ""
+    """Why nobody brings its figures, and what would; empty: somebody does."""
 
     @property
     def hex_color(self) -> str | None:
@@ -55,6 +88,15 @@ class WatchedCluster:
         """What nobody may overlook, in words."""
         production = (PRODUCTION,) if self.is_production else ()
         return (*production, "read-only") if self.is_read_only else production
+
+    @property
+    def site(self) -> Site:
+        """As records on the bus name it."""
+        return Site(self.bootstrap or "", self.cluster_id or "")
+
+    def owns(self, site: Site) -> bool:
+        """Whether what a record on the bus names is this cluster; what names none may be."""
+        return site == NOWHERE or self.site.is_same(site)
 
     def word_to_type(self, thing: str = "") -> str:
         """What must be typed before a change: the name of what is destroyed, on a production

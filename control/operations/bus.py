@@ -17,7 +17,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.admin import KafkaAdmin
 from control.kafka.bus_topics import ensure_topic
 from control.kafka.connections import settings_of
-from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
+from control.kafka.errors import KafkaPortError, NoBusError, RefusedError, UnreachableError
 from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
 from control.kafka.retry import PASSING_CODES
@@ -81,6 +81,8 @@ class Outage:
 
     async def wait_after(self, error: KafkaPortError) -> None:
         """A moment, or the error again once patience is at its end."""
+        if isinstance(error, UnreachableError) and error.is_for_good:
+            raise error
         now_s = asyncio.get_running_loop().time()
         self._since_s = now_s if self._since_s is None else self._since_s
         if now_s - self._since_s >= self._patience_s:
@@ -91,10 +93,23 @@ class Outage:
 class Bus:
     """Reads and writes both topics. Use as an async context manager."""
 
-    def __init__(self, settings: KafkaSettings | str) -> None:
-        self.settings = settings_of(settings)
+    def __init__(self, settings: KafkaSettings | str | None, *, whose: str = "") -> None:
+        """``settings`` None: everything is refused, since none is known of the cluster at
+        ``whose``."""
+        self._settings = None if settings is None else settings_of(settings)
+        self._whose = whose
         self._producer: RecordProducer | None = None
         self._starting = asyncio.Lock()
+
+    @property
+    def settings(self) -> KafkaSettings:
+        """How it is reached.
+
+        :raises NoBusError: none is known.
+        """
+        if self._settings is None:
+            raise NoBusError(self._whose or "this cluster")
+        return self._settings
 
     async def __aenter__(self) -> Bus:
         return self

@@ -10,14 +10,14 @@ import contextlib
 import getpass
 import socket
 import time
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.reader import RecordReader, Start, StartKind
 from control.kafka.settings import KafkaSettings
-from control.model.fleet import is_of_any
+from control.model.fleet import WatchedCluster
 from control.model.units import byte_rate_text
 from control.operations.bus import EVENTS, Bus, Outage
 from control.operations.commands import (
@@ -58,19 +58,19 @@ class OperationsClient:
 
     def __init__(
         self,
-        bus: KafkaSettings | str,
+        bus: KafkaSettings | str | None,
         *,
         who: str | None = None,
         creates_topics: bool = True,
-        not_of: Collection[str] = (),
+        of: WatchedCluster | None = None,
     ) -> None:
-        """``creates_topics``: those of the bus, where they lack; who only looks leaves it so.
-        ``not_of``: addresses of clusters on the same bus whose operations are neither listed nor
-        touched."""
-        self._bus = Bus(bus)
+        """``bus`` None: everything is refused, since none is known. ``creates_topics``: those of
+        the bus, where they lack; who only looks leaves it so. ``of``: the one cluster whose
+        operations are listed and touched, of all that share the bus; None: all of them."""
+        self._bus = Bus(bus, whose="" if of is None else of.bootstrap or "")
         self._who = who or whoami()
         self._has_topics = not creates_topics
-        self._not_of = frozenset(not_of)
+        self._of = of
 
     async def __aenter__(self) -> OperationsClient:
         return self
@@ -87,17 +87,20 @@ class OperationsClient:
         proposal: Proposal,
         *,
         bootstrap: str,
+        cluster_id: str = "",
         throttle: Throttle = THROTTLE_AUTO,
         waves: WaveRules = USUAL_WAVES,
         reason: str = "",
         is_strict: bool = True,
         rollback_of: str | None = None,
     ) -> str:
-        """Ask for a reassignment of the cluster at `bootstrap`; answers the operation id."""
+        """Ask for a reassignment of the cluster at `bootstrap`, and of no other that has this
+        address by then; answers the operation id."""
         numbers_change = any(len(c.before) != len(c.after) for c in proposal.changes)
         command = ReassignCommand(
             operation_id=new_operation_id(),
             bootstrap=bootstrap,
+            cluster_id=cluster_id,
             changes=proposal.changes,
             throttle=throttle,
             waves=waves,
@@ -158,7 +161,7 @@ class OperationsClient:
         if not state.may_roll_back:
             raise InvalidInputError({"id": f"{operation_id} moved nothing that could go back"})
         proposal = Proposal(name=operation_id, changes=state.changes).inverse()
-        check = check_others(others, proposal.changes, bootstrap=state.bootstrap)
+        check = check_others(others, proposal.changes, site=state.site)
         if check.verdict is Verdict.FAIL:
             raise ConflictError(check.reason)
         throttle, waves = _asked(operation_id, (await self._bus.read_commands())[0])
@@ -167,6 +170,7 @@ class OperationsClient:
         return WayBack(
             undone=operation_id,
             bootstrap=state.bootstrap,
+            cluster_id=state.cluster_id,
             proposal=proposal,
             throttle=throttle,
             waves=waves,
@@ -188,6 +192,7 @@ class OperationsClient:
         return await self.submit_reassign(
             way.proposal,
             bootstrap=way.bootstrap,
+            cluster_id=way.cluster_id,
             throttle=way.throttle,
             waves=way.waves,
             reason=reason or f"undo {operation_id}",
@@ -198,7 +203,7 @@ class OperationsClient:
     async def list(self) -> builtins.list[OperationState]:
         """All operations, the newest first, those not yet answered included."""
         states = await self._states()
-        ours = (state for state in states.values() if not is_of_any(state.bootstrap, self._not_of))
+        ours = (state for state in states.values() if _is_of(state, self._of))
         return sorted(ours, key=lambda s: s.submitted_ms, reverse=True)
 
     async def get(self, operation_id: str) -> OperationState:
@@ -212,7 +217,7 @@ class OperationsClient:
             raise InvalidInputError(
                 {"id": f"no operation {operation_id}; `partiscope moves` lists all"}
             )
-        if is_of_any(state.bootstrap, self._not_of):
+        if not _is_of(state, self._of):
             raise ElsewhereError(operation_id, state.bootstrap)
         return state
 
@@ -285,6 +290,10 @@ async def wait_for(client: OperationsClient, operation_id: str) -> OperationStat
     async for newer in client.watch(operation_id):
         state = newer
     return state
+
+
+def _is_of(state: OperationState, cluster: WatchedCluster | None) -> bool:
+    return cluster is None or cluster.owns(state.site)
 
 
 def _asked(operation_id: str, commands: Iterable[Command]) -> tuple[Throttle, WaveRules]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from control.model.fleet import Site
 from control.operations.errors import CommandDecodeError
 from control.operations.packed import pack, unpack
 from control.planner.proposal import PartitionChange, Proposal
@@ -57,6 +58,13 @@ class ReassignCommand:
     who: str = ""
     reason: str = ""
     submitted_ms: int = 0
+    cluster_id: str = ""
+    """It is about this cluster and no other one at that address; empty: nobody has told."""
+
+    @property
+    def site(self) -> Site:
+        """Where it is to be done."""
+        return Site(self.bootstrap, self.cluster_id)
 
     @property
     def proposal(self) -> Proposal:
@@ -105,6 +113,7 @@ def encode_command(command: Command) -> bytes:
         document |= {
             "kind": "reassign",
             "bootstrap": command.bootstrap,
+            "cluster_id": command.cluster_id,
             "changes": pack(command.changes),
             "throttle": command.throttle,
             **_waves_document(command.waves),
@@ -142,6 +151,7 @@ def decode_command(value: bytes | None) -> Command:
 def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> ReassignCommand:
     return ReassignCommand(
         bootstrap=document["bootstrap"],
+        cluster_id=str(document.get("cluster_id", "")),
         changes=unpack(document["changes"]),
         throttle=document.get("throttle", THROTTLE_AUTO),
         waves=_parse_waves(document),

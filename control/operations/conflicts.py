@@ -2,21 +2,21 @@
 
 from collections.abc import Iterable
 
-from control.model.fleet import is_of_any
+from control.model.fleet import Site
 from control.operations.state import OperationState
 from control.operations.verdict import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
 
 
 def check_others(
-    states: Iterable[OperationState], changes: Iterable[PartitionChange], *, bootstrap: str
+    states: Iterable[OperationState], changes: Iterable[PartitionChange], *, site: Site
 ) -> Check:
     """Refused while an unfinished reassignment moves one of these partitions; a warning when it
     moves others: this one then waits for it."""
     wanted = {change.key for change in changes}
     same, waiting = [], []
     for state in states:
-        if state.is_finished or not is_of_any(state.bootstrap, [bootstrap]):
+        if state.is_finished or not state.site.is_same(site):
             continue
         shared = wanted.intersection(change.key for change in state.changes)
         who = f"{state.operation_id} of {state.who or 'somebody'}"

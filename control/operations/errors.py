@@ -4,6 +4,7 @@ OperationError                 title, reason, next step
 ├── CommandDecodeError         a record of the operations topic that is no command we know
 ├── InvalidInputError          a form or flag that cannot be; names the field
 ├── ReadOnlyError              this session may only look
+├── ProtectedTopicError        Kafka, or Partiscope, keeps its own state in the topic
 ├── NotConfirmedError          the typed confirmation does not match
 ├── ConflictError              another operator moves the same partitions
 ├── ElsewhereError             a move of another cluster that is watched as well
@@ -15,15 +16,18 @@ OperationError                 title, reason, next step
 
 from collections.abc import Sequence
 
+from control.model.command_line import typed
+
 
 class OperationError(Exception):
     """Base of the tree; `str()` is one line, the parts are for a screen."""
 
     def __init__(self, title: str, *, reason: str, next_step: str) -> None:
+        reason = typed(reason)
         super().__init__(f"{title}: {reason}")
         self.title = title
         self.reason = reason
-        self.next_step = next_step
+        self.next_step = typed(next_step)
 
 
 class CommandDecodeError(OperationError):
@@ -44,7 +48,7 @@ class InvalidInputError(OperationError):
 
 
 class ReadOnlyError(OperationError):
-    """Started with --read-only."""
+    """Started with --read-only, or the settings say so."""
 
     def __init__(self, what: str) -> None:
         next_step = "start without --read-only to change the cluster"
@@ -53,8 +57,19 @@ class ReadOnlyError(OperationError):
         )
 
 
+class ProtectedTopicError(OperationError):
+    """Some topics are not the operator's to change."""
+
+    def __init__(self, topic: str, reason: str) -> None:
+        super().__init__(
+            f"{topic} was left as it is",
+            reason=reason,
+            next_step="choose another topic; who must do it all the same has kafka-topics.sh",
+        )
+
+
 class NotConfirmedError(OperationError):
-    """What destroys needs the name typed."""
+    """What destroys, and what changes a production cluster, needs a name typed."""
 
     def __init__(self, what: str, name: str) -> None:
         super().__init__(

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from control.kafka.admin import KafkaAdmin
+from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.kafka.settings import KafkaSettings
+from control.model.fleet import Site
 from control.operations.bus import Bus, BusUnreachableError
 from control.operations.cluster_outage import ANSWERED, ClusterOutage
 from control.operations.commands import ReassignCommand
@@ -61,7 +63,7 @@ class Executor:
         self._say = say
         self._bus = Bus(settings.bus)
         self.memory = Memory()
-        self._clusters: dict[str, KafkaAdmin] = {}
+        self._clusters: dict[Site, KafkaAdmin] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._tidy_after_s: dict[str, float] = {}
 
@@ -129,7 +131,7 @@ class Executor:
 
     async def _work(self, ownership: Ownership) -> None:
         """A lane for each cluster that has something to do: none waits for another's."""
-        memory, lanes = self.memory, dict[str, asyncio.Task[None]]()
+        memory, lanes = self.memory, dict[Site, asyncio.Task[None]]()
         try:
             while True:
                 arrived = memory.arrived
@@ -146,7 +148,7 @@ class Executor:
                 lane.cancel()
             await asyncio.gather(*lanes.values(), return_exceptions=True)
 
-    async def _lane(self, ownership: Ownership, cluster: str) -> None:
+    async def _lane(self, ownership: Ownership, cluster: Site) -> None:
         """One cluster's operations, one at a time, until nothing is left to do there."""
         memory, outage = self.memory, ClusterOutage()
         while cluster in memory.busy_clusters():
@@ -161,19 +163,19 @@ class Executor:
             except BusUnreachableError:
                 raise  # What it has is known only when all is read anew.
             except UnreachableError as error:
-                self._say(f"{cluster}: {error}; trying again")
+                self._say(f"{cluster.bootstrap}: {error}; trying again")
                 contexts = [_Context(self, ownership, c.operation_id) for c in waiting]
                 await outage.bear(contexts, error)
                 again_s = AWAY_S
             except KafkaPortError as error:
-                self._say(f"{cluster}: {error}")
+                self._say(f"{cluster.bootstrap}: {error}")
                 if command is not None:
                     await self._fail(ownership, command, error)
             if command is None:
                 await _first_of(arrived, (), timeout_s=again_s)
 
     @contextlib.asynccontextmanager
-    async def _turn(self, cluster: str) -> AsyncIterator[None]:
+    async def _turn(self, cluster: Site) -> AsyncIterator[None]:
         """One at a time also where a cluster is known by several addresses."""
         described = await self._admin_of(cluster).describe_cluster()
         async with self._turns.setdefault(described.cluster_id, asyncio.Lock()):
@@ -182,7 +184,7 @@ class Executor:
     async def tidy(
         self,
         ownership: Ownership,
-        cluster: str,
+        cluster: Site,
         *,
         except_on: Collection[int] = (),
         at_once: bool = False,
@@ -222,7 +224,7 @@ class Executor:
     ) -> None:
         context = _Context(self, ownership, command.operation_id)
         await context.emit(EventKind.NOTE, str(error))
-        given_up = await give_up(self._admin_of(command.bootstrap), command, context)
+        given_up = await give_up(self._admin_of(command.site), command, context)
         try:
             await self._throttle_of(ownership, command).remove()
         except KafkaPortError as again:
@@ -235,15 +237,17 @@ class Executor:
     ) -> ReassignRun:
         context = _Context(self, ownership, command.operation_id, outage)
         calibration = self.memory.calibration(command)
-        return ReassignRun(self._admin_of(command.bootstrap), command, context, calibration)
+        return ReassignRun(self._admin_of(command.site), command, context, calibration)
 
     def _throttle_of(self, ownership: Ownership, command: ReassignCommand) -> ThrottleKeeper:
         context = _Context(self, ownership, command.operation_id)
-        return ThrottleKeeper(self._admin_of(command.bootstrap), command, context)
+        return ThrottleKeeper(self._admin_of(command.site), command, context)
 
-    def _admin_of(self, cluster: str) -> KafkaAdmin:
+    def _admin_of(self, cluster: Site) -> KafkaAdmin:
+        """Of no other cluster that has the address by now."""
         if cluster not in self._clusters:
-            self._clusters[cluster] = KafkaAdmin.to(cluster)
+            where = settings_of(cluster.bootstrap, cluster_id=cluster.cluster_id)
+            self._clusters[cluster] = KafkaAdmin.to(where)
         return self._clusters[cluster]
 
     async def emit(self, event: Event) -> None:
@@ -295,7 +299,10 @@ class _Context:
         own = () if state.throttle is None else ThrottleRecord.parse(state.throttle).brokers
         except_on = {*own, *brokers_between(state.changes)}.difference(also_on)
         await self._executor.tidy(
-            self._ownership, state.bootstrap, except_on=except_on, at_once=bool(also_on)
+            self._ownership,
+            state.site,
+            except_on=except_on,
+            at_once=bool(also_on),
         )
 
 

@@ -6,11 +6,11 @@ It begins again, more and more slowly, when the bus cannot be reached.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
-from control.model.fleet import is_of_any
+from control.model.fleet import WatchedCluster
 from control.operations.client import OperationsClient
 from control.operations.errors import OperationError
 from control.operations.events import Event, EventKind
@@ -29,12 +29,14 @@ class Moves:
     """States of reassignments, folded from their events. Lives on one event loop."""
 
     def __init__(
-        self, open_client: Callable[[], OperationsClient] | None, not_of: Collection[str] = ()
+        self,
+        open_client: Callable[[], OperationsClient] | None,
+        of: WatchedCluster | None = None,
     ) -> None:
-        """``open_client`` None: there is no bus, and never a move. ``not_of``: addresses of other
-        clusters on the same bus, of which nothing is told."""
+        """``open_client`` None: there is no bus, and never a move. ``of``: the one cluster of all
+        on the same bus of which something is told; None: all of them."""
         self._open_client = open_client
-        self._not_of = frozenset(not_of)
+        self._of = of
         self._states: dict[str, OperationState] = {}
         self._lines: deque[JournalLine] = deque(maxlen=LINES_MAX)
         self._listeners: set[Callable[[], None]] = set()
@@ -52,7 +54,7 @@ class Moves:
     def get(self, operation_id: str) -> OperationState | None:
         """One of them."""
         state = self._states.get(operation_id)
-        return None if state is None or is_of_any(state.bootstrap, self._not_of) else state
+        return state if state is not None and self._is_ours(state) else None
 
     def elsewhere(self, operation_id: str) -> str:
         """The address of the other cluster that a move is of; empty: of none that is known."""
@@ -81,12 +83,15 @@ class Moves:
     def journal(self) -> tuple[JournalLine, ...]:
         """Every change that is known of the cluster, the newest first: moves and what needed no
         executor."""
-        lines = [line for line in self._lines if not is_of_any(line.bootstrap, self._not_of)]
+        lines = [line for line in self._lines if self._is_ours(line)]
         lines += map(line_of_state, self._ours())
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 
     def _ours(self) -> Iterable[OperationState]:
-        return (s for s in self._states.values() if not is_of_any(s.bootstrap, self._not_of))
+        return filter(self._is_ours, self._states.values())
+
+    def _is_ours(self, what: OperationState | JournalLine) -> bool:
+        return self._of is None or self._of.owns(what.site)
 
     def take(self, event: Event) -> None:
         """One more event; lines of the journal are no moves."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.settings import KafkaSettings
-from control.model.fleet import is_of_any
+from control.model.fleet import Site, WatchedCluster
 from control.operations.bus import Bus
 from control.operations.events import Event, EventKind
 from control.operations.state import OperationState, take_event
@@ -32,24 +31,21 @@ class JournalLine:
     operation_id: str
     bootstrap: str = ""
     """Of the cluster that was changed; lines of older releases do not tell."""
+    cluster_id: str = ""
+
+    @property
+    def site(self) -> Site:
+        """That cluster."""
+        return Site(self.bootstrap, self.cluster_id)
 
 
 class Journal:
-    """Writes what is done to one cluster to a bus, and reads what was done to all that share it."""
+    """Writes what is done to one cluster to a bus, and reads what was done to it."""
 
-    def __init__(
-        self,
-        bus: KafkaSettings | str | None,
-        *,
-        bootstrap: str,
-        who: str,
-        not_of: Collection[str] = (),
-    ) -> None:
-        """``not_of``: addresses of clusters on the same bus of which nothing is read."""
+    def __init__(self, bus: KafkaSettings | str | None, *, of: WatchedCluster, who: str) -> None:
         self._bus = None if bus is None else Bus(bus)
-        self._bootstrap = bootstrap
+        self._of = of
         self._who = who
-        self._not_of = frozenset(not_of)
         self._has_topics = False
 
     async def close(self) -> None:
@@ -66,7 +62,7 @@ class Journal:
             kind=EventKind.JOURNAL,
             at_ms=int(time.time() * 1000),
             message=what,
-            data={**details, "who": self._who, "reason": reason, "bootstrap": self._bootstrap},
+            data={**details, "who": self._who, "reason": reason, **self._of.site._asdict()},
         )
         try:
             if not self._has_topics:
@@ -78,7 +74,7 @@ class Journal:
         return True
 
     async def lines(self) -> tuple[JournalLine, ...]:
-        """All lines, the newest first."""
+        """All lines of the cluster, the newest first."""
         if self._bus is None:
             return ()
         lines: list[JournalLine] = []
@@ -88,7 +84,7 @@ class Journal:
             if event.kind is EventKind.JOURNAL:
                 lines.append(line_of_event(event))
         lines += map(line_of_state, states.values())
-        lines = [line for line in lines if not is_of_any(line.bootstrap, self._not_of)]
+        lines = [line for line in lines if self._of.owns(line.site)]
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 
 
@@ -102,6 +98,7 @@ def line_of_event(event: Event) -> JournalLine:
         outcome="done",
         operation_id=event.operation_id,
         bootstrap=str(event.data.get("bootstrap", "")),
+        cluster_id=str(event.data.get("cluster_id", "")),
     )
 
 
@@ -117,4 +114,5 @@ def line_of_state(state: OperationState) -> JournalLine:
         outcome=outcome,
         operation_id=state.operation_id,
         bootstrap=state.bootstrap,
+        cluster_id=state.cluster_id,
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from control.model.fleet import Site
 from control.operations.calibration import Calibration, calibration_of
 from control.operations.commands import (
     THROTTLE_AUTO,
@@ -53,12 +54,12 @@ class Memory:
         """What operators asked so far."""
         return self._flags.setdefault(operation_id, ControlFlags())
 
-    def busy_clusters(self) -> set[str]:
-        """Addresses of the clusters where something is left to do."""
-        addresses = {command.bootstrap for command in self.commands.values()}
-        return {at for at in addresses if self.unfinished(at) or self.left_behind(at)}
+    def busy_clusters(self) -> set[Site]:
+        """The clusters where something is left to do."""
+        sites = {command.site for command in self.commands.values()}
+        return {at for at in sites if self.unfinished(at) or self.left_behind(at)}
 
-    def unfinished(self, cluster: str) -> list[ReassignCommand]:
+    def unfinished(self, cluster: Site) -> list[ReassignCommand]:
         """Accepted operations on a cluster that are not finished, the oldest first."""
         return [
             command
@@ -71,7 +72,7 @@ class Memory:
         """Commands without any event."""
         return [c for c in self.commands.values() if c.operation_id not in self.states]
 
-    def left_behind(self, cluster: str) -> list[ReassignCommand]:
+    def left_behind(self, cluster: Site) -> list[ReassignCommand]:
         """Operations on a cluster that ended before their throttle was gone from every broker."""
         return [
             command
@@ -82,11 +83,11 @@ class Memory:
 
     def calibration(self, command: ReassignCommand) -> Calibration:
         """What moves that ended on its cluster say of the intervals that it will tell."""
-        ended = misses_of(self.states.values(), command.bootstrap)
+        ended = misses_of(self.states.values(), command.site)
         return calibration_of(ended, is_adaptive=command.throttle == THROTTLE_AUTO)
 
-    def _of(self, cluster: str) -> list[ReassignCommand]:
-        return [command for command in self.commands.values() if command.bootstrap == cluster]
+    def _of(self, cluster: Site) -> list[ReassignCommand]:
+        return [command for command in self.commands.values() if command.site == cluster]
 
 
 def _apply_control(flags: ControlFlags, command: ControlCommand) -> None:

@@ -1,13 +1,14 @@
 """Operator: everything that can be done to a cluster, the same for both screens and scripts.
 
 Methods that take a form's values are named as the form in control.operations.registry. Whatever
-changes the cluster raises ReadOnlyError in a read-only session and leaves a line in the journal.
+changes the cluster is judged by control.operations.guard, with what the operator has ``typed``,
+and leaves a line in the journal.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -17,17 +18,14 @@ from control.kafka.ports import ConfigResource, ConfigScope, ElectionType, NewTo
 from control.kafka.producer import ProducerOptions
 from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import ProduceJob, ProduceSession
+from control.model.fleet import Site, WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations import checks, registry
 from control.operations.client import OperationsClient, whoami
 from control.operations.conflicts import check_others, unknown_others
-from control.operations.errors import (
-    ConflictError,
-    InvalidInputError,
-    NotConfirmedError,
-    ReadOnlyError,
-)
+from control.operations.errors import ConflictError, InvalidInputError
 from control.operations.group_offsets import OffsetReset, apply_reset, preview_reset
+from control.operations.guard import check_change, check_configs, check_topic
 from control.operations.journal import Journal
 from control.operations.planning import Planning, Preview
 from control.operations.verdict import Check, Verdict
@@ -45,25 +43,15 @@ Values = Mapping[str, str]
 class Operator:
     """One cluster and one bus. Use as an async context manager, in one event loop."""
 
-    def __init__(
-        self,
-        *,
-        bootstrap: str,
-        bus: str | None,
-        is_read_only: bool = False,
-        who: str | None = None,
-        not_of: Collection[str] = (),
-    ) -> None:
-        """``not_of``: addresses of further clusters on the same bus, which have operators of their
-        own."""
-        self.bootstrap = bootstrap
-        self.is_read_only = is_read_only
+    def __init__(self, watched: WatchedCluster, *, bus: str | None, who: str | None = None) -> None:
+        """``bus`` None: nobody carries out what takes time, and there is no journal."""
+        self.watched = watched
+        self.bootstrap = bootstrap = watched.bootstrap or ""
         self.admin = KafkaAdmin.to(bootstrap)
         self.planning = Planning(self.admin)
         self.plans = KeptPlans()
-        self.moves = OperationsClient(bus or bootstrap, who=who, not_of=not_of)
-        who = who or whoami()
-        self.journal = Journal(bus, bootstrap=bootstrap, who=who, not_of=not_of)
+        self.moves = OperationsClient(bus, who=who, of=watched)
+        self.journal = Journal(bus, of=watched, who=who or whoami())
 
     async def __aenter__(self) -> Operator:
         return self
@@ -112,33 +100,49 @@ class Operator:
             self.planning,
             self.moves,
             proposal,
-            bootstrap=self.bootstrap,
+            site=self.watched.site,
             throttle=fields["throttle"],
             rules=_wave_rules(fields),
         )
 
-    async def _others(self, proposal: Proposal) -> Check:
-        """What other operators have asked for."""
-        try:
-            states = await self.moves.list()
-        except KafkaPortError as error:
-            return unknown_others(str(error))
-        return check_others(states, proposal.changes, bootstrap=self.bootstrap)
-
-    async def reassign(self, proposal: Proposal, values: Values) -> str:
+    async def reassign(self, proposal: Proposal, values: Values, *, typed: str = "") -> str:
         """Submit a previewed proposal; answers the operation id to watch with `moves`."""
-        _check_writable(self, "the reassignment")
+        check_change(self.watched, "the reassignment", typed=typed)
         fields = registry.REASSIGN.parse(values)
-        others = await self._others(proposal)
+        others = await _others(self.moves, proposal, self.watched.site)
         if others.verdict is Verdict.FAIL:
             raise ConflictError(others.reason)
         return await self.moves.submit_reassign(
             proposal,
             bootstrap=self.bootstrap,
+            cluster_id=(await self.admin.describe_cluster()).cluster_id,
             throttle=fields["throttle"],
             waves=_wave_rules(fields),
             reason=fields["reason"],
         )
+
+    async def control(
+        self, action: str, operation_id: str, *, rate: str = "", typed: str = ""
+    ) -> str:
+        """``pause``, ``resume``, ``cancel``, ``cancel_after_wave``, or ``throttle`` to a rate;
+        answers what was asked for.
+
+        :raises InvalidInputError: no such move, or no such rate.
+        """
+        words = action.replace("_", " ")
+        check_change(self.watched, f"{words} of {operation_id}", typed=typed)
+        if action == "throttle":
+            problem = checks.throttle(rate)
+            if problem is not None:
+                raise InvalidInputError({"throttle": problem})
+            await self.moves.throttle(operation_id, rate)
+            return f"throttle {rate} asked for"
+        if action.startswith("cancel"):
+            await self.moves.cancel(operation_id, after_wave=action == "cancel_after_wave")
+        else:
+            asks = {"pause": self.moves.pause, "resume": self.moves.resume}
+            await asks[action](operation_id)
+        return f"{words} asked for"
 
     async def key_preview(self, topic: str, key: str) -> dict[KeyRule, tuple[int, int] | None]:
         """(partition, its leader) that `key` would hit, by rule; None where the client chooses."""
@@ -149,19 +153,21 @@ class Operator:
             rule: None if hit is None else (hit, leaders.get(hit, -1)) for rule, hit in hits.items()
         }
 
-    def produce(self, values: Values) -> ProduceSession:
+    def produce(self, values: Values, *, typed: str = "") -> ProduceSession:
         """A session for the produce form: iterate `run()`, `stop()` ends it.
 
         :raises InvalidInputError: a wrong field.
         """
-        _check_writable(self, "producing")
         fields = registry.PRODUCE.parse(values)
+        check_topic("produce", fields["topic"])
+        check_change(self.watched, "producing", typed=typed)
         return ProduceSession(self.admin.wire.settings, produce_job(fields))
 
-    async def create_topic(self, values: Values) -> None:
+    async def create_topic(self, values: Values, *, typed: str = "") -> None:
         """Create a topic and wait until it is led."""
-        _check_writable(self, "the topic")
         fields = registry.CREATE_TOPIC.parse(values)
+        check_topic("create_topic", fields["topic"])
+        check_change(self.watched, "creating the topic", typed=typed)
         topic = NewTopic(
             name=fields["topic"],
             partitions=int(fields["partitions"]),
@@ -171,18 +177,20 @@ class Operator:
         await self.admin.create_topic(topic)
         await self.journal.write(f"create topic {topic.name}", **fields)
 
-    async def add_partitions(self, values: Values) -> None:
+    async def add_partitions(self, values: Values, *, typed: str = "") -> None:
         """Raise a topic's number of partitions."""
-        _check_writable(self, "the change")
         fields = registry.ADD_PARTITIONS.parse(values)
+        check_topic("add_partitions", fields["topic"])
+        check_change(self.watched, "the change", typed=typed)
         await self.admin.create_partitions(fields["topic"], int(fields["partitions"]))
         await self.journal.write(f"{fields['topic']}: {fields['partitions']} partitions", **fields)
 
-    async def configure_topic(self, values: Values) -> None:
+    async def configure_topic(self, values: Values, *, typed: str = "") -> None:
         """Set configs of a topic; an empty value removes one."""
-        _check_writable(self, "the change")
         fields = registry.CONFIGURE_TOPIC.parse(values)
         changes = {name: value or None for name, value in checks.pairs(fields["configs"]).items()}
+        check_configs(fields["topic"], changes)
+        check_change(self.watched, "the change", typed=typed)
         resource = ConfigResource(scope=ConfigScope.TOPIC, name=fields["topic"])
         await self.admin.alter_configs(resource, changes)
         await self.journal.write(f"configure {fields['topic']}", **fields)
@@ -192,16 +200,16 @@ class Operator:
 
         :raises NotConfirmedError: it was not.
         """
-        _check_writable(self, "deleting")
         fields = registry.DELETE_TOPIC.parse(values)
-        _check_typed("deleting", fields["topic"], typed)
+        check_topic("delete", fields["topic"])
+        check_change(self.watched, "deleting", typed=typed, thing=fields["topic"])
         await self.admin.delete_topic(fields["topic"])
         reason = fields.pop("reason")
         await self.journal.write(f"delete topic {fields['topic']}", reason=reason, **fields)
 
-    async def elect(self, values: Values) -> tuple[int, tuple[str, ...]]:
+    async def elect(self, values: Values, *, typed: str = "") -> tuple[int, tuple[str, ...]]:
         """Elect preferred leaders where others lead; (elected, refusals in words)."""
-        _check_writable(self, "the election")
+        check_change(self.watched, "the election", typed=typed)
         patterns = _names(registry.ELECT.parse(values)["topics"])
         wrong = [
             partition.key
@@ -226,9 +234,8 @@ class Operator:
 
         :raises NotConfirmedError: it was not.
         """
-        _check_writable(self, "the reset")
         fields = registry.RESET_OFFSETS.parse(values)
-        _check_typed("the reset", fields["group"], typed)
+        check_change(self.watched, "the reset", typed=typed, thing=fields["group"])
         resets = await self.preview_reset_offsets(values)
         await apply_reset(self.admin, fields["group"], resets)
         what = f"reset {fields['group']} on {fields['topic']} to {fields['to']}"
@@ -237,9 +244,13 @@ class Operator:
         return resets
 
 
-def _check_writable(operator: Operator, what: str) -> None:
-    if operator.is_read_only:
-        raise ReadOnlyError(what)
+async def _others(moves: OperationsClient, proposal: Proposal, site: Site) -> Check:
+    """What other operators have asked for."""
+    try:
+        states = await moves.list()
+    except KafkaPortError as error:
+        return unknown_others(str(error))
+    return check_others(states, proposal.changes, site=site)
 
 
 def produce_job(fields: Values) -> ProduceJob:
@@ -307,8 +318,3 @@ def _ids(text: str) -> tuple[int, ...]:
 
 def _matches(topic: str, patterns: tuple[str, ...]) -> bool:
     return not patterns or any(fnmatchcase(topic, pattern) for pattern in patterns)
-
-
-def _check_typed(what: str, name: str, typed: str) -> None:
-    if typed != name:
-        raise NotConfirmedError(what, name)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from control.model.fleet import WatchedCluster
 from control.model.units import counted
 from control.operations.errors import NotElectedError
 from control.operations.forms import Confirmation, OperationForm
@@ -24,7 +25,7 @@ class Done:
 
 
 async def perform(operator: Operator, form: str, values: Values, *, typed: str = "") -> Done:
-    """Do it; ``typed`` is the name of what it destroys, as the operator confirmed it.
+    """Do it; ``typed`` is the word that the operator typed to confirm it.
 
     :raises OperationError: it may not be done, or was done only in part.
     :raises KafkaPortError: the cluster refuses or does not answer.
@@ -33,26 +34,27 @@ async def perform(operator: Operator, form: str, values: Values, *, typed: str =
     return await _PERFORMERS[form](operator, values, typed)
 
 
-def destroyed(form: OperationForm, values: Values) -> str:
-    """The name of what the form destroys; empty: it destroys nothing."""
+def word_to_type(watched: WatchedCluster, form: OperationForm, values: Values) -> str:
+    """What must be typed before the form is done: the cluster's name where it is production, the
+    name of what the form destroys; empty: nothing."""
     is_typed = form.confirmation is Confirmation.TYPED and form.confirm_field is not None
-    return values[str(form.confirm_field)] if is_typed else ""
+    return watched.word_to_type(values[str(form.confirm_field)].strip() if is_typed else "")
 
 
-async def _create_topic(operator: Operator, values: Values, _: str) -> Done:
-    await operator.create_topic(values)
+async def _create_topic(operator: Operator, values: Values, typed: str) -> Done:
+    await operator.create_topic(values, typed=typed)
     topic = values["topic"]
     return Done(words=f"{topic} is created and led", path=f"topics/{topic}")
 
 
-async def _add_partitions(operator: Operator, values: Values, _: str) -> Done:
-    await operator.add_partitions(values)
+async def _add_partitions(operator: Operator, values: Values, typed: str) -> Done:
+    await operator.add_partitions(values, typed=typed)
     topic = values["topic"]
     return Done(words=f"{topic} has {values['partitions']} partitions", path=f"topics/{topic}")
 
 
-async def _configure_topic(operator: Operator, values: Values, _: str) -> Done:
-    await operator.configure_topic(values)
+async def _configure_topic(operator: Operator, values: Values, typed: str) -> Done:
+    await operator.configure_topic(values, typed=typed)
     return Done(words=f"{values['topic']} is configured")
 
 
@@ -61,8 +63,8 @@ async def _delete_topic(operator: Operator, values: Values, typed: str) -> Done:
     return Done(words=f"{values['topic']} is deleted", path="topics")
 
 
-async def _elect(operator: Operator, values: Values, _: str) -> Done:
-    elected, refused = await operator.elect(values)
+async def _elect(operator: Operator, values: Values, typed: str) -> Done:
+    elected, refused = await operator.elect(values, typed=typed)
     if refused:
         raise NotElectedError(refused)
     return Done(words=f"{counted(elected, 'leader')} elected")

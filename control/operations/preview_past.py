@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from control.model.fleet import Site
 from control.operations.calibration import calibration_of, stretched
 from control.operations.commands import THROTTLE_AUTO, Throttle
 from control.operations.conflicts import check_others
@@ -12,17 +13,17 @@ from control.operations.state import OperationState, misses_of
 
 
 def with_past(
-    preview: Preview, states: Sequence[OperationState], *, bootstrap: str, throttle: Throttle
+    preview: Preview, states: Sequence[OperationState], *, site: Site, throttle: Throttle
 ) -> Preview:
     """The preview with the check of other operators, and with its time as moves that ended on this
     cluster have taught it."""
     changes, rate = preview.proposal.changes, preview.throttle_bytes_per_s
     low, high, checks = preview.seconds_min, preview.seconds_max, preview.checks
     if low is not None and high is not None:
-        ended = misses_of(states, bootstrap)
+        ended = misses_of(states, site)
         to = calibration_of(ended, is_adaptive=throttle == THROTTLE_AUTO).foreseen
         low, high = stretched((low, high), to)
         time = check_time((low, high), rate, preview.lowest_bytes_per_s, preview.spread)
         checks = tuple(time if check.name == TIME else check for check in checks)
-    others = check_others(states, changes, bootstrap=bootstrap)
+    others = check_others(states, changes, site=site)
     return replace(preview, checks=(*checks, others), seconds_min=low, seconds_max=high)

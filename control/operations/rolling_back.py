@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from control.kafka.errors import KafkaPortError
 from control.model.units import bytes_text, counted
 from control.operations.errors import ConflictError
+from control.operations.guard import check_change
 from control.operations.operator import Operator
 from control.operations.planning import Preview
 from control.operations.preflight import failures
@@ -38,13 +39,14 @@ async def ask_back(operator: Operator, operation_id: str) -> WayBackQuestion:
     return question_of(way, preview)
 
 
-async def roll_back(operator: Operator, operation_id: str) -> str:
+async def roll_back(operator: Operator, operation_id: str, *, typed: str = "") -> str:
     """Submit the way back; answers its id. What runs is not cancelled for one that would be
     refused, also if that has become so since it was asked.
 
     :raises OperationError: as `ask_back`, or pre-flight refuses it.
     :raises KafkaPortError: the bus does not answer.
     """
+    check_change(operator.watched, "rolling back", typed=typed)
     question = await ask_back(operator, operation_id)
     if question.is_refused:
         raise ConflictError(f"{question.words} {failures(question.doubts)}")

@@ -6,7 +6,7 @@ governs what the broker sends, or receives, of our copies as well.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from control.model.fleet import is_of_any
+from control.model.fleet import Site
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
 from control.operations.state import OperationState
@@ -19,12 +19,12 @@ StandingRates = Mapping[int, Mapping[str, int]]
 """broker → config → bytes per second."""
 
 
-def own_brokers(states: Iterable[OperationState], bootstrap: str) -> frozenset[int]:
+def own_brokers(states: Iterable[OperationState], site: Site) -> frozenset[int]:
     """Those of a cluster on which operations known here have set a throttle: it goes with them."""
     records = [
         ThrottleRecord.parse(state.throttle)
         for state in states
-        if state.throttle and is_of_any(state.bootstrap, [bootstrap])
+        if state.throttle and state.site.is_same(site)
     ]
     return frozenset(broker for record in records for broker in record.brokers)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from control.model.fleet import is_of_any
+from control.model.fleet import Site
 from control.operations.calibration import Misses
 from control.operations.commands import ReassignCommand
 from control.operations.events import Event, EventKind, MoveProgress, Outcome
@@ -45,6 +45,8 @@ class OperationState:
     who: str = ""
     reason: str = ""
     bootstrap: str = ""
+    cluster_id: str = ""
+    """Empty: of an older release, which told the address alone."""
     rollback_of: str | None = None
     submitted_ms: int = 0
     started_ms: int | None = None
@@ -68,6 +70,11 @@ class OperationState:
     message: str = ""
     """The last line for people."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def site(self) -> Site:
+        """The cluster that it is about."""
+        return Site(self.bootstrap, self.cluster_id)
 
     @property
     def is_finished(self) -> bool:
@@ -165,6 +172,7 @@ def submitted(command: ReassignCommand) -> OperationState:
         who=command.who,
         reason=command.reason,
         bootstrap=command.bootstrap,
+        cluster_id=command.cluster_id,
         rollback_of=command.rollback_of,
         submitted_ms=command.submitted_ms,
         updated_ms=command.submitted_ms,
@@ -178,6 +186,7 @@ def accepted_data(command: ReassignCommand) -> dict[str, Any]:
         "who": command.who,
         "reason": command.reason,
         "bootstrap": command.bootstrap,
+        "cluster_id": command.cluster_id,
         "rollback_of": command.rollback_of,
         "submitted_ms": command.submitted_ms,
         "changes": pack(command.changes),
@@ -211,6 +220,7 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
                 "who": data["who"],
                 "reason": data["reason"],
                 "bootstrap": data["bootstrap"],
+                "cluster_id": str(data.get("cluster_id", "")),
                 "rollback_of": data["rollback_of"],
                 "submitted_ms": data["submitted_ms"],
                 "changes": unpack(data["changes"]),
@@ -248,10 +258,10 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
             return {}
 
 
-def misses_of(states: Iterable[OperationState], bootstrap: str) -> list[Misses]:
+def misses_of(states: Iterable[OperationState], site: Site) -> list[Misses]:
     """Of all that was done on a cluster, the oldest first."""
     ended = [state for state in states if state.misses is not None]
-    done = [state for state in ended if is_of_any(state.bootstrap, [bootstrap])]
+    done = [state for state in ended if state.site.is_same(site)]
     done.sort(key=lambda state: state.finished_ms or 0)
     return [state.misses for state in done if state.misses is not None]
 

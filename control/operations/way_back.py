@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from control.model.fleet import Site
 from control.operations.commands import Throttle
 from control.operations.move_watch import MoveWatch
 from control.operations.run_context import RunContext
@@ -26,6 +27,12 @@ class WayBack:
     waves: WaveRules
     is_running: bool
     """Whether the operation must be cancelled first."""
+    cluster_id: str = ""
+
+    @property
+    def site(self) -> Site:
+        """The cluster that it is about."""
+        return Site(self.bootstrap, self.cluster_id)
 
 
 async def settle(watch: MoveWatch, changes: Iterable[PartitionChange], context: RunContext) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from control.kafka.errors import KafkaPortError
+from control.model.fleet import Site
 from control.operations.client import OperationsClient
 from control.operations.commands import Throttle
 from control.operations.conflicts import unknown_others
@@ -19,7 +20,7 @@ async def whole_preview(
     moves: OperationsClient,
     proposal: Proposal,
     *,
-    bootstrap: str,
+    site: Site,
     throttle: Throttle,
     rules: WaveRules,
 ) -> Preview:
@@ -36,9 +37,9 @@ async def whole_preview(
         proposal,
         throttle=throttle,
         rules=rules,
-        throttled_by_us=own_brokers(states, bootstrap),
+        throttled_by_us=own_brokers(states, site),
     )
-    return with_past(preview, states, bootstrap=bootstrap, throttle=throttle)
+    return with_past(preview, states, site=site, throttle=throttle)
 
 
 async def preview_way_back(planning: Planning, moves: OperationsClient, way: WayBack) -> Preview:
@@ -47,6 +48,6 @@ async def preview_way_back(planning: Planning, moves: OperationsClient, way: Way
     :raises KafkaPortError: the cluster or the bus does not answer.
     """
     states = await moves.list()
-    preview = await planning.preview_back(way, own_brokers(states, way.bootstrap))
+    preview = await planning.preview_back(way, own_brokers(states, way.site))
     others = [state for state in states if state.operation_id != way.undone]
-    return with_past(preview, others, bootstrap=way.bootstrap, throttle=way.throttle)
+    return with_past(preview, others, site=way.site, throttle=way.throttle)

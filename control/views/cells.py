@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from control.model.command_line import typed
 from control.model.findings import Finding
 from control.model.health import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, SKEW_PERCENT_MAX
 from control.model.status import (
@@ -342,11 +343,11 @@ def finding_row(finding: Finding, *, now_ms: int) -> FindingRow:
         severity=Cell(-finding.severity, finding.severity.name.lower(), TONE_OF[finding.severity]),
         label=text_cell(finding.label),
         title=text_cell(text.phrase(finding.title, finding.facts)),
-        reason=text_cell(text.phrase(finding.reason, finding.facts)),
+        reason=text_cell(typed(text.phrase(finding.reason, finding.facts))),
         since=Cell(finding.since_ms, f"since {text.clock_text(finding.since_ms, now_ms=now_ms)}")
         if finding.since_ms is not None
         else Cell(None, ""),
-        next_step=text_cell(finding.next_step),
+        next_step=text_cell(typed(finding.next_step)),
         operation=text_cell(str(finding.operation)),
     )
 

@@ -55,6 +55,7 @@ class SnapshotFeed:
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         watch: Callable[[], WatchReport | None] = lambda: None,
         is_read_only: bool = False,
+        unwatched: str = "",
     ) -> None:
         self._reader = reader
         self._interval_s = interval_s
@@ -62,6 +63,7 @@ class SnapshotFeed:
         self._now_ms = now_ms
         self._watch_report = watch
         self._is_read_only = is_read_only
+        self._unwatched = unwatched
         self._listeners: dict[int, Listener] = {}
         self._next_id = 0
         self._lock = threading.Lock()
@@ -69,7 +71,12 @@ class SnapshotFeed:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._current = build_snapshot(
-            {}, version=0, now_ms=now_ms(), cluster=cluster, is_read_only=is_read_only
+            {},
+            version=0,
+            now_ms=now_ms(),
+            cluster=cluster,
+            is_read_only=is_read_only,
+            unwatched=unwatched,
         )
         self._failure: Finding | None = None
 
@@ -181,6 +188,7 @@ class SnapshotFeed:
             earlier_isr=None if self._current.is_empty else self._current.short_isr,
             watch=self._watch_report(),
             is_read_only=self._is_read_only,
+            unwatched=self._unwatched,
         )
         give_back()
         return snapshot

@@ -67,6 +67,8 @@ class OperatorSnapshot:
     """Nothing may be changed from here."""
     is_past: bool = False
     """It is of a moment that was asked for, not the newest."""
+    unwatched: str = ""
+    """Why nobody brings figures of this cluster, and what would; empty: somebody does."""
 
     @property
     def cluster(self) -> ClusterSnapshot:
@@ -179,6 +181,7 @@ def build_snapshot(
     watch: WatchReport | None = None,
     is_read_only: bool = False,
     is_past: bool = False,
+    unwatched: str = "",
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
@@ -205,6 +208,7 @@ def build_snapshot(
         ),
         is_read_only=is_read_only,
         is_past=is_past,
+        unwatched=unwatched,
     )
 
 

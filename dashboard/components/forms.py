@@ -6,6 +6,7 @@ import dash_mantine_components as dmc
 from dash import html
 
 from control.kafka.errors import KafkaPortError
+from control.model.command_line import typed
 from control.operations.errors import OperationError
 
 
@@ -37,7 +38,7 @@ def parts_of(error: Exception) -> tuple[str, str, str]:
     """Title, reason and next step of any error that an operator may see."""
     if isinstance(error, KafkaPortError | OperationError):
         return error.title, error.reason, error.next_step
-    return "That does not work", str(error) or type(error).__name__, ""
+    return "That does not work", typed(str(error)) or type(error).__name__, ""
 
 
 def good(words: str) -> html.Div:

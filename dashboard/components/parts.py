@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import dash_mantine_components as dmc
 from dash import dcc, html
 
+from control.model.command_line import typed
 from control.views.actions import action_of
 from control.views.rows import SHAPES, Cell, FindingRow, Tone
 from dashboard import ids
@@ -168,7 +169,7 @@ def empty(title: str, *steps: str) -> html.Div:
     return html.Div(
         [
             html.P(title, className="empty-title"),
-            html.Ul([html.Li(step) for step in steps]) if steps else None,
+            html.Ul([html.Li(typed(step)) for step in steps]) if steps else None,
         ],
         className="empty",
         role="status",

@@ -5,10 +5,10 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from control.operations.errors import ElsewhereError, NotConfirmedError
+from control.operations.errors import ElsewhereError
 from control.operations.events import Outcome
 from control.operations.registry import REASSIGN
-from control.operations.rolling_back import WayBackQuestion
+from control.operations.rolling_back import WayBackQuestion, roll_back
 from control.operations.state import OperationState
 from control.views import format as text
 from control.views.moves import (
@@ -58,7 +58,7 @@ back by one more click."""
 
 
 Asked = dict[str, str]
-"""``action``, and the ``move`` that it was asked of."""
+"""``action``, the ``move`` that it was asked of, and the ``rate`` of a throttle."""
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -136,14 +136,16 @@ def register(app: Dash, screen: Screen) -> None:
         if not any(clicks):
             return no_update, no_update, no_update
         action = str(ctx.triggered_id).removeprefix("move-")
-        what = {"action": action, "move": operation_id}
-        if action in QUESTIONS:
-            return None, question(what, QUESTIONS[action]), what
+        what = {"action": action, "move": operation_id, "rate": str(rate or "")}
+        word = screen.watched.word_to_type()
+        if action in QUESTIONS or (word and action != "rollback"):
+            words = QUESTIONS.get(action) or f"{action} {what['rate']}".strip().capitalize() + "?"
+            return None, question(what, words, *_typed(word)), what
         try:
             if action == "rollback":
                 asked = await screen.desk.ask_back(str(operation_id))
-                return None, way_back_question(screen, what, asked), what
-            said = await screen.desk.control(action, str(operation_id), rate=str(rate or ""))
+                return None, way_back_question(word, what, asked), what
+            said = await screen.desk.operator.control(action, operation_id, rate=what["rate"])
         except DeskError as error:
             return problem(error), None, None
         return good(said), None, None
@@ -177,24 +179,19 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             return problem(ValueError(late)), None, no_update
         action = what["action"]
         try:
-            _check_typed(screen, action, typed or "")
+            operator, typed = screen.desk.operator, typed or ""
             if action == "rollback":
-                undo = await screen.desk.roll_back(operation_id)
+                undo = await roll_back(operator, operation_id, typed=typed)
                 return None, None, onward(f"moves/{operation_id}", f"moves/{undo}")
-            return good(await screen.desk.control(action, operation_id)), None, no_update
+            said = await operator.control(action, operation_id, rate=what["rate"], typed=typed)
+            return good(said), None, no_update
         except DeskError as error:
             return problem(error), no_update, no_update
 
 
-def _word(screen: Screen, action: str) -> str:
-    """To stop something is urgent; to begin anew, in the other direction, is not."""
-    return screen.watched.word_to_type() if action == "rollback" else ""
-
-
-def _check_typed(screen: Screen, action: str, typed: str) -> None:
-    word = _word(screen, action)
-    if word and typed != word:
-        raise NotConfirmedError("rolling back", word)
+def _typed(word: str) -> list[Any]:
+    """The field for the word that must be typed; none where nothing must."""
+    return [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
 
 
 def question(what: Asked, words: str, *more: Any) -> html.Div:
@@ -206,15 +203,13 @@ def question(what: Asked, words: str, *more: Any) -> html.Div:
     return _dialog(what, words, *more, html.Div(answers, className="actions"))
 
 
-def way_back_question(screen: Screen, what: Asked, asked: WayBackQuestion) -> html.Div:
+def way_back_question(word: str, what: Asked, asked: WayBackQuestion) -> html.Div:
     """The same of a rollback, with what stands against it and the word to type where there is one;
     what cannot be done is not asked."""
     doubts = [check_line(check) for check in asked.doubts]
     if asked.is_refused:
         return _dialog(what, asked.words, *doubts)
-    word = _word(screen, "rollback")
-    typed = [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
-    return question(what, asked.words, *doubts, *typed)
+    return question(what, asked.words, *doubts, *_typed(word))
 
 
 def _dialog(what: Asked, words: str, *more: Any) -> html.Div:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from dash import Dash, Input, Output, html
 
+from control.model.command_line import typed
 from control.views.moves import MOVE_COLUMNS, move_row
 from control.views.paths import ViewPath
 from dashboard import ids
@@ -45,6 +46,6 @@ def moves_block(screen: Screen) -> Any:
         notes = [html.Div(words, className="finding edge-warning")]
     if len(moves) > ROWS_MAX:
         words = f"the newest {ROWS_MAX} of {len(moves):,}; `partiscope moves` lists all"
-        notes.append(html.P(words, className="note"))
+        notes.append(html.P(typed(words), className="note"))
     table = rows_table([move_row(move, now_ms=now_ms) for move in moves[:ROWS_MAX]], MOVE_COLUMNS)
     return html.Div([*notes, table])

@@ -170,6 +170,8 @@ def broker_rows(snapshot: OperatorSnapshot) -> tuple[BrokerRow, ...]:
 
 def findings(snapshot: OperatorSnapshot, *, most: int | None = FINDINGS_MAX) -> list[Any]:
     """The worst ``most`` (None: all), or one calm line."""
+    if snapshot.is_empty and snapshot.unwatched:
+        return [empty("No figures of this cluster", snapshot.unwatched)]
     if snapshot.is_empty:
         return [
             empty(

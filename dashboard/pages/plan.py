@@ -10,7 +10,6 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_u
 
 from control.operations.errors import (
     InvalidInputError,
-    NotConfirmedError,
     NotReviewedError,
     PlanGoneError,
 )
@@ -274,16 +273,13 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         if not clicks or is_refused or choice is None:
             return no_update, no_update
         given = fields.values_of(*fields_)
-        word = screen.watched.word_to_type()
         try:
             if not is_judged(choices, entries or ""):
                 raise NotReviewedError(by_hand=True)
             if choices[int(choice)]["name"] != reviewed_one:
                 raise NotReviewedError
-            if (typed or "") != word:
-                raise NotConfirmedError("the reassignment", word)
             operation_id = await screen.desk.operator.reassign(
-                chosen(screen, choices, choice), given
+                chosen(screen, choices, choice), given, typed=typed or ""
             )
         except DeskError as error:
             return problem(error), no_update

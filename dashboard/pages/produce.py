@@ -11,7 +11,7 @@ from control.operations.registry import PRODUCE
 from control.views.paths import ViewPath
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields
-from dashboard.components.forms import good, problem
+from dashboard.components.forms import good, problem, text_field
 from dashboard.components.parts import card, crumbs, empty, graph
 from dashboard.context import Screen
 from dashboard.desk import DeskError
@@ -78,6 +78,7 @@ def register(app: Dash, screen: Screen) -> None:
         State(ids.PRODUCE_SESSION, "data"),
         State(ids.SCHEME, "data"),
         State(ids.PRODUCE_LINES, "data"),
+        State(ids.PRODUCE_TYPED, "value", allow_optional=True),
         *fields.every_value(fields.PRODUCE),
         running=[
             (Output(ids.PRODUCE_SEND, "disabled"), True, False),
@@ -86,12 +87,12 @@ def register(app: Dash, screen: Screen) -> None:
         prevent_initial_call=True,
         websocket=True,
     )
-    async def send(_: int, session: str, scheme: str, *typed: Any) -> tuple[Any, Any]:
-        lines, found, values = typed
+    async def send(_: int, session: str, scheme: str, *told: Any) -> tuple[Any, Any]:
+        lines, typed, found, values = told
         given = fields.values_of(found, values)
         try:
             records = records_of_file(lines)
-            async for progress in screen.desk.produce(session, given, records):
+            async for progress in screen.desk.produce(session, given, records, typed=typed or ""):
                 show(given["acks"], progress, scheme)
         except DeskError as error:
             return problem(error), fields.errors_of(found, error)
@@ -138,6 +139,9 @@ def _form(screen: Screen, given: dict[str, str]) -> html.Div:
     shared: dict[str, Any] = {"given": given, "snapshot": screen.snapshot}
     is_open = any(name in given for name in set(PRODUCE.defaults()) - set(FIRST_FIELDS))
     more = fields.form_fields(PRODUCE, fields.PRODUCE, without=FIRST_FIELDS, **shared)
+    word = screen.watched.word_to_type()
+    label = f"Type {word} to send there"
+    typed = [text_field(ids.PRODUCE_TYPED, label, word)] if word else []
     return html.Div(
         [
             fields.form_fields(PRODUCE, fields.PRODUCE, only=FIRST_FIELDS, **shared),
@@ -145,6 +149,7 @@ def _form(screen: Screen, given: dict[str, str]) -> html.Div:
             _file(),
             html.Details([html.Summary("partition, rule, headers, count, rate, acks …"), more],
                          open=is_open),
+            *typed,
             html.Div(
                 [
                     dmc.Button(

@@ -25,7 +25,7 @@ def cluster(
     override: Override = None,
 ) -> None:
     """Run N broker processes; prints `ready HOST:PORT,…` when all are registered."""
-    settings = settings_with(data=data)
+    settings = settings_with(data=data, may_create=True)
     chosen = cluster_with(
         settings.cluster,
         brokers=brokers,

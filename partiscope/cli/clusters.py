@@ -8,10 +8,9 @@ from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 from control.views.watch import read_reports
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Data, Json, Store, settings_with, write_json
+from partiscope.cli.options import Data, Json, Store, target_with, write_json
 from partiscope.cli.tables import write_table
-from partiscope.installation import fleet
-from partiscope.settings import Settings
+from partiscope.identity import Target
 from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
 
 _WORDS = frozenset({"health", "groups", "brokers", "flags"})
@@ -20,9 +19,9 @@ _WORDS = frozenset({"health", "groups", "brokers", "flags"})
 
 def clusters(store: Store = None, data: Data = None, as_json: Json = False) -> None:
     """Every watched cluster: health, findings, brokers, partitions, groups by status, lag, age."""
-    settings = settings_with(data=data)
+    target = target_with(data=data, store=store)
     now_ms = time.time_ns() // 1_000_000
-    rows = cluster_rows(_snapshots(settings, store or settings.store, now_ms), now_ms=now_ms)
+    rows = cluster_rows(_snapshots(target, now_ms), now_ms=now_ms)
     if as_json:
         write_json({"clusters": [_document(dict(row.cells())) for row in rows]})
         return
@@ -34,16 +33,13 @@ def _document(cells: dict[str, Any]) -> dict[str, Any]:
     return {name: cell.text if name in _WORDS else cell.value for name, cell in cells.items()}
 
 
-def _snapshots(
-    settings: Settings, store: str, now_ms: int
-) -> list[tuple[WatchedCluster, OperatorSnapshot]]:
+def _snapshots(target: Target, now_ms: int) -> list[tuple[WatchedCluster, OperatorSnapshot]]:
     try:
-        aggregates = AggregatesReader(store).now()
+        aggregates = AggregatesReader(target.store).now()
     except StoreUnreadableError as error:
         raise CommandError(str(error), Exit.UNREACHABLE) from error
-    watched_ones = fleet(settings)
-    is_collected = any(watched.cluster_id for watched in watched_ones)
-    reports = read_reports(settings.bundled_bootstrap) if is_collected else {}
+    is_collected = any(watched.is_collected for watched in target.fleet)
+    reports = read_reports(target.bus) if is_collected and target.bus is not None else {}
     tables, version = ({}, 0) if aggregates is None else (aggregates.tables, aggregates.version)
     return [
         (
@@ -56,5 +52,5 @@ def _snapshots(
                 watch=reports.get(watched.cluster_id or ""),
             ),
         )
-        for watched in watched_ones
+        for watched in target.fleet
     ]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, CommandConfig, Data, note, settings_with
+from partiscope.cli.options import Bootstrap, CommandConfig, Data, known_bus, note, settings_with
 from partiscope.running import say
 
 
@@ -39,7 +39,7 @@ def collect(
         )
     collector = CollectorSettings(
         watched=settings_of(watched.bootstrap),
-        bus=settings_of(bus or settings.bundled_bootstrap),
+        bus=settings_of(bus or known_bus(settings)),
         interval_ms=interval_ms or watched.collect.interval_ms,
         broker_rows_per_s=watched.collect.broker_rows_per_s,
         broker_times_per_s=watched.collect.broker_times_per_s,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from partiscope.cli.options import Data
+from partiscope.cli.options import Data, check_data_directory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +98,7 @@ def _offering_data(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def with_data(*args: Any, data: Path | None = None, **flags: Any) -> Any:
         if data is not None:
+            check_data_directory(data)
             os.environ["PARTISCOPE_DATA"] = str(data)
         return function(*args, **flags)
 

@@ -1,73 +1,68 @@
-"""Nothing destructive without typing its name, and nothing at all in read-only mode."""
+"""Nothing destructive without typing its name; what may be changed is judged by
+``control.operations.guard``, of the cluster that is meant, however it was named."""
 
 import sys
 
-from control.model.fleet import is_of_any
+from control.model.fleet import WatchedCluster, is_of_any
+from control.operations.errors import NotConfirmedError, ReadOnlyError
+from control.operations.guard import check_change
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import settings_with
-from partiscope.settings import NamedCluster, Settings, load_settings
-
-
-def require_writable(bootstrap: str | None = None) -> Settings:
-    """Refuse to change anything where the settings say read-only, of the cluster or of all.
-
-    Raises:
-        CommandError: status 3.
-    """
-    settings = settings_with(bootstrap=bootstrap)
-    if settings.read_only:
-        raise _read_only(str(settings.bootstrap))
-    return settings
-
-
-def _read_only(name: str) -> CommandError:
-    whose = "this installation" if load_settings().read_only else name
-    return CommandError(
-        f"{whose} is read-only (setting `read_only`); nothing was changed", Exit.REFUSED
-    )
+from partiscope.cli.options import settings_with, target_with
+from partiscope.identity import cluster_by_name, cluster_of_move
+from partiscope.settings import load_settings
 
 
 def require_change(bootstrap: str | None) -> None:
-    """As ``require_writable``; a production cluster must be named, not just be the usual one.
+    """Refuse to change a read-only cluster, and a production cluster that was not named.
 
     Raises:
         CommandError: status 3.
+        KafkaPortError: only the cluster itself could say which it is, and it does not answer.
     """
-    settings = require_writable(bootstrap)
-    watched = settings.watched()
-    if bootstrap is None and watched is not None and watched.production:
-        raise _unnamed(str(settings.bootstrap))
+    settings = settings_with(bootstrap=bootstrap)
+    if settings.bootstrap is not None:  # what is known by its name needs no answer
+        _judge(cluster_by_name(settings, settings.bootstrap), bootstrap)
+    _judge(target_with(bootstrap=bootstrap).watched, bootstrap)
 
 
-def require_change_of(address: str, named: str | None) -> None:
-    """As ``require_change``, of the cluster at ``address``, which need not be the usual one: what
-    runs on a bus may be about any cluster that shares it.
+def require_change_of(address: str, named: str | None, *, cluster_id: str = "") -> None:
+    """As ``require_change``, of the cluster that a move is about, which need not be the usual one:
+    what runs on a bus may be about any cluster that shares it.
 
     Raises:
         CommandError: status 3; status 2 where another cluster was named.
     """
     settings = settings_with(bootstrap=named)
-    cluster = settings.cluster_at(address)
-    name = next((n for n, it in settings.clusters.items() if is_at(it, address)), address)
-    if cluster.read_only or load_settings().read_only:
-        raise _read_only(name)
-    if named is None and cluster.production:
-        raise _unnamed(name)
-    if named is not None and not is_at(settings.cluster_at(named), address):
-        raise CommandError(f"it is about {name}, not about {named}", Exit.WRONG_USE)
+    watched = cluster_of_move(settings, address, cluster_id)
+    is_it = named in (None, watched.name)
+    if named is not None and not is_it:
+        is_it = is_of_any(settings.cluster_at(named).bootstrap, [address])
+    if not is_it:
+        raise CommandError(f"it is about {watched.name}, not about {named}", Exit.WRONG_USE)
+    _judge(watched, named)
 
 
-def is_at(cluster: NamedCluster, address: str) -> bool:
-    """Whether a cluster's addresses and these have one in common."""
-    return is_of_any(address, [cluster.bootstrap])
+def _judge(watched: WatchedCluster, named: str | None) -> None:
+    """By the word that was typed: the cluster's name in the settings, and no other way to say it.
 
-
-def _unnamed(name: str) -> CommandError:
-    return CommandError(
-        f"{name} is a production cluster; nothing was changed. "
-        f"Name it to change it: --cluster {name}",
-        Exit.REFUSED,
-    )
+    Raises:
+        CommandError: status 3.
+    """
+    name = watched.name or watched.bootstrap
+    try:
+        check_change(watched, "the change", typed=named or "")
+    except ReadOnlyError as error:
+        whose = "this installation" if load_settings().read_only else name
+        raise CommandError(
+            f"{whose} is read-only (setting `read_only`); nothing was changed", Exit.REFUSED
+        ) from error
+    except NotConfirmedError as error:
+        called = "" if named in (None, name) else f"{named} is {name}: "
+        raise CommandError(
+            f"{called}{name} is a production cluster; nothing was changed. "
+            f"Name it to change it: --cluster {name}",
+            Exit.REFUSED,
+        ) from error
 
 
 def require_typed(name: str, what: str, *, is_confirmed: bool) -> None:

@@ -1,13 +1,21 @@
 """``partiscope dashboard``: the web page."""
 
-from typing import Annotated
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
 
 import typer
 
+from control.model.command_line import CommandFlags, cluster_flag, use_flags
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, settings_with
-from partiscope.installation import fleet
+from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, target_with
+from partiscope.installation import find_installation
 from partiscope.running import say
+from partiscope.settings import load_settings
+
+if TYPE_CHECKING:
+    from dashboard.settings import DashboardSettings
 
 
 def dashboard(
@@ -31,19 +39,42 @@ def dashboard(
     except PathError as error:
         raise CommandError(f"{error}. Try overview or topics.", Exit.WRONG_USE) from error
     from dashboard.app import serve
+    from dashboard.choosing import chosen_cluster
     from dashboard.settings import DashboardSettings
 
-    settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
+    target = target_with(data=data, bootstrap=bootstrap, bus=bus, store=store, read_only=read_only)
+    first = target.watched.name
+
+    def flags() -> CommandFlags:
+        """Of the cluster that the asking page is about."""
+        name = chosen_cluster.get()
+        is_first = name in ("", first)
+        return target.flags if is_first else replace(target.flags, cluster=cluster_flag(name))
+
+    use_flags(flags)
+    where = load_settings().dashboard
     page = DashboardSettings(
-        store=store or settings.store,
-        clusters=fleet(settings),
-        bus=bus or settings.bundled_bootstrap,
-        host=host or settings.dashboard.host,
-        port=port or settings.dashboard.port,
+        store=target.store,
+        clusters=target.fleet,
+        bus=target.bus,
+        host=host or where.host,
+        port=port or where.port,
     )
+    query = f"?{urlencode({'cluster': first})}" if page.names else ""
+    link = f"{view and '/'}{view}{query if '?' not in view else query.replace('?', '&')}"
     try:
-        serve(page, on_ready=lambda address: say(f"ready {address}{view and '/'}{view}"))
+        serve(page, on_ready=lambda address: say(f"ready {address}{link}"))
     except OSError as error:
         raise CommandError(
-            f"cannot listen on {page.host}:{page.port}: {error.strerror}. Choose another --port."
+            f"cannot listen on {page.host}:{page.port}: {error.strerror}. "
+            f"{_page_there(data, page, link)}Choose another --port."
         ) from error
+
+
+def _page_there(data: Path | None, page: "DashboardSettings", link: str) -> str:
+    """The view on the page that `up` has there already."""
+    found = find_installation(data or load_settings().data)
+    address = f"http://{page.host}:{page.port}"
+    return (
+        f"The page of `up` is there: {address}{link}. " if found and found.page == address else ""
+    )

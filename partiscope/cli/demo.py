@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from partiscope.cli.confirm import require_change
 from partiscope.cli.options import Bootstrap, known_bootstrap, settings_with
 from partiscope.running import say
 
@@ -16,6 +17,7 @@ def demo(bootstrap: Bootstrap = None, times: Times = 1) -> None:
     """Create a few topics and run producers and groups: one keeps up, one lags, one is stuck."""
     from control.lab.demo import create_topics, run
 
+    require_change(bootstrap)
     address = known_bootstrap(settings_with(bootstrap=bootstrap))
 
     async def serve() -> None:

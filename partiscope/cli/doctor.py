@@ -24,7 +24,9 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Check Java, Spark's connector, ports, disk, memory, reachability."""
-    settings = settings_with(data=data, bootstrap=bootstrap, command_config=command_config)
+    settings = settings_with(
+        data=data, bootstrap=bootstrap, command_config=command_config, may_create=True
+    )
     checks = diagnose(settings, reach=reach, bundled=settings.bundled_bootstrap)
     sys.stdout.write(_as_json(checks) if as_json else _as_text(checks))
     if any(check.verdict is Verdict.CRITICAL for check in checks):

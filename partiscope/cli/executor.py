@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from partiscope.cli.options import note, settings_with
+from partiscope.cli.options import known_bus, note, settings_with
 from partiscope.running import say
 
 
@@ -12,13 +12,13 @@ def executor(
     bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
 ) -> None:
     """Carry out operations, one at a time on each cluster, until SIGTERM; a second one waits."""
-    from control.kafka.settings import KafkaSettings
+    from control.kafka.connections import settings_of
     from control.operations.executor import ExecutorSettings, run
 
     # Also where the bus is given: commands name clusters by address, connections come from here.
     known = settings_with()
-    address = bus or known.bundled_bootstrap
-    settings = ExecutorSettings(bus=KafkaSettings(bootstrap=address))
+    address = bus or known_bus(known)
+    settings = ExecutorSettings(bus=settings_of(address))
     raise typer.Exit(run(settings, say=_say))
 
 

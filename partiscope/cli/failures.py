@@ -1,6 +1,7 @@
 """Which exit status an error means, and what an operator is told of it."""
 
 from control.kafka.errors import KafkaPortError, NoSuchPartitionError, UnreachableError
+from control.model.command_line import typed
 from control.operations.errors import InvalidInputError, OperationError
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.layout import LayoutError
@@ -34,4 +35,4 @@ def explain(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         of = "" if error.filename is None else f" {error.filename}:"
         return f"the system refused:{of} {error.strerror}"
-    return str(error) or type(error).__name__
+    return typed(str(error)) or type(error).__name__

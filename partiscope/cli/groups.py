@@ -92,13 +92,14 @@ def reset(
         async with _admin(bootstrap) as admin:
             before, after = await _new_offsets(admin, group, topic, to)
             if execute:
-                require_change(bootstrap)
                 await admin.groups.commit_offsets(group, after)
             return [
                 {"partition": key.partition, "now": before.get(key), "then": offset}
                 for key, offset in sorted(after.items())
             ]
 
+    if execute:
+        require_change(bootstrap)
     rows = asyncio.run(run())
     if as_json:
         document = {"group": group, "topic": topic, "executed": execute, "partitions": rows}

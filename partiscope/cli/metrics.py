@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from partiscope.cli.options import Bootstrap, Data, Store, settings_with
+from partiscope.cli.options import Bootstrap, Data, Store, known_bus, settings_with
 
 
 def metrics(
@@ -21,9 +21,9 @@ def metrics(
     data: Data = None,
 ) -> None:
     """Turn the samples of the metrics topic into aggregates until SIGTERM."""
-    settings = settings_with(data=data)
+    settings = settings_with(data=data, may_create=True)
     flags = {
-        "--bootstrap": bootstrap or settings.bundled_bootstrap,
+        "--bootstrap": bootstrap or known_bus(settings),
         "--store": store or settings.store,
         "--checkpoint": checkpoint or settings.checkpoint,
         "--master": master or settings.metrics.master,

@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from control.kafka.admin import KafkaAdmin
-from control.kafka.errors import KafkaPortError
+from control.kafka.connections import settings_of
+from control.kafka.errors import KafkaPortError, UnreachableError
+from control.model.fleet import WatchedCluster
 from control.operations.client import OperationsClient, whoami
 from control.operations.events import MoveProgress, Outcome
 from control.operations.planning import Planning
@@ -22,19 +24,22 @@ from control.operations.whole_preview import preview_way_back
 from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text, plural_text
 from control.views.moves import spread_words
 from control.views.previews import check_words
-from partiscope.cli.confirm import is_at, require_change_of
+from partiscope.cli.confirm import require_change_of
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import (
     Bootstrap,
     Json,
+    known_bus,
     note,
     seconds_of_spread,
     settings_with,
+    target_with,
     write_json,
 )
 from partiscope.cli.previews import show_way_back
 from partiscope.cli.tables import write_table
-from partiscope.settings import NamedCluster
+from partiscope.identity import cluster_by_name, watched_here
+from partiscope.settings import load_settings
 
 
 class Action(StrEnum):
@@ -86,8 +91,7 @@ def moves(
 
     For example: partiscope moves throttle mv-3f9a21c4 --throttle 20MiB
     """
-    settings = settings_with(bootstrap=bootstrap)
-    address = bus or settings.bundled_bootstrap
+    address, cluster = _place(bootstrap, bus)
     if (action is Action.THROTTLE) != bool(throttle):
         raise CommandError("`moves throttle` goes with --throttle RATE", Exit.WRONG_USE)
     if after_wave and action is not Action.CANCEL:
@@ -105,7 +109,7 @@ def moves(
         dry_run=dry_run,
         spread_s=seconds_of_spread(spread) if spread else None,
         named=bootstrap,
-        cluster=None if bootstrap is None else settings.cluster_at(bootstrap),
+        cluster=cluster,
     )
     raise typer.Exit(asyncio.run(_act(address, wish, as_json=as_json)))
 
@@ -123,11 +127,33 @@ class Wish:
     spread_s: float | None
     """None: as it went."""
     named: str | None
-    cluster: NamedCluster | None
+    cluster: WatchedCluster | None
     """The one that was named; None: any that shares the bus."""
 
 
-async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
+def _place(bootstrap: str | None, bus: str | None) -> tuple[str | None, WatchedCluster | None]:
+    """The bus, and the cluster on it that was named (None: any): not those of whatever runs on
+    the usual ports. A bus that is known has the moves also of a cluster that is away."""
+    settings = settings_with(bootstrap=bootstrap)
+    given = bus or load_settings().bus
+    if bootstrap is None:
+        return given or known_bus(settings), None
+    named = cluster_by_name(settings, bootstrap)
+    here = next((it for it in watched_here(settings) if it.owns(named.site)), None)
+    if here is not None:
+        return given or known_bus(settings), here
+    if given is not None and bootstrap in settings.clusters:
+        return given, named
+    try:
+        target = target_with(bootstrap=bootstrap, bus=bus)
+    except UnreachableError:
+        if given is None:
+            raise
+        return given, named
+    return target.bus, target.watched
+
+
+async def _act(address: str | None, wish: Wish, *, as_json: bool) -> int:
     action, reason = wish.action, wish.reason
     async with OperationsClient(address) as client:
         if action is Action.LIST:
@@ -138,7 +164,10 @@ async def _act(address: str, wish: Wish, *, as_json: bool) -> int:
         if action is Action.WATCH:
             return await follow(client, chosen, as_json=as_json)
         if not wish.dry_run:
-            require_change_of(state.bootstrap, wish.named)
+            # In a thread: clusters may have to be asked who they are.
+            await asyncio.to_thread(
+                require_change_of, state.bootstrap, wish.named, cluster_id=state.cluster_id
+            )
         if state.is_finished and action is not Action.ROLLBACK:
             raise CommandError(
                 f"{chosen} is {state.outcome}: there is nothing to {action}. "
@@ -166,7 +195,8 @@ async def _roll_back(
     """Pre-flight, then the way back; where the cluster does not answer, the run waits for it."""
     way = await client.way_back(operation_id, spread_s=wish.spread_s)
     try:
-        async with KafkaAdmin.to(way.bootstrap) as admin:
+        where = settings_of(way.bootstrap, cluster_id=way.cluster_id)
+        async with KafkaAdmin.to(where) as admin:
             preview = await preview_way_back(Planning(admin), client, way)
     except KafkaPortError as error:
         if wish.dry_run:
@@ -188,8 +218,8 @@ async def _roll_back(
 
 async def _known(client: OperationsClient, wish: Wish) -> list[OperationState]:
     """The newest first; of the named cluster, where one was."""
-    cluster = wish.cluster
-    return [s for s in await client.list() if cluster is None or is_at(cluster, s.bootstrap)]
+    named, states = wish.cluster, await client.list()
+    return [it for it in states if named is None or named.owns(it.site)]
 
 
 async def _newest(client: OperationsClient, wish: Wish) -> str:

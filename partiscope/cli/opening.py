@@ -7,16 +7,18 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from threading import Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from control.model.command_line import CommandFlags, cluster_flag, use_flags
 from control.model.fleet import WatchedCluster
 
 if TYPE_CHECKING:
+    from tui.app import PartiscopeApp
     from tui.services import Services as ServicesOfScreens
 
 ESCAPE_MS: Final = 25
@@ -30,11 +32,14 @@ class Opening:
 
     path: str
     store: str
-    bus: str
+    bus: str | None
+    bus_id: str | None
+    flags: CommandFlags
+    """What commands must carry that the screen tells."""
     clusters: tuple[WatchedCluster, ...]
     """The chosen one first."""
     is_plain: bool
-    """Addresses are all there is to know of the connections."""
+    """Address and id are all there is to know of the connections."""
 
     def encode(self) -> bytes:
         """One JSON document."""
@@ -45,7 +50,8 @@ class Opening:
         """Inverse of ``encode``."""
         document: dict[str, Any] = json.loads(told)
         clusters = tuple(WatchedCluster(**each) for each in document.pop("clusters"))
-        return cls(clusters=clusters, **document)
+        flags = CommandFlags(**document.pop("flags"))
+        return cls(clusters=clusters, flags=flags, **document)
 
 
 def load() -> None:
@@ -86,19 +92,21 @@ def show(opening: Opening) -> None:
 
     os.environ.setdefault("ESCDELAY", str(ESCAPE_MS))
     reader = AggregatesReader(opening.store)
+    if opening.is_plain:
+        _bind(opening)
     first, *more = opening.clusters
     parts = ExitStack()
 
     def services_of(watched: WatchedCluster) -> Services:
-        report = report_watch(opening.bus, watched.cluster_id)
+        report = report_watch(opening.bus if watched.is_collected else None, watched.cluster_id)
         feed = SnapshotFeed(
             reader,
             cluster=watched.cluster_id,
             watch=report,
             is_read_only=watched.is_read_only,
+            unwatched=watched.unwatched,
         )
-        elsewhere = {str(each.bootstrap) for each in opening.clusters if each != watched}
-        journal = JournalWatch(opening.bus, elsewhere)
+        journal = JournalWatch(opening.bus, watched)
         for part in (feed.stop, journal.stop):
             parts.callback(part)
         return Services(
@@ -111,7 +119,32 @@ def show(opening: Opening) -> None:
     with parts:
         from tui.app import PartiscopeApp
 
-        PartiscopeApp(services, path=opening.path, others=others).run()
+        app = PartiscopeApp(services, path=opening.path, others=others)
+        use_flags(partial(_flags_of, app, opening))
+        app.run()
+
+
+def _flags_of(app: "PartiscopeApp", opening: Opening) -> CommandFlags:
+    """Of the cluster that is shown now."""
+    name = app.services.watched.name
+    if name == opening.clusters[0].name:
+        return opening.flags
+    return replace(opening.flags, cluster=cluster_flag(name))
+
+
+def _bind(opening: Opening) -> None:
+    """Connections go to the clusters that are meant; whoever read the settings has bound them,
+    but that may be another process."""
+    from control.kafka.connections import use_connections
+    from control.kafka.settings import KafkaSettings
+
+    ids: dict[str | None, str | None] = {it.bootstrap: it.cluster_id for it in opening.clusters}
+    ids[opening.bus] = opening.bus_id or ids.get(opening.bus)
+    use_connections(
+        KafkaSettings(bootstrap=where, cluster_id=cluster_id)
+        for where, cluster_id in ids.items()
+        if where is not None
+    )
 
 
 def _read_first(services: "ServicesOfScreens") -> None:

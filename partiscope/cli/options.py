@@ -1,17 +1,22 @@
 """Flags that several commands share, and how they are laid over the settings."""
 
+import getpass
 import json
+import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
-from control.kafka.connections import use_connections
+from control.model.command_line import CommandFlags, cluster_flag, typed, use_flags
 from control.operations import checks
 from partiscope.cli.exits import CommandError, Exit
+from partiscope.identity import Target, bind, nothing_started, target_of, usual_target
 from partiscope.installation import connection_of, with_installation
 from partiscope.settings import (
     ClusterSettings,
@@ -19,6 +24,7 @@ from partiscope.settings import (
     SettingsError,
     load_settings,
     plain_errors,
+    usual_data,
 )
 
 Bootstrap = Annotated[
@@ -66,13 +72,17 @@ def settings_with(
     read_only: bool = False,
     command_config: Path | None = None,
     finds_installation: bool = True,
+    may_create: bool = False,
 ) -> Settings:
     """Settings of file and environment, overruled by the flags that were given.
 
     Without a cluster named anywhere, it is the first that `up` watches from the data directory
-    (but not for `up` itself, which begins anew: ``finds_installation``).
+    (but not for `up` itself, which begins anew: ``finds_installation``). ``may_create``: the
+    command makes the data directory where it lacks.
     From here on every connection of this process is made as the settings say.
     """
+    if data is not None and finds_installation and not may_create:
+        check_data_directory(data)
     settings = load_settings()
     flags: dict[str, object] = {"data": data, "bootstrap": bootstrap}
     if watch:
@@ -81,15 +91,74 @@ def settings_with(
     if command_config is not None:
         given["connection"] = connection_of(str(command_config))
     settings = settings.model_copy(update=given)
+    named, target = settings.bootstrap, None
     if finds_installation:
         settings = with_installation(settings)
+        target = usual_target(settings, named)
     elif settings.bootstrap is None and settings.watch:
         settings = settings.model_copy(update={"bootstrap": settings.watch[0]})
-    watched = settings.watched()
-    if read_only or (watched is not None and watched.read_only):
+    if read_only:
         settings = settings.model_copy(update={"read_only": True})
-    use_connections(settings.kafka_connections())
+    bind(settings, target)
+    tell_flags(settings, bootstrap=bootstrap)
     return settings
+
+
+def tell_flags(settings: Settings, *, bootstrap: str | None, **more: str | None) -> CommandFlags:
+    """Commands that are told from here on mean the same cluster, typed into another shell;
+    ``more``: further flags that were given."""
+    data = settings.data.absolute()
+    flags = CommandFlags(
+        data="" if data == usual_data().absolute() else f"--data {quote(str(data))}",
+        cluster=cluster_flag(bootstrap or ""),
+        **{name: f"--{name} {quote(value)}" for name, value in more.items() if value},
+    )
+    use_flags(lambda: flags)
+    return flags
+
+
+def target_with(
+    *,
+    data: Path | None = None,
+    bootstrap: str | None = None,
+    bus: str | None = None,
+    store: str | None = None,
+    read_only: bool = False,
+) -> Target:
+    """The cluster that these flags, the settings and the data directory mean, known by its id;
+    every connection of this process is bound to it from here on."""
+    settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
+    given = bootstrap or load_settings().bootstrap
+    target = target_of(settings, given=given, bus=bus, has_store=store is not None)
+    bind(settings, target)
+    flags = tell_flags(settings, bootstrap=bootstrap, bus=bus, store=store)
+    if target.unreached is not None:
+        note(f"{target.unreached}. What is shown of it is what was known last.")
+    if store is not None:  # its owner may be about to write there
+        alone = replace(target.watched, unwatched="")
+        target = replace(target, watched=alone) if target.bus == alone.bootstrap else target
+    return replace(target, store=store or settings.store, flags=flags)
+
+
+def check_data_directory(data: Path) -> None:
+    """Refuse one that was mistyped before anything waits for it.
+
+    Raises:
+        SettingsError: it is not there, is no directory, or may not be read.
+    """
+    where = data.absolute()
+    if not data.exists():
+        raise SettingsError(
+            f"there is no data directory {where}. Correct --data, or start a cluster there: "
+            f"`partiscope up --data {where}`."
+        )
+    if not data.is_dir():
+        raise SettingsError(f"{where} is a file, not a data directory. Correct --data.")
+    if not os.access(data, os.R_OK | os.X_OK):
+        raise SettingsError(
+            f"data directory {where} may not be read by {getpass.getuser()}. Correct --data, or "
+            "have yourself allowed to read it."
+        )
 
 
 def cluster_with(base: ClusterSettings, **flags: object) -> ClusterSettings:
@@ -106,9 +175,24 @@ def cluster_with(base: ClusterSettings, **flags: object) -> ClusterSettings:
 
 
 def known_bootstrap(settings: Settings) -> str:
-    """The cluster that a command talks to."""
+    """The cluster that a command talks to.
+
+    Raises:
+        SettingsError: nobody has said which, and nothing was ever started.
+    """
     watched = settings.watched()
-    return settings.bundled_bootstrap if watched is None else watched.bootstrap
+    return known_bus(settings) if watched is None else watched.bootstrap
+
+
+def known_bus(settings: Settings) -> str:
+    """The bus of what runs from the data directory, or the one that the settings name.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    if settings.bus is None:
+        raise nothing_started(settings)
+    return settings.bus
 
 
 def seconds_of_spread(text: str) -> float:
@@ -129,4 +213,4 @@ def write_json(document: object) -> None:
 
 def note(text: str) -> None:
     """A message for people, on stderr, so that stdout stays for data."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{typed(text)}\n")

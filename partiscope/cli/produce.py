@@ -19,6 +19,7 @@ from control.lab.forecast import Forecast, forecast
 from control.lab.lines import LineFormat, LinesError, lines_of
 from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import ProduceJob, RecordStream
+from control.operations.guard import check_topic
 from partiscope.cli.confirm import require_change
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
@@ -114,6 +115,7 @@ def produce(
     if preview:
         _preview(address, topic, keys or ((key or "").encode(),), as_json=as_json)
         return
+    check_topic("produce", topic)
     require_change(bootstrap)
     lines = _lines_source(file, is_generated=any((value is not None, count, keys)))
     job = ProduceJob(

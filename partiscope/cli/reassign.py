@@ -22,13 +22,13 @@ from partiscope.cli.files import text_of
 from partiscope.cli.moves import follow
 from partiscope.cli.options import (
     Bootstrap,
-    known_bootstrap,
     note,
     seconds_of_spread,
-    settings_with,
+    target_with,
 )
 from partiscope.cli.plan import before_file
 from partiscope.cli.previews import show_preview
+from partiscope.identity import Target
 
 Targets = dict[TopicPartition, tuple[int, ...]]
 
@@ -68,12 +68,10 @@ def reassign(
             spread_s=seconds_of_spread(spread),
         ),
     )
-    settings = settings_with(bootstrap=bootstrap)
-    address = known_bootstrap(settings)
+    target = target_with(bootstrap=bootstrap, bus=bus)
     targets, before = _targets(plan), before_file(plan)
     made_for = _targets(before) if before.exists() else {}
-    bus = bus or settings.bundled_bootstrap
-    preview = asyncio.run(_preview(bus, address, plan.stem, (targets, made_for), way))
+    preview = asyncio.run(_preview(target, plan.stem, (targets, made_for), way))
     show_preview(preview)
     if preview.is_refused:
         raise CommandError(f"pre-flight refuses: {failures(preview.checks)}", Exit.REFUSED)
@@ -82,7 +80,7 @@ def reassign(
         return
     require_change(bootstrap)
     require_typed("yes", "this moves data", is_confirmed=yes)
-    raise typer.Exit(asyncio.run(_run(bus, address, preview, way)))
+    raise typer.Exit(asyncio.run(_run(target, preview, way)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,28 +99,28 @@ def _targets(plan: Path) -> Targets:
         raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
 
 
-async def _preview(
-    bus: str, address: str, name: str, files: tuple[Targets, Targets], way: Way
-) -> Preview:
-    targets, made_for = files
-    async with KafkaAdmin.to(address) as admin, OperationsClient(bus) as client:
+async def _preview(target: Target, name: str, files: tuple[Targets, Targets], way: Way) -> Preview:
+    (targets, made_for), site = files, target.watched.site
+    async with KafkaAdmin.to(str(site.bootstrap)) as admin, OperationsClient(target.bus) as client:
         planning = Planning(admin)
         proposal = await planning.proposal(targets, name=name, made_for=made_for)
         return await whole_preview(
             planning,
             client,
             proposal,
-            bootstrap=address,
+            site=site,
             throttle=way.throttle,
             rules=way.waves,
         )
 
 
-async def _run(bus: str, address: str, preview: Preview, way: Way) -> int:
-    async with OperationsClient(bus) as client:
+async def _run(target: Target, preview: Preview, way: Way) -> int:
+    watched = target.watched
+    async with OperationsClient(target.bus, of=watched) as client:
         operation_id = await client.submit_reassign(
             preview.proposal,
-            bootstrap=address,
+            bootstrap=str(watched.bootstrap),
+            cluster_id=watched.cluster_id or "",
             throttle=way.throttle,
             waves=way.waves,
             reason=way.reason,

@@ -8,7 +8,8 @@ from typing import Any
 import typer
 
 from control.kafka.collector.report import WatchReport
-from control.model.ids import ClusterId
+from control.model.command_line import typed
+from control.model.fleet import WatchedCluster
 from control.model.status import Severity
 from control.views.collector import load_words
 from control.views.export import exported
@@ -19,8 +20,9 @@ from control.views.rows import SHAPES, Tone
 from control.views.snapshot import OperatorSnapshot, broker_page, build_snapshot, group_page
 from control.views.watch import read_report
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Data, Json, Store, settings_with, write_json
+from partiscope.cli.options import Bootstrap, Data, Json, Store, target_with, write_json
 from partiscope.cli.tables import write_table
+from partiscope.identity import Target
 from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
 
 ROWS_MAX = 1_000
@@ -30,38 +32,61 @@ def status(
     store: Store = None, bootstrap: Bootstrap = None, data: Data = None, as_json: Json = False
 ) -> None:
     """Cluster, findings, groups, age of the data; exit 5 when a critical finding stands."""
-    settings = settings_with(data=data, bootstrap=bootstrap)
+    target = target_with(data=data, bootstrap=bootstrap, store=store)
     now_ms = time.time_ns() // 1_000_000
-    cluster = settings.shown_cluster
-    report = None if cluster is None else read_report(settings.bundled_bootstrap, cluster)
-    snapshot = _snapshot(store or settings.store, now_ms, cluster, report)
+    snapshot = snapshot_of(target, now_ms)
     if as_json:
         write_json(_document(snapshot, now_ms))
     else:
         _print(snapshot, now_ms)
     if any(finding.severity is Severity.CRITICAL for finding in snapshot.findings):
         raise typer.Exit(Exit.CRITICAL_FINDING)
+    if target.unreached is not None:
+        raise typer.Exit(Exit.UNREACHABLE)
 
 
-def _snapshot(
-    store: str, now_ms: int, cluster: ClusterId | None, report: WatchReport | None
-) -> OperatorSnapshot:
+def snapshot_of(target: Target, now_ms: int) -> OperatorSnapshot:
+    """The newest figures of this cluster and no other.
+
+    Raises:
+        CommandError: status 4; the store cannot be read, or has none of it.
+    """
+    watched, store = target.watched, target.store
     try:
         aggregates = AggregatesReader(store).now()
     except StoreUnreadableError as error:
         raise CommandError(str(error), Exit.UNREACHABLE) from error
     if aggregates is None:
+        how = watched.unwatched or "start `partiscope up` (the first ones take some seconds)"
         raise CommandError(
-            f"there are no figures in {store} yet. Start `partiscope up` (the first ones take "
-            "some seconds), or name another store with --store.",
+            f"there are no figures in {store} yet: {how}, or name another store with --store.",
             Exit.UNREACHABLE,
         )
-    return build_snapshot(
+    snapshot = build_snapshot(
         aggregates.tables,
         version=aggregates.version,
         now_ms=now_ms,
-        cluster=cluster,
-        watch=report,
+        cluster=watched.cluster_id,
+        watch=_report_of(target),
+    )
+    if snapshot.is_empty and watched.cluster_id is not None:
+        raise _none_of(watched, store)
+    return snapshot
+
+
+def _report_of(target: Target) -> WatchReport | None:
+    cluster_id = target.watched.cluster_id
+    if cluster_id is None or target.bus is None or not target.watched.is_collected:
+        return None
+    return read_report(target.bus, cluster_id)
+
+
+def _none_of(watched: WatchedCluster, store: str) -> CommandError:
+    how = watched.unwatched or "the first ones take some seconds; `partiscope doctor` says more"
+    name = watched.name or watched.bootstrap
+    return CommandError(
+        f"{store} has no figures of cluster {watched.cluster_id} ({name}): {how}.",
+        Exit.UNREACHABLE,
     )
 
 
@@ -85,7 +110,7 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
                 "title": phrase(finding.title, finding.facts),
                 "reason": phrase(finding.reason, finding.facts),
                 "since_ms": finding.since_ms,
-                "next_step": phrase(finding.next_step, finding.facts),
+                "next_step": typed(phrase(finding.next_step, finding.facts)),
             }
             for finding in snapshot.findings
         ],

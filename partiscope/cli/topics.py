@@ -8,6 +8,7 @@ import typer
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, TopicMetadata
+from control.operations.guard import check_configs, check_topic, topic_doubt
 from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
@@ -88,6 +89,7 @@ def create(
     bootstrap: Bootstrap = None,
 ) -> None:
     """Create a topic; returns when every partition has a leader."""
+    check_topic("create_topic", topic)
     require_change(bootstrap)
     new = NewTopic(
         name=topic,
@@ -112,6 +114,7 @@ def add_partitions(
     yes: Yes = False,
 ) -> None:
     """Raise the number of partitions. Keys may land on other partitions from then on."""
+    check_topic("add_partitions", topic)
     require_change(bootstrap)
     what = f"{topic} gets {count} partitions: keys may move, and it cannot be undone"
     require_typed(topic, what, is_confirmed=yes)
@@ -131,8 +134,11 @@ def configure(
     bootstrap: Bootstrap = None,
 ) -> None:
     """Set or remove single configs; the others stay."""
-    require_change(bootstrap)
     wanted = {name: value or None for name, value in _configs(changes).items()}
+    check_configs(topic, wanted)
+    require_change(bootstrap)
+    if doubt := topic_doubt(topic):
+        note(doubt)
 
     async def run() -> None:
         async with _admin(bootstrap) as admin:
@@ -145,7 +151,10 @@ def configure(
 @app.command("delete", epilog="Example: partiscope topics delete orders")
 def delete(topic: Topic, bootstrap: Bootstrap = None, yes: Yes = False) -> None:
     """Delete a topic and its data, after typing its name."""
+    check_topic("delete", topic)
     require_change(bootstrap)
+    if doubt := topic_doubt(topic):
+        note(doubt)
     what = f"{topic} and all its records will be gone for ever"
     require_typed(topic, what, is_confirmed=yes)
 

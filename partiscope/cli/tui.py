@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from control.kafka.settings import KafkaSettings
+from control.kafka.connections import are_plain
 from partiscope.cli import opening
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, settings_with
-from partiscope.installation import fleet
+from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, target_with
 
 
 def tui(
@@ -30,14 +29,15 @@ def tui(
             "For scripts there is `partiscope status --json`.",
             Exit.WRONG_USE,
         )
-    settings = settings_with(data=data, bootstrap=bootstrap, read_only=read_only)
-    known = settings.kafka_connections()
+    target = target_with(data=data, bootstrap=bootstrap, bus=bus, store=store, read_only=read_only)
     opening.take(
         opening.Opening(
             path=path,
-            store=store or settings.store,
-            bus=bus or settings.bundled_bootstrap,
-            clusters=fleet(settings),
-            is_plain=all(each == KafkaSettings(bootstrap=each.bootstrap) for each in known),
+            store=target.store,
+            bus=target.bus,
+            bus_id=target.bus_id,
+            flags=target.flags,
+            clusters=target.fleet,
+            is_plain=are_plain(),
         )
     )

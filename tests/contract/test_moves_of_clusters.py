@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from control.model.fleet import WatchedCluster
 from control.operations.bus import Bus
 from control.operations.client import OperationsClient
 from control.operations.commands import (
@@ -82,8 +83,8 @@ def test_a_move_is_changed_as_its_own_cluster_allows(
 async def test_who_looks_at_one_cluster_leaves_the_moves_of_others_alone(tmp_path: Path) -> None:
     with LocalCluster(tmp_path / "bus", brokers=1) as bus:
         ours, theirs = await _submit(bus.bootstrap, "127.0.0.1:1", "127.0.0.1:3")
-        others = ["127.0.0.1:2,127.0.0.1:3"]
-        async with OperationsClient(bus.bootstrap, not_of=others) as client:
+        here = WatchedCluster(bootstrap="127.0.0.1:1,127.0.0.1:9")
+        async with OperationsClient(bus.bootstrap, of=here) as client:
             assert [state.operation_id for state in await client.list()] == [ours]
             await client.pause(ours)
             for act in (client.get, client.cancel, client.pause, client.rollback):

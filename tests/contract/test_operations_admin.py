@@ -18,6 +18,7 @@ from control.kafka.settings import KafkaSettings
 from control.lab.lines import records_of
 from control.lab.partitioners import KeyRule, partition_for
 from control.lab.session import ProduceJob, ProduceSession
+from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.errors import InvalidInputError, NotConfirmedError, ReadOnlyError
 from control.operations.meters import read_fetch_backoffs
@@ -43,9 +44,13 @@ async def topic(admin: KafkaAdmin) -> str:
     return name
 
 
+def _at(bootstrap: str, *, is_read_only: bool = False) -> WatchedCluster:
+    return WatchedCluster(bootstrap=bootstrap, is_read_only=is_read_only)
+
+
 async def test_a_topic_from_birth_to_death(bootstrap: str) -> None:
     name = unique("life")
-    async with Operator(bootstrap=bootstrap, bus=bootstrap, who="tester") as operator:
+    async with Operator(_at(bootstrap), bus=bootstrap, who="tester") as operator:
         values = {"topic": name, "partitions": "2", "replication_factor": "3"}
         await operator.create_topic({**values, "configs": "retention.ms=1000"})
         with pytest.raises(RefusedError) as taken:
@@ -80,10 +85,10 @@ async def test_a_question_under_way_when_its_client_is_closed_opens_nothing(boot
 
 
 async def test_wrong_input_is_refused_before_anything_is_sent(bootstrap: str) -> None:
-    async with Operator(bootstrap=bootstrap, bus=bootstrap, is_read_only=True) as operator:
+    async with Operator(_at(bootstrap, is_read_only=True), bus=bootstrap) as operator:
         with pytest.raises(ReadOnlyError):
             await operator.create_topic({"topic": unique("x")})
-    async with Operator(bootstrap=bootstrap, bus=bootstrap) as operator:
+    async with Operator(_at(bootstrap), bus=bootstrap) as operator:
         with pytest.raises(InvalidInputError) as wrong:
             await operator.create_topic({"topic": "no blanks", "partitions": "0"})
         assert set(wrong.value.fields) == {"topic", "partitions"}
@@ -288,7 +293,7 @@ async def test_the_producers_own_rule_is_murmur2(admin: KafkaAdmin, topic: str) 
 
 async def test_a_group_is_reset_after_a_dry_run(bootstrap: str, topic: str) -> None:
     group = unique("group")
-    async with Operator(bootstrap=bootstrap, bus=bootstrap) as operator:
+    async with Operator(_at(bootstrap), bus=bootstrap) as operator:
         job = ProduceJob(topic=topic, partition=2, count=10)
         await ProduceSession(operator.admin.wire.settings, job).run_to_end()
         values = {"group": group, "topic": topic, "to": "latest"}

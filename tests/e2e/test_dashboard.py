@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, Position, Route, expect
 
 from tests.support.axe import serious_findings
 from tests.support.browser import chromium, dialog_of, open_page
-from tests.support.page_server import NOWHERE, PageServer
+from tests.support.page_server import PageServer
 from tests.support.store_builder import (
     StoreBuilder,
     SyntheticSizes,
@@ -87,7 +87,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 @pytest.fixture(scope="module")
 def server(store: Store) -> Iterator[PageServer]:
     # What acts says so, what shows does not need it.
-    with PageServer(store.folder, *NOWHERE) as server:
+    with PageServer(store.folder) as server:
         yield server
 
 
@@ -635,7 +635,7 @@ def test_without_a_store_the_page_says_what_to_do_and_fills_by_itself(
     browser: Browser, tmp_path: Path, errors: list[str]
 ) -> None:
     store = Store(tmp_path / "store")
-    with PageServer(store.folder, *NOWHERE) as server:
+    with PageServer(store.folder) as server:
         page = open_page(browser, server.url, errors)
         expect(page.locator("#findings")).to_contain_text("No data yet")
 

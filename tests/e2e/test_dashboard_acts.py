@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 from control.planner.reassignment_json import parse_reassignment
 from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.cluster import ROOT, LocalCluster
+from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
 from tests.support.store_builder import StoreBuilder
 
@@ -76,7 +77,7 @@ def page(browser: Browser, server: PageServer) -> Iterator[Page]:
 def store_rows(cluster: LocalCluster) -> dict[str, list[dict[str, Any]]]:
     """What the metrics job would have written of this cluster."""
     now_ms = time.time_ns() // 1_000_000
-    shared = {"cluster": "acts", "read_ms": now_ms}
+    shared = {"cluster": CLUSTER_ID, "read_ms": now_ms}
     topic = cluster.wait_for_topic(cluster.ids[0], TOPIC)
     return {
         "brokers": [

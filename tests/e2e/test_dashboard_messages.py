@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.support.browser import chromium, open_page
 from tests.support.cluster import LocalCluster
+from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
 from tests.support.store_builder import StoreBuilder
 
@@ -26,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         admin.create_topics([NewTopic(TOPIC, 2, 2)])[TOPIC].result(20)
         now_ms = time.time_ns() // 1_000_000
-        partition = {"cluster": "notes", "read_ms": now_ms, "topic": TOPIC, "leader": 1,
+        partition = {"cluster": CLUSTER_ID, "read_ms": now_ms, "topic": TOPIC, "leader": 1,
                      "replicas": [1], "isr": [1], "min_isr": 1}  # fmt: skip
         rows = [{**partition, "partition": number} for number in range(2)]
         StoreBuilder(folder / "store").write({"partitions": rows})

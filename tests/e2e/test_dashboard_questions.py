@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import chromium, open_page
-from tests.support.page_server import NOWHERE, PageServer
+from tests.support.page_server import PageServer
 from tests.support.question_store import write_story
 from tests.support.questions import QUESTIONS, STEPS_MAX, Question
 
@@ -31,7 +31,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[PageServer]:
     write_story(store, at_ms=time.time_ns() // 1_000_000)
-    with PageServer(store, *NOWHERE) as server:  # the answers are in the store
+    with PageServer(store) as server:  # the answers are in the store
         yield server
 
 

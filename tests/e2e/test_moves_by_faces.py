@@ -14,6 +14,7 @@ import pytest
 
 from tests.contract.operations_site import Site, site_of
 from tests.e2e.faces import Face, page_face, terminal_face
+from tests.support.node_cluster import CLUSTER_ID
 from tests.support.paced_producer import PacedProducer, check_kept
 from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder
@@ -106,7 +107,7 @@ def check_taken_back(site: Site, topic: str, before: Mapping[int, Sequence[int]]
 def store_rows(site: Site, topic: str) -> dict[str, list[dict[str, Any]]]:
     """What the metrics job would have written before anything moved."""
     now_ms = time.time_ns() // 1_000_000
-    shared = {"cluster": "faces", "read_ms": now_ms}
+    shared = {"cluster": CLUSTER_ID, "read_ms": now_ms}
     leaders = site.eyes.leaders(topic)
     return {
         "brokers": [

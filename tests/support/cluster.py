@@ -33,7 +33,7 @@ class LocalCluster(NodeCluster):
 
     def properties(self, node_id: int) -> dict[str, str]:
         """Its own, and the cluster id, which Kafka keeps in the formatted directory instead."""
-        return {**super().properties(node_id), "cluster.id": CLUSTER_ID}
+        return {"cluster.id": CLUSTER_ID, **super().properties(node_id)}
 
     def stop(self) -> None:
         """End every node: SIGTERM, then SIGKILL for those that do not go."""

@@ -9,22 +9,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from partiscope.installation import Installation
 from tests.support.ports import free_ports
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 READY_TIMEOUT_S: Final = 90.0
 STOP_TIMEOUT_S: Final = 10.0
-NOWHERE: Final = ("--bootstrap", "127.0.0.1:1", "--bus", "127.0.0.1:1")
-"""Flags of a page that shows a store alone: no cluster and no bus answer there."""
+NOWHERE: Final = "127.0.0.1:1"
+"""Of a page that shows a store alone: no cluster and no bus answer there."""
 
 
 class PageServer:
-    """``partiscope dashboard`` on a free port; a context manager. ``log`` has what it said."""
+    """``partiscope dashboard`` on a free port, of a cluster that does not answer unless flags name
+    one; a context manager. ``log`` has what it said."""
 
     def __init__(self, store: Path, *flags: str) -> None:
         (self.port,) = free_ports(1)
         # Not what may run from this repository's own data directory.
         self._data = store.parent / "data"
+        if not {"--bootstrap", "--data"} & set(flags):
+            Installation(bus=NOWHERE).save(self._data)
         self.log = store.parent / f"page-{self.port}.log"
         self._command = (
             *(sys.executable, "-m", "partiscope", "dashboard"),

@@ -41,7 +41,13 @@ class Terminal:
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+            env={
+                **os.environ,
+                "TERM": "xterm-256color",
+                "COLORTERM": "truecolor",
+                # Not what may run from this repository's own data directory.
+                "PARTISCOPE_DATA": str(store.parent / "data"),
+            },
         )
         os.close(slave)
         if over is not None:

@@ -43,6 +43,8 @@ from tui.widgets.row_table import RowTable
 LIST_EVERY_S: Final = 2.0
 CHANGES_MAX: Final = 200
 LOOKING_SHOWN_S: Final = 2.0
+TAKEN_BACK_EASILY: Final = frozenset({"pause", "resume", "throttle"})
+"""By one more key: not asked before, unless a name must be typed."""
 REFUSED_SHOWN_S: Final = 20.0
 """Reasons take longer to read than a word does."""
 _OUTCOME: Final = {
@@ -201,7 +203,7 @@ class MoveScreen(RightsScreen):
 
         def answered(rate: str | None) -> None:
             if rate:
-                self.run_worker(self._do(f"throttle {rate}"), group="act")
+                self._ask(f"Throttle {self._move} to {rate}?", "throttle", rate)
 
         now = byte_rate_text(self._state.throttle_bytes_per_s if self._state else None)
         self.app.push_screen(RateScreen(f"Throttle, now {now}: auto, none, or 50MiB"), answered)
@@ -209,27 +211,27 @@ class MoveScreen(RightsScreen):
     def action_hold(self) -> None:
         """Start no new wave, or go on."""
         is_paused = self._state is not None and self._state.phase is Phase.PAUSED
-        self.run_worker(self._do("resume" if is_paused else "pause"), group="act")
+        action = "resume" if is_paused else "pause"
+        self._ask(f"{action.capitalize()} {self._move}?", action)
 
-    def _ask(self, question: str, action: str) -> None:
+    def _ask(self, question: str, action: str, rate: str = "") -> None:
         def answered(is_confirmed: bool | None) -> None:
             if is_confirmed and action == "rollback":
                 self.notify("looking again before it begins …", timeout=LOOKING_SHOWN_S)
                 # Of the application: it must not end midway with this screen.
                 self.app.run_worker(self._roll_back(), group="rollback")
             elif is_confirmed:
-                self.run_worker(self._do(action), group="act")
+                self.run_worker(self._do(action, rate), group="act")
 
-        # To stop something is urgent; to begin anew, in the other direction, is not.
-        word = self.word_to_type if action == "rollback" else None
-        self.app.push_screen(ConfirmScreen(question, word=word), answered)
+        if self.word_to_type is None and action in TAKEN_BACK_EASILY:
+            answered(True)
+        else:
+            self.app.push_screen(ConfirmScreen(question, word=self.word_to_type), answered)
 
     async def _roll_back(self) -> None:
-        if self.services.is_read_only:
-            self.app.notify("this session only reads", severity="warning")
-            return
+        typed = self.word_to_type or ""
         try:
-            undo = await roll_back(self.partiscope.operator, self._move)
+            undo = await roll_back(self.partiscope.operator, self._move, typed=typed)
         except (KafkaPortError, OperationError) as error:
             words = f"{error}. {error.next_step}"
             self.app.notify(words, severity="error", timeout=REFUSED_SHOWN_S, markup=False)
@@ -239,22 +241,12 @@ class MoveScreen(RightsScreen):
         else:
             self.app.notify(f"{undo} takes {self._move} back: g r lists it", markup=False)
 
-    async def _do(self, action: str) -> None:
-        moves = self.partiscope.operator.moves
-        if self.services.is_read_only:
-            self.notify("this session only reads", severity="warning")
-            return
+    async def _do(self, action: str, rate: str = "") -> None:
+        operator, typed = self.partiscope.operator, self.word_to_type or ""
         try:
-            if action.startswith("cancel"):
-                await moves.cancel(self._move, after_wave=action == "cancel_after_wave")
-            elif action.startswith("throttle "):
-                await moves.throttle(self._move, action.split(" ", 1)[1])
-            elif action == "pause":
-                await moves.pause(self._move)
-            else:
-                await moves.resume(self._move)
+            await operator.control(action, self._move, rate=rate, typed=typed)
         except (KafkaPortError, OperationError) as error:
-            self.notify(f"{error}. {error.next_step}", severity="error")
+            self.notify(f"{error}. {error.next_step}", severity="error", markup=False)
 
 
 def _percent(state: OperationState) -> float:

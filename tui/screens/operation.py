@@ -16,7 +16,7 @@ from control.kafka.errors import KafkaPortError
 from control.operations.errors import InvalidInputError, OperationError
 from control.operations.forms import Confirmation, FieldKind, OperationForm
 from control.operations.intent import intent
-from control.operations.performing import Done, destroyed, perform
+from control.operations.performing import Done, perform, word_to_type
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.form import OFFERED, FormPanel
 
@@ -86,18 +86,17 @@ class OperationScreen(ModalScreen[str]):
     async def _done(self, values: Values) -> Done | None:
         """Done; None where nothing was, which is said."""
         operator, form = self.partiscope.operator, self._form
-        thing = destroyed(form, values)
-        if form.confirmation is not Confirmation.NONE:
+        word = word_to_type(self.partiscope.services.watched, form, values)
+        if form.confirmation is not Confirmation.NONE or word:
             lines = await intent(operator, form.name, values)
             if not lines:
                 self._say("✔ nothing to change: it is so already", "green")
                 return None
-            word = self.partiscope.services.watched.word_to_type(thing)
             question = ConfirmScreen("\n".join(_cut(lines)), word=word or None)
             if not await self.app.push_screen_wait(question):
                 self._say("nothing was changed")
                 return None
-        return await perform(operator, form.name, values, typed=thing)
+        return await perform(operator, form.name, values, typed=word)
 
     def _say(self, line: str, style: str = "") -> None:
         self.query_one("#operation-outcome", Static).update(Text(line, style=style))

@@ -260,7 +260,9 @@ class PlanScreen(PlannedScreen):
     async def _submit(self) -> None:
         assert self._preview is not None
         try:
-            move = await self.partiscope.operator.reassign(self._preview.proposal, self._values)
+            move = await self.partiscope.operator.reassign(
+                self._preview.proposal, self._values, typed=self.word_to_type or ""
+            )
         except (OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return

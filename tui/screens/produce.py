@@ -23,6 +23,7 @@ from control.views.format import latency_text, record_rate_text
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
+from tui.screens.confirm import ConfirmScreen
 from tui.widgets.form import FormPanel
 from tui.widgets.sparkline import bar
 
@@ -42,6 +43,8 @@ class ProduceScreen(ViewScreen):
         super().__init__(path)
         self._session: ProduceSession | None = None
         self._leaders: dict[str, dict[int | None, int]] = {}
+        self._typed = ""
+        """The cluster's name, once it was typed here."""
 
     def compose_body(self) -> ComposeResult:
         """Where it would land above, the form, what happens below."""
@@ -56,14 +59,15 @@ class ProduceScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Topics and leaders come from the cluster itself: a key's place must be true now."""
-        self.set_interval(TOPICS_EVERY_S, self._ask_topics)
-        self._ask_topics()
+
+        def ask() -> None:
+            self.run_worker(self._read_topics(), exclusive=True, group="topics")
+
+        self.set_interval(TOPICS_EVERY_S, ask)
+        ask()
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Nothing here is of the aggregates."""
-
-    def _ask_topics(self) -> None:
-        self.run_worker(self._read_topics(), exclusive=True, group="topics")
 
     async def _read_topics(self) -> None:
         try:
@@ -97,8 +101,24 @@ class ProduceScreen(ViewScreen):
         if self._session is not None:
             self._say("▲ still sending; Esc stops it", "yellow")
             return
+        word, values = self.word_to_type, event.values
+        if word is None or self._typed == word:
+            self._begin(values)
+            return
+
+        def answered(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                self._typed = word
+                self._begin(values)
+            else:
+                self._say("nothing was sent", "")
+
+        question = f"Send to {values['topic']} of a production cluster?"
+        self.app.push_screen(ConfirmScreen(question, word=word), answered)
+
+    def _begin(self, values: Mapping[str, str]) -> None:
         try:
-            session = self.partiscope.operator.produce(event.values)
+            session = self.partiscope.operator.produce(values, typed=self._typed)
             records = _records_of_file(self._file)
         except (OperationError, KeySpecError, TemplateError, LinesError, OSError) as error:
             self._say(f"✖ {error}", "bold red")

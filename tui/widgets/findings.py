@@ -108,6 +108,6 @@ def _in_full(row: FindingRow, width: int) -> Text:
 
 def _calm(snapshot: OperatorSnapshot) -> Text:
     if snapshot.is_empty:
-        return Text("waiting for the first figures …", style="dim")
+        return Text(snapshot.unwatched or "waiting for the first figures …", style="dim")
     line = Text("✔ nothing is wrong", style="green")
     return line.append(f"; {snapshot.behind_words}", "dim") if snapshot.behind_words else line

@@ -42,7 +42,12 @@ class TopBar(Static):
     def _line(self, now_ms: int) -> Text:
         assert self._snapshot is not None
         if self._snapshot.is_empty:
-            waiting = "  waiting for the first figures …"
+            is_waiting = not self._snapshot.unwatched
+            waiting = (
+                "  waiting for the first figures …"
+                if is_waiting
+                else f"  {self._watched.name} is not watched"
+            )
             return Text.assemble((" partiscope", "bold"), *self._cluster_name(), waiting)
         if not self._has_room():
             return self._too_small(now_ms)

@@ -7,12 +7,14 @@ import pytest
 
 from control.kafka.collector.report import WatchReport
 from control.operations.errors import NotConfirmedError
-from control.operations.registry import DELETE_TOPIC, ELECT, PRODUCE, REASSIGN
+from control.operations.registry import CREATE_TOPIC, DELETE_TOPIC, ELECT, PRODUCE, REASSIGN
 from control.views.feed import SnapshotFeed
 from control.views.past import snapshot_at
+from control.views.paths import parse_path
 from control.views.store import open_store
 from dashboard import operate, palette, rights
 from dashboard.context import Screen
+from dashboard.pages import produce
 from tests.unit.dashboard.screens import screen_on, words_of
 
 DENIED = WatchReport(
@@ -43,8 +45,27 @@ async def test_what_changes_production_wants_its_name(tmp_path: Path) -> None:
     assert "operation-typed" in str(shown)
 
 
+async def test_on_production_no_form_acts_at_once(tmp_path: Path) -> None:
+    """Creating a topic and producing as well, which elsewhere nothing stands before."""
+    screen = _production(tmp_path)
+    values = {"topic": "new", "partitions": "3", "replication_factor": "1", "configs": ""}
+    asked = await operate.submitted(screen, CREATE_TOPIC, values)
+    assert "Type prod to confirm" in str(asked)
+    assert "new: 3 partitions, replication factor 1" in words_of(asked)
+    with pytest.raises(NotConfirmedError):
+        await operate.performed(screen, CREATE_TOPIC, values, "")
+    assert words_of(operate.body(screen, CREATE_TOPIC, {})).endswith("Preview")
+    form = produce.layout(screen, parse_path("produce/topic-1"))
+    assert "Type prod to send there" in str(form)
+    with pytest.raises(NotConfirmedError):
+        async for _ in screen.desk.produce("s", PRODUCE.defaults({"topic": "topic-1"})):
+            pass
+    calm = screen_on(tmp_path, name="test", bootstrap="127.0.0.1:1")
+    assert "produce-typed" not in str(produce.layout(calm, parse_path("produce/topic-1")))
+
+
 async def test_elsewhere_only_what_destroys_wants_a_name(tmp_path: Path) -> None:
-    screen = screen_on(tmp_path, name="test")
+    screen = screen_on(tmp_path, name="test", bootstrap="127.0.0.1:1")
     with pytest.raises(NotConfirmedError):
         await operate.performed(screen, DELETE_TOPIC, {"topic": "topic-1", "reason": ""}, "")
     assert "operation-typed" not in str(operate.confirmation(ELECT, "", ("elect",)))

@@ -11,9 +11,10 @@ from control.kafka.connections import settings_of
 from partiscope.cli.app import run
 from partiscope.cli.confirm import require_change_of
 from partiscope.cli.exits import CommandError
-from partiscope.cli.options import known_bootstrap, settings_with
+from partiscope.cli.options import known_bootstrap, settings_with, target_with
 from partiscope.connections import ConnectionSettings, read_client_properties
-from partiscope.installation import Installation, Watched, fleet
+from partiscope.identity import cluster_by_name
+from partiscope.installation import Installation, Watched
 from partiscope.settings import SettingsError
 
 
@@ -93,7 +94,7 @@ def test_a_named_cluster_brings_its_connection_to_every_command(tmp_path: Path) 
     )
     settings = settings_with(bootstrap="prod")
     assert known_bootstrap(settings) == "b1.example:9093,b2.example:9093"
-    assert settings.read_only
+    assert cluster_by_name(settings, "prod").is_read_only
     assert "hunter2" not in repr(settings)
     found = settings_of("b2.example:9093, b1.example:9093")
     assert (found.sasl_username, found.sasl_password) == ("watcher", "hunter2")
@@ -104,16 +105,17 @@ def test_a_named_cluster_brings_its_connection_to_every_command(tmp_path: Path) 
 
 def test_commands_find_what_runs_by_the_data_directory(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    assert settings_with(data=data).bootstrap is None
     Installation(bus="127.0.0.1:9101").save(data)
     assert known_bootstrap(settings_with(data=data)) == "127.0.0.1:9101"
     watched = (Watched(bootstrap="k:9092", cluster_id="abc"),)
     Installation(bus="127.0.0.1:9101", watched=watched).save(data)
     found = settings_with(data=data)
     assert (known_bootstrap(found), found.bundled_bootstrap) == ("k:9092", "127.0.0.1:9101")
-    assert found.shown_cluster == "abc"
+    assert target_with(data=data).watched.cluster_id == "abc"
+    assert settings_of("k:9092").cluster_id == "abc", "no other cluster may answer there"
     other = settings_with(data=data, bootstrap="elsewhere:1")
-    assert (known_bootstrap(other), other.shown_cluster) == ("elsewhere:1", None)
+    assert known_bootstrap(other) == "elsewhere:1"
+    assert settings_of("elsewhere:1").cluster_id is None
     assert settings_with(data=data, finds_installation=False).bootstrap is None
     (data / "installation.json").write_text("{")
     with pytest.raises(SettingsError, match="damaged"):
@@ -161,16 +163,16 @@ def test_several_clusters_are_shown_with_their_flags(
     data = tmp_path / "data"
     ids = (Watched(bootstrap="prod", cluster_id="P"), Watched(bootstrap="test", cluster_id="T"))
     Installation(bus="127.0.0.1:9101", watched=ids).save(data)
-    shown = fleet(settings_with(data=data))
+    shown = target_with(data=data).fleet
     assert [(each.name, each.cluster_id, each.flags) for each in shown] == [
         ("prod", "P", ("PRODUCTION",)),
         ("test", "T", ("read-only",)),
     ]
     assert [each.hex_color for each in shown] == ["#e03131", "#099268"]
-    chosen = settings_with(data=data, bootstrap="test")
-    assert [each.name for each in fleet(chosen)] == ["test", "prod"]
-    assert chosen.shown_cluster == "T"
-    assert chosen.read_only
+    chosen = target_with(data=data, bootstrap="test")
+    assert [each.name for each in chosen.fleet] == ["test", "prod"]
+    assert (chosen.watched.cluster_id, chosen.watched.is_read_only) == ("T", True)
+    assert not chosen.others[0].is_read_only, "one cluster's flag is not another's"
     by_address = settings_with(data=data, bootstrap="p2:9092").watched()
     assert by_address is not None
     assert by_address.production, "an address is no way around the flag"

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from control.model.command_line import CommandFlags
 from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId
 from partiscope.cli.opening import Opening
@@ -25,7 +26,15 @@ def test_what_was_read_beside_is_what_is_opened() -> None:
         WatchedCluster(name="prod", bootstrap="k:1", cluster_id=ClusterId("c"), color="teal"),
         WatchedCluster(is_read_only=True),
     )
-    opening = Opening(path="map", store="/s", bus="b:1", clusters=clusters, is_plain=False)
+    opening = Opening(
+        path="map",
+        store="/s",
+        bus="b:1",
+        bus_id="i",
+        clusters=clusters,
+        flags=CommandFlags(data="--data /d"),
+        is_plain=False,
+    )
     assert Opening.decode(opening.encode()) == opening
 
 

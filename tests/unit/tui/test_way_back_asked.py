@@ -87,7 +87,7 @@ async def test_what_was_confirmed_is_done_wherever_one_has_gone_and_covers_nothi
 ) -> None:
     begun, is_there = asyncio.Event(), asyncio.Event()
 
-    async def roll_back(*_: Any) -> str:
+    async def roll_back(*_: Any, **__: Any) -> str:
         begun.set()
         await is_there.wait()
         return "mv-2"

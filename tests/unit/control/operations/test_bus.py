@@ -108,7 +108,7 @@ async def test_no_move_ends_because_of_the_bus(bus: Bus, monkeypatch: pytest.Mon
     monkeypatch.setattr(Producer, "failure", refused(ErrorCode.out_of_order_sequence_number))
     nobody: Any = SimpleNamespace()
     with pytest.raises(BusUnreachableError):
-        await executor._lane(nobody, command.bootstrap)
+        await executor._lane(nobody, command.site)
     assert not executor.memory.state_of(command.operation_id).is_finished
 
 

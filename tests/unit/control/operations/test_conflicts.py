@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from control.model.fleet import Site
 from control.operations.conflicts import check_others
 from control.operations.events import Outcome
 from control.operations.state import OperationState, Phase
@@ -16,7 +17,7 @@ RUNNING = OperationState(
 
 
 def check(state: OperationState, change: PartitionChange) -> Check:
-    return check_others([state], [change], bootstrap="b:1")
+    return check_others([state], [change], site=Site("b:1"))
 
 
 def test_the_same_partition_is_refused_with_who_moves_it() -> None:
@@ -36,3 +37,10 @@ def test_what_is_finished_or_of_another_cluster_is_nobodys_business() -> None:
     assert check(done, MOVE).verdict is Verdict.OK
     elsewhere = replace(RUNNING, bootstrap="c:1")
     assert check(elsewhere, MOVE).verdict is Verdict.OK
+    for ids, verdict in ((("X", "X"), Verdict.FAIL), (("X", "Y"), Verdict.OK)):
+        by_id = check_others(
+            [replace(elsewhere, cluster_id=ids[0])], [MOVE], site=Site("b:1", ids[1])
+        )
+        assert by_id.verdict is verdict, "the id tells, not the address"
+    there = replace(RUNNING, cluster_id="X")
+    assert check_others([there], [MOVE], site=Site("b:1", "Y")).verdict is Verdict.OK

@@ -65,7 +65,7 @@ async def test_what_was_not_accepted_yet_is_not_begun() -> None:
     memory.apply(accepted(COMMAND))
 
     assert arrived.is_set()
-    assert (memory.busy_clusters(), memory.unanswered()) == ({COMMAND.bootstrap}, [])
+    assert (memory.busy_clusters(), memory.unanswered()) == ({COMMAND.site}, [])
 
 
 LEAVING = command_of(A, throttle=1 << 20)
@@ -111,14 +111,14 @@ async def test_a_throttle_that_may_not_be_removed_is_tried_again(
     clock = SimpleNamespace(now_s=100.0)
     monkeypatch.setattr(executor_module, "time", FakeTime(clock))
     for _ in range(3):
-        await executor.tidy(ownership, LEAVING.bootstrap)
+        await executor.tidy(ownership, LEAVING.site)
     why = "configs of 1 was refused: policy violation (POLICY_VIOLATION)"
     assert said == [f"mv-1: its throttle is still there: {why}"]
     cluster.removal_refusals.clear()
-    await executor.tidy(ownership, LEAVING.bootstrap)
+    await executor.tidy(ownership, LEAVING.site)
     assert cluster.shown() != {}, "not tried again so soon"
     clock.now_s += 0.0 if at_once else TIDY_AGAIN_S
-    await executor.tidy(ownership, LEAVING.bootstrap, at_once=at_once)
+    await executor.tidy(ownership, LEAVING.site, at_once=at_once)
     assert (cluster.shown(), executor.memory.busy_clusters()) == ({}, set())
 
 
@@ -155,7 +155,7 @@ async def test_who_is_turned_away_fails_with_the_reason(monkeypatch: pytest.Monk
     nobody: Any = SimpleNamespace()
     monkeypatch.setattr(executor, "emit", emit)
     monkeypatch.setattr(executor, "_admin_of", lambda _: Secured())
-    await executor._lane(nobody, COMMAND.bootstrap)
+    await executor._lane(nobody, COMMAND.site)
 
     state = executor.memory.state_of("mv-1")
     assert (state.outcome, executor.memory.busy_clusters()) == (Outcome.FAILED, set())

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from control.kafka.errors import UnreachableError
+from control.model.fleet import WatchedCluster
+from control.model.ids import ClusterId
 from control.operations import following
 from control.operations.events import Event, EventKind
 from control.operations.following import Moves
@@ -65,12 +67,13 @@ async def test_without_a_bus_nothing_is_followed() -> None:
 
 
 def test_what_is_done_to_other_clusters_on_the_bus_is_not_told() -> None:
-    moves = Moves(None, ["b"])
+    moves = Moves(None, WatchedCluster(bootstrap="c,d", cluster_id=ClusterId("C")))
     moves.take(accepted("mv-1", 10))
     other = accepted("mv-2", 20)
     other.data["bootstrap"] = "c"  # type: ignore[index]
     moves.take(other)
-    for number, data in enumerate(({"bootstrap": "b"}, {"bootstrap": "c"}, {})):
+    theirs, ours = ({"bootstrap": "c", "cluster_id": which} for which in "XC")
+    for number, data in enumerate(({"bootstrap": "b"}, {"bootstrap": "c"}, {}, theirs, ours)):
         done = {"operation_id": f"do-{number}", "kind": EventKind.JOURNAL, "at_ms": number}
         moves.take(Event(**done, data=data))  # type: ignore[arg-type]
 
@@ -78,7 +81,9 @@ def test_what_is_done_to_other_clusters_on_the_bus_is_not_told() -> None:
     assert (moves.get("mv-1"), moves.elsewhere("mv-1")) == (None, "b")
     assert (moves.get("mv-2") is None, moves.elsewhere("mv-2")) == (False, "")
     assert moves.elsewhere("mv-3") == ""
-    assert {line.operation_id for line in moves.journal} == {"mv-2", "do-1", "do-2"}
+    assert {line.operation_id for line in moves.journal} == {"mv-2", "do-1", "do-2", "do-4"}, (
+        "the id decides, also where the address is ours by now"
+    )
 
 
 class FlakyBus:

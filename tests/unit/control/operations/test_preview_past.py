@@ -1,5 +1,6 @@
 """A preview tells the time that moves on this cluster have taught."""
 
+from control.model.fleet import Site
 from control.operations.calibration import Misses
 from control.operations.commands import THROTTLE_NONE
 from control.operations.events import Outcome
@@ -31,7 +32,7 @@ def told(preview: Preview) -> dict[str, str]:
 
 def test_moves_that_took_longer_than_foreseen_make_the_next_one_longer() -> None:
     made = preview_of(FACTS, PROPOSAL, throttle=MIB)
-    learned = with_past(made, PAST, bootstrap="b:1", throttle=MIB)
+    learned = with_past(made, PAST, site=Site("b:1"), throttle=MIB)
     assert made.seconds_max is not None
     assert learned.seconds_max is not None
     assert learned.seconds_max > made.seconds_max + 1
@@ -41,9 +42,9 @@ def test_moves_that_took_longer_than_foreseen_make_the_next_one_longer() -> None
 
 def test_other_clusters_teach_nothing_and_without_a_throttle_nothing_is_foreseen() -> None:
     made = preview_of(FACTS, PROPOSAL, throttle=MIB)
-    learned = with_past(made, PAST, bootstrap="c:1", throttle=MIB)
+    learned = with_past(made, PAST, site=Site("c:1"), throttle=MIB)
     assert told(learned)["time"] == told(made)["time"]
     made = preview_of(FACTS, PROPOSAL, throttle=THROTTLE_NONE)
-    learned = with_past(made, PAST, bootstrap="a:1", throttle=THROTTLE_NONE)
+    learned = with_past(made, PAST, site=Site("a:1"), throttle=THROTTLE_NONE)
     assert (learned.seconds_min, learned.seconds_max) == (None, None)
     assert "unknown without a throttle" in told(learned)["time"]

@@ -155,7 +155,7 @@ def test_what_is_learned_is_of_what_was_done_on_that_cluster_the_oldest_first() 
 
     cancelled = fold([event(EventKind.FINISHED, 4, "cancelled", outcome="cancelled")])["mv-1"]
     states = [done(3, 0.3), cancelled, done(2, 0.2), done(1, 0.1, bootstrap="other:9092")]
-    assert [m.foreseen for m in misses_of(states, COMMAND.bootstrap)] == [0.2, 0.3]
+    assert [m.foreseen for m in misses_of(states, COMMAND.site)] == [0.2, 0.3]
 
 
 def test_refused_and_unanswered_operations() -> None:

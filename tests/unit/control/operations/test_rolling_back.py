@@ -8,6 +8,7 @@ import pytest
 
 from control.kafka.errors import UnreachableError, UnsupportedApiError
 from control.kafka.ports import LogDir, ReplicaLog
+from control.model.fleet import WatchedCluster
 from control.operations.errors import ConflictError
 from control.operations.planning import Planning
 from control.operations.rolling_back import WayBackQuestion, ask_back, roll_back
@@ -58,7 +59,9 @@ def operator_of(
     admin: Any = cluster
     admin.groups = SimpleNamespace(list_groups=no_groups)
     moves = client_of(bus, monkeypatch)
-    return SimpleNamespace(moves=moves, planning=Planning(admin)), bus
+    watched = WatchedCluster(bootstrap="c:1")
+    operator = SimpleNamespace(watched=watched, moves=moves, planning=Planning(admin))
+    return operator, bus
 
 
 async def asked(

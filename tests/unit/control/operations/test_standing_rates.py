@@ -8,6 +8,7 @@ import pytest
 
 from control.kafka.errors import UnreachableError, UnsupportedApiError
 from control.kafka.ports import ConfigResource, ConfigScope
+from control.model.fleet import Site
 from control.operations import reassign_run
 from control.operations.events import Outcome
 from control.operations.meters import read_standing_rates
@@ -111,7 +112,7 @@ def test_the_slowest_broker_says_how_long_it_takes() -> None:
     assert 90.0 < there.seconds_min < 110.0
     words = "at 10.0 MiB/s per broker, 1.0 MiB/s where one is throttled already"
     assert said(there).endswith(words)
-    assert said(with_past(there, (), bootstrap="b:1", throttle=10 * MIB)).endswith(words)
+    assert said(with_past(there, (), site=Site("b:1"), throttle=10 * MIB)).endswith(words)
     adaptive = made("auto").seconds_min
     assert adaptive is not None
     assert adaptive > 90.0, "what somebody else has set does not grow"
@@ -180,7 +181,7 @@ async def test_what_a_running_move_of_ours_has_set_is_not_called_somebody_elses(
         moves: Any = FakeMoves(state)
         proposal = Proposal(name="p", changes=(A,))
         preview = await whole_preview(
-            Planning(cluster), moves, proposal, bootstrap="c:1", throttle=MIB, rules=USUAL_WAVES
+            Planning(cluster), moves, proposal, site=Site("c:1"), throttle=MIB, rules=USUAL_WAVES
         )
         assert preview.checks[-1].name == "other operators"
         return next(check.reason for check in preview.checks if check.name == "throttle")

@@ -1,0 +1,80 @@
+"""Commands that we tell somebody to type: with the flags that make them mean the same cluster.
+
+The composition root says once which flags those are. Texts name a command in backquotes
+(`` `partiscope moves` ``); ``typed`` adds what it takes and does not have yet.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from shlex import quote
+from typing import Final
+
+_TOLD: Final = re.compile(r"`partiscope (?P<name>[a-z]+)(?P<rest>[^`]*)`")
+_ABOUT_CLUSTER: Final = frozenset(
+    {"status", "topics", "groups", "plan", "reassign", "moves", "elect", "produce", "tail", "tui"}
+    | {"dashboard", "doctor"}
+)
+_WITH_BUS: Final = frozenset({"moves", "reassign", "tui", "dashboard"})
+_WITH_STORE: Final = frozenset({"status", "clusters", "tui", "dashboard"})
+_CLUSTER_FLAGS: Final = ("--cluster", "--bootstrap")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFlags:
+    """Each whole and quoted for a shell, as ``--data /srv/ps``; empty: it goes without."""
+
+    data: str = ""
+    cluster: str = ""
+    bus: str = ""
+    store: str = ""
+
+    def of(self, command: str) -> tuple[str, ...]:
+        """Those that a command takes."""
+        takes = (
+            (self.data, command != "broker"),
+            (self.cluster, command in _ABOUT_CLUSTER),
+            (self.bus, command in _WITH_BUS),
+            (self.store, command in _WITH_STORE),
+        )
+        return tuple(flag for flag, is_taken in takes if flag and is_taken)
+
+
+def cluster_flag(name: str) -> str:
+    """For a cluster by its name or its address; empty: it is the usual one, which has neither."""
+    if not name:
+        return ""
+    return f"{'--bootstrap' if ':' in name else '--cluster'} {quote(name)}"
+
+
+_flags: Callable[[], CommandFlags] = CommandFlags
+
+
+def use_flags(flags: Callable[[], CommandFlags]) -> None:
+    """From here on commands are told with these, asked for each time."""
+    global _flags
+    _flags = flags
+
+
+def command(words: str) -> str:
+    """``partiscope`` with these words and the flags that they lack, to be typed."""
+    name, _, rest = words.partition(" ")
+    return f"partiscope {name}{f' {rest}' if rest else ''}{_lacking(name, rest)}"
+
+
+def typed(text: str) -> str:
+    """A text in which every command can be typed as it stands."""
+    return _TOLD.sub(
+        lambda told: (
+            f"`partiscope {told['name']}{told['rest']}{_lacking(told['name'], told['rest'])}`"
+        ),
+        text,
+    )
+
+
+def _lacking(name: str, rest: str) -> str:
+    given = {word.partition("=")[0] for word in rest.split()}
+    if given & set(_CLUSTER_FLAGS):
+        given |= set(_CLUSTER_FLAGS)
+    lacking = [flag for flag in _flags().of(name) if flag.split()[0] not in given]
+    return "".join(f" {flag}" for flag in lacking)

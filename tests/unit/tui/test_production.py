@@ -1,0 +1,110 @@
+"""On a production cluster no key changes anything before the cluster's name was typed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Select, Static
+
+from control.lab.session import ProduceSession
+from control.model.fleet import WatchedCluster
+from control.operations.operator import Operator
+from tests.snapshots.canned import CannedOperator
+from tests.support.settle import settle
+from tests.unit.tui.test_move_told import RUNNING
+from tui.app import PartiscopeApp
+from tui.screens.confirm import ConfirmScreen, RateScreen
+from tui.screens.moves import MoveScreen
+from tui.screens.operation import OperationScreen
+from tui.screens.produce import ProduceScreen
+from tui.services import Services
+
+
+@pytest.fixture
+def production(services: Services) -> Services:
+    return replace(services, watched=replace(services.watched, name="prod", is_production=True))
+
+
+def _question(app: PartiscopeApp) -> str:
+    return " ".join(str(line.render()) for line in app.screen.query("#confirm Static"))
+
+
+async def _asked(app: PartiscopeApp, pilot: Pilot[None]) -> str:
+    await settle(pilot, lambda: isinstance(app.screen, ConfirmScreen), "the question")
+    await settle(pilot, lambda: bool(app.screen.query(Input)), "the field")
+    return _question(app)
+
+
+def _says(app: PartiscopeApp, line: str) -> Callable[[], str]:
+    return lambda: str(app.screen.query_one(line, Static).render())
+
+
+async def test_a_topic_is_created_once_the_name_was_typed(production: Services) -> None:
+    app = PartiscopeApp(production, path="topics")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        await pilot.press("n")
+        await settle(pilot, lambda: isinstance(app.screen, OperationScreen), "the form")
+        app.screen.query_one("#field-topic", Input).focus()
+        await pilot.press(*"fresh", "enter")
+        words = await _asked(app, pilot)
+        assert "fresh: 3 partitions" in words
+        assert "type prod to confirm" in words
+        await pilot.press(*"fresh", "enter")
+        says = _says(app, "#operation-outcome")
+        await settle(pilot, lambda: "nothing was changed" in says(), "that another word was typed")
+        await pilot.press("enter")
+        await _asked(app, pilot)
+        await pilot.press(*"prod", "enter")
+        await settle(pilot, lambda: "✖" in says(), "on to the cluster, which is away")
+        assert "127.0.0.1:1" in says()
+
+
+class JudgingOperator(CannedOperator):
+    """With the topics of a cluster that answers; what may be sent is judged as ever."""
+
+    def __init__(self, watched: WatchedCluster) -> None:
+        super().__init__()
+        self.judge = Operator(watched, bus=None)
+        self.typed: list[str] = []
+
+    def produce(self, values: Mapping[str, str], *, typed: str = "") -> ProduceSession:
+        session = self.judge.produce(values, typed=typed)
+        self.typed.append(typed)
+        return session
+
+
+async def test_producing_wants_the_name_once_on_its_view(production: Services) -> None:
+    app = PartiscopeApp(production, path="produce/topic-1")
+    operator = JudgingOperator(production.watched)
+    app._operator = operator  # type: ignore[assignment]
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settle(pilot, lambda: isinstance(app.screen, ProduceScreen), "the view")
+        topic = app.screen.query_one("#field-topic", Select)
+        await settle(pilot, lambda: topic.value == "topic-1", "the topics")
+        await pilot.press("ctrl+s")
+        assert "type prod to confirm" in await _asked(app, pilot)
+        await pilot.press("escape")
+        says = _says(app, "#outcome")
+        await settle(pilot, lambda: "nothing was sent" in says(), "that it was left")
+        await pilot.press("ctrl+s")
+        await _asked(app, pilot)
+        await pilot.press(*"prod", "enter")
+        await settle(pilot, lambda: operator.typed == ["prod"], "that it is sent")
+        await pilot.press("ctrl+s")
+        assert not isinstance(app.screen, ConfirmScreen), "it was typed here already"
+
+
+@pytest.mark.parametrize("key", ["x", "X", "t", "space"])
+async def test_a_move_is_changed_once_the_name_was_typed(production: Services, key: str) -> None:
+    app = PartiscopeApp(production, path="moves/mv-1")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
+        assert isinstance(app.screen, MoveScreen)
+        app.screen.take(RUNNING)
+        await pilot.press(key)
+        if key == "t":
+            await settle(pilot, lambda: isinstance(app.screen, RateScreen), "the rate")
+            await pilot.press(*"5MiB", "enter")
+        assert "type prod to confirm" in await _asked(app, pilot)
