@@ -73,6 +73,14 @@ class Preview:
         return is_refused(self.checks)
 
     @property
+    def throttle_words(self) -> str:
+        """``none``, ``50.0 MiB/s a broker``, or ``auto, from 50.0 MiB/s a broker``."""
+        if self.throttle_bytes_per_s is None:
+            return THROTTLE_NONE
+        rate = f"{byte_rate_text(self.throttle_bytes_per_s)} a broker"
+        return f"{THROTTLE_AUTO}, from {rate}" if self.is_adaptive else rate
+
+    @property
     def pace_words(self) -> str:
         """``at most 50.0 MiB/s a broker, ≈ 20 s to 1 min``; ``from`` where it adapts."""
         rate = self.throttle_bytes_per_s

@@ -182,6 +182,17 @@ REASSIGN: Final = OperationForm(
     ),
 )
 
+RUN_FIELDS: Final = (
+    "throttle",
+    "partitions_per_wave",
+    "partitions_per_broker",
+    "wave_order",
+    "leaders_turn",
+    "spread",
+    "reason",
+)
+"""Fields of REASSIGN that say how to run a plan, not what to plan: its alternatives stay."""
+
 PRODUCE: Final = OperationForm(
     name="produce",
     key="P",

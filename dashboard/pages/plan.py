@@ -13,7 +13,7 @@ from control.operations.errors import (
     NotReviewedError,
     PlanGoneError,
 )
-from control.operations.registry import REASSIGN
+from control.operations.registry import REASSIGN, RUN_FIELDS
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
@@ -33,16 +33,6 @@ from dashboard.pages.plan_review import alternative_words, review
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
 EDIT_DEBOUNCE_MS: Final = 700
-RUN_FIELDS: Final = (
-    "throttle",
-    "partitions_per_wave",
-    "partitions_per_broker",
-    "wave_order",
-    "leaders_turn",
-    "spread",
-    "reason",
-)
-"""Fields that say how to run a plan, not what to plan: asked for at its confirmation."""
 JUDGED_FIELDS: Final = tuple(name for name in RUN_FIELDS if name != "reason")
 """Those that pre-flight looks at."""
 

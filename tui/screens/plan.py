@@ -17,6 +17,7 @@ from control.operations import registry
 from control.operations.errors import OperationError
 from control.operations.planning import BrokerPreview, Preview
 from control.operations.preflight import failures
+from control.planner.by_hand import NAME
 from control.planner.explain import Reasons
 from control.planner.ghost import plan_name
 from control.planner.goals import GoalError
@@ -114,6 +115,9 @@ class PlanScreen(PlannedScreen):
         super().__init__(path)
         self._values: Mapping[str, str] = {}
         self._preview: Preview | None = None
+        self._made: tuple[Plan, Mapping[str, str]] | None = None
+        """The last plan and what it was made for, while the form is open: it stays where only how
+        to run it changes."""
 
     def compose_body(self) -> ComposeResult:
         """The steps, the form, the alternatives, the review."""
@@ -134,8 +138,14 @@ class PlanScreen(PlannedScreen):
         """A plan is made from the cluster itself, not from the aggregates."""
 
     def on_form_panel_submitted(self, event: FormPanel.Submitted) -> None:
-        """Plan, from the cluster as it is now."""
+        """Plan, from the cluster as it is now; or keep what was made where only how to run it was
+        changed: preview it anew."""
         self._values = event.values
+        made, planned_for = self._made or (None, {})
+        if made is not None and _is_same_plan(planned_for, event.values):
+            self._say("")
+            self._offer(made, self._chosen)
+            return
         self._say("planning …")
         self.run_worker(self._make_plan(), exclusive=True, group="plan")
 
@@ -171,7 +181,9 @@ class PlanScreen(PlannedScreen):
             )
 
     def action_edit(self) -> None:
-        """Back to the form; the plan made so far is gone."""
+        """Back to the form; a plan of another scope is made anew."""
+        if self._plan is not None:
+            self._made = (self._plan, self._values)
         self._plan = self._preview = None
         self.workers.cancel_group(self, "preview")
         self.refresh_bindings()
@@ -197,8 +209,7 @@ class PlanScreen(PlannedScreen):
             if made is not None:
                 name = made.alternatives[0].name
                 others = tuple(a for a in plan.alternatives if a.name != name)
-                self._plan = replace(plan, alternatives=(*others, *made.alternatives))
-                self._offer(len(others))
+                self._offer(replace(plan, alternatives=(*others, *made.alternatives)), len(others))
 
         self.app.push_screen(HandScreen(chosen, judge), take)
 
@@ -209,10 +220,14 @@ class PlanScreen(PlannedScreen):
         name = plan_name(self._plan.alternatives[self._chosen].proposal)
         self.partiscope.action_open(str(map_path(name, values=self._values)))
 
-    def _offer(self, first: int) -> None:
-        """The alternatives, one of them chosen, and what each costs and reaches."""
-        assert self._plan is not None
-        alternatives = self._plan.alternatives
+    def _offer(self, made: Plan, first: int) -> None:
+        """In place of the form the alternatives, one of them chosen, and what each costs and
+        reaches."""
+        self._plan, self._made = made, None
+        self.query_one(Steps).show(1)
+        self.query_one(FormPanel).display = False
+        self.refresh_bindings()
+        alternatives = made.alternatives
         chooser = self.query_one(Alternatives)
         chooser.clear_options()
         chooser.add_options(
@@ -237,12 +252,11 @@ class PlanScreen(PlannedScreen):
             lines = [f"{mark} {title}", *(f"▲ {line}" for line in broken)]
             self._say("\n".join([*lines, limits]), "bold red" if broken else "")
             return
-        self._plan = replace(made, alternatives=moving)
-        self._say(limits)
-        self.query_one(Steps).show(1)
-        self.query_one(FormPanel).display = False
-        self.refresh_bindings()
-        self._offer(0)
+        before, _ = self._made or (made, None)
+        has_hand = any(item.name == NAME for item in before.alternatives)
+        lost = "\n◆ planned anew: what was placed by hand was for the plan before" * has_hand
+        self._say(f"{limits}{lost}".strip())
+        self._offer(replace(made, alternatives=moving), 0)
 
     async def _make_preview(self, chosen: Alternative) -> None:
         try:
@@ -301,10 +315,16 @@ def _alternative(number: int, item: Alternative) -> Text:
     )
 
 
+def _is_same_plan(before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether only how to run it differs."""
+    return all(now[name] == before.get(name) for name in now if name not in registry.RUN_FIELDS)
+
+
 def _question(preview: Preview) -> str:
     proposal = preview.proposal
     moved = plural_text(proposal.moved_replicas, "replica")
-    return f"Move {moved}, {bytes_text(proposal.moved_bytes)}, {preview.pace_words}?"
+    question = f"Move {moved}, {bytes_text(proposal.moved_bytes)}, {preview.pace_words}?"
+    return f"{question}\nThrottle: {preview.throttle_words}"
 
 
 def _review(preview: Preview, reasons: Reasons, violations: Sequence[Violation]) -> Text:

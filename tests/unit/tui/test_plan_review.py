@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from textual.widgets import OptionList, Static
+from textual.widgets import Input, OptionList, Static, TextArea
 
 from control.operations.facts import ClusterFacts, topology_of
 from control.operations.planning import Preview, preview_of
@@ -70,6 +70,21 @@ async def test_the_checks_are_reached_by_key_and_say_on_asking_why_it_is_refused
         assert "1 by hand" in picture(app)
 
 
+class Throttled(CannedOperator):
+    """Previews with the throttle of the form; counts its plans."""
+
+    planned = 0
+
+    async def plan(self, values: Mapping[str, str]) -> Plan:
+        """Counted."""
+        self.planned += 1
+        return await super().plan(values)
+
+    async def preview(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+        """At this rate."""
+        return preview_of(facts(), proposal, throttle=values["throttle"])
+
+
 class SlowOperator(CrowdedOperator):
     """Works a preview out until it is let go."""
 
@@ -99,3 +114,39 @@ async def test_back_to_the_form_while_a_preview_is_worked_out(services: Services
         await pilot.pause(0.1)
         assert "✖ disk" not in picture(app)
         assert " 1 scope and goal " in picture(app)
+
+
+async def test_what_was_made_by_hand_survives_a_change_of_throttle(services: Services) -> None:
+    """And the confirmation tells the throttle; another scope is planned anew, and that is said."""
+    app = PartiscopeApp(services, path="plan")
+    operator = Throttled()
+    app._operator = operator  # type: ignore[assignment]
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = app.screen
+        review = screen.query_one("#review", Static)
+        chooser = screen.query_one(OptionList)
+        await pilot.press("ctrl+s")
+        await settle(pilot, lambda: "time" in str(review.render()), "the review")
+        offered = chooser.option_count + 1
+        await pilot.press("h")
+        await settle(pilot, lambda: bool(app.screen.query("#entries")), "by hand")
+        app.screen.query_one("#entries", TextArea).text = "topic-1-0: 103,104"
+        verdict = app.screen.query_one("#hand-verdict", Static)
+        await settle(pilot, lambda: "✔" in str(verdict.render()), "it is judged")
+        await pilot.press("ctrl+s")
+        await settle(pilot, lambda: chooser.highlighted == offered - 1, "it is taken")
+
+        await pilot.press("e")
+        screen.query_one("#field-throttle", Input).value = "7MiB"
+        await pilot.press("ctrl+s")
+        await settle(pilot, lambda: "at 7.0 MiB/s per broker" in str(review.render()), "its time")
+        assert operator.planned == 1
+        assert (chooser.option_count, chooser.highlighted) == (offered, offered - 1)
+        await pilot.press("c")
+        await settle(pilot, lambda: "Throttle: 7.0 MiB/s a broker" in picture(app), "the question")
+        await pilot.press("escape", "e")
+
+        screen.query_one("#field-topics", Input).value = "topic-1"
+        await pilot.press("ctrl+s")
+        await settle(pilot, lambda: operator.planned == 2, "another scope is planned anew")
+        await settle(pilot, lambda: "what was placed by hand" in picture(app), "and that is said")
