@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
@@ -335,16 +336,17 @@ def _creatable(topic: NewTopic) -> dict[str, Any]:
 
 
 def _topic_of(topic: Any) -> TopicMetadata:
-    partitions = (_partition_of(topic.name, p) for p in topic.partitions)
+    topic_id = getattr(topic, "topic_id", None) or None
+    partitions = (_partition_of(topic.name, topic_id, p) for p in topic.partitions)
     return TopicMetadata(
         name=topic.name,
-        topic_id=getattr(topic, "topic_id", None),
+        topic_id=topic_id,
         is_internal=topic.is_internal,
         partitions=tuple(sorted(partitions, key=lambda p: p.partition)),
     )
 
 
-def _partition_of(topic: str, partition: Any) -> PartitionMetadata:
+def _partition_of(topic: str, topic_id: UUID | None, partition: Any) -> PartitionMetadata:
     return PartitionMetadata(
         topic=topic,
         partition=partition.partition_index,
@@ -353,6 +355,7 @@ def _partition_of(topic: str, partition: Any) -> PartitionMetadata:
         replicas=tuple(partition.replica_nodes),
         isr=tuple(partition.isr_nodes),
         offline_replicas=tuple(getattr(partition, "offline_replicas", ())),
+        topic_id=topic_id,
     )
 
 

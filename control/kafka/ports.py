@@ -68,6 +68,8 @@ class PartitionMetadata:
     offline_replicas: tuple[int, ...] = ()
     adding_replicas: tuple[int, ...] = ()
     removing_replicas: tuple[int, ...] = ()
+    topic_id: UUID | None = None
+    """Null before Kafka 2.8."""
 
     @property
     def key(self) -> TopicPartition:

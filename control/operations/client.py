@@ -40,6 +40,7 @@ from control.operations.events import Event, EventKind, decode_event
 from control.operations.planning import resolve_throttle
 from control.operations.state import OperationState, apply_event, submitted
 from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
+from control.operations.topic_ids import NO_IDS, TopicIds
 from control.operations.verdict import Verdict
 from control.operations.way_back import WayBack
 from control.planner.proposal import Proposal
@@ -93,6 +94,7 @@ class OperationsClient:
         reason: str = "",
         is_strict: bool = True,
         rollback_of: str | None = None,
+        topic_ids: TopicIds = NO_IDS,
     ) -> str:
         """Ask for a reassignment of the cluster at `bootstrap`, and of no other that has this
         address by then; answers the operation id."""
@@ -107,6 +109,7 @@ class OperationsClient:
             allows_replication_factor_change=numbers_change,
             is_strict=is_strict,
             rollback_of=rollback_of,
+            topic_ids=topic_ids,
             who=self._who,
             reason=reason,
             submitted_ms=_now_ms(),
@@ -175,6 +178,7 @@ class OperationsClient:
             throttle=throttle,
             waves=waves,
             is_running=not state.is_finished,
+            topic_ids=state.topic_ids,
         )
 
     async def rollback(
@@ -198,6 +202,7 @@ class OperationsClient:
             reason=reason or f"undo {operation_id}",
             is_strict=False,
             rollback_of=operation_id,
+            topic_ids=way.topic_ids,
         )
 
     async def list(self) -> builtins.list[OperationState]:

@@ -6,7 +6,7 @@ A command is a request, not a fact: the executor answers with events (control.op
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -55,6 +55,8 @@ class ReassignCommand:
     allows_replication_factor_change: bool = False
     is_strict: bool = True
     rollback_of: str | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """Of a rollback: the topics that the operation moved (control.operations.topic_ids)."""
     who: str = ""
     reason: str = ""
     submitted_ms: int = 0
@@ -121,6 +123,7 @@ def encode_command(command: Command) -> bytes:
             "allows_replication_factor_change": command.allows_replication_factor_change,
             "is_strict": command.is_strict,
             "rollback_of": command.rollback_of,
+            "topic_ids": dict(command.topic_ids),
         }
     return json.dumps(document, separators=(",", ":")).encode()
 
@@ -161,6 +164,7 @@ def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> 
         ),
         is_strict=bool(document.get("is_strict", True)),
         rollback_of=document.get("rollback_of"),
+        topic_ids=document.get("topic_ids", {}),
         **shared,
     )
 

@@ -53,6 +53,8 @@ class ClusterFacts:
     """``replica.fetch.backoff.ms`` of brokers that replicate what moves; absent where not told."""
     standing_rates: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     """Throttle rates that brokers between which data moves have already, and not of ours."""
+    created_anew: frozenset[str] = frozenset()
+    """Topics that were left out: others than those asked for, under their names."""
 
     @property
     def broker_ids(self) -> frozenset[int]:

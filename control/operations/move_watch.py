@@ -18,6 +18,7 @@ from control.operations.lasting import LastingWatch
 from control.operations.placements import Placements, read_placements
 from control.operations.stalls import StallWatch
 from control.operations.standing_rates import StandingRates, lower_rates
+from control.operations.topic_ids import TopicIds, created_anew, places_of
 from control.planner.proposal import PartitionChange
 
 STANDING_AGAIN_S: Final = 30.0
@@ -55,6 +56,10 @@ class MoveWatch:
         self._absent = LastingWatch()
         """Without a trace: deleted."""
         self._gone: set[TopicPartition] = set()
+        self.topic_ids: TopicIds = {}
+        """Of the topics that are to be moved."""
+        self.created_anew: frozenset[str] = frozenset()
+        """Those that are other topics by now."""
         self._stalls = StallWatch()
         self.catching_up = CatchUpWatch()
         self._copies = CopyWatch()
@@ -82,7 +87,9 @@ class MoveWatch:
         """
         cluster = await self._admin.describe_cluster()
         self._alive = frozenset(broker.id for broker in cluster.brokers)
-        self.places = await read_placements(self._admin, {c.topic for c in self._changes})
+        places = await read_placements(self._admin, {c.topic for c in self._changes})
+        self.created_anew |= created_anew(self.topic_ids, places.placed.values())
+        self.places = places_of(self.topic_ids, places)
         await self._read_copied()
         away = [change for change in self._changes if not self.places.is_there(change)]
         self.catching_up.read(
@@ -97,6 +104,7 @@ class MoveWatch:
         known = self.places.placed.keys() | self.places.moving.keys()
         self._absent.read(self._change_of.keys() - known, now_s)
         self._gone.update(self._absent.found())
+        self._gone.update(c.key for c in self._changes if c.topic in self.created_anew)
         asked = [self._change_of[key] for key in self._asked & known]
         left = (change for change in asked if not self.places.is_there(change))
         self._astray.read([c.key for c in left if not self.places.is_moving(c)], now_s)

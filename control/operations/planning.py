@@ -21,6 +21,7 @@ from control.operations.preflight import Check, is_refused, preflight
 from control.operations.preflight_load import expected_seconds, lowest_rate, spread_of, waves_now
 from control.operations.spreading import NOT_SPREAD, Foreseen
 from control.operations.throttle import RATE_MAX_BYTES_PER_S, auto_rate
+from control.operations.topic_ids import facts_of
 from control.operations.traffic import bytes_in
 from control.operations.way_back import WayBack
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
@@ -173,6 +174,7 @@ class Planning:
     async def preview_back(self, way: WayBack, throttled_by_us: Collection[int] = ()) -> Preview:
         """The same of a rollback, once what it takes back is cancelled."""
         facts = await self._facts_of(way.proposal.changes, throttled_by_us)
+        facts = facts_of(way.topic_ids, facts)
         if way.is_running:
             facts = as_cancelled(facts, way.proposal.inverse().changes)
         return preview_of(

@@ -22,6 +22,7 @@ from control.operations.preflight_load import (
     spread_of,
     waves_now,
 )
+from control.operations.topic_ids import ANEW
 from control.operations.verdict import NAMES_MAX, Check, Verdict
 from control.operations.verdict import check_of as _check
 from control.planner.nearest import Nearest
@@ -145,9 +146,11 @@ def _check_rights(
 def _check_existence(
     facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
 ) -> Check:
-    bad = [f"{c.key} does not exist" for c in changes if c.key not in facts.partitions]
+    anew = facts.created_anew
+    lacking = [c for c in changes if c.key not in facts.partitions]
+    bad = [f"{c.key} {ANEW if c.topic in anew else 'does not exist'}" for c in lacking]
     if is_way_back and len(bad) < len(changes):
-        bad = [f"{words} any more: left out" for words in bad]
+        bad = [f"{words.replace('not exist', 'not exist any more')}: left out" for words in bad]
         return _check("partitions", bad, fine=f"all {len(changes)} exist", verdict=Verdict.WARN)
     if not changes:
         bad = ["the plan changes nothing"]

@@ -23,7 +23,7 @@ from control.operations.commands import THROTTLE_AUTO, ReassignCommand
 from control.operations.electing import elect_preferred
 from control.operations.emptied import came_meanwhile, emptied_by
 from control.operations.events import EventKind, MoveProgress, Outcome
-from control.operations.facts import cannot_move, read_facts, to_go
+from control.operations.facts import ClusterFacts, cannot_move, read_facts, to_go
 from control.operations.forecast import Forecast
 from control.operations.meters import (
     measure_produced,
@@ -45,6 +45,7 @@ from control.operations.state import Phase
 from control.operations.taking_back import take_back
 from control.operations.throttle_keeper import ThrottleKeeper
 from control.operations.ticks import FIRST_TICK_S, LAST_TICK_S, next_tick_s
+from control.operations.topic_ids import ANEW, facts_of, ids_of_command
 from control.operations.way_back import settle
 from control.planner.waves import Wave, plan_waves
 
@@ -86,6 +87,7 @@ class ReassignRun:
         """
         context = self._context
         goes_on = context.state().is_started
+        self._watch.topic_ids = self._command.topic_ids or context.state().topic_ids
         if goes_on:
             self._watch.take_standing(await rates_of_others(self._admin, self._command, context))
         elif not await self._start():
@@ -116,16 +118,9 @@ class ReassignRun:
             outcome = Outcome.CANCELLED
             await context.emit(EventKind.FINISHED, "cancelled before it began", outcome=outcome)
             return False
-        facts, produced, backoffs, standing = await asyncio.gather(
-            read_facts(self._admin, changes=command.changes),
-            measure_produced(self._admin, command.changes),
-            read_fetch_backoffs(self._admin, command.changes),
-            read_standing_rates(self._admin, command.changes),
-        )
-        self._produced = produced
-        facts = replace(
-            facts, produced=produced, fetch_backoff_ms=backoffs, standing_rates=standing
-        )
+        facts = await _read(self._admin, command)
+        self._produced, standing = facts.produced, facts.standing_rates
+        self._watch.topic_ids = ids_of_command(command, facts)
         left = tuple(change for change in command.changes if not facts.places.is_there(change))
         others = left_as_they_are(facts.places, left, undone=command.undone)
         if command.undone is not None:
@@ -133,7 +128,7 @@ class ReassignRun:
             others = {key: f"{why}: left as it is" for key, why in stuck.items()} | others
         copied = facts.sized(to_go(facts, left, undone=command.undone))
         moving = {change.key for change in copied}
-        rate = resolve_throttle(command.throttle, copied, produced) if left else None
+        rate = resolve_throttle(command.throttle, copied, facts.produced) if left else None
         is_adaptive = command.throttle == THROTTLE_AUTO
         checks = preflight(
             facts,
@@ -167,6 +162,7 @@ class ReassignRun:
             progress=progress.document(),
             expected_s=expected,
             empties=list(empties),
+            topic_ids=self._watch.topic_ids,
         )
         await self._refuse(others)
         return True
@@ -206,7 +202,8 @@ class ReassignRun:
         message = f"wave {number} of {len(self._waves)}: {len(wave)} partitions"
         await context.emit(EventKind.WAVE_STARTED, message, wave=number)
         await context.hold()
-        await self._throttle.begin_wave(change.key for change in wave)
+        gone = self._watch.gone
+        await self._throttle.begin_wave(c.key for c in wave if c.key not in gone)
         if context.flags().is_cancelled:
             return
         asking = self._asking
@@ -305,8 +302,9 @@ class ReassignRun:
         """Say once which topics do not exist any more."""
         known = {key.topic for key in self._watch.places.placed}
         for topic, count in sorted(Counter(key.topic for key in self._watch.gone).items()):
-            was = "made anew with fewer partitions" if topic in known else "deleted"
-            words = f"topic {topic} was {was} meanwhile: {count:,} partitions of it are left out"
+            was = "was made anew with fewer partitions" if topic in known else "was deleted"
+            was = ANEW if topic in self._watch.created_anew else f"{was} meanwhile"
+            words = f"topic {topic} {was}: {count:,} partitions of it are left out"
             if words not in self._told_gone:
                 self._told_gone.add(words)
                 await self._context.emit(EventKind.NOTE, words)
@@ -384,6 +382,22 @@ class ReassignRun:
         """What was refused and is not there after all."""
         there = {c.key for c in self._command.changes if self._watch.places.is_there(c)}
         return {key: why for key, why in self._refused.items() if key not in there}
+
+
+async def _read(admin: AdminPort, command: ReassignCommand) -> ClusterFacts:
+    """All that pre-flight looks at, without topics that are others than those to be taken back."""
+    facts, produced, backoffs, standing = await asyncio.gather(
+        read_facts(admin, changes=command.changes),
+        measure_produced(admin, command.changes),
+        read_fetch_backoffs(admin, command.changes),
+        read_standing_rates(admin, command.changes),
+    )
+    return replace(
+        facts_of(command.topic_ids, facts),
+        produced=produced,
+        fetch_backoff_ms=backoffs,
+        standing_rates=standing,
+    )
 
 
 def _is_unknown(error: Exception) -> bool:

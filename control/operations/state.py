@@ -65,6 +65,8 @@ class OperationState:
     """Partitions that will not arrive, and why."""
     empties: tuple[int, ...] = ()
     """Brokers that hold nothing any more when it is done, as known at its start."""
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """Of its topics, as known at its start."""
     misses: Misses | None = None
     """Where the truth lay in what was told; null unless it was done."""
     message: str = ""
@@ -232,6 +234,7 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
                 "progress": MoveProgress.parse(data["progress"]),
                 "expected_s": None if expected is None else (expected[0], expected[1]),
                 "empties": tuple(data.get("empties", ())),
+                "topic_ids": data.get("topic_ids", {}),
             }
         case EventKind.THROTTLE_RECORDED:
             return {"throttle": data, "throttle_bytes_per_s": data["rate"]}

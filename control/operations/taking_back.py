@@ -11,6 +11,7 @@ from control.model.ids import TopicPartition
 from control.operations.commands import ReassignCommand
 from control.operations.placements import read_placements
 from control.operations.run_context import RunContext
+from control.operations.topic_ids import places_of
 from control.planner.proposal import PartitionChange
 from control.planner.waves import plan_waves
 
@@ -45,6 +46,7 @@ async def take_back(admin: AdminPort, command: ReassignCommand, context: RunCont
     while True:
         await context.hold()
         places = await read_placements(admin, {change.topic for change in changes})
+        places = places_of(command.topic_ids or context.state().topic_ids, places)
         moving = [change.key for change in changes if places.is_moving(change)]
         refused = await admin.alter_reassignments(dict.fromkeys(moving, None))
         asked.update(moving)

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from control.model.fleet import Site
 from control.operations.commands import Throttle
 from control.operations.move_watch import MoveWatch
 from control.operations.run_context import RunContext
+from control.operations.topic_ids import TopicIds
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
 
@@ -28,6 +29,8 @@ class WayBack:
     is_running: bool
     """Whether the operation must be cancelled first."""
     cluster_id: str = ""
+    topic_ids: TopicIds = field(default_factory=dict)
+    """Of the topics that the operation moved."""
 
     @property
     def site(self) -> Site:

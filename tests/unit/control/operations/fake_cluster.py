@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import NAMESPACE_DNS, UUID, uuid5
 
 from kio.schema.errors import ErrorCode
 
@@ -67,6 +68,8 @@ class FakeCluster:
         self.failure: KafkaPortError | None = None
         """Of listing reassignments."""
         self.logs: tuple[LogDir, ...] | None = None
+        self.ids: dict[str, UUID] = {key.topic: uuid5(NAMESPACE_DNS, key.topic) for key in placed}
+        self.created = 0
         self.clock_s = 0.0
         """Each question for configs takes half a minute."""
 
@@ -75,6 +78,13 @@ class FakeCluster:
             del self.placed[key]
             self.targets.pop(key, None)
         self.configs = {at: was for at, was in self.configs.items() if at.name != topic}
+
+    def create_anew(self, topic: str, placed: Mapping[int, Sequence[int]]) -> None:
+        """Another topic of that name."""
+        self.delete(topic)
+        self.created += 1
+        self.ids[topic] = UUID(int=self.created)
+        self.placed |= {TopicPartition(topic, n): tuple(at) for n, at in placed.items()}
 
     def begin(self, key: TopicPartition, target: Sequence[int]) -> None:
         """Somebody asks for a move; one without data is done at once."""
@@ -117,7 +127,7 @@ class FakeCluster:
         return tuple(
             TopicMetadata(
                 name=name,
-                topic_id=None,
+                topic_id=self.ids.get(name),
                 is_internal=False,
                 partitions=tuple(self._metadata(k) for k in sorted(self.placed) if k.topic == name),
             )
@@ -133,6 +143,7 @@ class FakeCluster:
             leader_epoch=0,
             replicas=replicas,
             isr=self.isr.get(key, replicas),
+            topic_id=self.ids.get(key.topic),
         )
 
     async def list_reassignments(self) -> tuple[OngoingReassignment, ...]:

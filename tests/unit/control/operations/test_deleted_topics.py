@@ -9,11 +9,16 @@ from kio.schema.errors import ErrorCode
 from control.kafka.errors import RefusedError
 from control.kafka.settings import KafkaSettings
 from control.operations import taking_back
-from control.operations.commands import ReassignCommand
+from control.operations.commands import ReassignCommand, decode_command, encode_command
 from control.operations.events import Event, EventKind, Outcome
 from control.operations.executor import Executor, ExecutorSettings
+from control.operations.facts import read_facts
 from control.operations.lasting import LASTING_READINGS, LASTING_S
-from control.operations.state import NOTES_MAX
+from control.operations.planning import preview_of
+from control.operations.state import NOTES_MAX, OperationState
+from control.operations.topic_ids import facts_of
+from control.operations.verdict import Verdict
+from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (
@@ -123,6 +128,85 @@ async def test_a_way_back_leaves_out_what_was_deleted_or_made_anew() -> None:
 
     context = FakeContext(command_of(C, is_strict=False))
     assert (await run(cluster, context)).message == "partitions: c-0 does not exist"
+
+
+ANEW = "was deleted and created anew: what stands there now is another topic"
+
+
+async def test_a_topic_that_is_created_anew_midway_is_another_topic() -> None:
+    """B while it moves; C when it was there, and lies elsewhere by now; D before its turn, with the
+    replicas of the old one, which would be moved."""
+    d = change("d")
+    command = command_of(A, B, C, d, throttle=RATE, waves=WaveRules(partitions=3))
+    cluster, context = cluster_of(command), FakeContext(command)
+
+    def create_anew() -> None:
+        cluster.arrive(C.key)
+        for topic, placed in (("b", ELSEWHERE), ("c", ELSEWHERE), ("d", FROM)):
+            cluster.create_anew(topic, {0: placed})
+
+    ended = await run(cluster, context, create_anew, cluster.arrive)
+    assert ended.outcome is Outcome.DONE
+    assert ended.message == "done: 1 of 1 partitions moved; 3 of deleted topics left out"
+    assert context.said(EventKind.NOTE) == [
+        f"topic {name} {ANEW}: 1 partitions of it are left out" for name in "bcd"
+    ]
+    assert cluster.placed[B.key] == cluster.placed[C.key] == ELSEWHERE
+    assert cluster.placed[d.key] == FROM, "it was not moved"
+    assert ended.refused == {}
+    assert cluster.shown() == {}
+
+
+async def test_a_rollback_leaves_out_a_topic_that_was_created_anew_whatever_its_replicas() -> None:
+    command = command_of(A, B)
+    cluster, context = cluster_of(command), FakeContext(command)
+    ended = await run(cluster, context, cluster.arrive, cluster.arrive)
+    cluster.create_anew("b", {0: B.after})
+    back = command_of(
+        *ended_changes(ended), is_strict=False, rollback_of="mv-1", topic_ids=ended.topic_ids
+    )
+    known: Any = cluster
+    facts = facts_of(back.topic_ids, await read_facts(known, changes=back.changes))
+    preview = preview_of(facts, back.proposal, throttle="none", undone="mv-1")
+    assert [c.key for c in preview.proposal.changes] == [A.key]
+    (existence, *_) = preview.checks
+    assert (existence.verdict, existence.reason) == (Verdict.WARN, f"b-0 {ANEW}: left out")
+
+    context = FakeContext(back)
+    assert (await run(cluster, context, cluster.arrive)).outcome is Outcome.DONE
+    assert cluster.placed == {A.key: FROM, B.key: B.after}
+
+    cluster.create_anew("a", {0: A.after})
+    ended = await run(cluster, FakeContext(back))
+    assert ended.outcome is Outcome.REFUSED
+    assert ended.message.startswith(f"partitions: a-0 {ANEW}; b-0 {ANEW}")
+
+
+async def test_a_cancel_leaves_a_topic_that_was_created_anew_alone() -> None:
+    """Also where somebody moves the new one to the same brokers, or ordered it otherwise."""
+    command = command_of(A, B, waves=TOGETHER)
+    cluster, context = cluster_of(command), FakeContext(command)
+
+    def create_anew() -> None:
+        cluster.create_anew("a", {0: FROM})
+        cluster.begin(A.key, A.after)
+        cluster.create_anew("b", {0: FROM[::-1]})
+        context.script.is_cancelled = True
+
+    ended = await run(cluster, context, create_anew)
+    assert ended.outcome is Outcome.CANCELLED
+    assert cluster.targets == {A.key: A.after}
+    assert cluster.placed[B.key] == FROM[::-1]
+
+
+def ended_changes(ended: OperationState) -> tuple[PartitionChange, ...]:
+    """Of the way back."""
+    return Proposal(name="mv-1", changes=ended.changes).inverse().changes
+
+
+def test_a_command_carries_the_ids_of_its_topics() -> None:
+    command = command_of(A, topic_ids={"a": "7f"}, rollback_of="mv-1")
+    assert decode_command(encode_command(command)) == command
 
 
 async def ended_midway(
