@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from textual.css.query import NoMatches
 from textual.screen import Screen
 
 from control.views.memory import settle
@@ -91,6 +92,12 @@ class PartiscopeApp(PastApp):
     def show_again(self) -> None:
         """Every view anew, charts included."""
         self._refresh(self.snapshot)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A view that was still being built when the application was left lacks its widgets."""
+        if isinstance(error, NoMatches) and (self._exit or not self.is_running):
+            return
+        super()._handle_exception(error)
 
     def _forget_screen(self) -> None:
         if isinstance(self._driver, SparingDriver):

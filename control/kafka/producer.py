@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.kafka.settings import KafkaSettings
-from control.kafka.wire import check_cluster, explain_unreachable
+from control.kafka.wire import address_that_answers, answers_soon, explain_unreachable
 
 ACKS: Final = {"0": 0, "1": 1, "all": "all"}
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -68,11 +68,12 @@ class RecordProducer:
         self._producer: Any = None
 
     async def __aenter__(self) -> RecordProducer:
-        await check_cluster(self._settings)
+        async with answers_soon(self._settings):
+            bootstrap = await address_that_answers(self._settings)
         options = self._options
         compression = None if options.compression == "none" else options.compression
         self._producer = AIOKafkaProducer(
-            bootstrap_servers=self._settings.bootstrap,
+            bootstrap_servers=bootstrap,
             client_id=self._settings.client_id,
             metadata_max_age_ms=self._settings.metadata_age_ms_max,
             request_timeout_ms=self._settings.request_timeout_ms,
@@ -84,7 +85,11 @@ class RecordProducer:
             **self._settings.security_options(),
         )
         try:
-            await self._producer.start()
+            async with answers_soon(self._settings):
+                await self._producer.start()
+        except UnreachableError:
+            await self._producer.stop()
+            raise
         except (KafkaError, OSError, TimeoutError) as error:
             await self._producer.stop()
             await explain_unreachable(self._settings)

@@ -8,7 +8,9 @@ first. A request is sent to one broker by id, or to any that answers; sendings a
 
 import asyncio
 import io
-from collections.abc import Mapping
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -25,6 +27,10 @@ METADATA_API: Final = 3
 _CORRELATION_ID_AT: Final = 8
 """Behind size, API key and version."""
 _NO_CONNECTION: Final = (OSError, KafkaError, TimeoutError)
+NEXT_ADDRESS_AFTER_S: Final = 0.5
+"""Without an answer the next bootstrap address is tried as well."""
+ANSWERS_WITHIN_S: Final = 2.5
+"""Somebody waits: a cluster that has said nothing by then is told to be unreachable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +170,12 @@ class KafkaWire:
         if waited_for:
             await asyncio.wait(waited_for)
 
+    @property
+    def bootstrap_address(self) -> str:
+        """``host:port`` of the bootstrap address that has answered; empty: none has."""
+        connection = self._connections.get(None)
+        return "" if connection is None else f"{connection.host}:{connection.port}"
+
     def node_ids(self) -> tuple[int, ...]:
         """Brokers seen in the last metadata."""
         return tuple(self._addresses)
@@ -282,13 +294,22 @@ class KafkaWire:
         return choices[self._next_any % len(choices)]
 
     async def _open_bootstrap(self) -> AIOKafkaConnection:
-        story: Exception = ConnectionError("no bootstrap address")
-        for address in self.settings.addresses():
-            try:
-                return await self._open(address)
-            except _NO_CONNECTION as error:
-                story = error
-        raise story
+        """The first address that answers. One that says nothing for a while does not keep the next
+        one waiting: a hung broker must not hide a living cluster."""
+        addresses = self.settings.addresses()
+        if not addresses:
+            raise ConnectionError("no bootstrap address")
+        opening: list[asyncio.Task[AIOKafkaConnection]] = []
+        try:
+            for address in addresses:
+                opening.append(asyncio.create_task(self._open(address)))
+                is_last = len(opening) == len(addresses)
+                found = await _first(opening, None if is_last else NEXT_ADDRESS_AFTER_S)
+                if found is not None:
+                    return opening.pop(opening.index(found)).result()
+        finally:
+            await _give_up(opening)
+        return opening[-1].result()  # raises why
 
     async def _open_node(self, node_id: int) -> AIOKafkaConnection:
         address = self._addresses.get(node_id)
@@ -373,13 +394,71 @@ async def _check_answering(
         raise WrongClusterError(where, wanted=wanted, found=str(found))
 
 
-async def check_cluster(settings: KafkaSettings) -> None:
-    """Whether the cluster that is meant answers, for clients that do not ask by themselves.
+async def _first(
+    opening: list[asyncio.Task[AIOKafkaConnection]], timeout_s: float | None
+) -> asyncio.Task[AIOKafkaConnection] | None:
+    """The first of them that is open; None: all have failed, or time is up.
 
-    :raises UnreachableError: none answers, or another one.
+    :raises Exception: what is no matter of one address, such as wrong credentials.
     """
-    if settings.cluster_id is not None:
-        await explain_unreachable(settings)
+    until_s = None if timeout_s is None else time.monotonic() + timeout_s
+    while pending := [task for task in opening if not task.done()]:
+        left_s = None if until_s is None else until_s - time.monotonic()
+        if left_s is not None and left_s <= 0:
+            return None
+        await asyncio.wait(pending, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+        done = [task for task in pending if task.done()]
+        for task in done:
+            error = task.exception()
+            if error is None:
+                return task
+            if not isinstance(error, _NO_CONNECTION):
+                raise error
+    return None
+
+
+async def _give_up(opening: list[asyncio.Task[AIOKafkaConnection]]) -> None:
+    """Close what was opened beside the one that is taken."""
+    for task in opening:
+        task.cancel()
+    for result in await asyncio.gather(*opening, return_exceptions=True):
+        if isinstance(result, AIOKafkaConnection):
+            result.close(reason=CloseReason.SHUTDOWN)
+
+
+async def address_that_answers(settings: KafkaSettings) -> str:
+    """One of the bootstrap addresses: aiokafka's clients wait long for each that is silent.
+
+    :raises UnreachableError: none answers, or another cluster than the one that is meant.
+    """
+    if len(settings.addresses()) < 2 and settings.cluster_id is None:
+        return settings.bootstrap
+    wire = KafkaWire(replace(settings, attempts_max=1))
+    try:
+        await wire.send(_DESCRIBE_ITSELF, {"topics": ()})
+        return wire.bootstrap_address
+    finally:
+        await wire.close()
+
+
+@asynccontextmanager
+async def answers_soon(settings: KafkaSettings) -> AsyncIterator[None]:
+    """Bounds what is asked of a cluster while somebody waits for it to begin.
+
+    :raises UnreachableError: it is not done within ``ANSWERS_WITHIN_S``.
+    """
+    limit = asyncio.timeout(ANSWERS_WITHIN_S)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise UnreachableError(
+            f"{settings.bootstrap} did not answer within {ANSWERS_WITHIN_S:g} s",
+            reason="the brokers are down or hung, or the network loses what is sent",
+            next_step=next_step_after(None, settings),
+        ) from error
 
 
 async def explain_unreachable(settings: KafkaSettings) -> None:

@@ -18,6 +18,7 @@ from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError, NoSuchPartitionError, RefusedError
 from control.kafka.producer import Delivery, OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.settings import KafkaSettings
+from control.kafka.wire import answers_soon
 from control.lab.keys import KeyChooser, from_list, parse_keys
 from control.lab.partitioners import KeyRule, partition_for
 from control.lab.templates import Template
@@ -159,7 +160,7 @@ class ProduceSession:
         return last
 
     async def _partition_count(self) -> int:
-        async with KafkaAdmin.to(self._settings) as admin:
+        async with KafkaAdmin.to(self._settings) as admin, answers_soon(self._settings):
             (topic,) = await admin.topics([self.job.topic])
             return len(topic.partitions)
 

@@ -28,6 +28,8 @@ class ViewScreen(Screen[Any]):
     def __init__(self, path: ViewPath) -> None:
         super().__init__()
         self.path = path
+        self._is_composed = False
+        """All widgets are there, those within others too."""
         self._put: dict[str, VisualType] = {}
 
     @property
@@ -108,12 +110,13 @@ class ViewScreen(Screen[Any]):
 
     def on_mount(self) -> None:
         """Names first: whatever is known is shown before the first refresh."""
+        self._is_composed = True
         self.receive(self.partiscope.snapshot)
 
     def receive(self, snapshot: OperatorSnapshot) -> None:
         """A newer snapshot, or the old one after the pause."""
-        if not self.query(TopBar):
-            return  # not composed yet: it will ask when it is
+        if not self._is_composed:
+            return  # it will ask when it is
         self._bar(snapshot)
         self.show(snapshot)
         for panel in map(_form_panel, self.query("FormPanel")):
@@ -133,7 +136,7 @@ class ViewScreen(Screen[Any]):
 
     def tick(self) -> None:
         """A second has passed: ages grow."""
-        if self.query(TopBar):
+        if self._is_composed:
             self._bar(self.partiscope.snapshot)
 
     def _bar(self, snapshot: OperatorSnapshot) -> None:

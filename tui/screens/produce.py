@@ -58,7 +58,11 @@ class ProduceScreen(ViewScreen):
         yield Static(id="outcome")
 
     def on_mount(self) -> None:
-        """Topics and leaders come from the cluster itself: a key's place must be true now."""
+        """Topics and leaders come from the cluster itself: a key's place must be true now. Until it
+        has answered, or where it does not, there are those that are known."""
+        known = {it for it in self.partiscope.snapshot.cluster.topics if not it.startswith("__")}
+        here = {self.topic_here} if self.topic_here else set()
+        self.query_one(FormPanel).offer("topic", known | here)
 
         def ask() -> None:
             self.run_worker(self._read_topics(), exclusive=True, group="topics")

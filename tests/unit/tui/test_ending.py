@@ -66,3 +66,14 @@ def test_a_terminal_that_is_gone_ends_it(tmp_path: Path) -> None:
         terminal.read_until(b"THROUGHPUT")
         terminal.hang_up()
         assert terminal.process.wait(ENDS_WITHIN_S) is not None
+
+
+def test_whoever_leaves_while_a_view_opens_sees_no_traceback(tmp_path: Path) -> None:
+    write_story(tmp_path, at_ms=time.time_ns() // 1_000_000)
+    with Terminal(tmp_path, (80, 24)) as terminal:
+        terminal.read_until(b"THROUGHPUT")
+        terminal.type(b"gt\r\rq")
+        written = _written_until_it_ends(terminal)
+        assert terminal.process.poll() == 0
+        assert b"Traceback" not in written
+        assert b"NoMatches" not in written
