@@ -202,8 +202,9 @@ PARTITIONS: Final = TableSpec(
     sorts={
         "topic": "topic",
         "partition": "partition",
-        "status": "rank",
-        "leader": "leader",
+        "status": "judged_rank",
+        "leader": "led_by",
+        "replicas": "replica_count",
         "isr": "isr_count",
         "size_bytes": "size_bytes",
         "records": "records",
@@ -216,7 +217,7 @@ PARTITIONS: Final = TableSpec(
         "high_watermark": "high_watermark",
     },
     build=cells.partition_row,
-    exports={"status": "status", "replicas": "replicas", "isr": "isr"},
+    exports={"status": "status", "leader": "leader", "replicas": "replicas", "isr": "isr"},
 )
 TOPICS: Final = TableSpec(
     columns=columns.TOPIC_COLUMNS,
@@ -234,7 +235,7 @@ TOPICS: Final = TableSpec(
     },
     sorts={
         "topic": "topic",
-        "status": "rank_min",
+        "status": "judged_rank",
         "partitions": "partition_count",
         "replicas": "replicas_count_max",
         "size_bytes": "all_bytes_sum",
@@ -265,7 +266,7 @@ GROUPS: Final = TableSpec(
     },
     sorts={
         "group": "group_id",
-        "status": "rank",
+        "status": "judged_rank",
         "lag": "lag_sum",
         "lag_time": "lag_ms_max",
         "velocity": "lag_records_per_s_sum",
@@ -305,7 +306,7 @@ GROUP_PARTITIONS: Final = TableSpec(
         "group": "group_id",
         "topic": "topic",
         "partition": "partition",
-        "status": "rank",
+        "status": "judged_rank",
         "lag": "lag",
         "lag_time": "lag_ms",
         "velocity": "lag_records_per_s",
@@ -315,12 +316,12 @@ GROUP_PARTITIONS: Final = TableSpec(
         "end": "end_offset",
         "consumed": "consumed_records_per_s",
         "stuck": "stuck_ms",
-        "leader": "leader",
+        "leader": "led_by",
         "member": "member_id",
         "status_unknown_because": "unjudged",
     },
     build=cells.group_partition_row,
-    exports={"status": "verdict"},
+    exports={"status": "verdict", "leader": "leader"},
 )
 BROKERS: Final = TableSpec(
     columns=columns.BROKER_COLUMNS,

@@ -39,21 +39,26 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
     """One row per partition, by name; ``short_isr`` as ``control.model.isr_age`` makes it.
 
     Adds to the store's columns: name, status, statuses (all words that apply), rank (of the
-    status, 0 worst), is_preferred, isr_short_ms (for how long the ISR is short; null: it is
+    status, 0 worst), judged_rank and led_by (to sort by: null where unknown), is_preferred,
+    isr_short_ms (for how long the ISR is short; null: it is
     whole), is_at_least (it may be short for longer), records, all_bytes (of all replicas), lag (of
     the worst group), groups.
     """
     store = evidence.snapshot.partitions
     ranks = evidence.statuses.ranks()
+    words = words_of(ranks, PARTITION_SEVERITIES)
     lag, groups = _lag_by_partition(evidence)
     short_ms, is_at_least = _isr_short(evidence, short_isr)
     records = floats(store["high_watermark"]) - floats(store["log_start_offset"])
     added = {
         "name": _names(store),
-        "status": words_of(ranks, PARTITION_SEVERITIES),
+        "status": words,
         "statuses": evidence.statuses.words(),
         "rank": pa.array(ranks, pa.int32()),
         "is_preferred": pa.array(~evidence.statuses.flags["not-preferred"]),
+        "judged_rank": _judged(ranks, words),
+        "led_by": _led(ints(store["leader"], unknown=-1)),
+        "replica_count": pa.array(list_lengths(store["replicas"])),
         "isr_count": pa.array(list_lengths(store["isr"])),
         "isr_short_ms": _nullable(short_ms),
         "is_at_least": pa.array(is_at_least),
@@ -86,6 +91,7 @@ def topic_table(partitions: pa.Table) -> pa.Table:
         grouped,
         {
             "status": pa.array(statuses, pa.string()),
+            "judged_rank": _judged(grouped["rank_min"], pa.array(statuses, pa.string())),
             "statuses": pa.array([f" {word} " for word in statuses], pa.string()),
         },
     )
@@ -115,6 +121,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         "status": words,
         "statuses": pc.binary_join_element_wise("", words, "", " "),
         "rank": pa.array(ranks, pa.int32()),
+        "judged_rank": _judged(ranks, words),
         **_verdicts(words, evidence.unjudged),
         "lag_ms": _nullable(
             np.where(is_dead, np.nan, np.where(np.isnan(told_ms), estimated_ms, told_ms))
@@ -122,6 +129,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         "clears_ms": _nullable(np.where(is_dead, np.nan, _clears_ms(commits))),
         "stuck_ms": _nullable(stuck_ms),
         "leader": pa.array(leaders),
+        "led_by": _led(leaders),
     }
     return _sorted(_with(commits, added), ["group_id", "topic", "partition"])
 
@@ -163,12 +171,24 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
         "status": statuses,
         "statuses": pc.binary_join_element_wise("", statuses, "", " "),
         "rank": pa.array(ranks),
+        "judged_rank": _judged(ranks, statuses),
         "verdict": pc.if_else(pc.is_in(statuses, pa.array(list(UNJUDGED))), None, statuses),
         **_bases(joined, commits),
         "clears_ms": _nullable(np.where(is_open & (slowest != NEVER_MS), np.nan, slowest)),
     }
     order = [("rank", "ascending"), ("lag_sum", "descending"), ("group_id", "ascending")]
     return _with(joined, added).sort_by(order)
+
+
+def _judged(ranks: Any, words: pa.Array) -> pa.Array:
+    """What statuses are sorted by: null where there is no verdict, so that it comes last."""
+    place = pc.index_in(words, pa.array(list(UNJUDGED)))
+    return pc.if_else(pc.is_null(place), pc.cast(pa.array(ranks), pa.int64()), None)
+
+
+def _led(leaders: Any) -> pa.Array:
+    """What leaders are sorted by: null where there is none."""
+    return pa.array(leaders, pa.int64(), mask=np.asarray(leaders) < 0)
 
 
 def _verdicts(words: pa.Array, reasons: pa.Array) -> dict[str, pa.Array]:

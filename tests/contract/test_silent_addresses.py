@@ -2,7 +2,8 @@
 
 import time
 
-from control.kafka.admin import KafkaAdmin, NewTopic
+from control.kafka.admin import KafkaAdmin
+from control.kafka.ports import NewTopic
 from control.lab.session import ProduceJob, ProduceSession
 from tests.contract.operations_rig import unique
 from tests.support.silent import hung_listener, lost_listener

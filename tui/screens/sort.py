@@ -1,6 +1,6 @@
 """``s``: by which column? ``l``: which columns?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -15,10 +15,14 @@ class SortScreen(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "back")]
 
-    def __init__(self, columns: list[tuple[str, str]], present: str) -> None:
+    def __init__(
+        self, columns: list[tuple[str, str]], present: str, digits: Mapping[str, str]
+    ) -> None:
+        """``digits``: the key that sorts by a column without this list."""
         super().__init__()
         self._columns = columns
         self._present = present
+        self._digits = digits
 
     def compose(self) -> ComposeResult:
         """The columns."""
@@ -26,9 +30,9 @@ class SortScreen(ModalScreen[str | None]):
         yield OptionList(*options, id="sort")
 
     def _label(self, name: str, title: str) -> str:
-        if self._present.lstrip("-") != name:
-            return f"  {title}"
-        return f"{'↓' if self._present.startswith('-') else '↑'} {title}"
+        arrow = "↓" if self._present.startswith("-") else "↑"
+        digit = self._digits.get(name, " ")
+        return f"{digit} {arrow if self._present.lstrip('-') == name else ' '} {title}"
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Largest first; the same column again: smallest first."""

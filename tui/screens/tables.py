@@ -105,7 +105,8 @@ class TableScreen(ViewScreen):
         self._columns = [(column.id, column.title) for column in all_columns]
         self._numbers = {column.id for column in all_columns if column.is_number}
         self.put("#table-title", _title(self.path, page, query))
-        self.query_one(RowTable).show(page, is_chosen=bool(self._chosen))
+        table = self.query_one(RowTable)
+        table.show(page, is_chosen=bool(self._chosen), sorted_by=query.sort.lstrip("-"))
 
     def _query(self, *, limit: int = 0) -> TableQuery:
         return TableQuery(filter=self._filter, sort=self._sort, limit=limit, columns=self._chosen)
@@ -128,18 +129,27 @@ class TableScreen(ViewScreen):
 
     def action_sort(self) -> None:
         """Choose a column to sort by."""
-        self.app.push_screen(SortScreen(self._columns, self._sort), self._chosen_now)
+        digits = {name: str(n % 10) for n, name in enumerate(self._digits[:10], 1)}
+        self.app.push_screen(SortScreen(self._columns, self._sort, digits), self._chosen_now)
 
     def action_sort_place(self, place: int) -> None:
-        """``1`` to ``9``, ``0``: by that column of those on screen; again turns the order.
+        """``1`` to ``9``, ``0``: by that column of the table; again turns the order.
 
-        Numbers begin with the largest, texts with the first, a status with the worst.
+        They count all columns, or those that were chosen, so that a digit means the same at every
+        width. Numbers begin with the largest, texts with the first, a status with the worst.
         """
-        shown = self.query_one(RowTable).shown
-        if place <= len(shown):
-            name = shown[place - 1]
+        names = self._digits
+        if place <= len(names):
+            name = names[place - 1]
             ways = (f"-{name}", name) if name in self._numbers else (name, f"-{name}")
             self._chosen_now(ways[self._sort == ways[0]])
+
+    @property
+    def _digits(self) -> list[str]:
+        """What ``1``, ``2`` … sort by."""
+        known = [name for name, _ in self._columns]
+        chosen = [name for name in self._chosen.split(",") if name in known]
+        return list(dict.fromkeys([*known[:1], *chosen])) if chosen else known
 
     def action_columns(self) -> None:
         """Which columns, for as long as this view is open; they are part of the link."""
@@ -200,7 +210,8 @@ def _title(path: ViewPath, page: Page[Any], query: TableQuery) -> str:
         return f"[b]{place}[/b]  [yellow]▲ {page.problem}[/yellow]"
     shown = f"{len(page.rows)} of {page.matching}" if len(page.rows) < page.matching else ""
     filtered = f"{page.matching} of {page.total} match" if query.filter else f"{page.total}"
-    titles = {column.id: column.title for column in page.columns}
+    columns = page.columns if page.spec is None else page.spec.columns
+    titles = {column.id: column.title for column in columns}
     name = query.sort.lstrip("-")
     order = f"  by {titles.get(name, name)}{' ↓' if query.sort[:1] == '-' else ' ↑'}"
     return f"[b]{place}[/b]  {shown or filtered}{order if query.sort else ''}"

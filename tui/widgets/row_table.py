@@ -49,6 +49,7 @@ class RowTable(QuickTable):
         self._shown: tuple[str, ...] = ()
         self._page: Page[Any] | None = None
         self._is_chosen = False
+        self._sorted_by = ""
         self._widths: dict[str, int] = {}
         """The widest that each column has been: columns must not come and go with figures."""
         self._elastic = 0
@@ -75,13 +76,13 @@ class RowTable(QuickTable):
         """Ids of the columns on screen, in order."""
         return self._shown
 
-    def show(self, page: Page[Any], *, is_chosen: bool = False) -> None:
+    def show(self, page: Page[Any], *, is_chosen: bool = False, sorted_by: str = "") -> None:
         """Show a newer page of the same table; columns that the operator chose are all shown,
-        of others those that have room."""
-        self._page, self._is_chosen = page, is_chosen
+        of others those that have room, and always that by which it is sorted."""
+        self._page, self._is_chosen, self._sorted_by = page, is_chosen, sorted_by
         rows: list[Row] = list(page.rows)
         elastic_before = self._elastic
-        columns = self._fitting(page.columns, rows)
+        columns = self._fitting(_with_sorted(page, sorted_by), rows)
         ids = tuple(column.id for column in columns)
         if ids != self._shown or self._elastic != elastic_before:
             self._refill(columns, rows, is_rebuilt=True)
@@ -98,7 +99,7 @@ class RowTable(QuickTable):
     def on_resize(self) -> None:
         """More room shows more columns; the selected row stays in sight."""
         if self._page is not None:
-            self.show(self._page, is_chosen=self._is_chosen)
+            self.show(self._page, is_chosen=self._is_chosen, sorted_by=self._sorted_by)
             self.call_after_refresh(self._scroll_cursor_into_view)
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
@@ -116,14 +117,15 @@ class RowTable(QuickTable):
         """The essential columns, and of the others those that have room, by importance."""
         room = self._room() - SCROLLBAR_WIDTH
         chosen: set[str] = set()
-        for column in sorted(columns, key=lambda item: item.rank):
+        for column in sorted(columns, key=lambda it: (it.id != self._sorted_by, it.rank)):
             shape = 2 if column.id in _SHAPED else 0
             width = max((len(row.cell(column.id).text) + shape for row in rows), default=0)
             width = max(width, len(column.title), self._widths.get(column.id, 0))
             self._widths[column.id] = width
             width = min(width, ELASTIC_MIN) if column.id in _ELASTIC else width
             room -= width + 2
-            if column.rank == 1 or room >= 0 or self._is_chosen:
+            is_wanted = column.rank == 1 or column.id == self._sorted_by
+            if is_wanted or room >= 0 or self._is_chosen:
                 chosen.add(column.id)
             else:
                 room += width + 2
@@ -183,6 +185,13 @@ class RowTable(QuickTable):
         if column.id in _ELASTIC:
             text.truncate(self._elastic, overflow="ellipsis")
         return text
+
+
+def _with_sorted(page: Page[Any], name: str) -> tuple[Column, ...]:
+    """Its columns, and the one that it is sorted by where that was left out."""
+    known = () if page.spec is None else page.spec.columns
+    shown = {column.id for column in page.columns}
+    return page.columns + tuple(it for it in known if it.id == name and name not in shown)
 
 
 def _keys(rows: list[Row]) -> list[str]:

@@ -9,6 +9,8 @@ from control.views.messages import MESSAGE_COLUMNS, MessageRow, message_row
 from control.views.pages import Page
 from tests.snapshots.canned import records
 from tests.support.settle import settle
+from tui.app import PartiscopeApp
+from tui.services import Services
 from tui.widgets.row_table import RowTable
 
 LONG = b'{"order": 4711, "note": "' + b"x" * 300 + b'"}'
@@ -47,3 +49,34 @@ async def test_a_long_value_leaves_room_for_its_key_and_is_cut(
 
         await pilot.resize_terminal(width + 30, 24)
         await settle(pilot, lambda: width < table.virtual_size.width <= width + 30, "more is shown")
+
+
+@pytest.mark.parametrize("path", ["partitions", "groups"])
+async def test_a_digit_means_the_same_column_at_every_width(services: Services, path: str) -> None:
+    found: list[list[str]] = []
+    for width in (80, 240):
+        app = PartiscopeApp(services, path=path)
+        async with app.run_test(size=(width, 24)) as pilot:
+            await pilot.pause()
+            sorts = []
+            for digit in "1234567890":
+                await pilot.press(digit)
+                place = app.screen.path  # type: ignore[attr-defined]
+                name = place.query["sort"].lstrip("-")
+                assert name in app.screen.query_one(RowTable).shown, "it is shown"
+                assert "by" in str(app.screen.query_one("#table-title").render())
+                sorts.append(place.query["sort"])
+            found.append(sorts)
+    assert found[0] == found[1]
+    assert len(set(found[0])) >= 9
+
+
+async def test_sorting_by_a_hidden_column_shows_it(services: Services) -> None:
+    app = PartiscopeApp(services, path="partitions?cols=topic,status")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("#table")), "the table")
+        table = app.screen.query_one(RowTable)
+        assert table.shown == ("topic", "status")
+        await pilot.press("s", "end", "up", "up", "enter")
+        await settle(pilot, lambda: "lag" in table.shown, "the column")
+        assert "by lag ↓" in str(app.screen.query_one("#table-title").render())
