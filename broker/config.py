@@ -137,8 +137,9 @@ class BrokerConfig:
         """
         try:
             text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            story = f"cannot read the configuration {path}: {error.strerror}; check --config"
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            story = f"cannot read the configuration {path}: {why}; check --config"
             raise ConfigError(story) from error
         try:
             return cls.from_properties(parse_properties(text))

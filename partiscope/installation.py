@@ -172,4 +172,6 @@ def connection_of(config_file: str) -> ConnectionSettings:
     try:
         return ConnectionSettings.model_validate({"config_file": config_file})
     except ValidationError as error:
-        raise SettingsError(f"--command-config {config_file}: {plain_errors(error)}") from error
+        raise SettingsError(
+            f"--command-config {config_file}: {plain_errors(error, ConnectionSettings)}"
+        ) from error

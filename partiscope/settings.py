@@ -5,11 +5,15 @@ Environment: ``PARTISCOPE_`` plus the path in capitals, e.g. ``PARTISCOPE_DASHBO
 """
 
 import os
+import re
 import tomllib
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -22,6 +26,10 @@ from control.model.fleet import COLORS, is_of_any
 from control.model.ids import ClusterId
 from partiscope.connections import ConnectionSettings
 
+ENV_PREFIX: Final = "PARTISCOPE_"
+_OTHER_VARIABLES: Final = ("config", "cache")
+"""Which settings file there is, and where set-up keeps what it loads."""
+_SECRET: Final = re.compile("password|secret|token")
 BROKERS_MAX: Final = 64
 CLUSTERS_MAX: Final = 64
 CONFIG_FILE_DEFAULT: Final = "partiscope.toml"
@@ -108,7 +116,7 @@ class Settings(BaseSettings):
     """Everything that can be set."""
 
     model_config = SettingsConfigDict(
-        env_prefix="PARTISCOPE_", env_nested_delimiter="__", extra="forbid"
+        env_prefix=ENV_PREFIX, env_nested_delimiter="__", extra="forbid"
     )
 
     data: Path = DATA_DEFAULT
@@ -124,6 +132,14 @@ class Settings(BaseSettings):
     collect: CollectSettings = Field(default_factory=CollectSettings)
     bus: str | None = None
     """``host:port,…`` of the bus for metrics and operations; without it, the bundled brokers."""
+
+    @field_validator("bus")
+    @classmethod
+    def _check_bus(cls, bus: str | None) -> str | None:
+        if bus is not None and not KafkaSettings(bootstrap=bus).addresses():
+            raise ValueError("it names no HOST:PORT")
+        return bus
+
     cluster_id: str | None = None
     """Id of the cluster whose figures are shown; without it, the largest one in the store."""
     read_only: bool = False
@@ -219,15 +235,64 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags over environment over file."""
-        path = os.environ.get("PARTISCOPE_CONFIG", CONFIG_FILE_DEFAULT)
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, path)
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, _file())
 
 
-def plain_errors(error: ValidationError) -> str:
-    """Which settings are wrong and why, without the words of the library."""
-    wrong = ((".".join(map(str, e["loc"])), e["msg"]) for e in error.errors())
-    lines = ((path, message.removeprefix("Value error, ")) for path, message in wrong)
-    return "; ".join(f"{path}: {message}" if path else message for path, message in lines)
+def plain_errors(error: ValidationError, model: type[BaseModel]) -> str:
+    """Which settings of ``model`` are wrong and why, without the words of the library."""
+    return "; ".join(_plain_error(each, model) for each in error.errors())
+
+
+def _plain_error(error: ErrorDetails, model: type[BaseModel]) -> str:
+    path = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
+        *above, name = map(str, error["loc"])
+        section = _section_at(model, above)
+        return unknown_setting(path, name, () if section is None else section.model_fields)
+    words = error["msg"].removeprefix("Value error, ")
+    given = error.get("input")
+    is_shown = isinstance(given, str | int | float) and not _SECRET.search(path)
+    return f"{path}{f' = {given!r}' if is_shown else ''}: {words}" if path else words
+
+
+def unknown_setting(path: str, name: str, known: Iterable[str]) -> str:
+    """``unknown setting dta; did you mean data?``; ``name`` is the last word of ``path``."""
+    near = get_close_matches(name, tuple(known), n=1)
+    if near:
+        return f"unknown setting {path}; did you mean {path.removesuffix(name)}{near[0]}?"
+    return f"unknown setting {path}; there are {', '.join(sorted(known))}"
+
+
+def _section_at(model: type[BaseModel], path: Sequence[str]) -> type[BaseModel] | None:
+    """The model of a section; None: there is none of fixed names."""
+    for name in path:
+        field = model.model_fields.get(name)
+        if field is None:
+            continue  # a name that was chosen, such as a cluster's
+        kinds = (field.annotation, *get_args(field.annotation))
+        found = next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
+        if found is None:
+            return None
+        model = found
+    return model
+
+
+def _check_environment() -> None:
+    """The library passes over variables that it has no setting for.
+
+    Raises:
+        SettingsError: a variable begins as ours do, and names no setting.
+    """
+    known = (*Settings.model_fields, *_OTHER_VARIABLES)
+    for variable in sorted(os.environ):
+        name, *_ = variable.removeprefix(ENV_PREFIX).lower().split("__")
+        if variable.upper().startswith(ENV_PREFIX) and name not in known:
+            told = unknown_setting(name, name, Settings.model_fields)
+            raise SettingsError(f"environment variable {variable}: {told}")
+
+
+def _file() -> str:
+    return os.environ.get("PARTISCOPE_CONFIG", CONFIG_FILE_DEFAULT)
 
 
 def _connection_of(name: str, cluster: NamedCluster) -> KafkaSettings:
@@ -258,10 +323,18 @@ def load_settings() -> Settings:
         raise SettingsError(
             f"PARTISCOPE_CONFIG names {named}, which is not there: correct or unset it"
         )
+    _check_environment()
     try:
         return Settings()
     except ValidationError as error:
-        raise SettingsError(f"bad settings: {plain_errors(error)}") from error
-    except (OSError, ValueError) as error:
-        path = os.environ.get("PARTISCOPE_CONFIG", CONFIG_FILE_DEFAULT)
-        raise SettingsError(f"cannot read settings file {path}: {error}") from error
+        raise SettingsError(f"bad settings: {plain_errors(error, Settings)}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"settings file {_file()} is not UTF-8: save it as UTF-8") from error
+    except OSError as error:
+        raise SettingsError(f"cannot read settings file {_file()}: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"settings file {_file()} is not TOML: {error}") from error
+    except ValueError as error:
+        raise SettingsError(
+            f"bad settings: {error}. Sections are set by PARTISCOPE_SECTION__NAME, or as JSON"
+        ) from error

@@ -7,7 +7,7 @@ from typing import Final
 from control.kafka.reader import FetchedRecord, RecordReader
 from control.kafka.settings import KafkaSettings
 from control.lab.starts import parse_start
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, no_partition_words
 from control.views.messages import is_match
 
 LATEST: Final = "-50"
@@ -86,5 +86,5 @@ class Wanted:
             return keys
         found = tuple(key for key in keys if str(key.partition) == self.partition)
         if not found:
-            raise ValueError(f"{self.topic} has no partition {self.partition!r}")
+            raise ValueError(no_partition_words(self.topic, self.partition, len(keys)))
         return found

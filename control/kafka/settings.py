@@ -1,9 +1,14 @@
 """How to reach a cluster: one value shared by admin, producer and reader."""
 
+import re
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+PORT_MAX: Final = 65_535
+_HOST: Final = re.compile(r"\[[0-9a-fA-F:.%\w]+\]|[^\s:/@\[\]\x00-\x1f\ud800-\udfff]{1,253}")
+"""A name or an address of version 4, or one of version 6 in brackets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,8 @@ def _provider(token: Callable[[], Awaitable[str]] | None) -> Any:
 
 def _parse_address(entry: str) -> tuple[str, int]:
     host, _, port = entry.strip().rpartition(":")
-    if not host or not port.isdigit():
-        raise ValueError(f"'{entry.strip()}' is not an address of the form HOST:PORT")
+    if not host or not _HOST.fullmatch(host) or not re.fullmatch("[0-9]+", port):
+        raise ValueError(f"{entry.strip()!r} is not an address of the form HOST:PORT")
+    if not 1 <= int(port[:9]) <= PORT_MAX:
+        raise ValueError(f"{entry.strip()!r} has no port from 1 to {PORT_MAX}")
     return host.strip("[]"), int(port)

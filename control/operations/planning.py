@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from control.kafka.ports import ClusterPort
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, no_partition_words
 from control.model.units import byte_rate_text, duration_text, parse_byte_rate
 from control.operations.commands import THROTTLE_AUTO, THROTTLE_NONE, Throttle
 from control.operations.errors import InvalidInputError
@@ -210,7 +210,9 @@ def proposal_for(
     """
     for key in sorted(targets):
         if key not in facts.partitions:
-            raise InvalidInputError({"partition": f"{key} does not exist"})
+            count = sum(known.topic == key.topic for known in facts.partitions)
+            words = no_partition_words(*key, count) if count else f"{key} does not exist"
+            raise InvalidInputError({"partition": words})
     return proposal_of(name, topology_of(facts), targets)
 
 

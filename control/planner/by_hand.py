@@ -15,7 +15,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final
 
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, no_partition_words
 from control.planner.goals import GoalError, PlanRequest, Tolerance
 from control.planner.leaders import even_leaders, leader_bounds
 from control.planner.nearest import Nearest
@@ -81,7 +81,7 @@ def check_edits(topology: Topology, edits: Edits) -> None:
     wrong: dict[TopicPartition, str] = {}
     for key, replicas in edits.items():
         if key not in known:
-            wrong[key] = "does not exist"
+            wrong[key] = ""
         elif replicas is not None:
             reason = _wrong_with(brokers, replicas)
             if reason:
@@ -94,7 +94,7 @@ def check_edits(topology: Topology, edits: Edits) -> None:
         if key in known:
             told.append(f"{key}: {reason}; {nearest.words(known[key], edits[key] or ())}")
         else:
-            told.append(f"{key} {reason}: {_like(key, known)}")
+            told.append(_unknown_words(key, known))
     more = len(wrong) - len(told)
     raise HandError("; ".join([*told, f"and {more:,} more entries like these"] if more else told))
 
@@ -156,13 +156,14 @@ def _wrong_with(brokers: Mapping[int, bool], replicas: tuple[int, ...]) -> str:
     return f"broker {down[0]} does not run" if down else ""
 
 
-def _like(key: TopicPartition, known: Mapping[TopicPartition, TopologyPartition]) -> str:
+def _unknown_words(key: TopicPartition, known: Mapping[TopicPartition, TopologyPartition]) -> str:
     numbers = [other.partition for other in known if other.topic == key.topic]
     if numbers:
-        return f"{key.topic} has partitions {min(numbers)} to {max(numbers)}"
+        return no_partition_words(key.topic, key.partition, max(numbers) + 1)
     topics = {other.topic for other in known}
     alike = difflib.get_close_matches(key.topic, topics, n=1, cutoff=0.0)
-    return f"no topic has this name; {alike[0]} does" if alike else "the cluster has no topic"
+    hint = f"no topic has this name; {alike[0]} does" if alike else "the cluster has no topic"
+    return f"{key} does not exist: {hint}"
 
 
 def _led_by(leader: int, replicas: tuple[int, ...]) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
+from control.model.ids import no_partition_words
 from control.model.units import bytes_text
 from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.racks import unknown_words
@@ -76,7 +77,7 @@ def _check_names(topology: Topology, request: PlanRequest) -> None:
     for name in named_ones:
         if name not in keys:
             word = "move" if name in request.partitions else "keep"
-            raise GoalError(f"partition {name} to {word} does not exist{_like(name, keys)}")
+            raise GoalError(f"partition {name} to {word}: {_no_partition(name, keys)}")
     may_touch = request.scope()
     wanted = [p for p in topology.partitions if may_touch(p.key)]
     if request.partitions and not wanted:
@@ -95,6 +96,14 @@ def _check_racks(topology: Topology, request: PlanRequest, targets: Collection[i
             f"racks are required, and {unknown_words(without)}: set broker.rack there and restart, "
             "leave it alone (exclude brokers), or do not require racks"
         )
+
+
+def _no_partition(name: str, keys: Iterable[str]) -> str:
+    topic, _, number = name.rpartition("-")
+    count = sum(key.rpartition("-")[0] == topic for key in keys)
+    if number.isdecimal() and count:
+        return no_partition_words(topic, number, count)
+    return f"it does not exist{_like(name, keys)}"
 
 
 def _like(name: str, names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 from dash.exceptions import PreventUpdate
 
 from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, no_partition_words
 from control.operations.errors import InvalidInputError
 from control.views import format as text
 from control.views.messages import is_match, message_row, moment_text, readable
@@ -178,7 +178,7 @@ async def asked_partitions(
     keys = await reader.partitions(topic)
     chosen = tuple(key for key in keys if not partition or str(key.partition) == partition)
     if not chosen:
-        raise InvalidInputError({"partition": f"{topic} has no partition {partition!r}"})
+        raise InvalidInputError({"partition": no_partition_words(topic, partition, len(keys))})
     return chosen
 
 

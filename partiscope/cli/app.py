@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 def main() -> None:
@@ -62,11 +62,13 @@ def run(arguments: list[str]) -> int:
 
 
 def _status_of(act: Callable[[], object]) -> int:
+    from partiscope.cli.streams import ReaderGoneError
+
     try:
         act()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
-    except BrokenPipeError:
+    except ReaderGoneError:
         return 0
     except (KeyboardInterrupt, Exception) as error:
         from partiscope.cli.exits import CommandError, Exit
@@ -85,5 +87,8 @@ def _status_of(act: Callable[[], object]) -> int:
 
 
 def _told(status: int, words: str) -> int:
-    sys.stderr.write(f"partiscope: {words}\n")
+    from partiscope.cli.streams import ReaderGoneError
+
+    with suppress(ReaderGoneError):
+        sys.stderr.write(f"partiscope: {words}\n")
     return status

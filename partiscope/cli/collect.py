@@ -8,16 +8,22 @@ from typing import Annotated, Any
 import typer
 
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, CommandConfig, Data, known_bus, note, settings_with
+from partiscope.cli.options import (
+    Bootstrap,
+    Bus,
+    CommandConfig,
+    Data,
+    known_bus,
+    note,
+    settings_with,
+)
 from partiscope.running import say
 
 
 def collect(
     *,
     bootstrap: Bootstrap = None,
-    bus: Annotated[
-        str | None, typer.Option(help="HOST:PORT,… of the bus; default: the bundled cluster.")
-    ] = None,
+    bus: Bus = None,
     command_config: CommandConfig = None,
     interval_ms: Annotated[
         int | None, typer.Option(min=100, help="Between samples of a small cluster.")

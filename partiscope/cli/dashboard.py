@@ -9,7 +9,7 @@ import typer
 
 from control.model.command_line import CommandFlags, cluster_flag, use_flags
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, target_with
+from partiscope.cli.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
 from partiscope.installation import find_installation
 from partiscope.running import say
 from partiscope.settings import load_settings
@@ -25,7 +25,7 @@ def dashboard(
     ] = "",
     bootstrap: Bootstrap = None,
     store: Store = None,
-    bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
+    bus: Bus = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65_535, help="Port.")] = None,
     data: Data = None,

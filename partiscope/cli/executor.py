@@ -1,15 +1,13 @@
 """``partiscope executor``: the process that carries out operations."""
 
-from typing import Annotated
-
 import typer
 
-from partiscope.cli.options import known_bus, note, settings_with
+from partiscope.cli.options import Bus, known_bus, note, settings_with
 from partiscope.running import say
 
 
 def executor(
-    bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
+    bus: Bus = None,
 ) -> None:
     """Carry out operations, one at a time on each cluster, until SIGTERM; a second one waits."""
     from control.kafka.connections import settings_of

@@ -1,5 +1,7 @@
 """Which exit status an error means, and what an operator is told of it."""
 
+import struct
+
 from control.kafka.errors import KafkaPortError, NoSuchPartitionError, UnreachableError
 from control.model.command_line import typed
 from control.operations.errors import InvalidInputError, OperationError
@@ -15,6 +17,10 @@ def exit_status_of(error: Exception) -> Exit | None:
         case CommandError():
             return error.status
         case SettingsError() | InvalidInputError() | NoSuchPartitionError():
+            return Exit.WRONG_USE
+        case struct.error():
+            return Exit.WRONG_USE
+        case UnicodeEncodeError():  # only words of the command line have bytes that are no text
             return Exit.WRONG_USE
         case UnreachableError():
             return Exit.UNREACHABLE
@@ -32,6 +38,10 @@ def explain(error: Exception) -> str:
     """What, why, what next."""
     if isinstance(error, KafkaPortError | OperationError):
         return f"{error}. Next: {error.next_step}."
+    if isinstance(error, struct.error):
+        return "a number is larger than Kafka's protocol can hold: write a smaller one"
+    if isinstance(error, UnicodeEncodeError):
+        return f"{str(error.object)!r} has bytes that are not UTF-8: write it as UTF-8"
     if isinstance(error, OSError) and error.strerror:
         of = "" if error.filename is None else f" {error.filename}:"
         return f"the system refused:{of} {error.strerror}"

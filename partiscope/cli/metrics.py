@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from partiscope.cli.options import Bootstrap, Data, Store, known_bus, settings_with
+from partiscope.cli.options import (
+    Bootstrap,
+    Data,
+    Store,
+    known_bus,
+    require_addresses,
+    settings_with,
+)
 
 
 def metrics(
@@ -23,7 +30,9 @@ def metrics(
     """Turn the samples of the metrics topic into aggregates until SIGTERM."""
     settings = settings_with(data=data, may_create=True)
     flags = {
-        "--bootstrap": bootstrap or known_bus(settings),
+        "--bootstrap": known_bus(settings)
+        if bootstrap is None
+        else require_addresses(bootstrap, "--bootstrap"),
         "--store": store or settings.store,
         "--checkpoint": checkpoint or settings.checkpoint,
         "--master": master or settings.metrics.master,

@@ -28,6 +28,7 @@ from partiscope.cli.confirm import require_change_of
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import (
     Bootstrap,
+    Bus,
     Json,
     known_bus,
     note,
@@ -69,7 +70,7 @@ def moves(
     ] = None,
     *,
     bootstrap: Bootstrap = None,
-    bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
+    bus: Bus = None,
     reason: Annotated[str, typer.Option(help="For the journal.")] = "",
     throttle: Annotated[
         str, typer.Option(help="With `throttle`: auto, none, or a rate such as 50MiB.")

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from control.kafka.settings import KafkaSettings
 from control.model.command_line import CommandFlags, cluster_flag, typed, use_flags
 from control.operations import checks
 from partiscope.cli.exits import CommandError, Exit
@@ -43,6 +44,34 @@ Bootstraps = Annotated[
         "--bootstrap",
         "--cluster",
         help="HOST:PORT,… of a cluster to watch, or its name in the settings file; repeatable.",
+        show_default=False,
+    ),
+]
+
+
+def require_addresses(text: str, flag: str) -> str:
+    """Refuse what names no HOST:PORT before anything waits for it.
+
+    Raises:
+        CommandError: status 2.
+    """
+    try:
+        if not KafkaSettings(bootstrap=text).addresses():
+            raise ValueError(f"{text!r} names no HOST:PORT")
+    except ValueError as error:
+        raise CommandError(f"{flag}: {error}", Exit.WRONG_USE) from error
+    return text
+
+
+def _checked_bus(text: str | None) -> str | None:
+    return text if text is None else require_addresses(text, "--bus")
+
+
+Bus = Annotated[
+    str | None,
+    typer.Option(
+        callback=_checked_bus,
+        help="HOST:PORT,… of the bus for metrics and operations; default: the bundled cluster.",
         show_default=False,
     ),
 ]
@@ -171,7 +200,9 @@ def cluster_with(base: ClusterSettings, **flags: object) -> ClusterSettings:
     try:
         return ClusterSettings.model_validate({**base.model_dump(), **given})
     except ValidationError as error:
-        raise SettingsError(f"bad settings of the cluster: {plain_errors(error)}") from error
+        raise SettingsError(
+            f"bad settings of the cluster: {plain_errors(error, ClusterSettings)}"
+        ) from error
 
 
 def known_bootstrap(settings: Settings) -> str:

@@ -173,6 +173,8 @@ def before_file(plan: Path) -> Path:
 def _write(out: Path, made: Plan) -> None:
     chosen = made.alternatives[0]
     proposal = chosen.proposal
+    if not out.name:
+        raise CommandError(f"cannot write {str(out)!r}: it names no file", Exit.WRONG_USE)
     files = {out: proposal.targets(), before_file(out): proposal.inverse().targets()}
     try:
         for path, targets in files.items():

@@ -22,6 +22,7 @@ from partiscope.cli.files import text_of
 from partiscope.cli.moves import follow
 from partiscope.cli.options import (
     Bootstrap,
+    Bus,
     note,
     seconds_of_spread,
     target_with,
@@ -54,7 +55,7 @@ def reassign(
         str, typer.Option(help="Over at most so long, so that producers wait less; or none.")
     ] = "5m",
     bootstrap: Bootstrap = None,
-    bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
+    bus: Bus = None,
 ) -> None:
     """Run a plan until it is done. Safe to interrupt: the executor goes on (`partiscope moves`)."""
     way = Way(

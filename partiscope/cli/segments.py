@@ -18,6 +18,7 @@ from broker.log.explore import (
     read_index,
     read_time_index,
 )
+from control.kafka.errors import NoSuchPartitionError
 from control.views.format import bytes_text, count_text
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Data, Json, settings_with, write_json
@@ -52,6 +53,8 @@ def segments(
     found = [place / f"{topic}-{partition}" for place in places]
     directories = [directory for directory in found if directory.is_dir()]
     if not directories:
+        if count := _partitions_below(places, topic):
+            raise NoSuchPartitionError(topic, partition, count=count)
         raise CommandError(
             f"no directory {topic}-{partition} in {', '.join(map(str, places)) or settings.data}. "
             "Segments are read from disk: run this where the broker runs, or name --log-dir.",
@@ -73,6 +76,13 @@ def segments(
                     _print_indexes(directory, facts)
     except StorageError as error:
         raise CommandError(str(error)) from error
+
+
+def _partitions_below(places: Sequence[Path], topic: str) -> int:
+    """How many partitions a topic has, as far as these log directories know."""
+    names = (path.name for place in places if place.is_dir() for path in place.iterdir())
+    numbers = (name.removeprefix(f"{topic}-") for name in names if name.startswith(f"{topic}-"))
+    return 1 + max((int(number) for number in numbers if number.isdecimal()), default=-1)
 
 
 def _document(directory: Path, facts: SegmentView, *, is_with_index: bool) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from control.kafka.errors import NoSuchPartitionError
 from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
 from control.lab.starts import parse_start
 from control.model.ids import TopicPartition
@@ -68,7 +69,7 @@ async def _show(
         partitions = await reader.partitions(topic)
         if partition is not None:
             if TopicPartition(topic, partition) not in partitions:
-                raise CommandError(f"{topic} has no partition {partition}", Exit.WRONG_USE)
+                raise NoSuchPartitionError(topic, partition, count=len(partitions))
             partitions = (TopicPartition(topic, partition),)
         shown = 0
         async for record in reader.follow(await reader.positions(partitions, start)):

@@ -8,7 +8,7 @@ import typer
 from control.kafka.connections import are_plain
 from partiscope.cli import opening
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Data, ReadOnly, Store, target_with
+from partiscope.cli.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
 
 
 def tui(
@@ -18,7 +18,7 @@ def tui(
     ] = "overview",
     bootstrap: Bootstrap = None,
     store: Store = None,
-    bus: Annotated[str | None, typer.Option(help="HOST:PORT,… of the operations bus.")] = None,
+    bus: Bus = None,
     data: Data = None,
     read_only: ReadOnly = False,
 ) -> None:

@@ -106,7 +106,7 @@ def test_a_plan_that_cannot_be_is_refused_with_what_would_work(
         assert words in said
     entries = {
         f"{topic}-0: 101,999": "broker 999 does not exist or does not run; [101, 102] would work",
-        f"{topic}-77: 101,102": f"{topic}-77 does not exist: {topic} has partitions 0 to 5",
+        f"{topic}-77: 101,102": f"{topic} has no partition 77 (0–5)",
     }
     for entry_, words in entries.items():
         assert run(["plan", "--bootstrap", bootstrap, "--edit", entry_]) == 2

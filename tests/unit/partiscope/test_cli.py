@@ -58,7 +58,8 @@ def test_an_unknown_setting_is_refused_by_name(
     (tmp_path / "bad.toml").write_text("[cluster]\nbroker = 5\n")
     monkeypatch.setenv("PARTISCOPE_CONFIG", str(tmp_path / "bad.toml"))
     assert run(["cluster", "--data", str(tmp_path)]) == 2
-    assert "cluster.broker: Extra inputs are not permitted" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "unknown setting cluster.broker; did you mean cluster.brokers?" in told
 
 
 @pytest.mark.parametrize(
@@ -131,6 +132,8 @@ def _typed(command: str, **environment: str) -> subprocess.CompletedProcess[byte
         ("partiscope plan --topology {file} --json >/dev/full", 1, "No space left on device"),
         ("partiscope plan --topology {file} >&-", 0, ""),
         ("partiscope plan --topology {file} --json | head -c 1", 0, "{"),
+        ("partiscope --help | true", 0, ""),
+        ("partiscope plan --topology /nowhere 2>&1 | true", 2, ""),
     ],
 )
 def test_output_that_cannot_be_written_is_no_traceback(
@@ -181,3 +184,50 @@ def test_ctrl_c_while_it_is_still_loaded_ends_a_command_without_a_word() -> None
         timeout=60,
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize(
+    ("settings", "variable", "told"),
+    [
+        ("dta = 'x'", "", "unknown setting dta; did you mean data?"),
+        ("[clusters.p]\nbootstrap = 'a:1'\nprodction = true", "",
+         "unknown setting clusters.p.prodction; did you mean clusters.p.production?"),
+        ("[clusters.p.connection]\nuser_name = 'x'", "", "mean clusters.p.connection.username?"),
+        ("[cluster]\nbrokers = 'many'", "", "cluster.brokers = 'many': "),
+        ("bus = 'a:99999'", "", "'a:99999' has no port from 1 to 65535"),
+        ("a b", "", "is not TOML"),
+        ("", "PARTISCOPE_DTA", "variable PARTISCOPE_DTA: unknown setting dta; did you mean data?"),
+        ("", "PARTISCOPE_CLUSTER__PROT", "setting cluster.prot; did you mean cluster.port?"),
+        ("", "PARTISCOPE_CLUSTERS", "PARTISCOPE_SECTION__NAME"),
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_is_told_with_the_right_one(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    settings: str,
+    variable: str,
+    told: str,
+) -> None:
+    (tmp_path / "s.toml").write_text(settings)
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(tmp_path / "s.toml"))
+    if variable:
+        monkeypatch.setenv(variable, "x")
+    assert run(["topics", "list"]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"\xff", None])
+def test_files_of_settings_that_cannot_be_read_are_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    content: bytes | None,
+) -> None:  # fmt: skip
+    file = tmp_path / "file"
+    file.mkdir() if content is None else file.write_bytes(content)
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(file))
+    assert run(["topics", "list"]) == 2
+    monkeypatch.delenv("PARTISCOPE_CONFIG")
+    (tmp_path / "installation.json").write_bytes(b"\xff")
+    assert run(["topics", "list", "--data", str(tmp_path)]) == 2
+    assert "is damaged" in capsys.readouterr().err
+    assert run(["broker", "--config", str(file)]) == 1

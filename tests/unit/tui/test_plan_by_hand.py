@@ -47,7 +47,7 @@ async def test_entries_are_judged_at_once_and_taken_when_they_can_be() -> None:
                 "broker 9 does not exist or does not run; [1, 2] would work",
             ),
             ("t-0: 3,3", "names a broker twice; [3, 1] would work"),
-            ("t-7: 1,2", "t-7 does not exist: t has partitions 0 to 5"),
+            ("t-7: 1,2", "t has no partition 7 (0–5)"),
             ("t-0", "is no entry like"),
         ):
             entries.text = text

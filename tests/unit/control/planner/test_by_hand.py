@@ -57,7 +57,7 @@ def test_kafkas_json_is_read_as_well() -> None:
             r"t-0: broker 9 does not exist or does not run; \[1, 2\] would work",
         ),
         ("t-0: 2,2", r"t-0: \[2, 2\] names a broker twice; \[2, 0\] would work"),
-        ("t-7: 1,2", "t-7 does not exist: t has partitions 0 to 3"),
+        ("t-7: 1,2", r"t has no partition 7 \(0–3\)"),
         ("x-0: 1,2", "x-0 does not exist: no topic has this name; t does"),
         ("t-0 1,2", "'t-0 1,2' is no entry like orders-3: 101,102,103"),
         ("t-0: 1;2", "'2' is no entry"),
@@ -66,7 +66,7 @@ def test_kafkas_json_is_read_as_well() -> None:
         ('{"version": 2, "partitions": []}', "Not supported version"),
         ("[]", "must be an object"),
         ('{"partitions": [{"topic": "t", "partition": 0, "replicas": []}]}', "replicas is empty"),
-        ("t-0: 9,1; t-9: 1; t-1: 2,1", "t-0: broker 9.*; t-9 does not exist"),
+        ("t-0: 9,1; t-9: 1; t-1: 2,1", "t-0: broker 9.*; t has no partition 9"),
     ],
 )
 def test_what_cannot_be_is_named_with_what_would_work(text: str, words: str) -> None:

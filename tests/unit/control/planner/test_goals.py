@@ -185,8 +185,8 @@ def test_names_that_do_not_exist_are_refused_with_what_is_like_them() -> None:
     for request, words in (
         (PlanRequest(topics=("tt",)), "no topic matches tt; t exists"),
         (PlanRequest(exclude_topics=("tt",)), "no topic matches tt; t exists"),
-        (PlanRequest(keep_partitions=("t-1",)), "partition t-1 to keep does not exist; t-0 exists"),
-        (PlanRequest(partitions=("t-1",)), "partition t-1 to move does not exist; t-0 exists"),
+        (PlanRequest(keep_partitions=("t-1",)), r"to keep: t has no partition 1 \(0\)"),
+        (PlanRequest(partitions=("t-1",)), r"partition t-1 to move: t has no partition 1 \(0\)"),
         (PlanRequest(partitions=("t-0",), keep_partitions=("t-0",)), "no partition is left"),
     ):
         with pytest.raises(GoalError, match=words):
