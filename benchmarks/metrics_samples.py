@@ -155,7 +155,7 @@ def _replica(number: int, broker: int, now_ms: int) -> ReplicaSample:
         size_bytes=1_000 * end,
         segments=2,
         segment_bytes=(800 * end, 200 * end),
-        active_base_offset=end // 2,
+        segment_offsets=(0, end // 2),
         min_isr=2,
         bytes_in=100 * end,
         bytes_out=200 * end,

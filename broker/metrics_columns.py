@@ -17,7 +17,7 @@ from typing import Any, Final
 NUMBERS: Final = {
     "replicas": (
         *("partition", "leader", "leader_epoch", "log_start_offset", "high_watermark"),
-        *("log_end_offset", "size_bytes", "segments", "active_base_offset", "min_isr"),
+        *("log_end_offset", "size_bytes", "segments", "min_isr"),
         *("bytes_in", "bytes_out", "retention_ms", "since_ms", "read_ms"),
     ),
     "commits": (*("partition", "committed_offset", "commit_ms", "since_ms", "read_ms"),),
@@ -29,7 +29,7 @@ TEXTS: Final = {
 """Columns of places in a dictionary of texts."""
 LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 """Columns of places in ``lists``."""
-NESTED: Final = ("segment_bytes", "log_points")
+NESTED: Final = ("segment_bytes", "segment_offsets", "log_points")
 
 
 def _struct(kind: str) -> str:

@@ -80,7 +80,8 @@ class ReplicaSample:
     """Number of segments; null on clusters watched by the Kafka protocol alone."""
     segment_bytes: Sequence[int] | None = None
     """Sizes of the newest segments, oldest first."""
-    active_base_offset: int | None = None
+    segment_offsets: Sequence[int] | None = None
+    """Base offsets of the same segments."""
     adding_replicas: Sequence[int] = ()
     removing_replicas: Sequence[int] = ()
     min_isr: int | None = None

@@ -46,7 +46,7 @@ LOG: Final = {
     "size_bytes": "BIGINT",
     "segments": "INT",
     "segment_bytes": "ARRAY<BIGINT>",
-    "active_base_offset": "BIGINT",
+    "segment_offsets": "ARRAY<BIGINT>",
     "bytes_in": "BIGINT",
     "bytes_out": "BIGINT",
     "retention_ms": "BIGINT",

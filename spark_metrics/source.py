@@ -16,16 +16,17 @@ FETCH_WAIT_MS: Final = 10
 """How long a broker holds a fetch at the end of the log. Spark's reader asks for the log's bounds
 after each fetch, on the connection on which its client has already sent the next one: with Kafka's
 500 ms every batch would wait for it."""
-ANSWER_WAIT_MS: Final = 5_000
+ANSWER_WAIT_MS: Final = 2_000
 """How long a broker may take to answer. One that hangs (it is stopped, its disk is, or its network)
-has lost its partitions to others after seconds, but clients only look for them once their request
-has failed: with Kafka's 30 s, and 60 s of Spark's asking for the log's bounds, all figures would
-stand still for a minute."""
+has lost its partitions to others after 2.5 s, but clients only look for them once their request has
+failed: with Kafka's 30 s, and 60 s of Spark's asking for the log's bounds, the figures of all
+brokers would stand still for a minute."""
 ASKING_MS: Final = 2 * ANSWER_WAIT_MS
 """All of one question, with the second attempt elsewhere."""
-CONNECT_WAIT_MS: Final = 2_000
-QUESTIONS_MAX: Final = 12
+CONNECT_WAIT_MS: Final = 1_000
+QUESTIONS_MAX: Final = 30
 """So often the log's bounds are asked for before the stream fails."""
+QUESTIONS_PAUSE_MS: Final = 100
 ROUND_MS_MIN: Final = 3_000
 """Of sources that sample as rarely a batch waits for a whole round: each batch costs the whole
 state once more, and what shows half a round is late for the other half."""
@@ -82,6 +83,7 @@ def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
         .option("kafka.request.timeout.ms", ANSWER_WAIT_MS)
         .option("kafka.default.api.timeout.ms", ASKING_MS)
         .option("fetchOffset.numRetries", QUESTIONS_MAX)
+        .option("fetchOffset.retryIntervalMs", QUESTIONS_PAUSE_MS)
         .option("kafka.socket.connection.setup.timeout.ms", CONNECT_WAIT_MS)
         .load()
     )

@@ -29,7 +29,7 @@ PARTITIONS: Final = pa.schema(
         "size_bytes": pa.int64(),  # of the leader's replica
         "segments": pa.int32(),
         "segment_bytes": _LONGS,  # newest segments, oldest first
-        "active_base_offset": pa.int64(),
+        "segment_offsets": _LONGS,  # their base offsets
         "in_records_per_s": pa.float64(),
         "in_bytes_per_s": pa.float64(),
         "out_bytes_per_s": pa.float64(),

@@ -188,7 +188,7 @@ def replica_row(
             topic=log.topic, partition=log.partition, read_ms=read_ms, since_ms=since_ms
         )
     segments = log.segments()
-    sizes = [segment.size_bytes for segment in segments[-SEGMENT_SIZES_MAX:]]
+    newest = segments[-SEGMENT_SIZES_MAX:]
     return ReplicaSample(
         topic=log.topic,
         partition=log.partition,
@@ -202,8 +202,8 @@ def replica_row(
         read_ms=read_ms,
         size_bytes=log.size_bytes,
         segments=len(segments),
-        segment_bytes=sizes,
-        active_base_offset=segments[-1].base_offset if segments else None,
+        segment_bytes=[segment.size_bytes for segment in newest],
+        segment_offsets=[segment.base_offset for segment in newest],
         adding_replicas=known.adding_replicas,
         removing_replicas=known.removing_replicas,
         min_isr=min_isr,

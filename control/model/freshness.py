@@ -24,7 +24,9 @@ SILENT_INTERVALS: Final = 2
 SLACK_MS: Final = 1_500
 """… and be so much later, before it counts as silent."""
 JOB_SLACK_MS: Final = 2_500
-"""The metrics job likewise; its own batches come on top of the intervals."""
+"""The metrics job likewise, by intervals or by its own batches, where these take longer …"""
+BATCHES_MS_MAX: Final = 30_000
+"""… as long as two of them are not longer than this."""
 FIRST_BATCH_MS: Final = 60_000
 """A job that has written its first figures without Spark is given so long to start it."""
 RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
@@ -103,7 +105,8 @@ def _job_due_ms(
 ) -> int | None:
     health = snapshot.health
     if health is not None:
-        pause_ms = SILENT_INTERVALS * max(interval_ms, health.batch_ms)
+        batches_ms = min(SILENT_INTERVALS * health.batch_ms, BATCHES_MS_MAX)
+        pause_ms = max(SILENT_INTERVALS * interval_ms, batches_ms)
         return health.written_ms + pause_ms + JOB_SLACK_MS
     newest = max(heard.values(), default=None)
     return None if newest is None else newest + FIRST_BATCH_MS

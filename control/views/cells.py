@@ -327,11 +327,12 @@ def group_partition_row(record: Record) -> GroupPartitionRow:
 def segment_rows(record: Record) -> tuple[SegmentRow, ...]:
     """Of one partition's record: its newest segments, oldest first. Empty when unknown."""
     sizes: Sequence[int] = record["segment_bytes"] or ()
+    offsets: Sequence[int | None] = record["segment_offsets"] or [None] * len(sizes)
     total = record["segments"] or len(sizes)
     first = total - len(sizes)
     return tuple(
-        _segment_row(record, number=number, size_bytes=size, is_active=number == total)
-        for number, size in enumerate(sizes, start=first + 1)
+        _segment_row(record, number=number, base=base, size_bytes=size, is_active=number == total)
+        for number, (size, base) in enumerate(zip(sizes, offsets, strict=True), start=first + 1)
     )
 
 
@@ -368,9 +369,10 @@ def _isr_cell(isr: Sequence[int], replicas: Sequence[int]) -> Cell:
     return Cell(len(isr) - len(replicas), f"{len(isr)}/{len(replicas)}{lacks}", tone)
 
 
-def _segment_row(record: Record, *, number: int, size_bytes: int, is_active: bool) -> SegmentRow:
+def _segment_row(
+    record: Record, *, number: int, base: int | None, size_bytes: int, is_active: bool
+) -> SegmentRow:
     path = f"topics/{record['topic']}/partitions/{record['partition']}/segments"
-    base = record["active_base_offset"] if is_active else None
     return SegmentRow(
         key=str(number),
         path=path,

@@ -210,7 +210,7 @@ def _partition(sizes: SyntheticSizes, topic: int, partition: int, at_ms: int) ->
         "size_bytes": 100 * end,
         "segments": 2,
         "segment_bytes": [60 * end, 40 * end],
-        "active_base_offset": end * 6 // 10,
+        "segment_offsets": [0, end * 6 // 10],
         "in_records_per_s": 0.0 if is_offline else 10.0 + number,
         "in_bytes_per_s": 0.0 if is_offline else 1_000.0 + 100 * number,
         "out_bytes_per_s": 0.0 if is_offline else 500.0,

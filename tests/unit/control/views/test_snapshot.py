@@ -148,7 +148,7 @@ def test_segments_are_counted_from_the_whole_log() -> None:
     now = build(
         partitions=[
             clusters.partition(
-                "t", 0, [1], segments=5, segment_bytes=[10, 20], active_base_offset=77
+                "t", 0, [1], segments=5, segment_bytes=[10, 20], segment_offsets=[50, 77]
             )
         ]
     )
@@ -159,7 +159,13 @@ def test_segments_are_counted_from_the_whole_log() -> None:
         (4, 10, "closed"),
         (5, 20, "active"),
     ]
-    assert [row.base_offset.text for row in rows] == ["n/a", "77"]
+    assert [row.base_offset.text for row in rows] == ["50", "77"]
+
+
+def test_base_offsets_that_an_older_store_does_not_have_are_not_guessed() -> None:
+    old = clusters.partition("t", 0, [1], segments=2, segment_bytes=[10, 20])
+    rows = views.segment_rows(build(partitions=[old]), TopicPartition("t", 0))
+    assert [row.base_offset.text for row in rows] == ["n/a", "n/a"]
 
 
 def test_segments_that_cannot_be_read_are_not_guessed() -> None:

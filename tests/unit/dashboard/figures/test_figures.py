@@ -35,7 +35,7 @@ def snapshot() -> OperatorSnapshot:
                 clusters.partition("t", 0, [101, 102], size_bytes=4 * MIB),
                 clusters.partition(
                     "t", 1, [101], size_bytes=8 * MIB, segments=3,
-                    segment_bytes=[5 * MIB, 2 * MIB, MIB], active_base_offset=70,
+                    segment_bytes=[5 * MIB, 2 * MIB, MIB], segment_offsets=[0, 40, 70],
                 ),
             ],
         ),
