@@ -23,10 +23,13 @@ SILENT_INTERVALS: Final = 2
 """A broker may miss so many of its rounds …"""
 SLACK_MS: Final = 1_500
 """… and be so much later, before it counts as silent."""
-JOB_SLACK_MS: Final = 2_500
-"""The metrics job likewise, by intervals or by its own batches, where these take longer …"""
+JOB_SLACK_MS: Final = 4_500
+"""Without anything new for two intervals and so much more, nobody is heard of: by then a reader
+that waits for a broker that hangs has gone on with the others …"""
+BATCH_SLACK_MS: Final = 2_000
+"""… nor before two batches, as long as the last one took, and so much more."""
 BATCHES_MS_MAX: Final = 30_000
-"""… as long as two of them are not longer than this."""
+"""Two batches do not count for more than this."""
 FIRST_BATCH_MS: Final = 60_000
 """A job that has written its first figures without Spark is given so long to start it."""
 RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
@@ -105,9 +108,13 @@ def _job_due_ms(
 ) -> int | None:
     health = snapshot.health
     if health is not None:
-        batches_ms = min(SILENT_INTERVALS * health.batch_ms, BATCHES_MS_MAX)
-        pause_ms = max(SILENT_INTERVALS * interval_ms, batches_ms)
-        return health.written_ms + pause_ms + JOB_SLACK_MS
+        batch_ms = max(interval_ms, health.batch_ms)
+        batches_ms = min(SILENT_INTERVALS * batch_ms, max(BATCHES_MS_MAX, interval_ms))
+        newest_ms = health.written_ms - max(health.delay_ms or 0, 0)
+        return max(
+            newest_ms + SILENT_INTERVALS * interval_ms + JOB_SLACK_MS,
+            health.written_ms + batches_ms + BATCH_SLACK_MS,
+        )
     newest = max(heard.values(), default=None)
     return None if newest is None else newest + FIRST_BATCH_MS
 

@@ -1,6 +1,7 @@
 """From one record of a table to one row of cells. Each function takes what ``to_pylist`` gives."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from control.model.command_line import typed
@@ -226,7 +227,13 @@ def topic_row(record: Record) -> TopicRow:
 
 
 def partition_row(record: Record) -> PartitionRow:
-    """``record`` is a row of ``tables.partition_table``."""
+    """``record`` is a row of ``tables.partition_table``. Without a leader that is heard of, what
+    was read last is shown as such: muted, its age marked."""
+    is_old = record["status"] in ("offline", NOT_KNOWN)
+
+    def last_known(cell: Cell) -> Cell:
+        return replace(cell, tone=Tone.MUTED) if is_old else cell
+
     return PartitionRow(
         key=record["name"],
         path=f"topics/{record['topic']}/partitions/{record['partition']}",
@@ -237,15 +244,20 @@ def partition_row(record: Record) -> PartitionRow:
         replicas=_ids_cell(record["replicas"]),
         isr=_isr_cell(record["isr"], record["replicas"]),
         isr_short=isr_short_cell(record["isr_short_ms"], is_at_least=record["is_at_least"]),
-        size_bytes=bytes_cell(record["size_bytes"]),
-        records=count_cell(record["records"]),
-        segments=count_cell(record["segments"]),
+        size_bytes=last_known(bytes_cell(record["size_bytes"])),
+        records=last_known(count_cell(record["records"])),
+        segments=last_known(count_cell(record["segments"])),
         in_records=record_rate_cell(record["in_records_per_s"]),
         in_bytes=byte_rate_cell(record["in_bytes_per_s"]),
         out_bytes=byte_rate_cell(record["out_bytes_per_s"]),
         lag=lag_cell(record["lag"], has_group=bool(record["groups"])),
-        log_start_offset=count_cell(record["log_start_offset"]),
-        high_watermark=count_cell(record["high_watermark"]),
+        log_start_offset=last_known(count_cell(record["log_start_offset"])),
+        high_watermark=last_known(count_cell(record["high_watermark"])),
+        age=Cell(
+            record["age_ms"],
+            text.age_text(record["age_ms"]),
+            Tone.WARNING if is_old else Tone.PLAIN,
+        ),
     )
 
 

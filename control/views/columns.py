@@ -95,6 +95,7 @@ PARTITION_COLUMNS: Final = (
     _number("lag", "lag", _LAG, rank=1),
     _number("log_start_offset", "start", "Log start offset"),
     _number("high_watermark", "high watermark", "Consumers read below it"),
+    _number("age", "age", "Since its leader's figures were read; of one offline the last known"),
 )
 REPLICA_COLUMNS: Final = (
     _text("broker", "broker", rank=1),

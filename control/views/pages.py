@@ -215,6 +215,7 @@ PARTITIONS: Final = TableSpec(
         "lag": "lag",
         "log_start_offset": "log_start_offset",
         "high_watermark": "high_watermark",
+        "age": "age_ms",
     },
     build=cells.partition_row,
     exports={"status": "status", "leader": "leader", "replicas": "replicas", "isr": "isr"},

@@ -143,6 +143,8 @@ class PartitionRow(Row):
     lag: Cell
     log_start_offset: Cell
     high_watermark: Cell
+    age: Cell
+    """Of the leader's figures; of a partition without one they are the last known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

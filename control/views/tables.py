@@ -42,7 +42,7 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
     status, 0 worst), judged_rank and led_by (to sort by: null where unknown), is_preferred,
     isr_short_ms (for how long the ISR is short; null: it is
     whole), is_at_least (it may be short for longer), records, all_bytes (of all replicas), lag (of
-    the worst group), groups.
+    the worst group), groups, age_ms (of its leader's figures).
     """
     store = evidence.snapshot.partitions
     ranks = evidence.statuses.ranks()
@@ -66,6 +66,7 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
         "all_bytes": _nullable(_bytes_of_all_replicas(evidence)),
         "lag": _nullable(lag),
         "groups": pa.array(groups),
+        "age_ms": _nullable(np.maximum(evidence.now_ms - floats(store["read_ms"]), 0.0)),
     }
     return _sorted(_with(store, added), ["topic", "partition"])
 

@@ -122,6 +122,7 @@ def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
         tile("in/s", row.in_bytes),
         tile("segments", row.segments, "Log segments; n/a where only the Kafka protocol is read"),
         tile("high watermark", row.high_watermark, "Consumers read below it"),
+        tile("age", row.age, "Since its leader's figures were read; if offline the last known"),
     ]
     groups = views.groups_of_partition(snapshot, name)
     segments = views.segment_rows(snapshot, name)

@@ -121,6 +121,7 @@ def _tiles(name: TopicPartition, row: PartitionRow, width: int) -> Text:
         ("segments", row.segments),
         ("high watermark", row.high_watermark),
         ("lag", row.lag),
+        ("age", row.age),
     )
     return facts_text(Text(f"{name.topic}-{name.partition}", style="bold"), facts, width)
 

@@ -139,6 +139,7 @@ async def test_a_round_says_what_the_node_knows(node: Node) -> None:
     log = _services(node).replicas.partition("t", 0).log
     assert (row.size_bytes, row.segments, row.min_isr) == (log.size_bytes, 1, 1)
     assert list(row.segment_bytes or ()) == [log.size_bytes]
+    assert list(row.segment_offsets or ()) == [it.base_offset for it in log.segments()]
     assert row.retention_ms == 7 * 86_400_000
     points = next(list(row.log_points) for row in reversed(told) if row.log_points)
     assert points == [0, 1, 3, 1], "offsets and timestamps of its log, not in every round"

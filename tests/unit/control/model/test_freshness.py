@@ -8,6 +8,7 @@ from control.model.fleet import WatchedCluster
 from control.model.status import Severity
 from control.views.clusters import _row as cluster_row
 from control.views.export import exported
+from control.views.rows import Tone
 from control.views.snapshot import (
     OperatorSnapshot,
     broker_page,
@@ -65,7 +66,7 @@ def test_while_figures_come_all_is_said_as_it_is() -> None:
     assert column(group_page(snapshot), "rests_on") == ["3 partitions"]
 
 
-@pytest.mark.parametrize(("after_ms", "is_dead"), [(4_000, False), (4_600, True), (54_000, True)])
+@pytest.mark.parametrize(("after_ms", "is_dead"), [(5_700, False), (5_900, True), (54_000, True)])
 def test_a_cluster_that_says_nothing_is_critical_within_seven_seconds(
     after_ms: int, is_dead: bool
 ) -> None:
@@ -195,3 +196,18 @@ def test_a_group_is_judged_by_the_worst_of_what_is_known() -> None:
     (row,) = group_page(snapshot).rows
     assert (row.status.text, row.rests_on.text) == ("STALL", "1 of 2 partitions")
     assert row.status_unknown_because.text == "t-1: its partition is offline"
+
+
+def test_the_last_figures_of_an_offline_partition_are_marked_as_such() -> None:
+    rows = [
+        clusters.partition("t", 0, [104], leader=-1, read_ms=NOW_MS - 90_000),
+        clusters.partition("t", 1, [101]),
+    ]
+    offline, alive = partition_page(judged(partitions=rows)).rows
+    assert (offline.age.text, offline.age.tone) == ("1 m 30 s ago", Tone.WARNING)
+    assert {it.tone for it in (offline.size_bytes, offline.records, offline.high_watermark)} == {
+        Tone.MUTED
+    }
+    assert (offline.high_watermark.text, alive.high_watermark.tone) == ("100", Tone.PLAIN)
+    (row, _) = exported(partition_page(judged(partitions=rows))).to_pylist()
+    assert (row["status"], row["high_watermark"], row["age"]) == ("offline", 100, 90_000.0)

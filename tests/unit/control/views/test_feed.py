@@ -57,7 +57,7 @@ def test_an_unchanged_store_is_judged_again_after_a_while(tmp_path: Path) -> Non
     clock[0] += 3_000
     assert not feed.refresh()
 
-    clock[0] += 1_100
+    clock[0] += 2_400
     assert feed.refresh(), "as soon as it is so, not some seconds later"
     assert any(item.kind == "cluster-silent" for item in feed.current.findings)
     assert not feed.refresh()
