@@ -112,6 +112,11 @@ def settings_with(
     """
     if data is not None and finds_installation and not may_create:
         check_data_directory(data)
+    if bootstrap is not None and not bootstrap.strip():
+        raise SettingsError(
+            "--bootstrap (or --cluster) is empty: write HOST:PORT or the name of a cluster, or "
+            "leave the flag out"
+        )
     settings = load_settings()
     flags: dict[str, object] = {"data": data, "bootstrap": bootstrap}
     if watch:

@@ -17,6 +17,7 @@ from partiscope.cli.options import target_with
 from partiscope.installation import Installation, Watched
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
+from tests.support.kafka_oracle import KafkaCluster
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 
@@ -202,6 +203,47 @@ def test_a_cluster_that_is_watched_is_known_while_it_is_away(data: Path, told: T
     Installation(bus="127.0.0.1:2", watched=watched).save(data)
     status, said = told("status", "--bootstrap", NOBODY)
     assert (status, CLUSTER_ID in said, "did not answer" in said) == (UNREACHABLE, True, True), said
+
+
+def test_an_empty_name_is_not_the_usual_cluster(data: Path, told: Told) -> None:
+    """As of a script whose variable is not set."""
+    for words in (("status",), ("topics", "delete", "orders", "--yes"), ("moves",), ("clusters",)):
+        flag = () if words == ("clusters",) else ("--bootstrap", "")
+        status, said = told(*words, *flag)
+        assert (status, "is empty" in said) == ((WRONG_USE, True) if flag else (DONE, False)), said
+
+
+@pytest.mark.kafka_oracle
+def test_a_kafka_that_nobody_watches_is_left_as_it_is(
+    kafka_cluster: KafkaCluster,
+    data: Path,
+    told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has the tests' usual id; the installation beside it has another one."""
+    founded = {"cluster_id": OTHER_ID, "first_id": 101, "brokers": 1}
+    (data / "cluster.json").write_text(json.dumps(founded))
+    kafka = kafka_cluster.bootstrap
+    first = kafka.partition(",")[0]
+    status, said = told("status", "--bootstrap", kafka, "--store", str(data.parent / "none"))
+    assert (status, f"`partiscope up --bootstrap {kafka}" in said) == (UNREACHABLE, True), said
+    status, said = told("moves", "--bootstrap", kafka)
+    assert (status, "no operations bus is known" in said) == (UNREACHABLE, True), said
+    status, said = told("topics", "list", "--internal", "--bootstrap", kafka)
+    assert (status, "__partiscope" in said) == (DONE, False), said
+    target = target_with(bootstrap=first)
+    assert (target.bus, target.watched.cluster_id) == (None, CLUSTER_ID)
+
+    settings = data.parent / "partiscope.toml"
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(settings))
+    for written in (kafka, kafka.rpartition(",")[2], _alias(first)):
+        settings.write_text(f'[clusters.prod]\nbootstrap = "{written}"\nproduction = true\n')
+        for given in (first, _alias(first)):
+            status, said = told("topics", "create", unique("topic"), "--bootstrap", given)
+            assert (status, "prod is a production cluster" in said) == (REFUSED, True), said
+    assert told("topics", "create", unique("topic"), "--cluster", "prod")[0] == DONE
+    for topic in ("__consumer_offsets", "__partiscope_x"):
+        assert told("topics", "delete", topic, "--yes", "--cluster", "prod")[0] == REFUSED
 
 
 def test_internal_topics_are_left_alone(clusters: tuple[str, str], data: Path, told: Told) -> None:
