@@ -17,6 +17,7 @@ from partiscope.cli.options import (
     note,
     settings_with,
 )
+from partiscope.identity import watched_here
 from partiscope.running import say
 
 
@@ -43,8 +44,10 @@ def collect(
             "--cluster NAME. The bundled brokers report by themselves.",
             Exit.WRONG_USE,
         )
+    # What `up` watches there, and no cluster that took its address since.
+    ids = {it.bootstrap: it.cluster_id for it in watched_here(settings) if it.is_collected}
     collector = CollectorSettings(
-        watched=settings_of(watched.bootstrap),
+        watched=settings_of(watched.bootstrap, cluster_id=ids.get(watched.bootstrap) or ""),
         bus=settings_of(bus or known_bus(settings)),
         interval_ms=interval_ms or watched.collect.interval_ms,
         broker_rows_per_s=watched.collect.broker_rows_per_s,

@@ -139,6 +139,10 @@ def test_a_cluster_that_took_the_address_is_told_from_the_one_that_is_meant(
         assert status == UNREACHABLE, said
         assert f"cluster {CLUSTER_ID} is meant, and {OTHER_ID} listens there now" in said
     assert told("topics", "list", "--bootstrap", other)[0] == DONE, "by its address it is meant"
+    watched = (Watched(bootstrap=other, cluster_id=CLUSTER_ID),)
+    Installation(bus=clusters[0], watched=watched).save(data)
+    status, said = told("collect", "--bootstrap", other)
+    assert (status, f"{OTHER_ID} listens there now" in said) == (UNREACHABLE, True), said
 
 
 CHANGES = (
