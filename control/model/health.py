@@ -128,16 +128,21 @@ _PARTITION_TEXTS: Final = {
 }
 
 
+_WORSE: Final = {"under-replicated": ("at-min-isr", "under-min-isr")}
+"""Names of what is under-replicated too, and worse."""
+
+
 def find_partitions(evidence: Evidence) -> Iterator[Finding]:
-    """Partitions that are offline, lack replicas or are led by the wrong one: one per kind."""
-    flags = dict(evidence.statuses.flags)
-    # What is at min ISR is under-replicated too; it is told once, by its worse name.
-    flags["under-replicated"] = flags["under-replicated"] & ~(
-        flags["at-min-isr"] | flags["under-min-isr"]
-    )
+    """Partitions that are offline, lack replicas or are led by the wrong one: one per kind.
+
+    A kind is told where it is not all told by worse names; then it counts every partition to which
+    it applies, as tiles and filters do.
+    """
+    flags = evidence.statuses.flags
     for word, (title, reason, next_step) in _PARTITION_TEXTS.items():
         rows = np.flatnonzero(flags[word])
-        if not rows.size:
+        is_told = [flags[it][rows] for it in _WORSE.get(word, ())]
+        if not rows.size or (is_told and np.logical_or.reduce(is_told).all()):
             continue
         names = partition_names(evidence.snapshot, rows)
         yield Finding(
@@ -369,7 +374,7 @@ def partition_names(snapshot: ClusterSnapshot, rows: IntColumn) -> list[str]:
 
 def _partitions_path(snapshot: ClusterSnapshot, rows: IntColumn, word: str) -> str:
     if rows.size > 1:
-        return f"topics?q=status:{word}"
+        return f"partitions?q=status:{word}"
     row = snapshot.partitions.slice(int(rows[0]), 1).to_pylist()[0]
     return f"topics/{row['topic']}/partitions/{row['partition']}"
 

@@ -4,7 +4,7 @@ They hold what the store holds and what follows from it (status, lag of the wors
 clear), in plain columns to filter and sort; text is made later, for one page of rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from control.model.isr_age import places_in
 from control.model.status import (
     GROUP_SEVERITIES,
     INTERNAL_PREFIX,
+    OK,
     PARTITION_SEVERITIES,
     UNJUDGED,
     words_of,
@@ -72,7 +73,8 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
 
 
 def topic_table(partitions: pa.Table) -> pa.Table:
-    """One row per topic, summed up from ``partition_table``."""
+    """One row per topic, summed up from ``partition_table``; ``statuses`` are all words that apply
+    to one of its partitions."""
     replicas = pa.array(list_lengths(partitions["replicas"]))
     plus = _with(partitions, {"replicas_count": replicas})
     sums = ["all_bytes", "in_records_per_s", "in_bytes_per_s", "out_bytes_per_s"]
@@ -80,6 +82,7 @@ def topic_table(partitions: pa.Table) -> pa.Table:
         [
             ("partition", "count"),
             ("rank", "min"),
+            ("statuses", "distinct"),
             ("replicas_count", "min"),
             ("replicas_count", "max"),
             ("lag", "max"),
@@ -88,15 +91,24 @@ def topic_table(partitions: pa.Table) -> pa.Table:
     )
     words = list(PARTITION_SEVERITIES)
     statuses = [words[rank] for rank in grouped["rank_min"].to_pylist()]
+    told = grouped["statuses_distinct"].to_pylist()
     named = _with(
-        grouped,
+        grouped.drop_columns("statuses_distinct"),
         {
             "status": pa.array(statuses, pa.string()),
             "judged_rank": _judged(grouped["rank_min"], pa.array(statuses, pa.string())),
-            "statuses": pa.array([f" {word} " for word in statuses], pa.string()),
+            "statuses": pa.array(map(_united, told), pa.string()),
         },
     )
     return _sorted(named, ["topic"])
+
+
+def _united(told: Sequence[str]) -> str:
+    """The words of some partitions together, as of one; it is ok where all of them are."""
+    words = {word: None for each in told for word in each.split()}
+    if len(words) > 1:
+        words.pop(OK, None)
+    return f" {' '.join(words)} "
 
 
 def commit_table(evidence: Evidence) -> pa.Table:

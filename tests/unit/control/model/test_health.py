@@ -47,24 +47,22 @@ def test_one_offline_partition_leads_to_itself_and_many_to_their_list() -> None:
 
     assert single.subject == "topics/t/partitions/0"
     assert single.severity is Severity.CRITICAL
-    assert both.subject == "topics?q=status:offline"
+    assert both.subject == "partitions?q=status:offline"
     assert both.facts["count"] == 2
 
 
-def test_a_partition_is_told_by_its_worst_name_only() -> None:
+def test_what_lacks_replicas_is_told_by_its_worst_name_and_counted_whole() -> None:
     partitions = [
         clusters.partition("under-min", 0, [1, 2, 3], isr=[1], min_isr=2),
         clusters.partition("at-min", 0, [1, 2, 3], isr=[1, 2], min_isr=2),
         clusters.partition("lacks", 0, [1, 2, 3], isr=[1, 2], min_isr=1),
     ]
 
-    found = {item.kind: item.label for item in find(partitions=partitions)}
+    def counted(*rows: dict[str, Any]) -> dict[str, Any]:
+        return {item.kind: item.facts["count"] for item in find(partitions=[*rows])}
 
-    assert found == {
-        "under-min-isr": "under-min-0",
-        "at-min-isr": "at-min-0",
-        "under-replicated": "lacks-0",
-    }
+    assert counted(*partitions) == {"under-min-isr": 1, "at-min-isr": 1, "under-replicated": 3}
+    assert counted(*partitions[:2]) == {"under-min-isr": 1, "at-min-isr": 1}, "not told again"
 
 
 def test_a_planned_move_is_moving_and_nothing_worse() -> None:
