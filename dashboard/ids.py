@@ -162,6 +162,9 @@ OPERATION_BODY: Final = "operation-body"
 OPERATION_SUBMIT: Final = "operation-submit"
 OPERATION_OUTCOME: Final = "operation-outcome"
 OPERATION_TYPED: Final = "operation-typed"
+OPERATION_PREVIEWED: Final = "operation-previewed"
+OPERATION_CONFIRMATION: Final = "operation-confirmation"
+OPERATION_WITHDRAWN: Final = "operation-withdrawn"
 OPERATION_CONFIRM: Final = "operation-confirm"
 
 # Browse.

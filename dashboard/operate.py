@@ -1,12 +1,14 @@
 """The dialog of operations: any form of the registry, what it is about to do, then the change.
 
 A key or a button of the page puts the form's name and what it is about into ``ids.OPERATION``.
+What was previewed is kept beside its button (``ids.OPERATION_PREVIEWED``), and that is what a
+confirmation does; the browser withdraws the button as soon as a field says otherwise.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from control.operations.intent import intent
 from control.operations.performing import word_to_type
@@ -18,6 +20,8 @@ from dashboard.components.parts import modal
 from dashboard.context import Screen
 from dashboard.desk import DeskError
 from dashboard.shown import Time
+
+WITHDRAWN: Final = "The fields have changed since: preview them again."
 
 
 def dialog() -> Any:
@@ -69,26 +73,38 @@ def register(app: Dash, screen: Screen) -> None:
         except DeskError as error:
             return problem(error), fields.errors_of(found, error)
 
+    _register_confirm(app, screen)
+
+
+def _register_confirm(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.OPERATION_OUTCOME, "children", allow_duplicate=True),
         Input(ids.OPERATION_CONFIRM, "n_clicks"),
-        State(ids.OPERATION, "data"),
+        State(ids.OPERATION_PREVIEWED, "data"),
         State(ids.OPERATION_TYPED, "value", allow_optional=True),
-        *fields.every_value(fields.DIALOG),
         running=[(Output(ids.OPERATION_CONFIRM, "loading"), True, False)],
         prevent_initial_call=True,
         websocket=True,
     )
-    async def confirm(
-        clicks: int | None, asked: dict[str, Any], typed: str | None, *typed_fields: list[Any]
-    ) -> Any:
+    async def confirm(clicks: int | None, previewed: dict[str, Any], typed: str | None) -> Any:
         if not clicks:
             return no_update
-        form, given = form_named(asked["form"]), fields.values_of(*typed_fields)
         try:
-            return await performed(screen, form, given, typed or "")
+            form = form_named(previewed["form"])
+            return await performed(screen, form, previewed["values"], typed or "")
         except DeskError as error:
             return problem(error)
+
+    in_browser: Any = app.clientside_callback
+    in_browser(
+        ClientsideFunction("partiscope", "withdrawPreview"),
+        Output(ids.OPERATION_CONFIRMATION, "hidden"),
+        Output(ids.OPERATION_WITHDRAWN, "hidden"),
+        Input(fields.field_id(fields.DIALOG, ALL), "value"),
+        # A preview that comes late is withdrawn too.
+        Input(ids.OPERATION_PREVIEWED, "data"),
+        State(fields.field_id(fields.DIALOG, ALL), "id"),
+    )
 
 
 def body(
@@ -125,7 +141,7 @@ async def submitted(screen: Screen, form: OperationForm, values: dict[str, str])
     lines = await intent(screen.desk.operator, form.name, values)
     if not lines:
         return good("nothing to change: it is so already")
-    return confirmation(form, word, lines)
+    return confirmation(form, values, word, lines)
 
 
 async def performed(screen: Screen, form: OperationForm, values: dict[str, str], typed: str) -> Any:
@@ -135,17 +151,23 @@ async def performed(screen: Screen, form: OperationForm, values: dict[str, str],
     return html.Div([good(done.words), *link], className="form")
 
 
-def confirmation(form: OperationForm, word: str, lines: tuple[str, ...]) -> html.Div:
-    """What it would do, the word to type where there is one, and the button."""
+def confirmation(
+    form: OperationForm, values: dict[str, str], word: str, lines: tuple[str, ...]
+) -> html.Div:
+    """What it would do with these values, the word to type where there is one, and the button."""
     label = f"Type {word} to confirm"
     typed = [text_field(ids.OPERATION_TYPED, label, word)] if word else []
     color = "red" if typed else "blue"
     label = form.title if typed else form.submit_label
+    asked = [
+        html.Ul([html.Li(line) for line in lines], className="lines"),
+        *typed,
+        html.Div(dmc.Button(label, id=ids.OPERATION_CONFIRM, color=color), className="actions"),
+    ]
     return html.Div(
         [
-            html.Ul([html.Li(line) for line in lines], className="lines"),
-            *typed,
-            html.Div(dmc.Button(label, id=ids.OPERATION_CONFIRM, color=color), className="actions"),
-        ],
-        className="form",
+            dcc.Store(id=ids.OPERATION_PREVIEWED, data={"form": form.name, "values": values}),
+            html.Div(asked, id=ids.OPERATION_CONFIRMATION, className="form"),
+            html.P(WITHDRAWN, id=ids.OPERATION_WITHDRAWN, className="note", hidden=True),
+        ]
     )

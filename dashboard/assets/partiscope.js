@@ -671,6 +671,13 @@
       paint(wanted);
       return [wanted, wanted === before ? none() : wanted];
     },
+    // What would be confirmed is what was previewed: once a field says otherwise it is withdrawn.
+    withdrawPreview: (values, previewed, fields) => {
+      const text = (value) => (value === null || value === undefined || value === "no" ? "" : String(value).trim());
+      const was = (previewed || { values: {} }).values;
+      const isSame = fields.every((field, n) => text(values[n]) === text(was[field.name]));
+      return [!isSame, isSame];
+    },
     toggleHelp: (clicks, isOpen) => !isOpen,
     refreshGrids: () => withGrids((api) => refreshGrid(api)),
     noteDenied: (now) => {

@@ -52,6 +52,7 @@ class StoreBuilder:
     def __init__(self, store: Path | str, *, executor: Executor | None = None) -> None:
         """``executor`` merges history; without one it stays as it was written."""
         upkeep = executor or Never()
+        self.folder = Path(store)
         self._writer = StoreWriter(str(store), retention_ms=FOREVER_MS, executor=upkeep)
         self._batch_id = -1
 

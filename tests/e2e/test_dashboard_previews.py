@@ -1,0 +1,137 @@
+"""What the page says before it acts is what it then does; what cannot be is said before."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.cimpl import NewTopic
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser import chromium, dialog_of, open_page
+from tests.support.cluster import LocalCluster
+from tests.support.page_server import PageServer
+from tests.support.store_builder import StoreBuilder
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
+
+TOPICS: Final = {"test-logs": 8, "orders": 2}
+expect.set_options(timeout=30_000)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("previews"), brokers=1) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        made = [NewTopic(name, count, 1, config={"max.message.bytes": "20000"})
+                for name, count in TOPICS.items()]  # fmt: skip
+        for future in admin.create_topics(made).values():
+            future.result(20)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def store(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> StoreBuilder:
+    folder = tmp_path_factory.mktemp("previews") / "store"
+    builder = StoreBuilder(folder)
+    builder.write(rows(cluster, TOPICS))
+    return builder
+
+
+@pytest.fixture(scope="module")
+def server(
+    cluster: LocalCluster, store: StoreBuilder, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PageServer]:
+    flags = ("--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap)
+    with PageServer(store.folder, *flags) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser, server: PageServer) -> Iterator[Page]:
+    errors: list[str] = []
+    page = open_page(browser, f"{server.url}/topics/test-logs", errors)
+    expect(page.locator("h1")).to_have_text("test-logs")
+    yield page
+    page.context.close()
+    assert errors == []
+
+
+def rows(cluster: LocalCluster, topics: dict[str, int]) -> dict[str, list[dict[str, Any]]]:
+    """What the metrics job would have written."""
+    now_ms = time.time_ns() // 1_000_000
+    shared = {"cluster": "previews", "read_ms": now_ms}
+    (broker,) = cluster.ids
+    at_home = {"leader": broker, "replicas": [broker], "isr": [broker], "min_isr": 1}
+    return {
+        "brokers": [{**shared, "broker": broker, "is_fenced": False, "interval_ms": 1_000,
+                     "sampled_ms": now_ms}],
+        "partitions": [
+            {**shared, **at_home, "topic": topic, "partition": number,
+             "adding_replicas": [], "removing_replicas": []}
+            for topic, count in topics.items() for number in range(count)
+        ],
+    }  # fmt: skip
+
+
+def retention_of(cluster: LocalCluster, topic: str) -> str:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    found = admin.describe_configs([resource])[resource].result(20)
+    return str(found["retention.ms"].value)
+
+
+def test_a_preview_is_withdrawn_when_a_field_changes_and_given_again_with_it(
+    page: Page, cluster: LocalCluster
+) -> None:
+    page.get_by_role("button", name="Configure a topic (C)").click()
+    dialog = dialog_of(page)
+    confirm = dialog.get_by_role("button", name="Change")
+    dialog.get_by_label("Configs").fill("retention.ms=3600000")
+    dialog.get_by_role("button", name="Preview").click()
+    expect(confirm).to_be_visible()
+
+    dialog.get_by_label("Configs").fill("retention.ms=60000")
+    expect(confirm).to_be_hidden()
+    expect(dialog).to_contain_text("changed since")
+    dialog.get_by_label("Configs").fill("retention.ms=3600000")
+    expect(confirm).to_be_visible()
+
+    dialog.get_by_role("textbox", name="Topic").click()
+    page.get_by_role("option", name="orders").click()
+    expect(confirm).to_be_hidden()
+    dialog.get_by_role("button", name="Preview").click()
+    confirm.click()
+    expect(dialog).to_contain_text("orders is configured")
+    assert retention_of(cluster, "orders") == "3600000"
+    assert retention_of(cluster, "test-logs") != "3600000"
+
+
+def test_a_confirmation_does_what_was_previewed_whatever_the_fields_say(
+    page: Page, cluster: LocalCluster
+) -> None:
+    """The click may be on its way while a field changes: as if the browser had been too slow."""
+    page.get_by_role("button", name="Configure a topic (C)").click()
+    dialog = dialog_of(page)
+    dialog.get_by_label("Configs").fill("retention.ms=7200000")
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog.get_by_role("button", name="Change")).to_be_visible()
+    field = '{"name":"configs","place":"dialog","type":"field"}'
+    page.evaluate(
+        """([id, value]) => {
+            const button = document.getElementById("operation-confirm");
+            window.dash_clientside.set_props(JSON.parse(id), { value });
+            button.click();
+        }""",
+        [field, "retention.ms=60000"],
+    )
+    expect(dialog).to_contain_text("test-logs is configured")
+    assert retention_of(cluster, "test-logs") == "7200000"
