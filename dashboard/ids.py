@@ -4,6 +4,9 @@ from typing import Final
 
 # The frame around every view.
 LOCATION: Final = "location"
+THING: Final = "thing"
+MISSING: Final = "missing"
+EXISTING: Final = "existing"
 CONTENT: Final = "content"
 NAV: Final = "nav"
 KEYMAP: Final = "keymap"
@@ -130,6 +133,7 @@ PLAN_MAP_NOW: Final = "plan-map-now"
 PLAN_MAP_PLANNED: Final = "plan-map-planned"
 MOVES_TABLE: Final = "moves-table"
 MOVE_ID: Final = "move-id"
+MOVE_BUTTONS: Final = "move-buttons"
 MOVE_BODY: Final = "move-body"
 MOVE_SAID: Final = "move-said"
 MOVE_ASKED: Final = "move-asked"

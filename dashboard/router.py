@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from dash import Dash, Input, Output, State
 
 from control.views.paths import ViewPath
-from dashboard import ids, shell
+from dashboard import existing, ids, shell
 from dashboard.components.parts import crumbs, empty
 from dashboard.context import Screen
 from dashboard.pages import (
@@ -79,6 +79,7 @@ def register(app: Dash, screen: Screen) -> None:
     """Callbacks of all views, and the one that shows the right view."""
     for page in PAGES:
         page.register(app, screen)
+    existing.register(app, screen, lambda path, look: VIEWS[path.view](screen, path, look))
 
     @app.callback(
         Output(ids.CONTENT, "children"),
@@ -114,7 +115,9 @@ def view(screen: Screen, pathname: str | None, search: str | None, look: Look = 
     if path.view == "map" and path.query.get("plan"):
         return plan_map.layout(screen, path)
     asked = {name: path.query[name] for name in ("at", "range") if name in path.query}
-    return VIEWS[path.view](screen, path, replace(look, time=asked or look.time))
+    layout = VIEWS[path.view]
+    looked = replace(look, time=asked or look.time)
+    return existing.framed(screen, path, looked, lambda path, look: layout(screen, path, look))
 
 
 def _nowhere(reason: str) -> list[Any]:

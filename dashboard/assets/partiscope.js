@@ -66,9 +66,11 @@
 
   function scope() {
     const element = marked();
-    const own = scopeOf(window.location.pathname + window.location.search);
+    // Nothing can be done to what is not there.
+    const isMissing = document.querySelector("#missing:not([hidden])");
+    const own = isMissing ? {} : scopeOf(window.location.pathname + window.location.search);
     if (element) return { ...own, ...scopeOf(element.dataset.path) };
-    const selected = document.querySelector(".grid") ? scopeOf(selectedPath) : {};
+    const selected = document.querySelector(".grid") && !isMissing ? scopeOf(selectedPath) : {};
     return { ...own, ...selected };
   }
 

@@ -14,7 +14,7 @@ from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
-from dashboard.components.parts import card, crumbs, empty, graph, tile
+from dashboard.components.parts import card, crumbs, graph, tile
 from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
@@ -70,9 +70,7 @@ def tiles(snapshot: OperatorSnapshot, broker: int) -> Any:
     """The broker in figures."""
     found = views.broker_page(snapshot, TableQuery(filter=f"broker:{broker}")).rows
     if not found:
-        return empty(
-            f"No broker {broker} is registered", "If it is starting, this page fills by itself"
-        )
+        return None
     row = found[0]
     asked = load_cell(snapshot.watch, broker)
     collector = [] if asked is None else [tile("collector asks", asked, _ASKED)]

@@ -15,7 +15,7 @@ from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.operation_form import operation_button
-from dashboard.components.parts import card, crumbs, empty, graph, tile
+from dashboard.components.parts import card, crumbs, graph, tile
 from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
@@ -66,11 +66,7 @@ def tiles(snapshot: OperatorSnapshot, group: str) -> Any:
     """The group in figures."""
     found = views.group_page(snapshot, TableQuery(filter=f'group="{group}"')).rows
     if not found:
-        return empty(
-            f"No group {group} is known",
-            "If it is new, this page fills with its first commit",
-            "Its offsets may have expired, or it was deleted",
-        )
+        return None
     row = found[0]
     return [
         tile("status", row.status),

@@ -22,7 +22,7 @@ from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block, register_grid
 from dashboard.components.operation_form import operation_button
-from dashboard.components.parts import card, crumbs, empty, graph, tile
+from dashboard.components.parts import card, crumbs, graph, tile
 from dashboard.context import Screen
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
@@ -129,7 +129,7 @@ def topic_tiles(snapshot: OperatorSnapshot, topic: str) -> Any:
     """The topic in figures."""
     found = views.topic_page(snapshot, TableQuery(filter=f'topic="{topic}"')).rows
     if not found:
-        return empty(f"No topic {topic} is known", "If it is new, its figures come by themselves")
+        return None
     row = found[0]
     return [
         tile("status", row.status, "The worst of its partitions"),

@@ -78,7 +78,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         crumbs([("Moves", "moves"), (operation_id, "")]),
         dcc.Store(id=ids.MOVE_ID, data=operation_id),
         dcc.Store(id=ids.MOVE_ASKED),
-        html.Div([*buttons, _rate_field()], className="actions"),
+        html.Div([*buttons, _rate_field()], id=ids.MOVE_BUTTONS, className="actions"),
         html.Div(id=ids.MOVE_QUESTION),
         html.Div(id=ids.MOVE_SAID),
         html.Div(id=ids.MOVE_BODY, className="form"),
@@ -105,6 +105,7 @@ def register(app: Dash, screen: Screen) -> None:
 
     @app.callback(
         Output(ids.MOVE_BODY, "children"),
+        Output(ids.MOVE_BUTTONS, "hidden"),
         *(Output(ids.move_button(action), "disabled") for action in ids.MOVE_ACTIONS),
         Input(ids.MOVES_PUSHED, "data"),
         Input(ids.MOVE_ID, "data"),
@@ -118,7 +119,7 @@ def register(app: Dash, screen: Screen) -> None:
             for act in ids.MOVE_ACTIONS
         ]
         shown = move_block(screen, state, time) if state else _unknown(screen, operation_id)
-        return shown, *(not each for each in may)
+        return shown, state is None, *(not each for each in may)
 
     @app.callback(
         Output(ids.MOVE_SAID, "children"),

@@ -106,12 +106,7 @@ def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
     """Tiles, replicas, groups and segments."""
     row = views.partition_row(snapshot, name)
     if row is None:
-        unknown = empty(
-            f"No partition {name} is known",
-            "If it is new, this page fills with its first sample",
-            "If it was deleted, Esc leads to its topic",
-        )
-        return unknown, None, None, None
+        return None, None, None, None
     tiles = [
         tile("status", row.status),
         tile("leader", row.leader, "★ the preferred one"),

@@ -237,7 +237,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
             return problem(error), *last_words(None, screen.watched), False, None
         why = choices[int(choice)]["why"]
         found = review(preview, scheme or "light", why, given)
-        return found, *last_words(preview, screen.watched), False, None
+        return found, *last_words(preview, screen.watched, judged(given)), False, None
 
 
 def _register_confirm(app: Dash, screen: Screen) -> None:
@@ -266,7 +266,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         try:
             if not is_judged(choices, entries or ""):
                 raise NotReviewedError(by_hand=True)
-            if choices[int(choice)]["name"] != reviewed_one:
+            if {"name": choices[int(choice)]["name"], **judged(given)} != reviewed_one:
                 raise NotReviewedError
             operation_id = await screen.desk.operator.reassign(
                 chosen(screen, choices, choice), given, typed=typed or ""
@@ -274,6 +274,11 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         except DeskError as error:
             return problem(error), no_update
         return None, onward("plan", f"moves/{operation_id}")
+
+
+def judged(values: Values) -> dict[str, str]:
+    """What pre-flight goes by, beside the proposal itself."""
+    return {name: values[name] for name in JUDGED_FIELDS}
 
 
 def _fields_of(error: Exception) -> set[str]:

@@ -331,13 +331,23 @@ def test_a_detail_opened_before_its_thing_is_known_fills_by_itself(
     page: Page, server: PageServer, store: Store
 ) -> None:
     go(page, server, "topics/late/partitions/0")
-    expect(page.locator("#detail-tiles")).to_contain_text("No partition late-0 is known")
+    expect(page.locator("#missing")).to_contain_text("There is no topic late")
+    expect(page.locator("main .actions button:visible")).to_have_text("All topics")
+    page.keyboard.press("D")
+    page.wait_for_timeout(300)
+    expect(dialog_of(page).get_by_role("textbox", name="Topic")).to_have_value("")
+    page.keyboard.press("Escape")
 
     store.write(topic="late")
 
     expect(page.locator("#detail-tiles")).to_contain_text("★ 101")
     expect(page.locator("#detail-replicas tbody tr")).to_have_count(3)
+    expect(page.get_by_role("button", name="Produce here")).to_be_visible()
+
     store.write()
+
+    expect(page.locator("#missing")).to_contain_text("There is no topic late")
+    expect(page.get_by_role("button", name="Produce here")).to_be_hidden()
 
 
 def test_a_findings_next_step_opens_what_mends_it(page: Page, store: Store) -> None:

@@ -51,10 +51,17 @@ def executor(cluster: LocalCluster) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def server(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
-    store = tmp_path_factory.mktemp("acts") / "store"
-    StoreBuilder(store).write(store_rows(cluster))
-    with PageServer(store, "--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap) as server:
+def store(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> StoreBuilder:
+    builder = StoreBuilder(tmp_path_factory.mktemp("acts") / "store")
+    builder.write(store_rows(cluster))
+    return builder
+
+
+@pytest.fixture(scope="module")
+def server(cluster: LocalCluster, store: StoreBuilder) -> Iterator[PageServer]:
+    with PageServer(
+        store.folder, "--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap
+    ) as server:
         yield server
 
 
@@ -157,7 +164,7 @@ def test_a_message_is_found_by_its_offset_and_by_what_it_holds(
 
 
 def test_a_topic_is_made_grown_and_deleted_with_what_it_means_shown_before(
-    page: Page, server: PageServer, cluster: LocalCluster
+    page: Page, server: PageServer, cluster: LocalCluster, store: StoreBuilder
 ) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     page.goto(f"{server.url}/topics")
@@ -174,6 +181,10 @@ def test_a_topic_is_made_grown_and_deleted_with_what_it_means_shown_before(
     assert len(admin.list_topics(timeout=10).topics["made-here"].partitions) == 3
     dialog.get_by_text("open →").click()
     expect(page.locator("h1")).to_have_text("made-here")
+    expect(page.locator("#missing")).to_contain_text("If it is new, this page fills")
+    rows = store_rows(cluster)
+    made = {**rows["partitions"][0], "topic": "made-here", "partition": 0}
+    store.write({**rows, "partitions": [*rows["partitions"], made]})
 
     page.get_by_role("button", name="Add partitions (a)").click()
     dialog.get_by_label("New number").fill("5")
@@ -203,6 +214,8 @@ def test_a_topic_is_made_grown_and_deleted_with_what_it_means_shown_before(
     dialog.get_by_label("Type made-here to confirm").fill("made-here")
     dialog.get_by_role("button", name="Delete a topic").click()
     expect(dialog).to_contain_text("made-here is deleted")
+    store.write(rows)
+    expect(page.locator("#missing")).to_contain_text("There is no topic made-here")
     page.goto(f"{server.url}/journal")
     expect(page.locator("#journal-table")).to_contain_text("delete topic made-here")
     expect(page.locator("#journal-table")).to_contain_text("create topic made-here")
@@ -390,6 +403,23 @@ def test_a_wrong_throttle_is_told_where_it_can_be_corrected(page: Page, server: 
 
     expect(page.locator("#plan-result")).to_contain_text("throttle: auto, none, or a rate")
     expect(page.get_by_label("Throttle", exact=True)).to_be_visible()
+
+
+def test_a_plan_is_not_run_with_what_was_not_reviewed(page: Page, server: PageServer) -> None:
+    """The click may be on its way while the throttle changes."""
+    page.goto(f"{server.url}/plan?topics={TOPIC}&partition=0&replicas=103,101")
+    page.locator("#plan-button").click()
+    expect(page.locator("#plan-review")).to_contain_text("Pre-flight")
+    expect(page.locator("#plan-last")).to_have_class("actions")
+    page.evaluate(
+        """() => {
+            const id = { name: "throttle", place: "plan", type: "field" };
+            window.dash_clientside.set_props(id, { value: "1MiB" });
+            document.getElementById("plan-confirm").click();
+        }"""
+    )
+    expect(page.locator("#plan-review")).to_contain_text("1.0 MiB/s")
+    assert "/plan" in page.url, "nothing was begun with a throttle that nobody has reviewed"
 
 
 def test_a_replica_is_dragged_and_the_plan_looked_at_on_the_map(

@@ -41,7 +41,7 @@ async def test_what_changes_production_wants_its_name(tmp_path: Path) -> None:
     with pytest.raises(NotConfirmedError) as refused:
         await operate.performed(screen, ELECT, {"topics": ""}, "")
     assert "type prod to" in refused.value.next_step
-    shown = operate.confirmation(ELECT, screen.watched.word_to_type(), ("elect",))
+    shown = operate.confirmation(ELECT, {}, screen.watched.word_to_type(), ("elect",))
     assert "operation-typed" in str(shown)
 
 
@@ -68,7 +68,7 @@ async def test_elsewhere_only_what_destroys_wants_a_name(tmp_path: Path) -> None
     screen = screen_on(tmp_path, name="test", bootstrap="127.0.0.1:1")
     with pytest.raises(NotConfirmedError):
         await operate.performed(screen, DELETE_TOPIC, {"topic": "topic-1", "reason": ""}, "")
-    assert "operation-typed" not in str(operate.confirmation(ELECT, "", ("elect",)))
+    assert "operation-typed" not in str(operate.confirmation(ELECT, {}, "", ("elect",)))
 
 
 def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:

@@ -115,15 +115,41 @@ def test_a_partition(screen: Screen) -> None:
     assert len(drawn[3]["data"][0]["y"]) == 2
 
 
-def test_what_is_not_known_yet_says_so_and_what_to_expect(screen: Screen) -> None:
-    snapshot = screen.snapshot
-    tiles, *rest = partition.blocks(snapshot, TopicPartition("gone", 0))
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/topics/topic-9", "There is no topic topic-9 Did you mean topic-"),
+        ("/topics/gone", "There is no topic gone If it is new, this page fills"),
+        ("/topics/gone/partitions/0", "There is no topic gone"),
+        ("/topics/topic-1/partitions/77", "topic-1 has no partition 77 It has 0 to 3"),
+        ("/topics/topic-1/partitions/77/segments", "topic-1 has no partition 77"),
+        ("/produce/gone", "There is no topic gone"),
+        ("/browse/gone", "There is no topic gone"),
+        ("/groups/gone", "There is no group gone"),
+        ("/groups/group%22%3C", 'There is no group group"<'),
+        ("/brokers/999", "No broker 999 is registered Registered are 101, 102, 103"),
+    ],
+)
+def test_what_is_not_there_is_said_and_nothing_is_offered(
+    screen: Screen, path: str, words: str
+) -> None:
+    view = router.view(screen, path, "")
+    assert words in words_of(view)
+    _, existing, missing = view
+    assert (missing.hidden, existing.hidden) == (False, True)
+    assert words_of(existing) == ""
 
-    assert "No partition gone-0 is known" in words_of(tiles)
-    assert rest == [None, None, None]
-    assert "No group gone is known" in words_of(group.tiles(snapshot, "gone"))
-    assert "No broker 999 is registered" in words_of(broker.tiles(snapshot, 999))
-    assert "No topic gone is known" in words_of(lists.topic_tiles(snapshot, "gone"))
+
+@pytest.mark.parametrize("path", ["/topics/topic-1", "/groups/group-1", "/brokers/101"])
+def test_what_is_there_is_not_called_missing(screen: Screen, path: str) -> None:
+    _, existing, missing = router.view(screen, path, "")
+    assert (missing.hidden, words_of(missing), existing.hidden) == (True, "", False)
+    assert words_of(existing)
+
+
+def test_of_a_cluster_that_is_not_known_yet_nothing_is_missing(tmp_path: Path) -> None:
+    _, _, missing = router.view(screen_on(tmp_path, sizes=None), "/topics/orders", "")
+    assert missing.hidden
 
 
 def test_a_group(screen: Screen) -> None:
