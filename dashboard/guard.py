@@ -3,7 +3,8 @@
 A page that listens on loopback can still be reached by a web site the operator has open: by a
 cross-site request, or by DNS rebinding (the site's own name then points to 127.0.0.1). The first
 shows in the Origin header, the second in Host; both are refused with 403 and the reason, on HTTP
-and on WebSocket alike.
+and on WebSocket alike. A Host is judged by its name alone: an SSH tunnel ends at any local port. An
+Origin is fine that is the very Host, or one of the page's own.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -49,7 +50,8 @@ def refusal_of(scope: Scope, hosts: frozenset[str]) -> str | None:
     headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
     host = headers.get(b"host", "").lower()
     origin = headers.get(b"origin")
-    if host not in hosts:
+    name = _name_of(host)
+    if name is None or name not in map(_name_of, hosts):
         return f"Host {host or '(none)'!r} is not a name of this page"
     if origin is None:
         return "a WebSocket must name its Origin" if scope["type"] == "websocket" else None
@@ -57,9 +59,18 @@ def refusal_of(scope: Scope, hosts: frozenset[str]) -> str | None:
         asking = urlsplit(origin).netloc.lower()
     except ValueError:  # no address at all
         asking = ""
-    if asking not in hosts:
+    if asking not in {*hosts, host}:
         return f"Origin {origin!r} may not ask this page"
     return None
+
+
+def _name_of(host: str) -> str | None:
+    """``localhost`` of ``localhost:8050``; None: no name."""
+    try:
+        found = urlsplit(f"//{host}")
+        return found.hostname if found.netloc == host and "@" not in host else None
+    except ValueError:
+        return None
 
 
 async def _refuse_http(send: Send, reason: str) -> None:
