@@ -39,6 +39,8 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
             filter=given.get("q", ""), sort=given.get("sort", ""), columns=given.get("cols", "")
         )
         snapshot, scope = shown(screen, {"at": at}), given.get("scope")
+        if snapshot.why_empty:
+            return PlainTextResponse(f"404: {snapshot.why_empty}\n", 404)
         try:
             pieces = export(lambda it: page_of(snapshot, it, scope), query, format=format)
         except ExportError as error:

@@ -45,7 +45,7 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
         screen.place.ahead.asked()
         snapshot = shown(screen, {"at": given.get("at", "")})
         body = json.dumps(
-            answer_of(page_of(snapshot, query, given.get("scope"))),
+            answer_of(page_of(snapshot, query, given.get("scope")), snapshot.why_empty),
             ensure_ascii=False,
             separators=(",", ":"),
         ).encode()
@@ -72,13 +72,14 @@ def query_of(given: Mapping[str, str]) -> TableQuery:
     )
 
 
-def answer_of(page: Page[Any]) -> dict[str, Any]:
+def answer_of(page: Page[Any], why_empty: str = "") -> dict[str, Any]:
     """Rows as the grid takes them, how many there are, and the words beside the filter."""
+    problem = why_empty or page.problem
     return {
         "rows": [row_of(row, page.columns) for row in page.rows],
         "count": page.matching,
-        "words": page.problem or count_words(page),
-        "is_problem": bool(page.problem),
+        "words": problem or count_words(page),
+        "is_problem": bool(problem),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from dash.exceptions import PreventUpdate
 
 from control.views.errors import StoreUnreadableError
-from control.views.past import snapshot_at
+from control.views.past import NothingKeptError, look_back
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 from control.views.times import TimeError, parse_moment
 from dashboard.context import Screen
@@ -53,29 +53,30 @@ def moment_of(time: Mapping[str, str] | None, *, now_ms: int) -> int | None:
 
 
 def shown(screen: Screen, time: Mapping[str, str] | None) -> OperatorSnapshot:
-    """The newest snapshot, or that of the moment which is looked at; an empty one where nothing
-    of it is kept or can be read."""
-    at_ms = moment_of(time, now_ms=screen.now_ms())
+    """The newest snapshot, or that of the moment which is looked at; an empty one that says why
+    where nothing of it is kept or can be read."""
+    now_ms = screen.now_ms()
+    at_ms = moment_of(time, now_ms=now_ms)
     live = screen.snapshot
     if at_ms is None:
         return live
-    second = at_ms // 1000
+    second, cluster = at_ms // 1000, live.cluster.cluster
 
     def read() -> OperatorSnapshot:
-        found = snapshot_at(screen.reader, cluster=live.cluster.cluster, at_ms=second * 1000 + 999)
-        if found is None:
-            raise NothingKeptError
-        return found
+        asked_ms = min(second * 1000 + 999, max(at_ms, now_ms))
+        return look_back(screen.reader, cluster=cluster, at_ms=asked_ms, now_ms=now_ms)
 
+    # What cannot be shown is not remembered: history is merged late, and a store may become
+    # readable again.
     try:
-        return _PAST.of((live.cluster.cluster, second), read)
-    except (NothingKeptError, StoreUnreadableError):
-        # Not remembered: history is merged late, and a store may become readable again.
-        return build_snapshot({}, version=0, now_ms=second * 1000)
-
-
-class NothingKeptError(Exception):
-    """History holds nothing of a moment."""
+        return _PAST.of((cluster, second), read)
+    except NothingKeptError as error:
+        why = str(error)
+    except StoreUnreadableError as error:
+        why = f"history cannot be read: {error.why}"
+    return build_snapshot(
+        {}, version=0, now_ms=second * 1000, cluster=cluster, is_past=True, why_empty=why
+    )
 
 
 def answer(

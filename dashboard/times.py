@@ -95,9 +95,10 @@ def past_words(screen: Screen, time: Mapping[str, str]) -> str:
     at_ms = moment_of(time, now_ms=now_ms)
     if at_ms is None:
         return ""
+    why_empty = shown(screen, time).why_empty
+    if why_empty:
+        return why_empty
     when = f"{clock_text(at_ms, now_ms=now_ms)} ({age_text(now_ms - at_ms)})"
-    if shown(screen, time).is_empty:
-        return f"nothing is kept of {when}"
     return f"you are looking at {when}; nothing can be changed there"
 
 

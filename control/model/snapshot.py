@@ -65,6 +65,11 @@ class ClusterSnapshot:
         return cls(cluster=chosen, health=_job_health(full["health"]), **own)
 
     @property
+    def is_empty(self) -> bool:
+        """Nothing of it was ever told."""
+        return bool(self.brokers.num_rows == 0 and self.partitions.num_rows == 0)
+
+    @property
     def broker_ids(self) -> tuple[int, ...]:
         """All registered brokers, in order; empty and dead ones too."""
         return tuple(sorted(self.brokers["broker"].to_pylist()))

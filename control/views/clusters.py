@@ -53,7 +53,6 @@ CLUSTER_COLUMNS: Final = (
     Column(id="age", title="age", why="Since the newest figure was read at its source", rank=1),
     Column(id="flags", title="flags", is_number=False, rank=2),
 )
-NO_FIGURES: Final = Cell(None, "no figures yet", Tone.MUTED)
 
 
 def cluster_rows(
@@ -74,10 +73,10 @@ def _row(watched: WatchedCluster, snapshot: OperatorSnapshot, now_ms: int) -> Cl
         key=name,
         path=f"overview{query}",
         cluster=Cell(name, name),
-        health=snapshot.health if is_known else NO_FIGURES,
-        critical=_findings(snapshot, Severity.CRITICAL),
-        warnings=_findings(snapshot, Severity.WARNING),
-        notices=_findings(snapshot, Severity.NOTICE),
+        health=snapshot.health,
+        critical=_findings(snapshot, Severity.CRITICAL) if is_known else unknown,
+        warnings=_findings(snapshot, Severity.WARNING) if is_known else unknown,
+        notices=_findings(snapshot, Severity.NOTICE) if is_known else unknown,
         brokers=head.brokers if is_known else unknown,
         topics=head.topics if is_known else unknown,
         partitions=Cell(count, text.count_text(count)) if is_known else unknown,

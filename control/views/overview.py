@@ -1,7 +1,7 @@
 """What the overview shows: the cluster in one line, its brokers, its groups, its heat map."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -49,10 +49,19 @@ class HeatMap:
     values: Sequence[Sequence[float]]
 
 
+NO_FIGURES: Final = Cell(None, "no figures yet", Tone.MUTED)
+"""The health of a cluster of which nothing was told."""
+
+
 def headline(evidence: Evidence) -> Headline:
-    """The top bar's figures."""
+    """The top bar's figures; n/a where nothing was ever told."""
     snapshot, loads = evidence.snapshot, evidence.loads
     statuses = evidence.statuses
+    if snapshot.is_empty:
+        unknown = Cell(None, text.NA, Tone.MUTED)
+        named = Cell(snapshot.cluster, snapshot.cluster or text.NONE)
+        every = {item.name: unknown for item in fields(Headline)}
+        return Headline(**{**every, "cluster": named})
     return Headline(
         cluster=Cell(snapshot.cluster, snapshot.cluster or text.NONE),
         brokers=_brokers_cell(evidence),

@@ -67,6 +67,8 @@ class OperatorSnapshot:
     """Nothing may be changed from here."""
     is_past: bool = False
     """It is of a moment that was asked for, not the newest."""
+    why_empty: str = ""
+    """Why nothing of that moment can be shown; empty: it can."""
     unwatched: str = ""
     """Why nobody brings figures of this cluster, and what would; empty: somebody does."""
 
@@ -86,7 +88,7 @@ class OperatorSnapshot:
     @property
     def is_empty(self) -> bool:
         """Nothing has been heard of any cluster yet."""
-        return bool(self.cluster.brokers.num_rows == 0 and self.cluster.partitions.num_rows == 0)
+        return self.cluster.is_empty
 
     @property
     def interval_ms(self) -> int:
@@ -109,6 +111,8 @@ class OperatorSnapshot:
 
     @cached_property
     def health(self) -> Cell:
+        if self.is_empty and not self.findings:
+            return overview.NO_FIGURES
         worst = max((item.severity for item in self.findings), default=Severity.FINE)
         if self.is_empty and worst is Severity.FINE:
             return Cell(None, "nothing known", Tone.MUTED)
@@ -182,6 +186,7 @@ def build_snapshot(
     is_read_only: bool = False,
     is_past: bool = False,
     unwatched: str = "",
+    why_empty: str = "",
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
@@ -209,6 +214,7 @@ def build_snapshot(
         is_read_only=is_read_only,
         is_past=is_past,
         unwatched=unwatched,
+        why_empty=why_empty,
     )
 
 

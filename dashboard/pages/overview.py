@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from dash import Dash, Input, Output, html
 
+from control.views import format as text
 from control.views import series
 from control.views import snapshot as views
 from control.views.columns import BROKER_COLUMNS, GROUP_COLUMNS
@@ -154,6 +155,8 @@ def _bars(screen: Screen, measure: str, time: Time | None, tick: Any = AT_ONCE) 
 
 def blocks(snapshot: OperatorSnapshot) -> tuple[Any, ...]:
     """All that is text: findings, tiles, brokers, racks, groups."""
+    if snapshot.why_empty:
+        return findings(snapshot), tiles(snapshot), *(empty(text.NA) for _ in range(3))
     return (
         findings(snapshot),
         tiles(snapshot),
@@ -169,7 +172,9 @@ def broker_rows(snapshot: OperatorSnapshot) -> tuple[BrokerRow, ...]:
 
 
 def findings(snapshot: OperatorSnapshot, *, most: int | None = FINDINGS_MAX) -> list[Any]:
-    """The worst ``most`` (None: all), or one calm line."""
+    """The worst ``most`` (None: all), or one calm line; where nothing is known, why."""
+    if snapshot.why_empty:
+        return [empty(_sentence(snapshot.why_empty), "@ chooses another time")]
     if snapshot.is_empty and snapshot.unwatched:
         return [empty("No figures of this cluster", snapshot.unwatched)]
     if snapshot.is_empty:
@@ -189,6 +194,10 @@ def findings(snapshot: OperatorSnapshot, *, most: int | None = FINDINGS_MAX) -> 
         more = f"{len(rows) - most} more findings"
         shown.append(html.A(more, href="/findings", className="more"))
     return shown
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def tiles(snapshot: OperatorSnapshot) -> list[Any]:

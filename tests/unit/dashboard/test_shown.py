@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from control.views import snapshot as views
-from dashboard import times
+from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
+from dashboard import rows, times
 from dashboard.context import Screen
+from dashboard.pages import overview
 from dashboard.shown import shown
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
-from tests.unit.dashboard.screens import screen_on
+from tests.unit.dashboard.screens import screen_on, words_of
 
 MINUTE_MS = 60_000
 
@@ -44,10 +46,39 @@ def test_one_moment_is_read_once(screen: Screen) -> None:
     assert shown(screen, moment) is shown(screen, moment)
 
 
+@pytest.mark.parametrize(
+    ("ago_ms", "words"),
+    [
+        (400 * 86_400_000, "is before history begins"),
+        (-3_600_000, "is in the future"),
+        (-4_000, "is in the future"),
+        (5 * MINUTE_MS, "nothing was measured then"),
+    ],
+)
+def test_a_moment_that_is_not_kept_says_why_and_nothing_looks_well(
+    screen: Screen, ago_ms: int, words: str
+) -> None:
+    moment = at(screen, ago_ms)
+    assert words in times.past_words(screen, moment)
+    past = shown(screen, moment)
+    assert past.is_past
+    told = words_of(overview.blocks(past)) + words_of(past.health.text)
+    assert words in told
+    assert "✔" not in told
+    assert "all well" not in told
+    assert "No findings" not in told
+    assert overview.tiles(past)[-1].children[1].children.children == "n/a"
+    answer = rows.answer_of(views.topic_page(past), past.why_empty)
+    assert words in answer["words"]
+    assert answer["is_problem"]
+    (row,) = cluster_rows([(screen.watched, past)], now_ms=screen.now_ms())
+    assert "✔" not in "".join(row.cell(it.id).shaped(is_number=True) for it in CLUSTER_COLUMNS)
+
+
 def test_the_bar_says_when_or_that_nothing_is_kept(screen: Screen) -> None:
     words = times.past_words(screen, at(screen, 10 * MINUTE_MS))
     assert words.startswith("you are looking at ")
     assert "(10 m ago)" in words
-    assert times.past_words(screen, {"at": "400d"}).startswith("nothing is kept of ")
+    assert "is before history begins" in times.past_words(screen, {"at": "400d"})
     assert times.past_words(screen, {}) == ""
     assert times.past_words(screen, {"at": "noon"}) == ""

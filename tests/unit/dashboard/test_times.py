@@ -13,7 +13,7 @@ NOW_MS = 1_800_000_000_000
         ({}, "last 10 minutes"),
         ({"range": "1d"}, "last 1 day"),
         ({"range": "2h"}, "last 2h"),
-        ({"at": "soon"}, "✖ 'soon' is no time such as"),
+        ({"at": "soon"}, "✖ 'soon' is no time; write "),
         ({"range": "much"}, "✖ range 'much' is not like"),
     ],
 )

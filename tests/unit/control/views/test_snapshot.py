@@ -188,7 +188,9 @@ def test_an_empty_store_shows_an_empty_cluster() -> None:
     now = build()
 
     assert now.is_empty
-    assert now.headline.brokers.text == "0/0 brokers"
+    assert now.headline.brokers.text == "n/a"
+    assert now.headline.offline.text == "n/a"
+    assert now.health.text == "no figures yet"
     assert now.age_ms(NOW_MS) is None
     assert now.is_stale(NOW_MS)
     assert views.topic_page(now).rows == ()
