@@ -1,6 +1,7 @@
 """``partiscope tui``: the terminal screen."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,6 +28,12 @@ def tui(
         raise CommandError(
             "the terminal screen needs a terminal: run it from a shell, over SSH with `ssh -t`. "
             "For scripts there is `partiscope status --json`.",
+            Exit.WRONG_USE,
+        )
+    if store is not None and "://" not in store and not Path(store).is_dir():
+        raise CommandError(
+            f"there is no store {store!r}: a folder that `partiscope metrics` writes. Correct "
+            "--store, or name the --data of what runs.",
             Exit.WRONG_USE,
         )
     target = target_with(data=data, bootstrap=bootstrap, bus=bus, store=store, read_only=read_only)

@@ -14,6 +14,7 @@ from partiscope.cli.options import (
     cluster_with,
     settings_with,
 )
+from partiscope.identity import cluster_by_name
 from partiscope.installation import prepare
 from partiscope.layout import ClusterLayout, check_port, hold
 from partiscope.running import run_until_signal, start_everything
@@ -50,7 +51,8 @@ def up(
     layout.check_ports()
     check_port(page.host, page.port, flag="--dashboard-port")
     installation.save(settings.data)
-    with_demo = not no_demo and settings.watched() is None
+    is_production = cluster_by_name(settings, layout.bootstrap).is_production
+    with_demo = not no_demo and settings.watched() is None and not is_production
     raise typer.Exit(
         run_until_signal(
             lambda supervisor: start_everything(supervisor, layout, settings, with_demo=with_demo)

@@ -97,3 +97,36 @@ def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageS
     other.context.close()
     page.context.close()
     assert errors == []
+
+
+def test_production_is_changed_by_its_name_alone(browser: Browser, server: PageServer) -> None:
+    """The cluster is away, so whatever gets past the question says so."""
+    errors: list[str] = []
+    page = open_page(browser, f"{server.url}/topics?cluster=prod", errors)
+    _shows(page, "P", 3)
+    page.keyboard.press("n")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("fresh")
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog).to_contain_text("fresh: 3 partitions, replication factor 3")
+    create = dialog.get_by_role("button", name="Create a topic")
+    create.click()
+    expect(dialog).to_contain_text("type prod to confirm")
+    page.goto(f"{server.url}/topics?cluster=prod")
+    _shows(page, "P", 3)
+    page.keyboard.press("n")
+    dialog.get_by_label("Name").fill("fresh")
+    dialog.get_by_role("button", name="Preview").click()
+    dialog.get_by_label("Type prod to confirm").fill("prod")
+    create.click()
+    expect(dialog).to_contain_text("127.0.0.1:1 did not answer", timeout=60_000)
+
+    page.goto(f"{server.url}/produce/topic-1?cluster=prod")
+    result = page.locator("#produce-done")
+    page.locator("#produce-send").click()
+    expect(result).to_contain_text("type prod to confirm", timeout=60_000)
+    page.get_by_label("Type prod to send there").fill("prod")
+    page.locator("#produce-send").click()
+    expect(result).to_contain_text("127.0.0.1:1", timeout=60_000)
+    page.context.close()
+    assert errors == []

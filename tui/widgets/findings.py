@@ -6,6 +6,7 @@ from rich.text import Text
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from control.model.command_line import typed
 from control.views.rows import FindingRow
 from control.views.snapshot import OperatorSnapshot
 from tui.messages import PathChosen
@@ -108,6 +109,7 @@ def _in_full(row: FindingRow, width: int) -> Text:
 
 def _calm(snapshot: OperatorSnapshot) -> Text:
     if snapshot.is_empty:
-        return Text(snapshot.unwatched or "waiting for the first figures …", style="dim")
+        waiting = "waiting for the first figures …; `partiscope doctor` says what is missing"
+        return Text(snapshot.unwatched or typed(waiting), style="dim")
     line = Text("✔ nothing is wrong", style="green")
     return line.append(f"; {snapshot.behind_words}", "dim") if snapshot.behind_words else line
