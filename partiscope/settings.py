@@ -80,6 +80,13 @@ class DashboardSettings(Section):
     port: int = Field(default=8050, ge=1, le=65_535)
 
 
+class TerminalSettings(Section):
+    """The terminal screen."""
+
+    mouse: bool = True
+    """Clicks select and open; without it the terminal itself selects text by mouse."""
+
+
 class CollectSettings(Section):
     """The collector: how often it samples, and what it may ask of each broker."""
 
@@ -146,6 +153,7 @@ class Settings(BaseSettings):
     cluster: ClusterSettings = Field(default_factory=ClusterSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
     dashboard: DashboardSettings = Field(default_factory=DashboardSettings)
+    terminal: TerminalSettings = Field(default_factory=TerminalSettings)
 
     @property
     def store(self) -> str:

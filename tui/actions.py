@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from shlex import quote
 from typing import Any, ClassVar, Final
@@ -14,16 +14,30 @@ from textual.screen import Screen
 from control.model.command_line import command
 from control.views.keymap import PLACES
 from control.views.paths import PathError, ViewPath, parse_path
-from control.views.snapshot import OperatorSnapshot
+from tui.driver import SparingDriver
 from tui.messages import PathChosen
 from tui.operate import OperationKeys
+from tui.palette import Names
 from tui.screens.base import ViewScreen
 from tui.screens.views import build_screen
 from tui.widgets.key_line import GotoLine
 from tui.widgets.row_table import RowTable
 
-PALETTE_NAMES_MAX: Final = 500
-"""Of each kind."""
+_COMMANDS: Final = (
+    ("What if the broker here fails", "what would be offline, who would lead (w)", "what_if"),
+    ("Messages of the topic here", "browse them (v)", "browse"),
+    ("Another time", "tables, findings and charts as of then (@)", "time"),
+    ("Less of the past in charts", "zoom in (+)", "zoom(-1)"),
+    ("More of the past in charts", "zoom out (-)", "zoom(1)"),
+    ("Explain the figures of the row", "those without room too (i)", "explain"),
+    ("Copy the link of this view", "by OSC 52 (y)", "copy_link"),
+    ("Another cluster", "switch to it (c)", "clusters"),
+    ("Pause, resume", "hold the figures still (Space)", "pause"),
+    ("Mouse on, off", "off: the terminal selects text by mouse (M)", "mouse"),
+    ("Paint the screen anew", "when somebody else wrote on this terminal (ctrl+l)", "repaint"),
+    ("Help", "all keys (?)", "help"),
+)
+"""What else can be done: words, what they mean, the action."""
 
 
 class Navigation(OperationKeys):
@@ -45,6 +59,7 @@ class Navigation(OperationKeys):
         Binding("y", "copy_link", "copy link", show=False),
         Binding("i", "explain", "explain", show=False),
         Binding("escape", "back", "back", show=False),
+        Binding("M", "mouse", "mouse", show=False),
         Binding("ctrl+l", "repaint", "repaint", show=False),
         Binding("colon,ctrl+p", "command_palette", "palette", show=False),
         Binding("question_mark", "help", "help", show=True),
@@ -53,6 +68,8 @@ class Navigation(OperationKeys):
           for place in PLACES),
         Binding("escape", "stay", show=False, priority=True),
     ]  # fmt: skip
+
+    COMMANDS = OperationKeys.COMMANDS | {Names}
 
     def link_of(self, path: ViewPath) -> str:
         """The path as it finds this view from elsewhere."""
@@ -75,6 +92,8 @@ class Navigation(OperationKeys):
 
     def action_operate(self, view: str) -> None:
         """The form of an operation, prefilled with the topic and partition that are here."""
+        if self.is_denied(view):
+            return
         topic = self.screen.topic_here if isinstance(self.screen, ViewScreen) else ""
         if view == "plan":
             here = self.screen.plan_here if isinstance(self.screen, ViewScreen) else "plan"
@@ -98,27 +117,24 @@ class Navigation(OperationKeys):
             self.notify("no topic is here: put the cursor on one (g t lists them)")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The palette: every place, operation and topic, before Textual's own commands."""
+        """The palette: every view, every operation, every key of what is open, before Textual's
+        own commands; names come with what is typed (``tui.palette``)."""
         for place in PLACES:
             go = partial(self.action_open, place.path)
             yield SystemCommand(f"Go to {place.title}", f"{place.help} (g {place.key})", go)
-        yield SystemCommand("Reassign from here", "plan moves (R)", self._reassign)
+        by_partitions = partial(self.action_open, "map?by=partitions")
+        yield SystemCommand("Go to Map by partitions", "every partition as a cell", by_partitions)
+        yield SystemCommand(
+            "Reassign from here", "plan moves (R)", partial(self.action_operate, "plan")
+        )
+        yield SystemCommand(
+            "Produce messages", "to the topic here (P)", partial(self.action_operate, "produce")
+        )
         yield from self.operation_commands()
-        yield SystemCommand("Copy the link of this view", "by OSC 52 (y)", self.action_copy_link)
-        clusters = partial(self.call_later, self.run_action, "clusters")
-        yield SystemCommand("Another cluster", "switch to it (c)", clusters)
-        pause = partial(self.call_later, self.run_action, "pause")
-        yield SystemCommand("Pause, resume", "hold the figures still (Space)", pause)
-        for kind, names in _names(self.snapshot):
-            for name in names[:PALETTE_NAMES_MAX]:
-                path = str(ViewPath(view=kind, params={kind: name}))
-                open_it = partial(self.action_open, path)
-                yield SystemCommand(f"{kind.capitalize()} {name}", path, open_it)
+        for words, help_, action in _COMMANDS:
+            yield SystemCommand(words, help_, partial(self.call_later, self.run_action, action))
+        yield from _keys_of(screen)
         yield from super().get_system_commands(screen)
-
-    def _reassign(self) -> None:
-        if not self.is_denied("plan"):
-            self.action_operate("plan")
 
     def action_copy_link(self) -> None:
         """Copy the path of this view (by OSC 52, so it works over SSH)."""
@@ -138,6 +154,14 @@ class Navigation(OperationKeys):
             self.notify("no table is here whose figures could be told")
         else:
             self.push_screen(ExplainScreen(table.page.columns, table.pointed))
+
+    def action_mouse(self) -> None:
+        """``M``: the mouse is ours, or the terminal's, which then selects text with it."""
+        if isinstance(self._driver, SparingDriver):
+            is_ours = self._driver.turn_mouse()
+            ours = "mouse on: clicks select and open here; M gives it back to the terminal"
+            theirs = "mouse off: the terminal selects text with it; M turns it on"
+            self.notify(ours if is_ours else theirs)
 
     async def action_back(self) -> None:
         """One level back; the overview is the ground floor."""
@@ -175,10 +199,11 @@ def _messages_path(view: str, screen: Screen[Any]) -> ViewPath:
     return ViewPath(view=view, params=params, query=query)
 
 
-def _names(snapshot: OperatorSnapshot) -> tuple[tuple[str, Sequence[str]], ...]:
-    """What a view can be about, by kind."""
-    return (
-        ("broker", [str(broker) for broker in snapshot.cluster.broker_ids]),
-        ("group", sorted(snapshot.group_table["group_id"].to_pylist())),
-        ("topic", snapshot.cluster.topics),
-    )
+def _keys_of(screen: Screen[Any]) -> Iterator[SystemCommand]:
+    """What the keys of an open view do, those that are greyed left out."""
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        if active.node is screen and active.enabled and binding.description:
+            words = f"Here: {binding.description}"
+            act = partial(screen.app.call_later, screen.app.run_action, binding.action, screen)
+            yield SystemCommand(words, f"key {screen.app.get_key_display(binding)}", act)

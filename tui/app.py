@@ -7,6 +7,7 @@ from typing import Final
 
 from textual.css.query import NoMatches
 from textual.screen import Screen
+from textual.theme import Theme
 
 from control.views.memory import settle
 from control.views.paths import ViewPath
@@ -14,6 +15,7 @@ from control.views.snapshot import OperatorSnapshot
 from tui.driver import SparingDriver
 from tui.messages import SnapshotArrived
 from tui.past import PastApp
+from tui.preferences import Preferences
 from tui.screens.base import ViewScreen
 from tui.screens.views import build_screen
 from tui.services import Elsewhere, Services
@@ -35,8 +37,13 @@ class PartiscopeApp(PastApp):
         *,
         path: str = "overview",
         others: Sequence[Elsewhere] = (),
+        preferences: Preferences | None = None,
     ) -> None:
+        """``preferences``: what is kept over restarts; None: nothing is."""
         super().__init__(services, others, driver_class=SparingDriver)
+        self._preferences = preferences or Preferences(None)
+        if self._preferences.theme in self.available_themes:
+            self.theme = self._preferences.theme
         self.is_paused = False
         self._first = path
         self._frozen: OperatorSnapshot | None = None
@@ -53,6 +60,7 @@ class PartiscopeApp(PastApp):
 
         Later: until this is done Textual shows nothing, but paints all the same.
         """
+        self.theme_changed_signal.subscribe(self, self._keep_theme)
         self.call_later(self._begin)
 
     def _begin(self) -> None:
@@ -68,6 +76,13 @@ class PartiscopeApp(PastApp):
     def on_resize(self) -> None:
         """Terminals move text about when their size changes."""
         self._forget_screen()
+
+    def _keep_theme(self, theme: Theme) -> None:
+        try:
+            self._preferences.keep_theme(theme.name)
+        except OSError as error:
+            words = f"this theme is not kept for the next start: {error}"
+            self.notify(words, severity="warning", markup=False)
 
     def action_repaint(self) -> None:
         """``ctrl+l``: somebody else wrote on this terminal."""

@@ -53,6 +53,16 @@ class SparingDriver(LinuxDriver):
         self._ending.begin()
         super().start_application_mode()  # type: ignore[no-untyped-call]
 
+    def turn_mouse(self) -> bool:
+        """Whether the terminal tells the mouse from now on, after it did not, or the other way."""
+        if self._mouse:
+            self._disable_mouse_support()
+            self._mouse = False
+        else:
+            self._mouse = True
+            self._enable_mouse_support()
+        return self._mouse
+
     def close(self) -> None:
         """Everything is written; where a signal ended the application, the process dies of it."""
         super().close()

@@ -40,6 +40,7 @@ class Opening:
     """The chosen one first."""
     is_plain: bool
     """Address and id are all there is to know of the connections."""
+    has_mouse: bool = True
 
     def encode(self) -> bytes:
         """One JSON document."""
@@ -118,10 +119,12 @@ def show(opening: Opening) -> None:
     Thread(target=partial(_read_first, services), daemon=True).start()
     with parts:
         from tui.app import PartiscopeApp
+        from tui.preferences import Preferences, state_file
 
-        app = PartiscopeApp(services, path=opening.path, others=others)
+        kept = Preferences(state_file())
+        app = PartiscopeApp(services, path=opening.path, others=others, preferences=kept)
         use_flags(partial(_flags_of, app, opening))
-        app.run()
+        app.run(mouse=opening.has_mouse)
 
 
 def _flags_of(app: "PartiscopeApp", opening: Opening) -> CommandFlags:

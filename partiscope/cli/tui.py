@@ -10,6 +10,7 @@ from control.kafka.connections import are_plain
 from partiscope.cli import opening
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
+from partiscope.settings import load_settings
 
 
 def tui(
@@ -22,6 +23,10 @@ def tui(
     bus: Bus = None,
     data: Data = None,
     read_only: ReadOnly = False,
+    mouse: Annotated[
+        bool | None,
+        typer.Option(help="Take clicks; without, the terminal selects text.  [default: mouse]"),
+    ] = None,
 ) -> None:
     """Open the terminal screen: the same views, words and keys as the page."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -46,5 +51,6 @@ def tui(
             flags=target.flags,
             clusters=target.fleet,
             is_plain=are_plain(),
+            has_mouse=load_settings().terminal.mouse if mouse is None else mouse,
         )
     )

@@ -12,7 +12,7 @@ from control.operations.registry import FORMS
 from control.views.keymap import KEYS, PLACES
 
 OWN: Final = (
-    ("a table", "1 … 9, 0", "sort by that column; again: the other way round"),
+    ("a table", "1 … 9, 0", "sort by that column (s lists them); again: the other way"),
     ("a table", "i", "all figures of its row, and what they mean"),
     ("partition", "1 … 4", "replicas, groups, history, segments"),
     ("the map", "1 … 6", "what is measured; Enter opens the partitions behind a cell"),
@@ -21,6 +21,7 @@ OWN: Final = (
     ("what if", "1 … 9", "who dies"),
     ("charts", "+ -", "less or more of the past"),
     ("charts", "[ ]", "half of that earlier, later; Space: back to now"),
+    ("anywhere", "M", "mouse on, off (off: the terminal selects text with it)"),
     ("anywhere", "ctrl+l", "paint the screen anew"),
 )
 """Keys that only a terminal has: where, which, what for."""

@@ -50,3 +50,20 @@ def test_it_starts_with_secrets_that_one_process_alone_may_know(
         terminal.type(b"q")
         terminal.read_until(LEFT_ALTERNATE_SCREEN)
         assert terminal.process.wait(60) == 0
+
+
+def test_the_mouse_is_given_back_and_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_story(tmp_path, at_ms=time.time_ns() // 1_000_000)
+    with Terminal(tmp_path, (80, 24)) as terminal:
+        assert b"\x1b[?1003h" in terminal.read_until(b"THROUGHPUT")
+        terminal.type(b"M")
+        terminal.read_until(b"\x1b[?1003l")
+        terminal.type(b"M")
+        terminal.read_until(b"\x1b[?1003h")
+    monkeypatch.setenv("PARTISCOPE_TERMINAL__MOUSE", "false")
+    with Terminal(tmp_path, (80, 24)) as terminal:
+        assert b"\x1b[?1003h" not in terminal.read_until(b"THROUGHPUT")
+        terminal.type(b"M")
+        terminal.read_until(b"\x1b[?1003h")
