@@ -14,10 +14,10 @@ def main() -> None:
 
 def _run_whole(arguments: list[str]) -> int:
     with _ended_by_interrupt():
-        from partiscope.cli.commands import called, load
+        from partiscope.cli.commands import load_called
         from partiscope.cli.streams import flush_streams, settle_streams
 
-        load(called(arguments))
+        load_called(arguments)
     settle_streams(arguments)
     return flush_streams(run(arguments))
 
@@ -56,9 +56,9 @@ def _ended_by_interrupt() -> Iterator[None]:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit status, never a traceback for an operator."""
-    from partiscope.cli.commands import build_app, called
+    from partiscope.cli.commands import build_program
 
-    return _status_of(lambda: build_app(called(arguments))(args=arguments, prog_name="partiscope"))
+    return _status_of(lambda: build_program().main(args=arguments, prog_name="partiscope"))
 
 
 def _status_of(act: Callable[[], object]) -> int:

@@ -9,7 +9,7 @@ from control.views.snapshot import OperatorSnapshot, build_snapshot
 from control.views.watch import read_reports
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Data, Json, Store, target_with, write_json
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import write_rows
 from partiscope.identity import Target
 from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
 
@@ -25,8 +25,7 @@ def clusters(store: Store = None, data: Data = None, as_json: Json = False) -> N
     if as_json:
         write_json({"clusters": [_document(dict(row.cells())) for row in rows]})
         return
-    heads = [column.title for column in CLUSTER_COLUMNS]
-    write_table(heads, [[row.cell(column.id).text for column in CLUSTER_COLUMNS] for row in rows])
+    write_rows(CLUSTER_COLUMNS, rows)
 
 
 def _document(cells: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""The commands of ``partiscope``: which there are, and the application that parses one."""
+"""The commands of ``partiscope``: which there are, each loaded when it is called.
+
+Help, version and completion of command names need no more than the list below.
+"""
 
 import os
 import sys
@@ -11,86 +14,223 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-
-from partiscope.cli.options import Data, check_data_directory
+from typer.core import TyperCommand, TyperGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command of the contract; ``partiscope.cli.<name>`` holds it, loaded when it is called."""
+    """A command of the contract; ``partiscope.cli.<module>`` holds it, loaded when it is called."""
 
     name: str
+    summary: str
     example: str
     is_group: bool = False
 
+    @property
+    def module(self) -> str:
+        return f"partiscope.cli.{self.name.replace('-', '_')}"
+
 
 COMMANDS: Final = (
-    Command(name="up", example="partiscope up --brokers 3 --data /tmp/demo"),
-    Command(name="cluster", example="partiscope cluster --brokers 3 --port 9092 --data /tmp/demo"),
-    Command(name="broker", example="partiscope broker --config data/broker-101.properties"),
-    Command(name="metrics", example="partiscope metrics --bootstrap 127.0.0.1:9092 --store s"),
-    Command(name="executor", example="partiscope executor --bus 127.0.0.1:9092"),
-    Command(name="collect", example="partiscope collect --cluster prod --bus 127.0.0.1:9092"),
-    Command(name="dashboard", example="partiscope dashboard --port 8050 --read-only"),
-    Command(name="tui", example="partiscope tui topics/orders/partitions/3"),
-    Command(name="status", example="partiscope status --json"),
-    Command(name="clusters", example="partiscope clusters --json"),
-    Command(name="topics", example="partiscope topics list", is_group=True),
-    Command(name="groups", example="partiscope groups describe billing", is_group=True),
-    Command(name="plan", example="partiscope plan --goal minimal --out plan.json"),
-    Command(name="reassign", example="partiscope reassign plan.json --throttle auto --yes"),
-    Command(name="moves", example="partiscope moves watch"),
-    Command(name="elect", example="partiscope elect --topic orders"),
-    Command(name="produce", example="partiscope produce orders --key user-7 --value hello"),
-    Command(name="tail", example="partiscope tail orders --since 10m --filter user-7"),
-    Command(name="segments", example="partiscope segments orders 3 --json"),
-    Command(name="demo", example="partiscope demo --bootstrap 127.0.0.1:9092"),
-    Command(name="doctor", example="partiscope doctor"),
+    Command(
+        name="up",
+        summary="Run all of it, with a demo load, until Ctrl-C.",
+        example="partiscope up --brokers 3 --data /tmp/demo",
+    ),
+    Command(
+        name="cluster",
+        summary="Run only the bundled brokers.",
+        example="partiscope cluster --brokers 3 --port 9092 --data /tmp/demo",
+    ),
+    Command(
+        name="broker",
+        summary="Run one node from a Kafka-style properties file.",
+        example="partiscope broker --config data/broker-101.properties",
+    ),
+    Command(
+        name="metrics",
+        summary="Run the Spark job that turns samples into figures.",
+        example="partiscope metrics --bootstrap 127.0.0.1:9092 --store s",
+    ),
+    Command(
+        name="executor",
+        summary="Carry out operations, one at a time on each cluster.",
+        example="partiscope executor --bus 127.0.0.1:9092",
+    ),
+    Command(
+        name="collect",
+        summary="Sample a Kafka cluster by its protocol alone.",
+        example="partiscope collect --cluster prod --bus 127.0.0.1:9092",
+    ),
+    Command(
+        name="dashboard",
+        summary="Serve the web page.",
+        example="partiscope dashboard --port 8050 --read-only",
+    ),
+    Command(
+        name="tui",
+        summary="Open the terminal screen.",
+        example="partiscope tui topics/orders/partitions/3",
+    ),
+    Command(
+        name="status",
+        summary="Show cluster, findings, groups and age; exit 5 if critical.",
+        example="partiscope status --json",
+    ),
+    Command(
+        name="clusters",
+        summary="List the watched clusters side by side.",
+        example="partiscope clusters --json",
+    ),
+    Command(
+        name="brokers",
+        summary="List brokers with load and skew, or describe one.",
+        example="partiscope brokers --sort -skew",
+        is_group=True,
+    ),
+    Command(
+        name="topics",
+        summary="List, describe, create, alter, delete topics.",
+        example="partiscope topics list",
+        is_group=True,
+    ),
+    Command(
+        name="partitions",
+        summary="List partitions with their figures, or describe one.",
+        example="partiscope partitions --filter 'lag>10k broker:102'",
+        is_group=True,
+    ),
+    Command(
+        name="groups",
+        summary="List, describe, alter (offsets), delete consumer groups.",
+        example="partiscope groups describe billing",
+        is_group=True,
+    ),
+    Command(
+        name="configs",
+        summary="List and describe configs of topics and brokers.",
+        example="partiscope configs describe orders",
+        is_group=True,
+    ),
+    Command(
+        name="what-if",
+        summary="Tell what a lost broker or rack would take along.",
+        example="partiscope what-if --broker 103",
+    ),
+    Command(
+        name="plan",
+        summary="Plan a reassignment; changes nothing.",
+        example="partiscope plan --goal minimal --out plan.json",
+    ),
+    Command(
+        name="reassign",
+        summary="Check a plan, then run it until it is done.",
+        example="partiscope reassign plan.json --throttle auto --yes",
+    ),
+    Command(
+        name="moves",
+        summary="List reassignments; watch, pause, cancel, roll back one.",
+        example="partiscope moves watch",
+    ),
+    Command(
+        name="elect",
+        summary="Make preferred replicas leaders again.",
+        example="partiscope elect --topic orders",
+    ),
+    Command(
+        name="journal",
+        summary="List what was changed: when, by whom, why.",
+        example="partiscope journal --since 1d",
+    ),
+    Command(
+        name="produce",
+        summary="Send messages: typed, generated, or lines of a pipe.",
+        example="partiscope produce orders --key user-7 --value hello",
+    ),
+    Command(
+        name="tail",
+        summary="Show messages of a topic, and follow it.",
+        example="partiscope tail orders --since 10m --filter user-7",
+    ),
+    Command(
+        name="segments",
+        summary="Show segment files and indexes of a partition.",
+        example="partiscope segments orders 3 --json",
+    ),
+    Command(
+        name="demo",
+        summary="Run a load that gives the screens something to show.",
+        example="partiscope demo --bootstrap 127.0.0.1:9092",
+    ),
+    Command(
+        name="doctor",
+        summary="Check what could keep it from running here.",
+        example="partiscope doctor",
+    ),
 )
 
 
-def build_app(names: set[str]) -> typer.Typer:
-    """The application with these commands; loading only what is called keeps it quick."""
+class _Unloaded(TyperCommand):
+    """Stands for a command in help and completion, and loads it when it is called."""
+
+    def __init__(self, command: Command) -> None:
+        super().__init__(command.name, help=command.summary, rich_markup_mode=None)
+        self.command = command
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        return loaded(self.command).make_context(*args, **more)
+
+
+def build_program() -> TyperGroup:
+    """All of ``partiscope``, of which nothing is loaded yet."""
+    app = _app(has_completion=True)
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    for command in COMMANDS:
+        program.add_command(_Unloaded(command))
+    return program
+
+
+def loaded(command: Command) -> Any:
+    """The command itself, with what it needs."""
+    app, module = _app(), import_module(command.module)
+    if command.is_group:
+        for each in module.app.registered_commands:
+            each.callback = _offering_data(each.callback)
+        app.add_typer(module.app, name=command.name, epilog=f"Example: {command.example}")
+    else:
+        function = _offering_data(getattr(module, command.name.replace("-", "_")))
+        app.command(command.name, epilog=f"Example: {command.example}")(function)
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    return program.commands[command.name]
+
+
+def load_called(arguments: list[str]) -> None:
+    """Have ready what a command line needs: the command that it calls."""
+    for command in COMMANDS:
+        if command.name in arguments[:1]:
+            import_module(command.module)
+
+
+def _app(*, has_completion: bool = False) -> typer.Typer:
     app = typer.Typer(
         name="partiscope",
         help="See and steer Kafka partitions.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        add_completion=False,
+        add_completion=has_completion,
+        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(options)
-    for command in COMMANDS:
-        if command.name in names:
-            _add(app, command)
     return app
-
-
-def called(arguments: list[str]) -> set[str]:
-    """Names of the commands that a command line needs: the one that it calls, else all."""
-    every = {command.name for command in COMMANDS}
-    return every & set(arguments[:1]) or every
-
-
-def load(names: set[str]) -> None:
-    """Have what these commands need ready."""
-    for name in names:
-        import_module(f"partiscope.cli.{name}")
-
-
-def _add(app: typer.Typer, command: Command) -> None:
-    module = import_module(f"partiscope.cli.{command.name}")
-    if command.is_group:
-        for each in module.app.registered_commands:
-            each.callback = _offering_data(each.callback)
-        app.add_typer(module.app, name=command.name, epilog=f"Example: {command.example}")
-        return
-    function = _offering_data(getattr(module, command.name))
-    app.command(command.name, epilog=f"Example: {command.example}")(function)
 
 
 def _offering_data(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--data`` for a command that has none of its own: what runs from there is found."""
+    from partiscope.cli.options import Data, check_data_directory
+
     own = signature(function)
     if "data" in own.parameters:
         return function

@@ -21,8 +21,8 @@ from control.operations.preflight import failures
 from control.operations.rolling_back import goes_words, question_of
 from control.operations.state import OperationState
 from control.operations.whole_preview import preview_way_back
-from control.views.format import byte_rate_text, bytes_text, clock_text, duration_text, plural_text
-from control.views.moves import spread_words
+from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
+from control.views.moves import MOVE_COLUMNS, move_row, spread_words
 from control.views.previews import check_words
 from partiscope.cli.confirm import require_change_of
 from partiscope.cli.exits import CommandError, Exit
@@ -32,13 +32,14 @@ from partiscope.cli.options import (
     Json,
     known_bus,
     note,
+    now_ms,
     seconds_of_spread,
     settings_with,
     target_with,
     write_json,
 )
 from partiscope.cli.previews import show_way_back
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import write_rows
 from partiscope.identity import cluster_by_name, watched_here
 from partiscope.settings import load_settings
 
@@ -294,28 +295,5 @@ def _list(states: list[OperationState], *, as_json: bool) -> None:
     if as_json:
         write_json({"moves": [state.document() for state in states]})
         return
-    rows = [
-        [
-            state.operation_id,
-            str(state.outcome or state.phase),
-            str(len(state.changes)),
-            clock_text(state.submitted_ms),
-            bytes_text(state.planned_bytes),
-            bytes_text(None if state.progress is None else state.progress.bytes_done),
-            _planned(state),
-            duration_text(None if state.took_s is None else state.took_s * 1000),
-            byte_rate_text(state.throttle_bytes_per_s),
-            state.who,
-            state.reason or state.message,
-        ]
-        for state in states
-    ]
-    heads = ["id", "state", "partitions", "submitted", "planned", "copied", "foreseen", "took"]
-    write_table([*heads, "throttle", "who", "reason"], rows)
-
-
-def _planned(state: OperationState) -> str:
-    if state.expected_s is None:
-        return duration_text(None)
-    low, high = (seconds * 1000 for seconds in state.expected_s)
-    return f"{duration_text(low)} to {duration_text(high)}"
+    now = now_ms()
+    write_rows(MOVE_COLUMNS, [move_row(state, now_ms=now) for state in states])

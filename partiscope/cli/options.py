@@ -4,6 +4,7 @@ import getpass
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -240,6 +241,11 @@ def seconds_of_spread(text: str) -> float:
     if seconds is None:
         raise CommandError(f"--spread {text!r}: {checks.spread(text)}", Exit.WRONG_USE)
     return seconds
+
+
+def now_ms() -> int:
+    """Of this machine's clock, since the epoch."""
+    return time.time_ns() // 1_000_000
 
 
 def write_json(document: object) -> None:

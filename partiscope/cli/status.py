@@ -21,7 +21,7 @@ from control.views.snapshot import OperatorSnapshot, broker_page, build_snapshot
 from control.views.watch import read_report
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Data, Json, Store, target_with, write_json
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import write_rows, write_table
 from partiscope.identity import Target
 from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
 
@@ -168,9 +168,10 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
             sys.stdout.write(f"    {group.group.text}: {reason} (rests on {group.rests_on.text})\n")
     if figures := job_figures(snapshot, now_ms):
         sys.stdout.write("\nMETRICS JOB\n")
-        write_table([it.title for it in figures], [[it.cell.text for it in figures]])
+        width = max(len(it.title) for it in figures)
+        for it in figures:
+            sys.stdout.write(f"{it.title.ljust(width)}  {it.cell.text}\n")
 
 
 def _print_page(page: Page[Any], names: tuple[str, ...]) -> None:
-    heads = [name.replace("size_bytes", "bytes").replace("_", " ") for name in names]
-    write_table(heads, [[row.cell(name).text for name in names] for row in page.rows])
+    write_rows([column for column in page.columns if column.id in names], page.rows)

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from partiscope.cli.app import run
-from partiscope.cli.commands import COMMANDS, build_app
+from partiscope.cli.commands import COMMANDS, loaded
 from partiscope.cli.exits import Exit
 from partiscope.cli.streams import settle_streams
 from tests.support.cluster import LocalCluster
@@ -52,7 +52,7 @@ def _leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[Leaf]:
 
 
 LEAVES: Final = tuple(
-    _leaves(typer.main.get_command(build_app({command.name for command in COMMANDS})))
+    leaf for command in COMMANDS for leaf in _leaves(loaded(command), (command.name,))
 )
 
 

@@ -231,3 +231,46 @@ def test_files_of_settings_that_cannot_be_read_are_no_traceback(
     assert run(["topics", "list", "--data", str(tmp_path)]) == 2
     assert "is damaged" in capsys.readouterr().err
     assert run(["broker", "--config", str(file)]) == 1
+
+
+LOADED_BY = """
+import sys
+from partiscope.cli.app import main
+sys.argv = ["partiscope", *sys.argv[1:]]
+try:
+    main()
+finally:
+    heavy = {"pyspark", "aiokafka", "kio", "numpy", "pyarrow", "duckdb", "textual", "dash",
+             "plotly", "rich", "pydantic", "asyncio", "broker", "control", "spark_metrics"}
+    sys.stderr.write(repr(sorted(heavy & sys.modules.keys())))
+"""
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ()])
+def test_help_loads_no_command(words: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED_BY, *words], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stderr.endswith("[]"), done.stderr
+
+
+def test_completion_of_names_loads_no_command_and_that_of_flags_its_own() -> None:
+    def completed(words: str) -> str:
+        variables = {"_PARTISCOPE_COMPLETE": "complete_bash", "COMP_WORDS": f"partiscope {words}",
+                     "COMP_CWORD": str(len(words.split(" ")))}  # fmt: skip
+        return subprocess.run(
+            [sys.executable, "-c", LOADED_BY], cwd=ROOT, capture_output=True, text=True,
+            env={**os.environ, **variables},
+        ).stdout  # fmt: skip
+
+    assert completed("to").split() == ["topics"]
+    assert completed("topics cr").split() == ["create"]
+    assert "--partitions" in completed("topics create --p").split()
+
+
+def test_every_command_says_in_help_what_the_list_of_commands_says() -> None:
+    from partiscope.cli.commands import COMMANDS, loaded
+
+    for command in COMMANDS:
+        assert len(f"  {command.name:<10}  {command.summary}") <= 80
+        assert loaded(command).help, command.name

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import typer
 import yaml
 
-from partiscope.cli.commands import COMMANDS, build_app
+from partiscope.cli.commands import COMMANDS, loaded
 
 FILE: Final = Path(__file__).resolve().parents[3] / "docker-compose.yml"
 
@@ -44,8 +43,7 @@ def test_every_service_comes_back_and_ends_when_told(compose: dict[str, Any]) ->
 
 
 def test_every_command_and_flag_exists(compose: dict[str, Any]) -> None:
-    app = build_app({command.name for command in COMMANDS})
-    commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+    commands: dict[str, Any] = {command.name: loaded(command) for command in COMMANDS}
     for name, service in compose["services"].items():
         if "command" not in service:
             continue

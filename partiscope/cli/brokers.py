@@ -1,0 +1,71 @@
+"""``partiscope brokers``: list and describe, by the figures that the screens show."""
+
+from typing import Annotated
+
+import typer
+
+from control.views.pages import LIMIT_MAX, TableQuery
+from control.views.snapshot import broker_page
+from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.listing import (
+    At,
+    Columns,
+    Csv,
+    Filter,
+    Limit,
+    ListByDefault,
+    Sort,
+    Wish,
+    show_list,
+    snapshot_for,
+    values_of,
+)
+from partiscope.cli.options import Bootstrap, Json, Store, write_json
+from partiscope.cli.tables import write_figures
+
+app = typer.Typer(
+    cls=ListByDefault,
+    help="List brokers with load, skew and disk (what `partiscope brokers` alone does), or "
+    "describe one.",
+)
+Broker = Annotated[int, typer.Argument(min=0, help="Id of the broker.")]
+
+
+@app.command("list", epilog="Example: partiscope brokers list --sort -skew --filter 'disk>80'")
+def list_brokers(
+    *,
+    filter_: Filter = "",
+    sort: Sort = "",
+    columns: Columns = "",
+    limit: Limit = LIMIT_MAX,
+    at: At = None,
+    bootstrap: Bootstrap = None,
+    store: Store = None,
+    csv: Csv = False,
+    as_json: Json = False,
+) -> None:
+    """Every broker: status, replicas, leaders, bytes, throughput, skew, disk, age."""
+    snapshot = snapshot_for(bootstrap=bootstrap, store=store, at=at)
+    wish = Wish(name="brokers", filter=filter_, sort=sort, columns=columns, limit=limit,
+                csv=csv, as_json=as_json)  # fmt: skip
+    show_list(lambda query: broker_page(snapshot, query), wish)
+
+
+@app.command("describe", epilog="Example: partiscope brokers describe 101")
+def describe(
+    broker: Broker,
+    at: At = None,
+    bootstrap: Bootstrap = None,
+    store: Store = None,
+    as_json: Json = False,
+) -> None:
+    """All figures of one broker."""
+    snapshot = snapshot_for(bootstrap=bootstrap, store=store, at=at)
+    page = broker_page(snapshot, TableQuery(filter=f"broker={broker}"))
+    if not page.rows:
+        known = ", ".join(map(str, snapshot.broker_table["broker"].to_pylist()))
+        raise CommandError(f"there is no broker {broker}; there are {known}", Exit.WRONG_USE)
+    if as_json:
+        write_json(values_of(page)[0])
+    else:
+        write_figures(page.columns, page.rows[0])

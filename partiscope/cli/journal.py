@@ -1,0 +1,50 @@
+"""``partiscope journal``: every change that a screen or script made to the cluster."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from control.operations.client import whoami
+from control.operations.journal import Journal, JournalLine
+from control.views.journal import JOURNAL_COLUMNS, journal_row
+from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.listing import cells_of
+from partiscope.cli.options import Bootstrap, Bus, Json, now_ms, target_with, write_json
+from partiscope.cli.tables import write_rows
+from partiscope.cli.words import TIME_HELP, moment_of
+from partiscope.identity import Target
+
+
+def journal(
+    *,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help=TIME_HELP)] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest.")] = 100,
+    bootstrap: Bootstrap = None,
+    bus: Bus = None,
+    as_json: Json = False,
+) -> None:
+    """Every change that was made from here: when, what, what came of it, who, why."""
+    target = target_with(bootstrap=bootstrap, bus=bus)
+    since_ms = 0 if since is None else moment_of(since, "--since")
+    lines = [line for line in asyncio.run(_lines(target)) if line.at_ms >= since_ms]
+    newest = sorted(lines, key=lambda line: line.at_ms, reverse=True)[:limit]
+    now = now_ms()
+    rows = [journal_row(line, now_ms=now) for line in newest]
+    if as_json:
+        write_json({"journal": [cells_of(row) for row in rows], "total": len(lines)})
+    else:
+        write_rows(JOURNAL_COLUMNS, rows)
+
+
+async def _lines(target: Target) -> tuple[JournalLine, ...]:
+    if target.bus is None:
+        raise CommandError(
+            "nobody keeps a journal of this cluster: `partiscope up --bootstrap` starts a bus",
+            Exit.WRONG_USE,
+        )
+    kept = Journal(target.bus, of=target.watched, who=whoami())
+    try:
+        return await kept.lines()
+    finally:
+        await kept.close()

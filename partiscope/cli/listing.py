@@ -1,0 +1,119 @@
+"""Tables of the screens on the command line: the same columns, filters, order and export."""
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from control.views.export import export, exported
+from control.views.pages import LIMIT_MAX, Page, TableQuery
+from control.views.past import NothingKeptError, look_back
+from control.views.rows import Cell, CellValue, Row
+from control.views.snapshot import OperatorSnapshot
+from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.options import now_ms, target_with, write_json
+from partiscope.cli.status import snapshot_of
+from partiscope.cli.tables import write_page
+from partiscope.cli.words import TIME_HELP, moment_of
+from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
+
+Filter = Annotated[
+    str, typer.Option("--filter", "-q", help="As on the screens: 'lag>10k broker:102 -status:ok'.")
+]
+Sort = Annotated[str, typer.Option(metavar="COLUMN", help="-COLUMN: the largest first.")]
+Columns = Annotated[
+    str, typer.Option(metavar="ID,…", help="These only; all.  [default: those that fit]")
+]
+Limit = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so many rows.")]
+Csv = Annotated[bool, typer.Option("--csv", help="CSV of all rows on stdout.")]
+At = Annotated[str | None, typer.Option(metavar="TIME", help="As it was then: " + TIME_HELP)]
+ALL = "all"
+
+
+class ListByDefault(TyperGroup):
+    """``partiscope brokers --sort -skew`` is ``partiscope brokers list --sort -skew``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_help = bool(args) and args[0] in ctx.help_option_names
+        if not ctx.resilient_parsing and not is_help and (not args or args[0][:1] == "-"):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How a table is wanted."""
+
+    name: str
+    """Of the rows, in JSON."""
+    filter: str = ""
+    sort: str = ""
+    columns: str = ""
+    limit: int = LIMIT_MAX
+    csv: bool = False
+    as_json: bool = False
+
+    @property
+    def query(self) -> TableQuery:
+        """For ``control.views.pages``."""
+        columns = "" if self.columns == ALL else self.columns
+        return TableQuery(filter=self.filter, sort=self.sort, columns=columns, limit=self.limit)
+
+
+def snapshot_for(
+    *, bootstrap: str | None, store: str | None, at: str | None = None
+) -> OperatorSnapshot:
+    """The figures of a cluster, now or at a moment.
+
+    Raises:
+        CommandError: status 4; there are none. Status 2: nothing is kept of that moment.
+    """
+    target, now = target_with(bootstrap=bootstrap, store=store), now_ms()
+    newest = snapshot_of(target, now)
+    if at is None:
+        return newest
+    cluster = newest.cluster.cluster
+    try:
+        reader = AggregatesReader(target.store)
+        return look_back(reader, cluster=cluster, at_ms=moment_of(at, "--at"), now_ms=now)
+    except NothingKeptError as error:
+        raise CommandError(f"--at {at}: {error}", Exit.WRONG_USE) from error
+    except StoreUnreadableError as error:
+        raise CommandError(str(error), Exit.UNREACHABLE) from error
+
+
+def show_list(page_of: Callable[[TableQuery], Page[Any]], wish: Wish) -> None:
+    """A table, on stdout, as text, JSON or CSV.
+
+    Raises:
+        CommandError: status 2; filter, sort or columns that cannot be followed.
+    """
+    page = page_of(wish.query)
+    if page.problem:
+        raise CommandError(page.problem, Exit.WRONG_USE)
+    if wish.csv:
+        sys.stdout.writelines(export(page_of, wish.query, format="csv"))
+    elif wish.as_json:
+        write_json({wish.name: values_of(page), "total": page.total, "matching": page.matching})
+    else:
+        write_page(page, is_chosen=bool(wish.columns))
+
+
+def values_of(page: Page[Any]) -> list[dict[str, Any]]:
+    """All rows that pass the filter, as they are exported."""
+    rows: list[dict[str, Any]] = exported(page).to_pylist()
+    return rows
+
+
+def cells_of(row: Row) -> dict[str, Any]:
+    """Values of a row of a small table by its columns' ids; words for a status."""
+    return {name: cell.text if name == "status" else _plain(cell) for name, cell in row.cells()}
+
+
+def _plain(cell: Cell) -> CellValue:
+    value = cell.value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
