@@ -18,6 +18,7 @@ from broker.groups.group_state import ClassicGroup, build_group
 from broker.groups.offsets import GroupEntry, GroupOffsets
 from broker.groups.ports import LogPort, MetadataPort, ReplicaPort
 from broker.groups.replay import Replay, Replayed
+from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import iter_batch_headers, iter_records
 
 _LOG = logging.getLogger(__name__)
@@ -173,7 +174,7 @@ class OffsetsPartitions:
         offset, end = log.log_start_offset, log.log_end_offset
         while offset < end:
             chunk = log.read_bytes(offset, max_bytes=step_bytes, max_offset=end)
-            next_offset = _replay_chunk(replay, chunk, offset)
+            next_offset = replay_chunk(replay, chunk, offset)
             if next_offset == offset:
                 break
             offset = next_offset
@@ -202,13 +203,23 @@ class OffsetsPartitions:
             entry.offsets = replayed.offsets.get(group_id, GroupOffsets())
 
 
-def _replay_chunk(replay: Replay, chunk: bytes, offset: int) -> int:
-    """Apply the records at or past `offset`; returns the offset to read next."""
+def replay_chunk(replay: Replay, chunk: bytes, offset: int) -> int:
+    """Apply the records at or past `offset`; returns the offset to read next. What a damaged batch
+    holds is left out: a group's older offset is better than a partition without a coordinator."""
     view = memoryview(chunk)
     for header, position in iter_batch_headers(view):
         if not header.is_control:
-            for record in iter_records(view[position : position + header.size_bytes]):
-                if record.offset >= offset:
-                    replay.apply(record)
+            try:
+                for record in iter_records(view[position : position + header.size_bytes]):
+                    if record.offset >= offset:
+                        replay.apply(record)
+            except MalformedRecordsError as error:
+                _LOG.error(
+                    "offsets topic: up to %d records of offsets %d to %d are left out: %s",
+                    header.records_count,
+                    header.base_offset,
+                    header.last_offset,
+                    error,
+                )
         offset = max(offset, header.last_offset + 1)
     return offset

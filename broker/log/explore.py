@@ -28,18 +28,22 @@ from broker.log.names import (
     base_offset_of,
     segment_path,
 )
-from broker.log.scan import iter_file_headers
+from broker.log.scan import header_damage
+from broker.protocol.compression import codec_name
 from broker.protocol.errors import MalformedRecordsError
-from broker.protocol.records import (
-    NO_TIMESTAMP,
-    BatchHeader,
-    Record,
-    batch_crc_is_valid,
-    iter_records,
+from broker.protocol.message_formats import (
+    MAGIC_POSITION,
+    MAGIC_V0,
+    MAGIC_V1,
+    crc_is_valid,
+    header_at,
+    open_batch,
 )
+from broker.protocol.records import HEADER_BYTES, MAGIC_V2, NO_TIMESTAMP, BatchHeader, Record
 from broker.protocol.rewrite import delete_horizon_ms
 
-CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+_WINDOW_BYTES: Final = 8192
+"""Read at once: many headers when batches are small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,20 +196,21 @@ def iter_batches(
     """
     path = segment_path(directory, base_offset, LOG_SUFFIX)
     file, size_bytes = _open(path)
-    for header, start in islice(iter_file_headers(file, path, position, size_bytes), limit):
+    for header, start in islice(_iter_headers(file, path, position, size_bytes), limit):
         yield _batch_view(file, header, start)
 
 
-def read_records(directory: str, base_offset: int, batch: BatchView) -> tuple[Record, ...]:
-    """The records of a batch, decompressed.
+def iter_records_of(directory: str, base_offset: int, batch: BatchView) -> Iterator[Record]:
+    """The records of a batch of any format, decompressed.
 
-    :raises CorruptSegmentError: they cannot be opened.
+    :raises CorruptSegmentError: at the first that cannot be opened.
     """
     path = segment_path(directory, base_offset, LOG_SUFFIX)
     file, _ = _open(path)
     content = os.pread(file.fd, batch.size_bytes, batch.position)
     try:
-        return tuple(iter_records(content))
+        _, records = open_batch(content, batch.header)
+        yield from records
     except MalformedRecordsError as error:
         raise CorruptSegmentError(path, batch.position, str(error)) from error
 
@@ -225,7 +230,7 @@ def find_record(directory: str, offset: int) -> RecordView:
         for batch in iter_batches(directory, base, position=start):
             if batch.header.last_offset < offset:
                 continue
-            for record in read_records(directory, base, batch):
+            for record in iter_records_of(directory, base, batch):
                 if record.offset == offset:
                     path = segment_path(directory, base, LOG_SUFFIX)
                     return RecordView(
@@ -264,15 +269,40 @@ class _Walk:
             has_horizon = delete_horizon_ms(header) is not None
             self.first_timestamp_ms = NO_TIMESTAMP if has_horizon else header.base_timestamp
         self.batches += 1
-        self.records += header.records_count
+        is_old_wrapper = header.magic < MAGIC_V2 and header.codec
+        # What it holds it does not say; its offsets do, as long as nothing was compacted away.
+        spanned = header.last_offset - self.last_offset
+        self.records += spanned if is_old_wrapper else header.records_count
         self.last_offset = header.last_offset
         self.largest_timestamp_ms = max(self.largest_timestamp_ms, header.max_timestamp)
+
+
+def _iter_headers(
+    file: OpenFile, path: str, position: int, end: int
+) -> Iterator[tuple[BatchHeader, int]]:
+    """As ``iter_file_headers``, of every format that Kafka has written."""
+    window, window_position = b"", position
+    while position < end:
+        if position + HEADER_BYTES > window_position + len(window):
+            window, window_position = os.pread(file.fd, _WINDOW_BYTES, position), position
+        at = position - window_position
+        if len(window) - at <= MAGIC_POSITION:
+            raise CorruptSegmentError(path, position, f"only {end - position} bytes of a batch")
+        try:
+            header = header_at(window[at : at + HEADER_BYTES].ljust(HEADER_BYTES, b"\0"), 0)
+        except MalformedRecordsError as error:
+            raise CorruptSegmentError(path, position, str(error)) from error
+        is_old = header.magic in (MAGIC_V0, MAGIC_V1) and header.size_bytes <= end - position
+        if not is_old and (reason := header_damage(header, end - position)) is not None:
+            raise CorruptSegmentError(path, position, reason)
+        yield header, position
+        position += header.size_bytes
 
 
 def _walk(file: OpenFile, path: str, base_offset: int, size_bytes: int) -> _Walk:
     walk = _Walk(last_offset=base_offset - 1)
     try:
-        for header, _ in iter_file_headers(file, path, 0, size_bytes):
+        for header, _ in _iter_headers(file, path, 0, size_bytes):
             walk.add(header)
     except CorruptSegmentError as error:
         walk.damage = f"{error.reason} at position {error.position}"
@@ -304,12 +334,11 @@ def _segment_view(directory: str, base_offset: int, *, is_active: bool) -> Segme
 
 
 def _batch_view(file: OpenFile, header: BatchHeader, position: int) -> BatchView:
-    codec = header.codec
     return BatchView(
         header=header,
         position=position,
-        codec=CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"unknown ({codec})",
-        is_crc_valid=batch_crc_is_valid(os.pread(file.fd, header.size_bytes, position), header),
+        codec=codec_name(header.codec),
+        is_crc_valid=crc_is_valid(os.pread(file.fd, header.size_bytes, position), header),
     )
 
 

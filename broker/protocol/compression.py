@@ -3,11 +3,14 @@
 Codec numbers are attributes bits 0-2 of a batch: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
 Snappy comes in xerial's framing (Java, librdkafka) or raw (old clients); LZ4 must be frames of
 independent blocks, which is all that Kafka's Java reader takes, so they are framed here.
+
+Nothing is opened beyond `PLAIN_BYTES_MAX`: some bytes of zeros can claim to be gigabytes.
 """
 
 import struct
+import zlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import cramjam
 
@@ -25,6 +28,15 @@ _LZ4_HEADER = bytes.fromhex("04224d18607073")
 _LZ4_BLOCK_BYTES = 4 * 1024 * 1024
 _LZ4_STORED = 0x80000000
 
+PLAIN_BYTES_MAX: Final = 128 << 20
+"""A batch that is larger when opened is refused: five times the largest records that are met."""
+_FIRST_GUESS: Final = 8
+"""How many times its compressed size a batch is taken to be at first."""
+_GUESS_BYTES_MIN: Final = 64 << 10
+_NO_ROOM: Final = "failed to write whole buffer"
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
+
 Transform = Callable[[Any], bytes]
 
 
@@ -41,16 +53,22 @@ def compress(codec: int, data: bytes) -> bytes:
 def decompress(codec: int, data: bytes | memoryview) -> bytes | memoryview:
     """The plain records of a batch.
 
-    :raises MalformedRecordsError: unknown codec, or bytes that are not of this codec.
+    :raises MalformedRecordsError: unknown codec, bytes that are not of this codec, or more than
+        `PLAIN_BYTES_MAX` of them.
     """
     if codec == NONE:
         return data
     decompressor = _pick(_DECOMPRESSORS, codec)
     try:
         return decompressor(data)
-    except (cramjam.DecompressionError, struct.error) as error:
+    except (cramjam.DecompressionError, struct.error, zlib.error) as error:
         story = f"{CODEC_NAMES[codec]} data cannot be decompressed: {error}"
         raise MalformedRecordsError(story) from error
+
+
+def codec_name(codec: int) -> str:
+    """A codec in Kafka's word, or its number where Kafka has none."""
+    return CODEC_NAMES.get(codec, f"unknown ({codec})")
 
 
 def _pick(table: Mapping[int, Transform], codec: int) -> Transform:
@@ -69,17 +87,67 @@ def _compress_snappy(data: bytes) -> bytes:
 
 def _decompress_snappy(data: bytes | memoryview) -> bytes:
     if bytes(data[: len(XERIAL_MAGIC)]) != XERIAL_MAGIC:
-        return bytes(cramjam.snappy.decompress_raw(data))
+        return _snappy_block(data, PLAIN_BYTES_MAX)
     parts = []
     position = len(_XERIAL_HEADER)
+    left_bytes = PLAIN_BYTES_MAX
     while position < len(data):
         (size,) = struct.unpack_from(">i", data, position)
         position += 4
         if size < 0 or position + size > len(data):
             raise MalformedRecordsError(f"a snappy block of {size} bytes runs over the end")
-        parts.append(bytes(cramjam.snappy.decompress_raw(data[position : position + size])))
+        parts.append(_snappy_block(data[position : position + size], left_bytes))
+        left_bytes -= len(parts[-1])
         position += size
     return b"".join(parts)
+
+
+def _snappy_block(data: bytes | memoryview, bytes_max: int) -> bytes:
+    """A block says its size first, and that much would be reserved for it."""
+    if cramjam.snappy.decompress_raw_len(data) > bytes_max:
+        raise _too_large()
+    return bytes(cramjam.snappy.decompress_raw(data))
+
+
+def _decompress_gzip(data: bytes | memoryview) -> bytes:
+    """All members; what follows the last is ignored, as Java's reader does."""
+    parts = []
+    rest, left_bytes = bytes(data), PLAIN_BYTES_MAX
+    while True:
+        member = zlib.decompressobj(_GZIP_WINDOW)
+        parts.append(member.decompress(rest, left_bytes + 1))
+        left_bytes -= len(parts[-1])
+        if left_bytes < 0:
+            raise _too_large()
+        if not member.eof:
+            raise MalformedRecordsError("gzip data cannot be decompressed: it ends too early")
+        rest = member.unused_data
+        if not rest.startswith(_GZIP_MAGIC):
+            return b"".join(parts)
+
+
+def _bounded(decompress_into: Callable[[Any, bytearray], int]) -> Transform:
+    """A decompressor that tries ever larger buffers, up to the bound: what a frame says of its
+    own size may be missing or a lie."""
+
+    def decompress_bounded(data: bytes | memoryview) -> bytes:
+        size = max(_GUESS_BYTES_MIN, _FIRST_GUESS * len(data))
+        while True:
+            plain = bytearray(min(size, PLAIN_BYTES_MAX))
+            try:
+                return bytes(memoryview(plain)[: decompress_into(data, plain)])
+            except cramjam.DecompressionError as error:
+                if str(error) != _NO_ROOM:
+                    raise
+            if size >= PLAIN_BYTES_MAX:
+                raise _too_large()
+            size *= 4
+
+    return decompress_bounded
+
+
+def _too_large() -> MalformedRecordsError:
+    return MalformedRecordsError(f"a batch of more than {PLAIN_BYTES_MAX >> 20} MiB when opened")
 
 
 def _compress_lz4(data: bytes) -> bytes:
@@ -102,8 +170,8 @@ _COMPRESSORS: Mapping[int, Transform] = {
     ZSTD: lambda data: bytes(cramjam.zstd.compress(data)),
 }
 _DECOMPRESSORS: Mapping[int, Transform] = {
-    GZIP: lambda data: bytes(cramjam.gzip.decompress(data)),
+    GZIP: _decompress_gzip,
     SNAPPY: _decompress_snappy,
-    LZ4: lambda data: bytes(cramjam.lz4.decompress(data)),
-    ZSTD: lambda data: bytes(cramjam.zstd.decompress(data)),
+    LZ4: _bounded(cramjam.lz4.decompress_into),
+    ZSTD: _bounded(cramjam.zstd.decompress_into),
 }

@@ -198,21 +198,23 @@ def iter_records(batch: bytes | memoryview) -> Iterator[Record]:
         end = position + length
         if length < 0 or end > len(plain):
             raise MalformedRecordsError(f"a record of {length} bytes runs over the batch")
-        yield _read_record(plain, position, header)
+        yield _read_record(plain, position, end, header)
         position = end
 
 
-def _read_record(plain: bytes | memoryview, position: int, header: BatchHeader) -> Record:
+def _read_record(plain: bytes | memoryview, position: int, end: int, header: BatchHeader) -> Record:
     timestamp_delta, position = read_varint(plain, position + 1)
     offset_delta, position = read_varint(plain, position)
-    key, position = _read_bytes(plain, position)
-    value, position = _read_bytes(plain, position)
+    key, position = _read_bytes(plain, position, end)
+    value, position = _read_bytes(plain, position, end)
     count, position = read_varint(plain, position)
     headers = []
     for _ in range(count):
-        name, position = _read_bytes(plain, position)
-        content, position = _read_bytes(plain, position)
+        name, position = _read_bytes(plain, position, end)
+        content, position = _read_bytes(plain, position, end)
         headers.append(((name or b"").decode(errors="replace"), content))
+    if position > end:
+        raise MalformedRecordsError("a record is longer than it says")
     timestamp = header.base_timestamp + timestamp_delta
     return Record(
         offset=header.base_offset + offset_delta,
@@ -223,12 +225,14 @@ def _read_record(plain: bytes | memoryview, position: int, header: BatchHeader) 
     )
 
 
-def _read_bytes(plain: bytes | memoryview, position: int) -> tuple[bytes | None, int]:
+def _read_bytes(
+    plain: bytes | memoryview, position: int, record_end: int
+) -> tuple[bytes | None, int]:
     length, position = read_varint(plain, position)
     if length < 0:
         return None, position
     end = position + length
-    if end > len(plain):
+    if end > record_end:
         raise MalformedRecordsError(f"a field of {length} bytes runs over the record")
     return bytes(plain[position:end]), end
 

@@ -225,7 +225,7 @@ def _classic_member(member: Any) -> GroupMember:
 def parse_assignment(data: bytes) -> Iterable[TopicPartition]:
     """The partitions of a ConsumerProtocolAssignment (version, then topics with partitions).
 
-    Bytes of another protocol (Connect, a custom assignor) give what could be read: none.
+    Bytes of another protocol (Connect, a custom assignor), or damaged ones, give none.
     """
     owned: list[TopicPartition] = []
     try:
@@ -233,12 +233,17 @@ def parse_assignment(data: bytes) -> Iterable[TopicPartition]:
         position = 6
         for _ in range(topics):
             (length,) = struct.unpack_from(">h", data, position)
-            topic = data[position + 2 : position + 2 + length].decode()
-            position += 2 + length
-            (count,) = struct.unpack_from(">i", data, position)
-            partitions = struct.unpack_from(f">{count}i", data, position + 4)
+            name_end = position + 2 + length
+            if length < 0 or name_end > len(data):
+                return []
+            topic = data[position + 2 : name_end].decode()
+            (count,) = struct.unpack_from(">i", data, name_end)
+            position = name_end + 4
+            if count < 0 or position + 4 * count > len(data):
+                return []
+            partitions = struct.unpack_from(f">{count}i", data, position)
             owned += [TopicPartition(topic, partition) for partition in partitions]
-            position += 4 + 4 * count
+            position += 4 * count
     except (struct.error, UnicodeDecodeError):
         return []
     return owned

@@ -9,8 +9,10 @@ from broker.clock import SystemClock
 from broker.groups.config import partition_for
 from broker.groups.errors import GroupError
 from broker.groups.group_state import GroupState
+from broker.groups.partitions import replay_chunk
+from broker.groups.replay import Replay
 from broker.log.errors import BatchTooLargeError
-from broker.protocol.records import iter_records
+from broker.protocol.records import NewRecord, build_batch, iter_records
 from broker.replication.errors import NotEnoughReplicasError, NotLeaderError
 from tests.unit.broker.groups.memory import NODE_ID, until
 from tests.unit.broker.groups.rig import ASSIGNMENT, Rig
@@ -214,3 +216,17 @@ async def test_the_log_holds_one_batch_per_commit_with_kafkas_keys(rig: Rig) -> 
     ((_, _, batch),) = log.batches
     (record,) = iter_records(batch)
     assert record.key == bytes.fromhex("0001 0001 67 0001 74 00000000")
+
+
+def test_a_damaged_batch_of_the_offsets_topic_does_not_hide_the_others() -> None:
+    def commit(group: bytes, offset: int) -> bytes:
+        key = b"\x00\x01\x00\x01" + group + b"\x00\x01t" + bytes(4)
+        value = b"\x00\x03" + offset.to_bytes(8) + bytes(4) + bytes(2) + bytes(8)
+        return build_batch([NewRecord(key=key, value=value)], base_offset=offset, codec=1)
+
+    spoilt = bytearray(commit(b"b", 1))
+    spoilt[70:80] = bytes(10)
+    replay = Replay()
+    next_offset = replay_chunk(replay, commit(b"a", 0) + bytes(spoilt) + commit(b"c", 2), 0)
+    assert next_offset == 3
+    assert sorted(replay.finish().offsets) == ["a", "c"]

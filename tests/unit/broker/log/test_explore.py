@@ -8,14 +8,16 @@ from broker.log.errors import CorruptSegmentError, OffsetOutOfRangeError, Storag
 from broker.log.explore import (
     find_record,
     iter_batches,
+    iter_records_of,
     list_kept_files,
     list_segments,
     read_index,
-    read_records,
     read_time_index,
 )
 from broker.protocol.records import NewRecord, build_batch
 from tests.unit.broker.log.helpers import NOW_MS, append, batch, open_log, small_segments
+
+GOLDEN = Path(__file__).parents[3] / "golden"
 
 
 @pytest.fixture
@@ -94,7 +96,7 @@ def test_batches_by_position_and_limit(directory: str) -> None:
     assert second.position == first.size_bytes
     (again,) = iter_batches(directory, 0, position=second.position, limit=1)
     assert again == second
-    assert [record.offset for record in read_records(directory, 0, again)] == [2, 3]
+    assert [record.offset for record in iter_records_of(directory, 0, again)] == [2, 3]
 
 
 @pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
@@ -134,3 +136,18 @@ def test_a_directory_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="does not exist") as caught:
         list_segments(str(tmp_path / "orders-0"))
     assert "log.dirs" in caught.value.next_step
+
+
+def test_segments_of_old_formats_are_read(tmp_path: Path) -> None:
+    """As a broker of Kafka 2.8 leaves them, before and after a batch of format 2."""
+    lines = (GOLDEN / "message_sets.txt").read_text().splitlines()[1:]
+    sets = {tuple(line.split()[:2]): bytes.fromhex(line.split()[2]) for line in lines}
+    old, new = sets["0", "lz4"], build_batch([NewRecord(value=b"new")], base_offset=1_003)
+    last = bytearray(sets["1", "gzip"])
+    last[:8] = (1_006).to_bytes(8)
+    (tmp_path / f"{1_000:020d}.log").write_bytes(old + new + bytes(last))
+    (view,) = list_segments(str(tmp_path))
+    assert (view.damage, view.batches, view.records, view.last_offset) == (None, 3, 7, 1_006)
+    values = {o: find_record(str(tmp_path), o).record.value for o in (1_001, 1_003, 1_004, 1_006)}
+    assert values == {1_001: b"second", 1_003: b"new", 1_004: b"first", 1_006: None}
+    assert find_record(str(tmp_path), 1_004).batch.is_crc_valid
