@@ -16,7 +16,7 @@ from control.views.feed import SnapshotFeed
 from control.views.memory import keep_loaded, take_turns, take_what_is_used
 from control.views.store import open_store
 from control.views.watch import report_watch
-from dashboard import export, live, router, rows, shell
+from dashboard import export, live, record_bytes, router, rows, shell
 from dashboard.choosing import Choosing, ClusterDash
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk
@@ -38,6 +38,7 @@ def create_app(screen: Screen) -> Dash:
     server: Any = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     export.register(server, screen, PAGES)
     rows.register(server, screen, PAGES)
+    record_bytes.register(server, screen)
     app = ClusterDash(
         "dashboard",
         clusters=screen.settings.clusters,

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
-from control.kafka.reader import RecordReader
+from control.kafka.following import TopicFollower
+from control.kafka.reader import Looking, RecordReader
 from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.operations.client import OperationsClient
@@ -106,6 +107,10 @@ class Desk:
     def reader(self) -> RecordReader:
         """Reads records; an async context manager with connections of its own."""
         return RecordReader(self.bootstrap)
+
+    def follower(self, topic: str, partition: int | None, looking: Looking) -> TopicFollower:
+        """Follows records, with connections of its own."""
+        return TopicFollower(self.bootstrap, topic, partition=partition, looking=looking)
 
     def _client(self) -> OperationsClient:
         return self.operator.moves

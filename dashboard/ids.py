@@ -182,6 +182,8 @@ BROWSE_RESULT: Final = "browse-result"
 BROWSE_FOLLOW: Final = "browse-follow"
 BROWSE_EACH: Final = "browse-each"
 BROWSE_TAIL: Final = "browse-tail"
+BROWSE_MORE: Final = "browse-more"
+BROWSE_REST: Final = "browse-rest"
 
 # What if, journal.
 LOSS: Final = "loss"

@@ -6,32 +6,32 @@ connections end.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final
 
-from control.kafka.reader import FetchedRecord, RecordReader
-from control.model.ids import TopicPartition
-from control.views.messages import is_match
+from control.kafka.browsing import Skipped
+from control.kafka.following import Notice, TopicFollower
+from control.kafka.records import FetchedRecord, Gap
 
 KEPT_MAX: Final = 100
 """Of the newest records; how many there were is told."""
+NOTICES_MAX: Final = 5
 TAILS_MAX: Final = 20
 IDLE_S: Final = 15.0
 WAIT_MS: Final = 200
-
-Positions = Mapping[TopicPartition, int]
 
 
 class Tail:
     """One page's place in a topic."""
 
-    def __init__(self, reader: RecordReader, positions: Positions, wanted: str) -> None:
-        self._reader = reader
-        self._at = dict(positions)
-        self._wanted = wanted
+    def __init__(self, follower: TopicFollower) -> None:
+        self._follower = follower
         self._lock = asyncio.Lock()
         self.newest: deque[FetchedRecord] = deque(maxlen=KEPT_MAX)
         """That were looked for, the newest last."""
+        self.notices: deque[Notice] = deque(maxlen=NOTICES_MAX)
+        """What was met on the way, the newest last."""
+        self.skipped = Skipped()
         self.seen = 0
         """Records that arrived since it was begun."""
         self.found = 0
@@ -49,19 +49,22 @@ class Tail:
         if self._lock.locked():
             return False
         async with self._lock:
-            before = self.seen
-            chunks = await self._reader.fetch(self._at, max_wait_ms=WAIT_MS)
-            for key, chunk in sorted(chunks.items()):
-                self._at[key] = chunk.next_offset
-                self.seen += len(chunk.records)
-                wanted = [it for it in chunk.records if is_match(it, self._wanted)]
-                self.found += len(wanted)
-                self.newest.extend(wanted)
-        return self.seen > before
+            items = await self._follower.poll(WAIT_MS)
+            for item in items:
+                if isinstance(item, Notice):
+                    self.notices.append(item)
+                elif isinstance(item, Gap):
+                    self.skipped.add(item)
+                else:
+                    self.seen += 1
+                    if isinstance(item, FetchedRecord):
+                        self.found += 1
+                        self.newest.append(item)
+        return bool(items)
 
     async def close(self) -> None:
         """End its connections."""
-        await self._reader.close()
+        await self._follower.close()
 
 
 class Tails:
@@ -72,13 +75,7 @@ class Tails:
         self._tails: dict[str, Tail] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def of(
-        self,
-        name: str,
-        open_reader: Callable[[], RecordReader],
-        begin: Callable[[RecordReader], Awaitable[Positions]],
-        wanted: str,
-    ) -> Tail:
+    async def of(self, name: str, begin: Callable[[], Awaitable[TopicFollower]]) -> Tail:
         """The page's own; begun where it has none.
 
         Raises:
@@ -89,13 +86,10 @@ class Tails:
         if tail is None:
             if len(self._tails) >= TAILS_MAX:
                 raise ValueError(f"{TAILS_MAX} pages follow topics already; stop one of them")
-            reader = open_reader()
-            try:
-                tail = Tail(reader, await begin(reader), wanted)
-            except BaseException:
-                await reader.close()
-                raise
-            self._tails[name] = tail
+            begun = Tail(await begin())
+            tail = self._tails.setdefault(name, begun)
+            if tail is not begun:  # asked twice while it was begun
+                await begun.close()
         self._end_later(name, tail)
         return tail
 

@@ -4,16 +4,15 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from control.kafka.reader import FetchedRecord, RecordReader
+from control.kafka.following import Followed, TopicFollower
+from control.kafka.reader import Browsed, Looking, RecordReader
 from control.kafka.settings import KafkaSettings
 from control.lab.starts import parse_start
 from control.model.ids import TopicPartition, no_partition_words
-from control.views.messages import is_match
+from control.views.messages import matcher
 
 LATEST: Final = "-50"
-"""The last ones of every partition."""
-READ_MAX: Final = 5_000
-"""Messages looked at for those that hold a text."""
+"""The last ones of all partitions together."""
 FIELDS: Final = ("from", "partition", "contains")
 
 
@@ -51,10 +50,13 @@ class Wanted:
         """By the names of ``FIELDS``."""
         return dict(zip(FIELDS, (self.start, self.partition, self.contains), strict=True))
 
-    async def read(
-        self, settings: KafkaSettings, *, now_ms: int, limit: int
-    ) -> list[FetchedRecord]:
-        """At most ``limit`` messages that are there now, matching or not.
+    @property
+    def looking(self) -> Looking:
+        """For those that hold the text."""
+        return Looking(matches=matcher(self.contains))
+
+    async def read(self, settings: KafkaSettings, *, now_ms: int, limit: int) -> Browsed:
+        """At most ``limit`` messages that are there now and hold the text.
 
         :raises ValueError: a field that cannot be.
         :raises KafkaPortError: the cluster refuses or does not answer.
@@ -62,23 +64,34 @@ class Wanted:
         start = parse_start(self.start, now_ms=now_ms)
         async with RecordReader(settings) as reader:
             keys = await self._partitions(reader)
-            return await reader.browse(keys, start, limit=READ_MAX if self.contains else limit)
+            return await reader.browse(keys, start, limit=limit, looking=self.looking)
 
-    async def follow(self, settings: KafkaSettings, *, now_ms: int) -> AsyncIterator[FetchedRecord]:
-        """All messages from there on, for ever, matching or not.
+    async def go_on(self, settings: KafkaSettings, before: Browsed, *, limit: int) -> Browsed:
+        """Further from where reading stopped before.
+
+        :raises KafkaPortError: the cluster refuses or does not answer.
+        """
+        async with RecordReader(settings) as reader:
+            return await reader.go_on(
+                before.rest, is_backward=before.is_backward, limit=limit, looking=self.looking
+            )
+
+    async def follow(self, settings: KafkaSettings, *, now_ms: int) -> AsyncIterator[Followed]:
+        """All messages from there on, for ever, and what is met on the way.
 
         :raises ValueError: a field that cannot be.
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         start = parse_start(self.start, now_ms=now_ms)
         async with RecordReader(settings) as reader:
-            positions = await reader.positions(await self._partitions(reader), start)
-            async for record in reader.follow(positions):
-                yield record
-
-    def is_match(self, record: FetchedRecord) -> bool:
-        """Whether it holds the text."""
-        return is_match(record, self.contains)
+            keys = await self._partitions(reader)
+        partition = keys[0].partition if self.partition else None
+        async with TopicFollower(
+            settings, self.topic, partition=partition, looking=self.looking
+        ) as follower:
+            await follower.begin(start)
+            async for item in follower.items():
+                yield item
 
     async def _partitions(self, reader: RecordReader) -> tuple[TopicPartition, ...]:
         keys = await reader.partitions(self.topic)

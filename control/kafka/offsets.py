@@ -27,17 +27,22 @@ class KafkaOffsets:
         self._metadata = metadata
 
     async def list_offsets(
-        self, partitions: Iterable[TopicPartition], at: int = OffsetSpec.LATEST
+        self,
+        partitions: Iterable[TopicPartition],
+        at: int = OffsetSpec.LATEST,
+        *,
+        is_committed: bool = False,
     ) -> dict[TopicPartition, OffsetAt]:
         """The offset of each partition at a time in ms or an OffsetSpec.
 
-        LATEST is the high watermark. For a time later than every record the offset is -1.
+        LATEST is the high watermark, or with `is_committed` the last stable offset. For a time
+        later than every record the offset is -1.
 
         :raises RefusedError: a partition is unknown or stays without a leader.
         """
         wanted = sorted(set(partitions))
         extra = {"current_leader_epoch": -1, "timestamp": int(at)}
-        base = {"replica_id": -1, "isolation_level": 0}
+        base = {"replica_id": -1, "isolation_level": int(is_committed)}
         found: dict[TopicPartition, OffsetAt] = {}
 
         def take(key: TopicPartition, result: Any) -> None:

@@ -7,40 +7,47 @@ format, who produced it), so that one message can be shown down to its bytes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
-from kio.schema.errors import ErrorCode
-
-from broker.protocol.records import (
-    BatchHeader,
-    batch_crc_is_valid,
-    iter_batch_headers,
-    iter_records,
-)
-from control.kafka import apis
 from control.kafka.admin import KafkaAdmin
-from control.kafka.errors import RefusedError, raise_if_refused
-from control.kafka.ports import OffsetSpec
+from control.kafka.browsing import Bounds, Browsed, Merge, Rest, collect
+from control.kafka.decoding import FetchedBytes
+from control.kafka.errors import KafkaPortError
+from control.kafka.extents import LogExtent, LogExtents
+from control.kafka.fetching import (
+    BATCH_BYTES_MAX,
+    FETCH_WAIT_MS,
+    PARTITION_BYTES_MAX,
+    Fetcher,
+    is_offset_out_of_range,
+)
+from control.kafka.records import (
+    KEPT_BYTES,
+    FetchedRecord,
+    Isolation,
+    Matches,
+    Transaction,
+    Unread,
+)
 from control.kafka.settings import KafkaSettings
+from control.kafka.sources import BackwardSource, ForwardSource, Source
 from control.model.ids import TopicPartition
 
-FETCH_WAIT_MS: Final = 500
-FETCH_BYTES_MAX: Final = 8 << 20
-PARTITION_BYTES_MAX: Final = 1 << 20
-_LEADER_MOVED: Final = frozenset(
-    {
-        ErrorCode.not_leader_or_follower,
-        ErrorCode.leader_not_available,
-        ErrorCode.fenced_leader_epoch,
-        ErrorCode.unknown_leader_epoch,
-        ErrorCode.replica_not_available,
-        ErrorCode.offset_not_available,
-    }
-)
-CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+__all__ = [
+    "Bounds",
+    "Browsed",
+    "FetchedRecord",
+    "Looking",
+    "PartitionChunk",
+    "RecordReader",
+    "Start",
+    "StartKind",
+    "is_offset_out_of_range",
+]
+_ALL: Final = 1 << 62
 
 
 class StartKind(StrEnum):
@@ -51,7 +58,7 @@ class StartKind(StrEnum):
     OFFSET = "offset"
     TIMESTAMP = "timestamp"
     LAST = "last"
-    """`value` records before the end of each partition."""
+    """The newest `value` records of all partitions together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,37 +70,52 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedRecord:
-    """A record and the batch it came in. `key` and `value` null is null, not empty."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
-    batch: BatchHeader
-    crc_is_valid: bool
-
-    @property
-    def codec_name(self) -> str:
-        """Compression of the batch."""
-        return CODEC_NAMES[self.batch.codec]
-
-    @property
-    def size_bytes(self) -> int:
-        """Key and value, without overhead."""
-        return len(self.key or b"") + len(self.value or b"")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionChunk:
     """What one fetch of one partition gave."""
 
     records: tuple[FetchedRecord, ...]
     next_offset: int
     high_watermark: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looking:
+    """What is looked for, and how much of each record is kept; None: all of it.
+
+    `read_committed` ends before the first open transaction, and leaves out aborted ones.
+    """
+
+    matches: Matches | None = None
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    kept_bytes: int | None = KEPT_BYTES
+
+    @property
+    def accepts(self) -> Matches | None:
+        """The test that a record must pass to be shown."""
+        if self.isolation is Isolation.READ_UNCOMMITTED:
+            return self.matches
+        return self._is_committed_match
+
+    def _is_committed_match(self, record: FetchedRecord) -> bool:
+        if record.transaction is Transaction.ABORTED:
+            return False
+        return self.matches is None or self.matches(record)
+
+
+EVERYTHING: Final = Looking()
+
+
+def raise_unread(unread: Iterable[Unread]) -> None:
+    """Where all partitions must be read.
+
+    :raises KafkaPortError: one cannot be.
+    """
+    for each in unread:
+        raise KafkaPortError(
+            f"{each.partition} cannot be read",
+            reason=each.reason,
+            next_step="leave this partition out, or wait until it has a leader",
+        )
 
 
 class RecordReader:
@@ -104,7 +126,23 @@ class RecordReader:
 
     def __init__(self, settings: KafkaSettings | str) -> None:
         self._admin = KafkaAdmin.to(settings)
-        self._leaders: dict[TopicPartition, int] = {}
+        self._fetcher = Fetcher(self._admin)
+        self._extents = LogExtents(self._admin)
+
+    @property
+    def admin(self) -> KafkaAdmin:
+        """For questions beside reading."""
+        return self._admin
+
+    @property
+    def extents(self) -> LogExtents:
+        """Where logs begin and end."""
+        return self._extents
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """For fetches from one broker."""
+        return self._fetcher
 
     async def __aenter__(self) -> RecordReader:
         return self
@@ -127,47 +165,62 @@ class RecordReader:
     async def positions(
         self, partitions: Iterable[TopicPartition], start: Start
     ) -> dict[TopicPartition, int]:
-        """The first offset to read in each partition, inside its log."""
+        """The first offset to read in each partition, inside its log.
+
+        :raises KafkaPortError: one of them cannot be read.
+        """
         wanted = sorted(set(partitions))
-        list_offsets = self._admin.offsets.list_offsets
-        first, end = await asyncio.gather(
-            list_offsets(wanted, OffsetSpec.EARLIEST), list_offsets(wanted, OffsetSpec.LATEST)
-        )
-        asked: Mapping[TopicPartition, int]
-        match start.kind:
-            case StartKind.EARLIEST:
-                asked = {key: first[key].offset for key in wanted}
-            case StartKind.LATEST:
-                asked = {key: end[key].offset for key in wanted}
-            case StartKind.OFFSET:
-                asked = dict.fromkeys(wanted, start.value)
-            case StartKind.LAST:
-                asked = {key: end[key].offset - start.value for key in wanted}
-            case StartKind.TIMESTAMP:
-                found = await list_offsets(wanted, start.value)
-                asked = {
-                    key: at.offset if at.offset >= 0 else end[key].offset
-                    for key, at in found.items()
-                }
-        return {key: min(max(asked[key], first[key].offset), end[key].offset) for key in wanted}
+        found, unread = await self.starts(await self._extents.strict(wanted), start)
+        raise_unread(unread)
+        return found
 
     async def browse(
-        self, partitions: Iterable[TopicPartition], start: Start, *, limit: int
-    ) -> list[FetchedRecord]:
-        """At most `limit` records that are there now, in order of time."""
+        self,
+        partitions: Iterable[TopicPartition],
+        start: Start,
+        *,
+        limit: int,
+        looking: Looking = EVERYTHING,
+        bounds: Bounds | None = None,
+    ) -> Browsed:
+        """At most `limit` records that are there now and looked for, in order of time.
+
+        From `StartKind.LAST` the newest `value` of them, else the first from the start on. A
+        partition that cannot be read is named in the answer; the others are read.
+
+        :raises KafkaPortError: none of them can be read.
+        """
         keys = sorted(set(partitions))
-        positions = await self.positions(keys, start)
-        ends = await self._admin.offsets.list_offsets(keys)
-        found: list[FetchedRecord] = []
-        left = {key: at for key, at in positions.items() if at < ends[key].offset}
-        while left and len(found) < limit:
-            chunks = await self.fetch(left, max_wait_ms=FETCH_WAIT_MS)
-            for key, chunk in chunks.items():
-                found += chunk.records
-                left[key] = chunk.next_offset
-            left = {key: at for key, at in left.items() if at < ends[key].offset}
-        found.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
-        return found[:limit]
+        extents, unread = await self._extents.tolerant(keys)
+        if start.kind is StartKind.LAST:
+            backward = {key: extent.end for key, extent in extents.items()}
+            limit = min(limit, start.value)
+            found = await self._read(extents, backward, looking, limit, bounds, is_backward=True)
+        else:
+            at, without_start = await self.starts(extents, start)
+            unread += without_start
+            found = await self._read(extents, at, looking, limit, bounds, is_backward=False)
+        found.skipped.unread[:0] = unread
+        return found
+
+    async def go_on(
+        self,
+        browsed_rest: Rest,
+        *,
+        is_backward: bool,
+        limit: int,
+        looking: Looking = EVERYTHING,
+        bounds: Bounds | None = None,
+    ) -> Browsed:
+        """Further from where ``browse`` stopped, in its direction.
+
+        :raises KafkaPortError: none of the partitions can be read.
+        """
+        extents, unread = await self._extents.tolerant(sorted(browsed_rest))
+        at = {key: browsed_rest[key] for key in extents}
+        found = await self._read(extents, at, looking, limit, bounds, is_backward=is_backward)
+        found.skipped.unread[:0] = unread
+        return found
 
     async def read_through(
         self, partition: TopicPartition, start: Start
@@ -183,7 +236,8 @@ class RecordReader:
                     yield record
 
     async def follow(self, positions: Mapping[TopicPartition, int]) -> AsyncIterator[FetchedRecord]:
-        """Every record from the positions on, for ever, as they become visible."""
+        """Every record from the positions on, for ever, as they become visible; ends with an error
+        where one of them cannot be read (``TopicFollower`` goes on)."""
         at = dict(positions)
         while True:
             chunks = await self.fetch(at, max_wait_ms=FETCH_WAIT_MS)
@@ -195,102 +249,111 @@ class RecordReader:
     async def fetch(
         self, positions: Mapping[TopicPartition, int], *, max_wait_ms: int
     ) -> dict[TopicPartition, PartitionChunk]:
-        """One fetch from every leader concerned; a partition whose leader moved gives nothing.
+        """One fetch from every leader concerned; a partition whose leader moved gives nothing, and
+        what cannot be read is passed over.
 
-        :raises RefusedError: OFFSET_OUT_OF_RANGE, an unknown topic, no right to read.
+        :raises KafkaPortError: OFFSET_OUT_OF_RANGE, an unknown topic, no right to read.
         """
-        missing = [key for key in positions if key not in self._leaders]
-        if missing:
-            self._leaders |= await self._admin.offsets.leaders(missing)
-        by_leader: dict[int, list[TopicPartition]] = {}
-        for key in sorted(positions):
-            by_leader.setdefault(self._leaders[key], []).append(key)
-        answers = await asyncio.gather(
-            *(
-                self._fetch_from(leader, {key: positions[key] for key in keys}, max_wait_ms)
-                for leader, keys in by_leader.items()
-            )
-        )
-        return {key: chunk for answer in answers for key, chunk in answer.items()}
-
-    async def _fetch_from(
-        self, leader: int, positions: Mapping[TopicPartition, int], max_wait_ms: int
-    ) -> dict[TopicPartition, PartitionChunk]:
-        fields = _fetch_fields(positions, max_wait_ms)
-        answer = await self._admin.wire.send(apis.FETCH, fields, node_id=leader)
-        whole_error = getattr(answer.message, "error_code", ErrorCode.none)
-        raise_if_refused(whole_error, what=f"reading from broker {leader}")
+        answers = await self._fetcher.fetch(positions, max_wait_ms=max_wait_ms)
+        if len(answers) < len(positions):
+            await asyncio.sleep(0.1)
         chunks: dict[TopicPartition, PartitionChunk] = {}
-        for topic in answer.message.responses:
-            for partition in topic.partitions:
-                key = TopicPartition(topic.topic, partition.partition_index)
-                if partition.error_code in _LEADER_MOVED:
-                    self._leaders.pop(key, None)
-                    await asyncio.sleep(0.1)
-                    continue
-                raise_if_refused(partition.error_code, what=f"reading {key}")
-                chunks[key] = _chunk_of(key, positions[key], partition)
+        for key, answer in answers.items():
+            if not isinstance(answer, FetchedBytes):
+                raise answer
+            chunks[key] = await self._chunk(key, positions[key], answer)
         return chunks
 
-
-def is_offset_out_of_range(error: RefusedError) -> bool:
-    """Whether the log no longer (or not yet) holds the offset."""
-    return error.code is ErrorCode.offset_out_of_range
-
-
-def _fetch_fields(positions: Mapping[TopicPartition, int], max_wait_ms: int) -> dict[str, Any]:
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for key, offset in positions.items():
-        topics.setdefault(key.topic, []).append(
-            {
-                "partition": key.partition,
-                "current_leader_epoch": -1,
-                "fetch_offset": offset,
-                "last_fetched_epoch": -1,
-                "log_start_offset": -1,
-                "partition_max_bytes": PARTITION_BYTES_MAX,
-            }
-        )
-    return {
-        "replica_id": -1,
-        "max_wait": max_wait_ms,
-        "min_bytes": 1,
-        "max_bytes": FETCH_BYTES_MAX,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
-        "topics": tuple({"topic": t, "partitions": tuple(p)} for t, p in topics.items()),
-        "forgotten_topics_data": (),
-        "rack_id": "",
-    }
-
-
-def _chunk_of(key: TopicPartition, position: int, partition: Any) -> PartitionChunk:
-    """Records from `position` on; the batch that holds it may begin earlier."""
-    data = memoryview(bytes(partition.records or b""))
-    next_offset = position
-    records: list[FetchedRecord] = []
-    for header, start in iter_batch_headers(data):
-        next_offset = max(next_offset, header.last_offset + 1)
-        if header.is_control:
-            continue
-        batch = data[start : start + header.size_bytes]
-        is_valid = batch_crc_is_valid(batch, header)
-        records += (
-            FetchedRecord(
-                topic=key.topic,
-                partition=key.partition,
-                offset=record.offset,
-                timestamp_ms=record.timestamp,
-                key=record.key,
-                value=record.value,
-                headers=record.headers,
-                batch=header,
-                crc_is_valid=is_valid,
+    async def _chunk(self, key: TopicPartition, at: int, fetched: FetchedBytes) -> PartitionChunk:
+        source = ForwardSource(key, first=at, end=_ALL, stable=0)
+        source.handle_fetched(fetched)
+        if 0 < source.partition_bytes - PARTITION_BYTES_MAX <= BATCH_BYTES_MAX:
+            answers = await self._fetcher.fetch(
+                {key: at}, max_wait_ms=FETCH_WAIT_MS, partition_bytes=source.partition_bytes
             )
-            for record in iter_records(batch)
-            if record.offset >= position
+            if isinstance(answer := answers.get(key), FetchedBytes):
+                source.handle_fetched(answer)
+        while source.has_more_open:
+            source.open_more()
+        return PartitionChunk(
+            records=tuple(item for item in source.items if isinstance(item, FetchedRecord)),
+            next_offset=source.position,
+            high_watermark=fetched.end_offset,
         )
-    return PartitionChunk(
-        records=tuple(records), next_offset=next_offset, high_watermark=partition.high_watermark
-    )
+
+    async def starts(
+        self, extents: Mapping[TopicPartition, LogExtent], start: Start
+    ) -> tuple[dict[TopicPartition, int], list[Unread]]:
+        """Where to begin within what there is, and which partitions do not tell."""
+        unread: list[Unread] = []
+        asked: Mapping[TopicPartition, int]
+        match start.kind:
+            case StartKind.LAST:
+                return await self._last_positions(extents, start.value)
+            case StartKind.EARLIEST:
+                asked = {key: extent.first for key, extent in extents.items()}
+            case StartKind.OFFSET:
+                asked = dict.fromkeys(extents, start.value)
+            case StartKind.TIMESTAMP:
+                found, unread = await self._extents.list_offsets(extents, start.value)
+                asked = {
+                    key: at.offset if at.offset >= 0 else extents[key].end
+                    for key, at in found.items()
+                }
+            case _:
+                asked = {key: extent.end for key, extent in extents.items()}
+        places = {
+            key: min(max(at, extents[key].first), extents[key].end) for key, at in asked.items()
+        }
+        return places, unread
+
+    async def _last_positions(
+        self, extents: Mapping[TopicPartition, LogExtent], count: int
+    ) -> tuple[dict[TopicPartition, int], list[Unread]]:
+        """Where the newest `count` records of all partitions together begin."""
+        at = {key: extent.end for key, extent in extents.items()}
+        if not count:
+            return at, []
+        nothing = Looking(matches=lambda _: False, kept_bytes=0)
+        bounds = Bounds(records=count, bytes=_ALL)
+        found = await self._read(extents, at, nothing, _ALL, bounds, is_backward=True)
+        unread = found.skipped.unread
+        missing = {each.partition for each in unread}
+        places = {
+            key: found.rest.get(key, extents[key].first) for key in extents if key not in missing
+        }
+        return places, unread
+
+    def merge(self, sources: Sequence[Source]) -> Merge:
+        """Several partitions in order of time."""
+        return Merge(self._admin, self._fetcher, sources)
+
+    async def _read(
+        self,
+        extents: Mapping[TopicPartition, LogExtent],
+        at: Mapping[TopicPartition, int],
+        looking: Looking,
+        limit: int,
+        bounds: Bounds | None,
+        *,
+        is_backward: bool,
+    ) -> Browsed:
+        direction: type[Source] = BackwardSource if is_backward else ForwardSource
+        is_committed = looking.isolation is Isolation.READ_COMMITTED
+        sources = []
+        for key, offset in sorted(at.items()):
+            extent = extents[key]
+            end = extent.stable if is_committed else extent.end
+            if is_backward:
+                end = min(end, offset)
+            sources.append(
+                direction(
+                    key,
+                    first=extent.first if is_backward else offset,
+                    end=end,
+                    stable=extent.stable,
+                    matches=looking.accepts,
+                    kept_bytes=looking.kept_bytes,
+                )
+            )
+        return await collect(self.merge(sources), sources, limit=limit, bounds=bounds or Bounds())

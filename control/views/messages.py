@@ -1,17 +1,19 @@
-"""Rows of messages for both screens: one record of a topic, as it can be read."""
+"""Rows of messages for all screens: one record of a topic, as it can be read."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from control.kafka.reader import FetchedRecord
+from control.kafka.browsing import GAPS_TOLD_MAX, Browsed, Skipped
+from control.kafka.records import FetchedRecord, Gap, Matches, Transaction
 from control.views import format as text
 from control.views.columns import Column
+from control.views.printable import printable, readable
 from control.views.rows import Cell, Row, Tone
 
 SHOWN_CHARACTERS_MAX: Final = 400
 """Of a key or value in a list; the whole of it stands in its details."""
-NULL: Final = "null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,7 @@ class MessageRow(Row):
     size: Cell
     codec: Cell
     headers: Cell
+    transaction: Cell
 
 
 MESSAGE_COLUMNS: Final = (
@@ -37,43 +40,111 @@ MESSAGE_COLUMNS: Final = (
     Column(id="size", title="size", why="Key and value, without overhead", rank=3),
     Column(id="codec", title="codec", why="Compression of its batch", is_number=False, rank=3),
     Column(id="headers", title="headers", is_number=False, rank=3),
+    Column(
+        id="transaction",
+        title="transaction",
+        why="Aborted: consumers that read committed records never see it",
+        is_number=False,
+        rank=3,
+    ),
 )
+_TRANSACTION_TONES: Final = {
+    Transaction.ABORTED: Tone.WARNING,
+    Transaction.OPEN: Tone.NOTICE,
+    Transaction.COMMITTED: Tone.PLAIN,
+    Transaction.NONE: Tone.MUTED,
+}
 
 
 def message_row(record: FetchedRecord) -> MessageRow:
-    """A record in one line."""
+    """A record in one line. One that was aborted says so in its value, which is always shown."""
+    transaction = record.transaction
     return MessageRow(
         key=f"{record.topic}-{record.partition}@{record.offset}",
         path=f"browse/{record.topic}?partition={record.partition}&offset={record.offset}",
         partition=Cell(record.partition, str(record.partition)),
         offset=Cell(record.offset, text.count_text(record.offset)),
         at=Cell(record.timestamp_ms, moment_text(record.timestamp_ms)),
-        record_key=_bytes_cell(record.key),
-        record_value=_bytes_cell(record.value),
+        record_key=_bytes_cell(record.key, record.key_bytes),
+        record_value=_value_cell(record),
         size=Cell(record.size_bytes, text.bytes_text(record.size_bytes)),
         codec=Cell(record.codec_name, record.codec_name),
-        headers=Cell(len(record.headers), _headers_text(record)),
+        headers=Cell(len(record.headers), headers_text(record)),
+        transaction=Cell(
+            transaction.value, transaction.value or text.NONE, _TRANSACTION_TONES[transaction]
+        ),
     )
 
 
-def is_match(record: FetchedRecord, wanted: str) -> bool:
-    """Whether key, value or a header holds the text, whatever its case."""
-    parts = [record.key, record.value]
-    for name, value in record.headers:
-        parts += [name.encode(), value]
-    return any(wanted.lower() in readable(part).lower() for part in parts if part is not None)
+def matcher(wanted: str) -> Matches | None:
+    """The test for records whose key, value or a header holds the text, whatever its case; None:
+    every record passes."""
+    if not wanted:
+        return None
+    small = wanted.lower()
+    sought = small.encode(errors="surrogateescape")
+
+    def matches(record: FetchedRecord) -> bool:
+        parts = [record.key, record.value]
+        for name, value in record.headers:
+            parts += [name.encode(errors="replace"), value]
+        return any(_holds(part, small, sought) for part in parts if part)
+
+    return matches
 
 
-def readable(value: bytes | None) -> str:
-    """Text where it is text, else its bytes in hexadecimal; ``null`` for null."""
-    if value is None:
-        return NULL
+def _holds(part: bytes, small: str, sought: bytes) -> bool:
+    if sought in part.lower():
+        return True
+    if part.isascii():
+        return False
     try:
-        words = value.decode()
+        return not sought.isascii() and small in part.decode().lower()
     except UnicodeDecodeError:
-        return "0x" + value.hex()
-    is_text = all(sign.isprintable() or sign in "\n\r\t" for sign in words)
-    return words if is_text else "0x" + value.hex()
+        return small in "0x" + part.hex()
+
+
+def gap_words(gap: Gap) -> str:
+    """Where nothing could be read, how much that is, and why."""
+    if gap.first_offset == gap.last_offset:
+        where = f"offset {gap.first_offset}"
+    else:
+        where = f"offsets {gap.first_offset} to {gap.last_offset}"
+    count = text.plural_text(gap.count, "record")
+    most = "" if gap.count == 1 else "at most "
+    place = f"{printable(gap.topic)}-{gap.partition}"
+    return f"{place} {where} skipped ({most}{count}): {printable(gap.reason)}"
+
+
+def skipped_words(skipped: Skipped) -> Iterator[str]:
+    """A line for everything that could not be read."""
+    for unread in skipped.unread:
+        yield f"{printable(str(unread.partition))} not read: {printable(unread.reason)}"
+    yield from map(gap_words, skipped.gaps)
+    if skipped.gap_count > GAPS_TOLD_MAX:
+        more = skipped.gap_count - len(skipped.gaps)
+        yield f"and {more:,} further gaps; {skipped.record_count:,} records skipped in all"
+
+
+def read_words(browsed: Browsed, *, shown: int, is_search: bool) -> str:
+    """How much was read, what of it is shown, and whether there is more."""
+    count = text.plural_text(browsed.read_count, "record")
+    words = f"{count} read"
+    if is_search:
+        words += f", {shown:,} match"
+    if browsed.rest:
+        words += ", older ones not read yet" if browsed.is_backward else ", later ones not read yet"
+    elif browsed.skipped.unread:
+        words += ", not all partitions"
+    else:
+        words += ": all there are" if is_search or browsed.read_count else ""
+    return words
+
+
+def summary(browsed: Browsed, *, is_search: bool) -> tuple[str, Sequence[str]]:
+    """The line above a list of records, and the lines about what could not be read."""
+    words = read_words(browsed, shown=len(browsed.records), is_search=is_search)
+    return words, tuple(skipped_words(browsed.skipped))
 
 
 def moment_text(at_ms: int) -> str:
@@ -90,11 +161,30 @@ def moment_text(at_ms: int) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}.{at_ms % 1000:03d}"
 
 
-def _bytes_cell(value: bytes | None) -> Cell:
-    words = readable(value)
-    cut = words if len(words) <= SHOWN_CHARACTERS_MAX else words[:SHOWN_CHARACTERS_MAX] + "…"
-    return Cell(words, cut, Tone.MUTED if value is None else Tone.PLAIN)
+def headers_text(record: FetchedRecord) -> str:
+    """All of them, in their order, the same name as often as it stands there."""
+    pairs = (f"{printable(name)}={readable(value)}" for name, value in record.headers)
+    return ", ".join(pairs) or text.NONE
 
 
-def _headers_text(record: FetchedRecord) -> str:
-    return ", ".join(f"{name}={readable(value)}" for name, value in record.headers) or text.NONE
+def brief(value: bytes | None, whole_bytes: int, characters_max: int = SHOWN_CHARACTERS_MAX) -> str:
+    """The beginning of a key or value in one line, and its size where there is more."""
+    head = value if value is None else value[: 4 * characters_max]
+    is_cut = len(head or b"") < whole_bytes
+    words = readable(head, is_cut=is_cut)
+    if is_cut or len(words) > characters_max:
+        return f"{words[:characters_max]}… ({text.bytes_text(whole_bytes)} in all)"
+    return words
+
+
+def _bytes_cell(value: bytes | None, whole_bytes: int) -> Cell:
+    words = brief(value, whole_bytes)
+    return Cell(words, words, Tone.MUTED if value is None else Tone.PLAIN)
+
+
+def _value_cell(record: FetchedRecord) -> Cell:
+    cell = _bytes_cell(record.value, record.value_bytes)
+    if record.transaction in (Transaction.ABORTED, Transaction.OPEN):
+        words = f"[{record.transaction}] {cell.text}"
+        return Cell(words, words, _TRANSACTION_TONES[record.transaction])
+    return cell

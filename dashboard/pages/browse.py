@@ -1,19 +1,28 @@
 """Browse the messages of a topic: by partition, by offset, by time, or the last ones."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html
 from dash.exceptions import PreventUpdate
 
-from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
+from control.kafka.following import TopicFollower
+from control.kafka.reader import Browsed, Looking, RecordReader, Start, StartKind
+from control.kafka.records import FetchedRecord
 from control.model.ids import TopicPartition, no_partition_words
 from control.operations.errors import InvalidInputError
 from control.views import format as text
-from control.views.messages import is_match, message_row, moment_text, readable
+from control.views.messages import (
+    matcher,
+    message_row,
+    moment_text,
+    skipped_words,
+    summary,
+)
 from control.views.paths import ViewPath
+from control.views.printable import printable, readable
 from control.views.rows import SHAPES, Tone
 from control.views.times import TimeError, parse_moment
 from dashboard import ids
@@ -22,12 +31,13 @@ from dashboard.components.markup import still
 from dashboard.components.parts import attributes, card, crumbs, empty
 from dashboard.context import Screen
 from dashboard.desk import DeskError
-from dashboard.tail import KEPT_MAX, Positions, Tail, Tails
+from dashboard.tail import KEPT_MAX, Tail, Tails
 
 FOLLOW_EACH_MS: Final = 1_000
 SHOWN_MAX: Final = 100
-READ_MAX: Final = 20_000
-"""Records looked at for those that hold a text."""
+WHOLE_BYTES_MAX: Final = 16 << 10
+"""Of a key, value or header on the page; the rest is a link."""
+_HIDDEN: Final = {"display": "none"}
 STARTS: Final = {
     "last": "the last records",
     "earliest": "from the start of the log",
@@ -46,6 +56,13 @@ _KINDS: Final = {
     "offset": StartKind.OFFSET,
     "time": StartKind.TIMESTAMP,
 }
+
+
+class StoredRest(TypedDict):
+    """Where reading goes on, as the browser keeps it: offsets by partition."""
+
+    places: dict[str, int]
+    is_backward: bool
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -86,8 +103,10 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         dcc.Store(id=ids.BROWSE_TOPIC, data=topic),
         dcc.Store(id=ids.BROWSE_TAIL, data=str(uuid4()) if follows else None),
         dcc.Interval(id=ids.BROWSE_EACH, interval=FOLLOW_EACH_MS, disabled=not follows),
+        dcc.Store(id=ids.BROWSE_REST),
         card("Which messages", form),
         dcc.Loading(html.Div(id=ids.BROWSE_RESULT), type="dot", delay_show=300),
+        dmc.Button("Read on", id=ids.BROWSE_MORE, variant="light", style=_HIDDEN),
     ]
 
 
@@ -108,19 +127,35 @@ def register(app: Dash, screen: Screen) -> None:
 
     @app.callback(
         Output(ids.BROWSE_RESULT, "children"),
+        Output(ids.BROWSE_REST, "data"),
+        Output(ids.BROWSE_MORE, "style"),
         Input(ids.BROWSE_READ, "n_clicks"),
+        Input(ids.BROWSE_MORE, "n_clicks"),
         Input(ids.BROWSE_TOPIC, "data"),
+        State(ids.BROWSE_REST, "data"),
         State(ids.BROWSE_TAIL, "data"),
         *(State(field, "value") for field in FIELDS),
         websocket=True,
     )
-    async def read(clicks: int | None, topic: str, tail: str | None, *typed: str | None) -> Any:
-        if tail and not clicks:
+    async def read(
+        clicks: int | None,
+        _: int | None,
+        topic: str,
+        rest: StoredRest | None,
+        tail: str | None,
+        *typed: str | None,
+    ) -> Any:
+        is_more = ctx.triggered_id == ids.BROWSE_MORE
+        if tail and not clicks and not is_more:
             raise PreventUpdate
+        values = [value or "" for value in typed]
         try:
-            return result(await found(screen, topic, [value or "" for value in typed]))
+            browsed = await found(screen, topic, values, rest if is_more else None)
         except DeskError as error:
-            return problem(error)
+            return problem(error), None, _HIDDEN
+        kept = stored_rest(browsed)
+        shown = result(browsed, is_search=bool(values[-1].strip()), is_last=browsed.is_backward)
+        return shown, kept, _HIDDEN if kept is None else {}
 
 
 def _register_follow(app: Dash, screen: Screen) -> None:
@@ -142,12 +177,11 @@ def _register_follow(app: Dash, screen: Screen) -> None:
         if not name:
             raise PreventUpdate
 
-        async def begin(reader: RecordReader) -> Positions:
-            keys = await asked_partitions(reader, topic, (partition or "").strip())
-            return await reader.positions(keys, Start(kind=StartKind.LATEST))
+        async def begin() -> TopicFollower:
+            return await begun(screen, topic, (partition or "").strip(), (wanted or "").strip())
 
         try:
-            tail = await tails.of(name, screen.desk.reader, begin, (wanted or "").strip())
+            tail = await tails.of(name, begin)
             is_new = await tail.take()
         except DeskError as error:
             return problem(error)
@@ -157,14 +191,36 @@ def _register_follow(app: Dash, screen: Screen) -> None:
         return followed(tail)
 
 
+async def begun(screen: Screen, topic: str, partition: str, wanted: str) -> TopicFollower:
+    """Follows from now on.
+
+    Raises:
+        InvalidInputError: the topic has no such partition.
+        KafkaPortError: it cannot be begun.
+    """
+    async with screen.desk.reader() as reader:
+        keys = await asked_partitions(reader, topic, partition)
+    looking = Looking(matches=matcher(wanted))
+    follower = screen.desk.follower(topic, keys[0].partition if partition else None, looking)
+    try:
+        await follower.begin(Start(kind=StartKind.LATEST))
+    except BaseException:
+        await follower.close()
+        raise
+    return follower
+
+
 def followed(tail: Tail) -> Any:
     """What arrived, the newest first."""
     arrived = text.plural_text(tail.seen, "record")
+    told = [*skipped_words(tail.skipped), *(printable(notice.text) for notice in tail.notices)]
     if not tail.newest:
-        return empty(f"Following: {arrived} arrived, none that is looked for")
+        return html.Div(
+            [empty(f"Following: {arrived} arrived, none that is looked for"), _told(told)]
+        )
     most = f", the newest {KEPT_MAX} are shown" if tail.found > KEPT_MAX else ""
     words = f"Following, newest first: {tail.found:,} of {arrived} that arrived{most}"
-    return card(words, messages(list(reversed(tail.newest))))
+    return card(words, _told(told), messages(list(reversed(tail.newest))))
 
 
 async def asked_partitions(
@@ -182,20 +238,33 @@ async def asked_partitions(
     return chosen
 
 
-async def found(screen: Screen, topic: str, typed: list[str]) -> list[FetchedRecord]:
-    """The records that the fields ask for, oldest first; the last ones newest first.
+async def found(
+    screen: Screen, topic: str, typed: list[str], rest: StoredRest | None = None
+) -> Browsed:
+    """The records that the fields ask for, or those behind ``rest``.
 
     Raises:
         InvalidInputError: a field that cannot be.
     """
     partition, kind, at, wanted = (value.strip() for value in typed)
     start = start_of(kind, at, now_ms=screen.now_ms())
+    looking = Looking(matches=matcher(wanted))
     async with screen.desk.reader() as reader:
+        if rest is not None:
+            places = {TopicPartition(topic, int(n)): place for n, place in rest["places"].items()}
+            return await reader.go_on(
+                places, is_backward=rest["is_backward"], limit=SHOWN_MAX, looking=looking
+            )
         keys = await asked_partitions(reader, topic, partition)
-        records = await reader.browse(keys, start, limit=READ_MAX if wanted else _most(kind, keys))
-    if wanted:
-        records = [record for record in records if is_match(record, wanted)]
-    return records[: -SHOWN_MAX - 1 : -1] if kind == "last" else records[:SHOWN_MAX]
+        return await reader.browse(keys, start, limit=SHOWN_MAX, looking=looking)
+
+
+def stored_rest(browsed: Browsed) -> StoredRest | None:
+    """For the button that reads on; None where all was read."""
+    if not browsed.rest:
+        return None
+    places = {str(key.partition): place for key, place in browsed.rest.items()}
+    return StoredRest(places=places, is_backward=browsed.is_backward)
 
 
 def start_of(kind: str, at: str, *, now_ms: int) -> Start:
@@ -217,12 +286,29 @@ def start_of(kind: str, at: str, *, now_ms: int) -> Start:
     return Start(kind=_KINDS.get(kind, StartKind.LAST), value=SHOWN_MAX)
 
 
-def result(records: list[FetchedRecord]) -> Any:
-    """One line per record that opens to the whole of it."""
-    if not records:
-        return empty("No record there", "Start earlier, or leave the other fields empty")
-    words = text.plural_text(len(records), "record")
-    return card(words, messages(records))
+def result(browsed: Browsed, *, is_search: bool, is_last: bool) -> Any:
+    """One line per record that opens to the whole of it, and what could not be read."""
+    words, told = summary(browsed, is_search=is_search)
+    if not browsed.records:
+        if browsed.rest:
+            return html.Div([empty(words, "Read on below"), _told(told)])
+        what = f"No record there ({words})" if browsed.read_count else "No record there"
+        step = "Start earlier, or leave the other fields empty"
+        return html.Div([empty(what, step), _told(told)])
+    records = list(reversed(browsed.records)) if is_last else list(browsed.records)
+    count = text.plural_text(len(records), "record")
+    return card(f"{count} shown; {words}", _told(told), messages(records))
+
+
+def _told(lines: Sequence[str]) -> html.Div | None:
+    """What could not be read, a line each."""
+    if not lines:
+        return None
+    shape = SHAPES[Tone.WARNING]
+    return html.Div(
+        [html.P(f"{shape} {line}", className="tone-warning") for line in lines],
+        className="messages-told",
+    )
 
 
 def messages(records: Sequence[FetchedRecord]) -> html.Div:
@@ -246,7 +332,8 @@ def message_line(record: FetchedRecord) -> html.Details:
         [
             head,
             html.Dl([part for fact in facts(record) for part in _term(*fact)]),
-            html.Pre(readable(record.value), className="message-whole"),
+            html.Pre(_head(record.value), className="message-whole"),
+            *_whole_links(record),
             dcc.Link("link to this message", href=link),
         ],
         className="message",
@@ -258,15 +345,49 @@ def facts(record: FetchedRecord) -> list[tuple[str, str]]:
     """What can be said of a record and its batch."""
     batch = record.batch
     crc = "valid" if record.crc_is_valid else f"{SHAPES[Tone.CRITICAL]} wrong"
-    headers = [(f"header {name}", readable(value)) for name, value in record.headers]
+    headers = [(f"header {printable(name)}", _head(value)) for name, value in record.headers]
+    transaction = [("transaction", record.transaction.value)] if record.transaction else []
     return [
         ("offset", text.count_text(record.offset)),
         ("time", moment_text(record.timestamp_ms)),
-        ("key", readable(record.key)),
+        ("key", _head(record.key)),
         ("size", f"{text.bytes_text(record.size_bytes)} of key and value"),
+        *transaction,
         *headers,
-        ("batch", f"from offset {batch.base_offset:,}, {record.codec_name}, CRC {crc}"),
+        (
+            "batch",
+            f"from offset {batch.base_offset:,}, {record.codec_name}, "
+            f"format {batch.magic}, CRC {crc}",
+        ),
     ]
+
+
+def _head(value: bytes | None) -> str:
+    """As much of it as a page carries."""
+    head = value if value is None else value[:WHOLE_BYTES_MAX]
+    return readable(head, keeps_lines=True, is_cut=len(head or b"") == WHOLE_BYTES_MAX)
+
+
+def _whole_links(record: FetchedRecord) -> list[Any]:
+    """To what is shown only in part."""
+    parts = [("key", record.key_bytes), ("value", record.value_bytes)]
+    at = f"/record/{record.topic}/{record.partition}/{record.offset}?part="
+    links: list[Any] = []
+    for part, size in parts:
+        if size > WHOLE_BYTES_MAX:
+            words = f"{part}: the first {WHOLE_BYTES_MAX >> 10} KiB of {text.bytes_text(size)} · "
+            links.append(
+                html.P(
+                    [
+                        words,
+                        html.A("show all", href=f"{at}{part}"),
+                        " · ",
+                        html.A("download", href=f"{at}{part}&keep=yes"),
+                    ],
+                    className="note",
+                )
+            )
+    return links
 
 
 def _term(name: str, value: str) -> tuple[html.Dt, html.Dd]:
@@ -280,8 +401,3 @@ def _start_of(path: ViewPath) -> tuple[str, str]:
     if "since" in path.query:
         return "time", path.query["since"]
     return "last", ""
-
-
-def _most(kind: str, keys: tuple[TopicPartition, ...]) -> int:
-    """All of what ``LAST`` gives in every partition: the newest are picked by time after."""
-    return SHOWN_MAX * len(keys) if kind == "last" else SHOWN_MAX

@@ -20,6 +20,8 @@ from broker.log.explore import (
 )
 from control.kafka.errors import NoSuchPartitionError
 from control.views.format import bytes_text, count_text
+from control.views.messages import brief
+from control.views.printable import printable, told_bytes
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Data, Json, settings_with, write_json
 from partiscope.cli.tables import write_table
@@ -171,9 +173,9 @@ def _message(view: RecordView) -> dict[str, Any]:
     return {
         "offset": record.offset,
         "timestamp_ms": record.timestamp if record.timestamp >= 0 else None,
-        "key": _text(record.key),
-        "value": _text(record.value),
-        "headers": [{"name": name, "value": _text(value)} for name, value in record.headers],
+        "key": told_bytes(record.key),
+        "value": told_bytes(record.value),
+        "headers": [[name, told_bytes(value)] for name, value in record.headers],
         "key_bytes": None if record.key is None else len(record.key),
         "value_bytes": None if record.value is None else len(record.value),
         "file": view.segment_path,
@@ -206,14 +208,14 @@ def _print_message(view: RecordView) -> None:
         "timestamp": f"{_time(record.timestamp)} UTC ({record.timestamp} ms, {timestamp_type})",
         "key": _shown(record.key),
         "value": _shown(record.value),
-        "headers": ", ".join(f"{n}={_shown(v)}" for n, v in record.headers) or "none",
+        "headers": ", ".join(f"{printable(n)}={_shown(v)}" for n, v in record.headers) or "none",
         "batch": (
             f"offsets {batch.header.base_offset} to {batch.header.last_offset}, "
             f"{count_text(batch.header.records_count)} records, "
             f"{bytes_text(batch.size_bytes)} on disk, codec {batch.codec}"
         ),
         "checksum": f"CRC-32C {batch.header.crc:08x}, {verdict}",
-        "format": f"record batch version {batch.header.magic}, "
+        "format": f"record format {batch.header.magic}, "
         f"leader epoch {batch.header.partition_leader_epoch}",
         "file": f"{view.segment_path}, position {batch.position}",
         "found by": way,
@@ -223,17 +225,9 @@ def _print_message(view: RecordView) -> None:
         sys.stdout.write(f"{name.ljust(width)}  {text}\n")
 
 
-def _text(content: bytes | None) -> str | None:
-    return None if content is None else content.decode(errors="backslashreplace")
-
-
 def _shown(content: bytes | None) -> str:
-    if content is None:
-        return "null"
-    text = content.decode(errors="backslashreplace")
-    if len(text) > VALUE_CHARACTERS_MAX:
-        text = f"{text[:VALUE_CHARACTERS_MAX]}…"
-    return f"{text} ({bytes_text(len(content))})"
+    words = brief(content, len(content or b""), VALUE_CHARACTERS_MAX)
+    return words if content is None else f"{words} ({bytes_text(len(content))})"
 
 
 def _time(at_ms: int | None) -> str:

@@ -4,17 +4,24 @@ import asyncio
 import json
 import sys
 import time
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, Final
 
 import typer
 
 from control.kafka.errors import NoSuchPartitionError
-from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
+from control.kafka.following import Notice, TopicFollower
+from control.kafka.reader import Looking, RecordReader, Start, StartKind
+from control.kafka.records import KEPT_BYTES, FetchedRecord, Gap, Isolation, Transaction
 from control.lab.starts import parse_start
 from control.model.ids import TopicPartition
-from control.views.messages import moment_text
+from control.views.messages import brief, gap_words, matcher, moment_text
+from control.views.printable import printable, told_bytes
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, settings_with
+
+SHOWN_CHARACTERS_MAX: Final = 2_000
+"""Of a key or value; --json has it whole."""
 
 
 def tail(
@@ -28,62 +35,67 @@ def tail(
         str | None, typer.Option(help="30s, 10m, 2h, 1d ago, or 2026-11-21T09:00:00Z.")
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--filter", help="Only records whose key or value contains this.")
+        str | None,
+        typer.Option("--filter", help="Only records whose key, value or a header contains this."),
     ] = None,
     count: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many; default: follow for ever.")
     ] = None,
+    isolation: Annotated[
+        Isolation,
+        typer.Option(help="read_uncommitted marks aborted records, read_committed hides them."),
+    ] = Isolation.READ_UNCOMMITTED,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
-    """Show records as they lie in the log; leaves no trace in any group."""
+    """Show records as they lie in the log; leaves no trace in any group.
+
+    A lost leader, deleted records and damaged batches are told on standard error; reading goes on.
+    """
     if offset is not None and since is not None:
         raise CommandError("give --offset or --since, not both", Exit.WRONG_USE)
     start = _start(offset, since)
     address = known_bootstrap(settings_with(bootstrap=bootstrap))
-    wanted = text.encode() if text is not None else None
-    asyncio.run(
-        _show(
-            address,
-            topic,
-            partition=partition,
-            start=start,
-            wanted=wanted,
-            count=count,
-            as_json=as_json,
-        )
+    looking = Looking(
+        matches=matcher(text or ""),
+        isolation=isolation,
+        kept_bytes=None if as_json else KEPT_BYTES,
     )
+    write = _write_json if as_json else _write_text
+    asyncio.run(_show(address, topic, partition, start, looking, count=count, write=write))
 
 
 async def _show(
     address: str,
     topic: str,
-    *,
     partition: int | None,
     start: Start,
-    wanted: bytes | None,
+    looking: Looking,
+    *,
     count: int | None,
-    as_json: bool,
+    write: Callable[[FetchedRecord], None],
 ) -> None:
     async with RecordReader(address) as reader:
         partitions = await reader.partitions(topic)
-        if partition is not None:
-            if TopicPartition(topic, partition) not in partitions:
-                raise NoSuchPartitionError(topic, partition, count=len(partitions))
-            partitions = (TopicPartition(topic, partition),)
-        shown = 0
-        async for record in reader.follow(await reader.positions(partitions, start)):
-            if wanted is not None and not _contains(record, wanted):
-                continue
-            sys.stdout.write(_as_json(record) if as_json else _as_text(record))
-            sys.stdout.flush()
-            shown += 1
-            if shown == count:
-                return
+    if partition is not None and TopicPartition(topic, partition) not in partitions:
+        raise NoSuchPartitionError(topic, partition, count=len(partitions))
+    shown = 0
+    async with TopicFollower(address, topic, partition=partition, looking=looking) as follower:
+        await follower.begin(start)
+        async for item in follower.items():
+            if isinstance(item, Notice):
+                _tell(printable(item.text))
+            elif isinstance(item, Gap):
+                _tell(gap_words(item))
+            elif isinstance(item, FetchedRecord):
+                write(item)
+                shown += 1
+                if shown == count:
+                    return
 
 
-def _contains(record: FetchedRecord, wanted: bytes) -> bool:
-    return wanted in (record.key or b"") or wanted in (record.value or b"")
+def _tell(words: str) -> None:
+    sys.stderr.write(f"partiscope: {words}\n")
 
 
 def _start(offset: str | None, since: str | None) -> Start:
@@ -98,29 +110,34 @@ def _start(offset: str | None, since: str | None) -> Start:
     return start
 
 
-def _as_text(record: FetchedRecord) -> str:
-    at = moment_text(record.timestamp_ms)
-    place = f"{record.topic}-{record.partition} @ {record.offset}"
-    return f"{at}  {place}  {_shown(record.key)}  {_shown(record.value)}\n"
+def _write_text(record: FetchedRecord) -> None:
+    place = f"{printable(record.topic)}-{record.partition} @ {record.offset}"
+    parts = [moment_text(record.timestamp_ms), place]
+    if record.transaction in (Transaction.ABORTED, Transaction.OPEN):
+        parts.append(f"[{record.transaction}]")
+    parts += (
+        brief(record.key, record.key_bytes, SHOWN_CHARACTERS_MAX),
+        brief(record.value, record.value_bytes, SHOWN_CHARACTERS_MAX),
+    )
+    sys.stdout.write("  ".join(parts) + "\n")
+    sys.stdout.flush()
 
 
-def _shown(data: bytes | None) -> str:
-    return "null" if data is None else data.decode(errors="backslashreplace")
-
-
-def _as_json(record: FetchedRecord) -> str:
+def _write_json(record: FetchedRecord) -> None:
     document: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp_ms": record.timestamp_ms,
-        "key": None if record.key is None else _shown(record.key),
-        "value": None if record.value is None else _shown(record.value),
-        "headers": {name: None if v is None else _shown(v) for name, v in record.headers},
+        "key": told_bytes(record.key),
+        "value": told_bytes(record.value),
+        "headers": [[name, told_bytes(value)] for name, value in record.headers],
         "size_bytes": record.size_bytes,
         "codec": record.codec_name,
         "magic": record.batch.magic,
         "crc": record.batch.crc,
         "crc_is_valid": record.crc_is_valid,
+        "transaction": record.transaction.value or None,
     }
-    return json.dumps(document, ensure_ascii=False) + "\n"
+    sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    sys.stdout.flush()

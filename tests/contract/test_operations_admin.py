@@ -182,7 +182,8 @@ async def test_produced_records_are_read_back_with_their_batches(
     assert done.per_partition == dict(expected)
     async with RecordReader(settings) as reader:
         partitions = await reader.partitions(topic)
-        found = await reader.browse(partitions, Start(kind=StartKind.EARLIEST), limit=1000)
+        whole = await reader.browse(partitions, Start(kind=StartKind.EARLIEST), limit=1000)
+    found = whole.records
     assert sorted((r.key, r.value) for r in found) == sorted(
         (key, b'{"count": %d}' % n) for n, key in enumerate(keys)
     )
@@ -201,7 +202,7 @@ async def test_lines_of_a_file_are_sent_and_those_that_fail_are_named(
     async with RecordReader(admin.wire.settings) as reader:
         partitions = await reader.partitions(topic)
         found = await reader.browse(partitions, Start(kind=StartKind.EARLIEST), limit=100)
-    records = {(record.key, record.value) for record in found}
+    records = {(record.key, record.value) for record in found.records}
     assert records >= {(b"a", b"first"), (None, b"no key"), (b"b", b"")}
 
 
@@ -223,14 +224,15 @@ async def test_browse_by_offset_time_and_end(admin: KafkaAdmin, topic: str) -> N
 
         async def offsets(kind: StartKind, value: int, limit: int = 100) -> list[int]:
             found = await reader.browse([key], Start(kind=kind, value=value), limit=limit)
-            return [record.offset for record in found]
+            return [record.offset for record in found.records]
 
         assert await offsets(StartKind.OFFSET, 15) == [15, 16, 17, 18, 19]
         assert await offsets(StartKind.TIMESTAMP, 1018) == [18, 19]
         assert await offsets(StartKind.LAST, 2) == [18, 19]
         assert await offsets(StartKind.LATEST, 0) == []
         assert await offsets(StartKind.EARLIEST, 0, limit=3) == [0, 1, 2]
-        (tombstone,) = await reader.browse([key], Start(kind=StartKind.OFFSET, value=7), limit=1)
+        at_seven = Start(kind=StartKind.OFFSET, value=7)
+        (tombstone,) = (await reader.browse([key], at_seven, limit=1)).records
         assert tombstone.value is None
 
 

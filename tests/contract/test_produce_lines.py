@@ -57,7 +57,7 @@ async def _records(bootstrap: str, topic: str) -> list[FetchedRecord]:
     async with RecordReader(bootstrap) as reader:
         keys = await reader.partitions(topic)
         found = await reader.browse(keys, Start(kind=StartKind.EARLIEST), limit=1_000)
-    return sorted(found, key=lambda record: (record.timestamp_ms, record.offset))
+    return sorted(found.records, key=lambda record: (record.timestamp_ms, record.offset))
 
 
 async def _contents(bootstrap: str, topic: str) -> list[tuple[bytes | None, bytes | None]]:

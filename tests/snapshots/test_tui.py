@@ -13,6 +13,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from control.kafka.reader import Browsed
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
@@ -151,8 +152,9 @@ def test_browse(
     snap_compare: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def read(screen: BrowseScreen, wanted: Wanted) -> None:
-        screen._fill(records(), of=3)
+    async def read(screen: BrowseScreen, wanted: Wanted, before: Browsed | None) -> None:
+        assert before is None
+        screen._fill(records(), f"3 records of {wanted.topic} read: all there are")
 
     monkeypatch.setattr(BrowseScreen, "_read", read)
     assert snap_compare(

@@ -5,7 +5,7 @@ Or follow them as they come: the newest on top, painted once a second however ma
 
 from collections import deque
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -15,11 +15,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
-from control.kafka.reader import FetchedRecord
+from control.kafka.following import Notice
+from control.kafka.reader import Browsed
+from control.kafka.records import FetchedRecord, Gap
 from control.lab.starts import START_HELP
-from control.views.messages import MESSAGE_COLUMNS, message_row, moment_text, readable
+from control.views.format import bytes_text
+from control.views.messages import (
+    MESSAGE_COLUMNS,
+    gap_words,
+    message_row,
+    moment_text,
+    summary,
+)
 from control.views.pages import Page
 from control.views.paths import ViewPath
+from control.views.printable import printable, readable
 from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot
 from tui.browsing import FIELDS, LATEST, Wanted
@@ -28,6 +38,9 @@ from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 
 SHOWN_MAX: Final = 200
+TOLD_MAX: Final = 3
+WHOLE_CHARACTERS_MAX: Final = 20_000
+"""Of a key or value that is shown in full."""
 PAINT_EVERY_S: Final = 1.0
 FOLLOWING: Final = "yes"
 
@@ -39,6 +52,7 @@ class BrowseScreen(ViewScreen):
         Binding("slash", "go_to('contains')", "filter", show=True),
         Binding("f", "go_to('from')", "from", show=True),
         Binding("r", "again", "read again", show=True),
+        Binding("m", "more", "read on", show=True),
         Binding("F", "follow", "follow", show=True),
     ]
 
@@ -50,6 +64,7 @@ class BrowseScreen(ViewScreen):
         self._came: deque[FetchedRecord] = deque(maxlen=SHOWN_MAX)
         """What matches of what came since it follows, oldest first."""
         self._read_count = self._painted_count = 0
+        self._browsed: Browsed | None = None
 
     def compose_body(self) -> ComposeResult:
         """Where from, which partition, containing what; then the table."""
@@ -58,6 +73,7 @@ class BrowseScreen(ViewScreen):
                 yield Label(name)
                 yield FilterLine(value, id=f"browse-{name}", compact=True)
         yield Static(id="browse-title", classes="title")
+        yield _Told(id="browse-told")
         yield RowTable(id="table", opens=False)
 
     def on_mount(self) -> None:
@@ -89,6 +105,14 @@ class BrowseScreen(ViewScreen):
         self._is_following = False
         self._begin()
 
+    def action_more(self) -> None:
+        """Read on from where reading stopped: further back from the end, or further on."""
+        if self._is_following or self._browsed is None or not self._browsed.rest:
+            self.notify("there is nothing more to read: `r` reads again, `f` starts elsewhere")
+            return
+        self.put("#browse-title", _title(self._wanted.topic, "reading on …"))
+        self.run_worker(self._work(self._wanted, self._browsed), exclusive=True, group="browse")
+
     def action_follow(self) -> None:
         """Follow what comes, or no longer."""
         self._is_following = not self._is_following
@@ -107,63 +131,97 @@ class BrowseScreen(ViewScreen):
         )
         query = {**self._wanted.query, "follow": FOLLOWING if self._is_following else ""}
         self.path = ViewPath(view="browse", params=self.path.params, query=query)
-        self._title("reading …")
+        self.put("#browse-title", _title(self._wanted.topic, "reading …"))
+        self.query_one(_Told).forget()
         self.run_worker(self._work(self._wanted), exclusive=True, group="browse")
 
-    async def _work(self, wanted: Wanted) -> None:
+    async def _work(self, wanted: Wanted, before: Browsed | None = None) -> None:
         """What goes wrong is said in the title."""
         try:
             if self._is_following:
                 await self._follow(wanted)
             else:
-                await self._read(wanted)
+                await self._read(wanted, before)
         except ValueError as error:
-            self._title(f"▲ {error}")
+            self.put("#browse-title", _title(self._wanted.topic, f"▲ {error}"))
         except KafkaPortError as error:
-            self._title(f"✖ {error}. {error.next_step}")
+            self.put("#browse-title", _title(self._wanted.topic, f"✖ {error}. {error.next_step}"))
 
-    async def _read(self, wanted: Wanted) -> None:
+    async def _read(self, wanted: Wanted, before: Browsed | None) -> None:
         settings = self.partiscope.operator.admin.wire.settings
-        found = await wanted.read(settings, now_ms=self.services.now_ms(), limit=SHOWN_MAX)
-        self._fill([record for record in found if wanted.is_match(record)], of=len(found))
+        if before is None:
+            now_ms = self.services.now_ms()
+            found = await wanted.read(settings, now_ms=now_ms, limit=SHOWN_MAX)
+        else:
+            found = await wanted.go_on(settings, before, limit=SHOWN_MAX)
+        self._browsed = found
+        words, told = summary(found, is_search=bool(wanted.contains))
+        if not found.records and not found.rest:
+            words = f"{words}; try {START_HELP}" if found.read_count else f"none; try {START_HELP}"
+        elif found.rest:
+            words += "   m reads on"
+        self.query_one(_Told).tell(*told)
+        self._fill(found.records, words)
 
     async def _follow(self, wanted: Wanted) -> None:
         self._came.clear()
         self._read_count, self._painted_count = 0, -1
         settings = self.partiscope.operator.admin.wire.settings
-        async for record in wanted.follow(settings, now_ms=self.services.now_ms()):
-            self._read_count += 1
-            if wanted.is_match(record):
-                self._came.append(record)
+        async for item in wanted.follow(settings, now_ms=self.services.now_ms()):
+            if isinstance(item, Notice):
+                self.query_one(_Told).tell(printable(item.text))
+            elif isinstance(item, Gap):
+                self.query_one(_Told).tell(gap_words(item))
+            else:
+                self._read_count += 1
+                if isinstance(item, FetchedRecord):
+                    self._came.append(item)
 
     def _paint(self) -> None:
         """What came since the last time."""
         if self._is_following and self._painted_count != self._read_count:
             self._painted_count = self._read_count
-            self._fill([*reversed(self._came)], of=self._read_count)
+            kept = f", the last {len(self._came):,} that match" if self._wanted.contains else ""
+            words = f"following, newest first: {self._read_count:,} read{kept}   F stops"
+            self._fill([*reversed(self._came)], words)
 
-    def _fill(self, records: Sequence[FetchedRecord], *, of: int) -> None:
+    def _fill(self, records: Sequence[FetchedRecord], words: str) -> None:
         if not self.is_attached:
             return
-        shown = [(message_row(record), record) for record in records[-SHOWN_MAX:]]
+        shown = [(message_row(record), record) for record in records]
         rows: tuple[Row, ...] = tuple(row for row, _ in shown)
         self._records = {row.key: record for row, record in shown}
-        self._title(_words(of, len(records), is_following=self._is_following))
+        self.put("#browse-title", _title(self._wanted.topic, words))
         self.query_one(RowTable).show(
-            Page(rows=rows, columns=MESSAGE_COLUMNS, total=of, matching=len(records))
+            Page(rows=rows, columns=MESSAGE_COLUMNS, total=len(rows), matching=len(rows))
         )
 
-    def _title(self, words: str) -> None:
-        self.put("#browse-title", Text.assemble((f"{self._wanted.topic}  ", "bold"), words))
+
+def _title(topic: str, words: str) -> Text:
+    return Text.assemble((f"{printable(topic)}  ", "bold"), printable(words))
 
 
-def _words(read: int, matching: int, *, is_following: bool) -> str:
-    if is_following:
-        kept = f", the last {matching:,} that match" if matching < read else ""
-        return f"following, newest first: {read:,} read{kept}   F stops"
-    if not read:
-        return f"no message there; try {START_HELP}"
-    return f"{read:,} read" + ("" if matching == read else f", {matching:,} match")
+class _Told(Static):
+    """The newest lines about what could not be read."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._lines: tuple[str, ...] = ()
+
+    def tell(self, *lines: str) -> None:
+        """Add lines."""
+        if lines:
+            self._lines = (*self._lines, *lines)[-TOLD_MAX:]
+            self._draw()
+
+    def forget(self) -> None:
+        """Nothing is missing."""
+        if self._lines:
+            self._lines = ()
+            self._draw()
+
+    def _draw(self) -> None:
+        self.update(Text("\n".join(f"▲ {line}" for line in self._lines), style="yellow"))
 
 
 class MessageScreen(ModalScreen[None]):
@@ -181,16 +239,24 @@ class MessageScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Place, time, headers, key, value."""
         record = self._record
+        transaction = f"   transaction {record.transaction}" if record.transaction else ""
+        crc = "" if record.crc_is_valid else "   CRC wrong"
         text = Text.assemble(
-            (f"{record.topic}-{record.partition} @ {record.offset}", "bold"),
-            f"   {moment_text(record.timestamp_ms)}   {record.codec_name}",
+            (f"{printable(record.topic)}-{record.partition} @ {record.offset}", "bold"),
+            f"   {moment_text(record.timestamp_ms)}   {record.codec_name}{transaction}{crc}",
         )
         for name, header in record.headers:
-            text.append(f"\n{name}: ", style="dim")
-            text.append(readable(header), style="")
-        for name, part in (("key", record.key), ("value", record.value)):
+            text.append(f"\n{printable(name)}: ", style="dim")
+            text.append(readable(header, is_cut=record.whole is not None), style="")
+        parts = (("key", record.key, record.key_bytes), ("value", record.value, record.value_bytes))
+        for name, part, whole_bytes in parts:
+            head = part if part is None else part[:WHOLE_CHARACTERS_MAX]
+            is_cut = len(head or b"") < whole_bytes
             text.append(f"\n\n{name}\n", style="dim")
-            text.append(readable(part), style="")
+            text.append(readable(head, keeps_lines=True, is_cut=is_cut), style="")
+            if is_cut:
+                words = f"\n… the first {bytes_text(len(head or b''))} of {bytes_text(whole_bytes)}"
+                text.append(words, style="yellow")
         with VerticalScroll(id="message") as box:
             box.border_subtitle = "Esc closes"
             yield Static(text)

@@ -13,7 +13,7 @@ from control.kafka.collector.report import (
     decode_report,
 )
 from control.kafka.errors import RefusedError
-from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
+from control.kafka.reader import FetchedRecord, Looking, RecordReader, Start, StartKind
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
 
@@ -29,12 +29,14 @@ async def read_reports(bus: KafkaSettings | str) -> dict[str, WatchReport]:
     """
     async with RecordReader(bus) as reader:
         try:
-            records = await reader.browse([_REPORTS], _NEWEST, limit=REPORTS_READ_MAX)
+            found = await reader.browse(
+                [_REPORTS], _NEWEST, limit=REPORTS_READ_MAX, looking=Looking(kept_bytes=None)
+            )
         except RefusedError as error:
             if error.code is ErrorCode.unknown_topic_or_partition:
                 return {}
             raise
-    return {report.cluster: report for report in _decoded(records)}
+    return {report.cluster: report for report in _decoded(found.records)}
 
 
 async def follow_reports(bus: KafkaSettings | str) -> AsyncIterator[tuple[WatchReport, ...]]:

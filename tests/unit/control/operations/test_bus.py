@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.protocol.records import BatchHeader
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
+from control.kafka.extents import LogExtents
 from control.kafka.ports import OffsetAt, OffsetSpec
 from control.kafka.producer import OutgoingRecord
 from control.kafka.reader import FetchedRecord, PartitionChunk, RecordReader
@@ -157,13 +158,19 @@ class Log(RecordReader):
     fails = 1
 
     def __init__(self, *_: object) -> None:
-        self._admin: Any = SimpleNamespace(offsets=self)
+        admin: Any = SimpleNamespace(offsets=self)
+        self._admin = admin
+        self._extents = LogExtents(admin)
 
     async def close(self) -> None:
         """Nothing is open."""
 
     async def list_offsets(
-        self, keys: Iterable[TopicPartition], spec: int = OffsetSpec.LATEST
+        self,
+        keys: Iterable[TopicPartition],
+        spec: int = OffsetSpec.LATEST,
+        *,
+        is_committed: bool = False,
     ) -> dict[TopicPartition, OffsetAt]:
         offset = 0 if spec == OffsetSpec.EARLIEST else len(self.values)
         return {key: OffsetAt(offset=offset, timestamp_ms=-1) for key in keys}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from control.views.messages import moment_text, readable
+from control.views.messages import moment_text
+from control.views.printable import readable
 
 
 @pytest.mark.parametrize(
@@ -12,9 +13,12 @@ from control.views.messages import moment_text, readable
         ("Grüße".encode(), "Grüße"),
         (b"", ""),
         (None, "null"),
-        (b"\x00\x01", "0x0001"),
+        (b"\x00\x01", "\\x00\\x01"),
         (b"\xff\xfe", "0xfffe"),
-        (b'{\n\t"a": 1\n}', '{\n\t"a": 1\n}'),
+        (b"0xfffe", '"0xfffe"'),
+        (b"null", '"null"'),
+        (b'{"path": "C:\\temp"}', '{"path": "C:\\temp"}'),
+        (b'{\n\t"a": 1\n}', '{\\n\\t"a": 1\\n}'),
     ],
 )
 def test_keys_and_values_are_shown_as_what_they_are(value: bytes | None, shown: str) -> None:

@@ -3,14 +3,14 @@
 from types import SimpleNamespace
 from typing import Any
 
-from control.kafka.reader import FetchedRecord
+from control.kafka.records import KEPT_BYTES, FetchedRecord, cut_record
 from dashboard.components.markup import MARKUP
 from dashboard.pages.browse import messages
 from tests.unit.dashboard.screens import words_of
 
 
 def record(offset: int, value: bytes) -> FetchedRecord:
-    header: Any = SimpleNamespace(codec=0, base_offset=offset)
+    header: Any = SimpleNamespace(codec=0, base_offset=offset, magic=2)
     return FetchedRecord(
         topic="orders",
         partition=1,
@@ -34,3 +34,19 @@ def test_messages_are_one_element_with_all_that_is_known_of_each() -> None:
     assert "<b>hello" not in drawn
     assert "1 @ 99" in words_of(shown)
     assert "header trace" in words_of(shown)
+
+
+def test_large_records_are_cut_and_a_link_gives_the_whole() -> None:
+    large = [cut_record(record(offset, b"x" * (12 << 20)), KEPT_BYTES) for offset in range(100)]
+    shown = messages(large)
+    drawn = getattr(shown, MARKUP)
+    assert len(drawn) < 4 << 20
+    assert 'href="/record/orders/1/99?part=value"' in drawn
+    assert "12.0 MiB" in drawn
+
+
+def test_what_others_wrote_is_made_visible() -> None:
+    drawn = getattr(messages([record(0, "\x1b[2J\u202eevil".encode())]), MARKUP)
+    assert "\x1b" not in drawn
+    assert "\u202e" not in drawn
+    assert "\\x1b[2J\\u202eevil" in drawn

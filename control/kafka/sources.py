@@ -1,0 +1,345 @@
+"""One partition's part in a merge: what was read of it and not yet shown. Pure; forward or back.
+
+A source says where to fetch (`position`), takes what came (`handle_fetched`), and gives its items
+in order (`head`, `pop`). A record that nobody looks for counts in the order as well: it is kept as
+a `Passed`, so that a search says up to which time it has read.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import Final, NamedTuple
+
+from control.kafka.decoding import ChunkDecoder, FetchedBytes
+from control.kafka.fetching import BATCH_BYTES_MAX, PARTITION_BYTES_MAX
+from control.kafka.records import (
+    FetchedRecord,
+    Gap,
+    Isolation,
+    Matches,
+    Unread,
+    cut_record,
+)
+from control.model.ids import TopicPartition
+
+OPENED_MAX: Final = 2_000
+"""Records opened at a time, and kept of one partition."""
+_WINDOW_RECORDS: Final = 16
+_WINDOW_BYTES: Final = 4 << 20
+"""Read forward within a step back; a step that holds more is taken shorter."""
+
+
+class Passed(NamedTuple):
+    """A record that was read and is not looked for."""
+
+    offset: int
+    timestamp_ms: int
+
+
+Item = FetchedRecord | Gap | Passed
+
+
+def offset_of(item: Item) -> int:
+    """The first offset of an item."""
+    return item.first_offset if isinstance(item, Gap) else item.offset
+
+
+class Source(ABC):
+    """What both directions share."""
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        *,
+        first: int,
+        end: int,
+        stable: int,
+        matches: Matches | None = None,
+        kept_bytes: int | None = None,
+    ) -> None:
+        """Reads offsets `first` to `end` - 1; transactions before `stable` are decided."""
+        self.partition = partition
+        self.first = first
+        self.end = end
+        self.items: deque[Item] = deque()
+        self.partition_bytes = PARTITION_BYTES_MAX
+        self.read_bytes = 0
+        self.unread: Unread | None = None
+        self.is_stalled = False
+        """The last answer brought it no further."""
+        self._stable = stable
+        self._matches = matches
+        self._kept_bytes = kept_bytes
+        self._leap = 1
+        self._log_end = end
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """What a direction starts with."""
+
+    @property
+    @abstractmethod
+    def position(self) -> int:
+        """The offset to fetch."""
+
+    @property
+    @abstractmethod
+    def is_at_end(self) -> bool:
+        """Nothing more is to be fetched."""
+
+    @property
+    @abstractmethod
+    def rest(self) -> int:
+        """Where reading goes on behind what was popped; backwards: before which offset."""
+
+    @abstractmethod
+    def head(self) -> Item:
+        """The next item."""
+
+    @abstractmethod
+    def pop(self) -> Item:
+        """Take the next item out."""
+
+    @abstractmethod
+    def handle_fetched(self, fetched: FetchedBytes) -> None:
+        """Open what came, or the first of it."""
+
+    @abstractmethod
+    def skip_to(self, offset: int, reason: str) -> None:
+        """The log does not hold what is before an offset any more."""
+
+    @property
+    def has_more_open(self) -> bool:
+        """Whether fetched bytes are still to be opened, by `open_more`."""
+        return False
+
+    def open_more(self) -> None:
+        """Open the next of what came."""
+        raise AssertionError("there is never more")
+
+    @property
+    def isolation(self) -> Isolation:
+        """A broker names aborted transactions only to those that ask for committed records, and
+        gives them none from the last stable offset on."""
+        is_decided = self.position < self._stable
+        return Isolation.READ_COMMITTED if is_decided else Isolation.READ_UNCOMMITTED
+
+    def give_up(self, reason: str) -> None:
+        """No more of it will come."""
+        self.unread = Unread(partition=self.partition, reason=reason)
+
+    def _decoder(self, fetched: FetchedBytes, first_offset: int | None = None) -> ChunkDecoder:
+        self.read_bytes += len(fetched.data)
+        if fetched.end_offset >= 0:
+            self._log_end = fetched.end_offset
+        return ChunkDecoder(self.partition, fetched, self.position, first_offset=first_offset)
+
+    def _item(self, item: FetchedRecord | Gap) -> Item:
+        if isinstance(item, Gap):
+            return item
+        if self._matches is not None and not self._matches(item):
+            return Passed(item.offset, item.timestamp_ms)
+        return item if self._kept_bytes is None else cut_record(item, self._kept_bytes)
+
+    @abstractmethod
+    def leap(self, reason: str) -> None:
+        """Past what cannot be read, ever further; it becomes a gap."""
+
+    def _handle_no_progress(self, decoder: ChunkDecoder) -> None:
+        """More bytes may be needed, or there is something that no reader gets past."""
+        self.is_stalled = True
+        is_asked_whole = self.partition_bytes > PARTITION_BYTES_MAX
+        if 0 < decoder.partial_bytes <= BATCH_BYTES_MAX and not is_asked_whole:
+            self.partition_bytes = max(decoder.partial_bytes, PARTITION_BYTES_MAX + 1)
+            return
+        self.partition_bytes = PARTITION_BYTES_MAX
+        if decoder.partial_bytes:
+            self.leap(f"a batch claims {decoder.partial_bytes:,} bytes, which are not there")
+        elif decoder.damage is not None:
+            self.leap(decoder.damage)
+
+    def _next_leap(self, end: int, reason: str) -> Gap:
+        last = max(self.position, min(self.position + self._leap, end, self._log_end) - 1)
+        self._leap *= 2
+        self.is_stalled = False
+        return gap_of(self.partition, self.position, last, reason)
+
+
+class ForwardSource(Source):
+    """From `first` to `end`, oldest first."""
+
+    def _begin(self) -> None:
+        self._at = self.first
+        self._open: ChunkDecoder | None = None
+
+    @property
+    def position(self) -> int:
+        return self._at
+
+    @property
+    def has_more_open(self) -> bool:
+        return self._open is not None
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.unread is not None or (self._open is None and self._at >= self.end)
+
+    @property
+    def rest(self) -> int:
+        return offset_of(self.items[0]) if self.items else self._at
+
+    def head(self) -> Item:
+        return self.items[0]
+
+    def pop(self) -> Item:
+        return self.items.popleft()
+
+    def skip_to(self, offset: int, reason: str) -> None:
+        last = min(offset, self.end) - 1
+        if last >= self._at:
+            self.items.append(gap_of(self.partition, self._at, last, reason))
+        self._at = offset
+
+    def move_to(self, offset: int) -> None:
+        """Read on from another offset; what was read is forgotten."""
+        self.items.clear()
+        self._open = None
+        self._at = offset
+
+    def handle_fetched(self, fetched: FetchedBytes) -> None:
+        self._open = self._decoder(fetched)
+        self.open_more()
+
+    def open_more(self) -> None:
+        decoder = self._open
+        if decoder is None:
+            return
+        for item in decoder.take(OPENED_MAX):
+            if offset_of(item) < self.end:
+                self.items.append(self._item(item))
+        before, self._at = self._at, max(self._at, decoder.next_offset)
+        self.is_stalled = self._at == before and not self.items
+        if self._at >= self.end:
+            self._open = None
+        elif decoder.is_done:
+            self._open = None
+            if decoder.next_offset <= before and self.is_stalled:
+                self._handle_no_progress(decoder)
+            elif not decoder.damage:
+                self._leap = 1
+
+    def leap(self, reason: str) -> None:
+        gap = self._next_leap(self.end, reason)
+        self.items.append(gap)
+        self._at = gap.last_offset + 1
+
+
+class BackwardSource(Source):
+    """From `end` back to `first`, newest first: by steps back, each read forward."""
+
+    def _begin(self) -> None:
+        self._low = self.end
+        """Everything from here to `end` was read."""
+        self._step = _WINDOW_RECORDS
+        self._window_bytes = 0
+        self._read: deque[Item] = deque(maxlen=OPENED_MAX)
+        self._start = self._at = self.end
+        self._begin_window(self._step)
+
+    @property
+    def position(self) -> int:
+        return self._at
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.unread is not None or self._low <= self.first
+
+    @property
+    def rest(self) -> int:
+        if not self.items:
+            return self._low
+        newest = self.items[-1]
+        return (newest.last_offset if isinstance(newest, Gap) else newest.offset) + 1
+
+    def head(self) -> Item:
+        return self.items[-1]
+
+    def pop(self) -> Item:
+        return self.items.pop()
+
+    def skip_to(self, offset: int, reason: str) -> None:
+        last = min(offset, self._low) - 1
+        if last >= self.first:
+            self._read.append(gap_of(self.partition, max(self.first, self._start), last, reason))
+        self.first = offset
+        self._start = max(self._start, min(offset, self._low))
+        self._at = max(self._at, offset)
+        if self._at >= self._low:
+            self._end_window()
+
+    def handle_fetched(self, fetched: FetchedBytes) -> None:
+        """Open what came; when the step is read whole, its items are there."""
+        is_first = self._at == self._start
+        decoder = self._decoder(fetched, first_offset=self.first if is_first else None)
+        self._window_bytes += len(fetched.data)
+        before = self._at
+        self.is_stalled = False
+        while not decoder.is_done and self._at < self._low:
+            for item in decoder.take(OPENED_MAX):
+                if offset_of(item) < self._low:
+                    self._read.append(self._item(item))
+            self._at = max(self._at, decoder.next_offset)
+        if self._at == before:
+            self._handle_no_progress(decoder)
+        else:
+            self._settle_window()
+
+    def leap(self, reason: str) -> None:
+        gap = self._next_leap(self._low, reason)
+        self._read.append(gap)
+        self._at = gap.last_offset + 1
+        self._settle_window()
+
+    def _settle_window(self) -> None:
+        if self._at >= self._low:
+            self._end_window()
+        elif self._window_bytes >= _WINDOW_BYTES and self._low - self._start > 1:
+            self._shorten_window()
+
+    def _end_window(self) -> None:
+        read, self._read = self._read, deque(maxlen=OPENED_MAX)
+        was_cut = len(read) == OPENED_MAX
+        oldest = min((offset_of(item) for item in read), default=self._start)
+        self._low = oldest if was_cut else max(self.first, min(self._start, oldest))
+        self.items = read
+        step = self._step * 4
+        if read:
+            record_bytes = max(1, self._window_bytes // len(read))
+            step = max(1, min(step, OPENED_MAX, _WINDOW_BYTES // record_bytes))
+        self._begin_window(step)
+
+    def _begin_window(self, step: int) -> None:
+        self._step = step
+        self._start = self._at = max(self.first, self._low - step)
+        self._window_bytes = 0
+
+    def _shorten_window(self) -> None:
+        """By what an offset has weighed: what was read of this step is read again later."""
+        self._read.clear()
+        offset_bytes = max(1, self._window_bytes // max(1, self._at - self._start))
+        step = max(1, min(_WINDOW_BYTES // offset_bytes, (self._low - self._start) // 2))
+        self._begin_window(step)
+
+
+def gap_of(partition: TopicPartition, first: int, last: int, reason: str) -> Gap:
+    """Offsets of which nobody knows how many records they were."""
+    return Gap(
+        topic=partition.topic,
+        partition=partition.partition,
+        first_offset=first,
+        last_offset=last,
+        records=None,
+        reason=reason,
+    )

@@ -1,0 +1,84 @@
+"""Makes foreign text printable: names, keys, values and messages that others chose.
+
+A terminal obeys escape sequences, a reader is misled by characters that turn the order of writing,
+and a table is torn by line breaks. All of them are written as escapes, on every screen alike; JSON
+and exported files have the text as it is.
+"""
+
+import re
+from base64 import b64encode
+from codecs import getincrementaldecoder
+from typing import Final
+
+NULL: Final = "null"
+_LOOKS_ESCAPED: Final = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+_LOOKS_LIKE_BYTES: Final = re.compile(r"0x(?:[0-9a-f]{2})*|null")
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_LINES: Final = frozenset("\n\t")
+_PICTURES: Final = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
+_UNKNOWN: Final = "\N{REPLACEMENT CHARACTER}"
+
+
+def printable(text: str, *, keeps_lines: bool = False) -> str:
+    r"""The text without characters that a terminal obeys or nobody sees, as escapes.
+
+    A backslash stays as it is, unless the text holds what looks like such an escape: then all of
+    its backslashes are doubled, so that nothing reads alike.
+
+    >>> printable("\x1b[2Jevil")
+    '\\x1b[2Jevil'
+
+    `keeps_lines`: line breaks and tabs stay, where a whole text is shown and not a table's cell.
+    """
+    if text.isprintable() and "\\" not in text:
+        return text
+    if _LOOKS_ESCAPED.search(text):
+        text = text.replace("\\", "\\\\")
+    if text.isprintable():
+        return text
+    kept = _LINES if keeps_lines else frozenset()
+    return "".join(char if char.isprintable() or char in kept else _escaped(char) for char in text)
+
+
+def printable_in_place(text: str) -> str:
+    """As many characters as before, each of which can be seen: where styles are kept by place."""
+    if text.isprintable():
+        return text
+    pictured = text.translate(_PICTURES | {ord("\n"): "\n"})
+    return "".join(c if c.isprintable() or c == "\n" else _UNKNOWN for c in pictured)
+
+
+def readable(value: bytes | None, *, keeps_lines: bool = False, is_cut: bool = False) -> str:
+    """Bytes of a record for people: text where it is text, else hexadecimal; ``null`` for null.
+
+    Text that could be taken for bytes or for null stands in quotes. `is_cut`: the bytes may end
+    within a character.
+    """
+    if value is None:
+        return NULL
+    try:
+        text = getincrementaldecoder("utf-8")().decode(value, final=not is_cut)
+    except UnicodeDecodeError:
+        return "0x" + value.hex()
+    if _LOOKS_LIKE_BYTES.fullmatch(text):
+        return f'"{text}"'
+    return printable(text, keeps_lines=keeps_lines)
+
+
+def told_bytes(value: bytes | None) -> str | dict[str, str] | None:
+    """Bytes of a record for JSON: text as it is, other bytes as ``{"base64": …}``, null as null."""
+    if value is None:
+        return None
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(value).decode()}
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if char in _SHORT:
+        return _SHORT[char]
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -1,0 +1,69 @@
+"""One record's key, value or header as it is: ``/record/orders/3/1200?part=value``.
+
+Shown as plain text in a tab of its own, or kept as a file: a page does not carry 25 MB.
+"""
+
+from typing import Final
+
+from fastapi import FastAPI
+from fastapi.responses import PlainTextResponse, Response
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.reader import Bounds, Looking, Start, StartKind
+from control.kafka.records import FetchedRecord
+from control.model.ids import TopicPartition
+from dashboard.context import Screen
+
+_WHOLE: Final = Looking(kept_bytes=None)
+_ONE: Final = Bounds(records=1)
+_TEXT: Final = "text/plain; charset=utf-8"
+_BYTES: Final = "application/octet-stream"
+
+
+def register(server: FastAPI, screen: Screen) -> None:
+    """One route; ``keep=yes`` makes a file of it."""
+
+    @server.get("/record/{topic}/{partition}/{offset}", include_in_schema=False)
+    async def answer(
+        topic: str, partition: int, offset: int, part: str = "value", keep: str = ""
+    ) -> Response:
+        try:
+            record = await _read(screen, TopicPartition(topic, partition), offset)
+        except (KafkaPortError, ValueError) as error:
+            return PlainTextResponse(f"502: {error}\n", 502)
+        if record is None:
+            return PlainTextResponse(
+                f"404: {topic}-{partition} has no record at offset {offset}\n", 404
+            )
+        content = part_of(record, part)
+        if content is None:
+            return PlainTextResponse(f"404: the record has no {part!r}, or it is null\n", 404)
+        name = f"{topic}-{partition}-{offset}.{part.replace(':', '-')}"
+        kept = {"content-disposition": f'attachment; filename="{name}"'} if keep else {}
+        is_text = not keep and _is_text(content)
+        return Response(content, media_type=_TEXT if is_text else _BYTES, headers=kept)
+
+
+def part_of(record: FetchedRecord, part: str) -> bytes | None:
+    """``key``, ``value`` or ``header:N``, counted from 0; None where there is none."""
+    if part in ("key", "value"):
+        return record.key if part == "key" else record.value
+    name, _, number = part.partition(":")
+    if name == "header" and number.isdecimal() and int(number) < len(record.headers):
+        return record.headers[int(number)][1]
+    return None
+
+
+async def _read(screen: Screen, key: TopicPartition, offset: int) -> FetchedRecord | None:
+    async with screen.desk.reader() as reader:
+        start = Start(kind=StartKind.OFFSET, value=offset)
+        found = await reader.browse([key], start, limit=1, looking=_WHOLE, bounds=_ONE)
+    return next((record for record in found.records if record.offset == offset), None)
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
