@@ -191,6 +191,8 @@ def topology_of(facts: ClusterFacts) -> Topology:
                 size_bytes=facts.sizes.get(key, 0),
                 in_bytes_per_s=int(facts.produced.get(key, 0.0)),
                 has_leader=facts.has_leader(metadata),
+                is_size_known=key in facts.sizes,
+                is_rate_known=key in facts.produced or not facts.produced,
             )
         )
     running, capacity = facts.broker_ids, _capacities(facts)

@@ -39,7 +39,13 @@ def check_disk(facts: ClusterFacts, waves: Waves, seconds: float | None = None) 
     moving partitions in so many seconds, where it is known how long that is."""
     written = {key: int(rate * (seconds or 0.0)) for key, rate in facts.produced.items()}
     peak, copies = peak_bytes(waves, written), peak_bytes(waves)
-    full, bad, unknown = set(), [], []
+    full, bad = set(), []
+    unknown = [
+        f"the size of {change.key} is unknown and counts as nothing"
+        for wave in waves
+        for change in wave
+        if change.adding and not change.size_bytes and change.key not in facts.sizes
+    ]
     stays = f", of which {DISK_RESERVE:.0%} must stay"
     for broker, needed in sorted(peak.items()):
         usable = facts.usable_bytes.get(broker)

@@ -1,7 +1,7 @@
 """Why a balance cannot be better, whatever the plan: proofs in one sentence each."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -11,9 +11,11 @@ from control.planner.bounds import fair_shares
 from control.planner.goals import Goal
 from control.planner.placement import Placement
 from control.planner.racks import Racks, unknown_words
-from control.planner.topology import Topology
+from control.planner.topology import Topology, TopologyPartition
 from control.planner.verify import Violation
 
+NAMES_MAX: Final = 5
+"""So many partitions of which something is unknown are named."""
 LEADERLESS_MAX: Final = 20
 """So many partitions without a leader are named."""
 
@@ -23,14 +25,33 @@ def proofs(placement: Placement) -> tuple[str, ...]:
     return (*_rack_proofs(placement), *_size_proofs(placement))
 
 
-def unknown_sizes(topology: Topology) -> tuple[str, ...]:
-    """What a plan without sizes cannot do."""
-    if not topology.partitions or any(p.size_bytes for p in topology.partitions):
-        return ()
-    return (
-        "no partition has any bytes as far as is known: only numbers are evened (a cluster tells "
-        "sizes to those who may Describe it)",
-    )
+def unknown_figures(topology: Topology, goal: Goal) -> tuple[str, ...]:
+    """What a plan takes for nothing, or for enough, because it is not told."""
+    partitions = topology.partitions
+    told = []
+    if partitions and not any(p.size_bytes for p in partitions):
+        told.append(
+            "no partition has any bytes as far as is known: only numbers are evened (a cluster "
+            "tells sizes to those who may Describe it)"
+        )
+    elif sizeless := [p for p in partitions if not p.is_size_known]:
+        told.append(f"{_of(sizeless)} of unknown size, which counts as 0 bytes")
+    if goal is Goal.TRAFFIC and (rateless := [p for p in partitions if not p.is_rate_known]):
+        told.append(f"{_of(rateless)} of unknown traffic, which counts as none")
+    silent = [b for b in topology.brokers if b.is_running and b.capacity_bytes is None]
+    if len(silent) < sum(broker.is_running for broker in topology.brokers):
+        told += [
+            f"broker {broker.id} does not tell the size of its disks: nothing is known to be too "
+            "much for it"
+            for broker in silent
+        ]
+    return tuple(told)
+
+
+def _of(partitions: Sequence[TopologyPartition]) -> str:
+    more = f" and {len(partitions) - NAMES_MAX:,} more" if len(partitions) > NAMES_MAX else ""
+    names = ", ".join(str(p.key) for p in partitions[:NAMES_MAX]) + more
+    return f"{names} {'is' if len(partitions) == 1 else 'are'}"
 
 
 def leaderless(topology: Topology) -> tuple[str, ...]:

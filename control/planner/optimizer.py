@@ -27,8 +27,8 @@ from control.planner.limits import (
     left_broken,
     proofs,
     stopped_brokers,
+    unknown_figures,
     unknown_racks,
-    unknown_sizes,
 )
 from control.planner.placement import Placement
 from control.planner.proposal import Proposal, proposal_of
@@ -106,8 +106,8 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
         balance_before=judging.detailed(balance_among(loads), Proposal(name="now")),
         alternatives=offered,
         limits=(
-            *unknown_sizes(topology),
             *leaderless(topology),
+            *unknown_figures(topology, request.goal),
             *stopped_brokers(topology, removed),
             *unknown_racks(topology, removed),
             *left_broken(request.goal, [v for made in offered for v in made.violations]),

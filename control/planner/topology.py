@@ -6,11 +6,11 @@ The file format (``partiscope plan --topology``)::
      "partitions": [{"topic": "t", "partition": 0, "replicas": [101, 102], "size": 123456,
                      "bytes_in": 1000, "bytes_out": 3000}]}
 
-The first replica is the preferred leader. May be absent: ``rack``; ``capacity``, the bytes that a
-broker's disks may hold in all; ``down``, true for a broker that does not run; ``bytes_in`` and
-``bytes_out``, what clients write to and read from the partition's leader in bytes per second;
-``leaderless``, true for a partition that has no leader and so cannot move; ``remove_brokers``, a
-list of ids, says which brokers go.
+The first replica is the preferred leader. May be absent: ``rack``; ``size``, where it is unknown;
+``capacity``, the bytes that a broker's disks may hold in all; ``down``, true for a broker that does
+not run; ``bytes_in`` and ``bytes_out``, what clients write to and read from the partition's leader
+in bytes per second; ``leaderless``, true for a partition that has no leader and so cannot move;
+``remove_brokers``, a list of ids, says which brokers go.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,6 +54,9 @@ class TopologyPartition:
     in_bytes_per_s: int = 0
     out_bytes_per_s: int = 0
     has_leader: bool = True
+    is_size_known: bool = True
+    """An unknown size counts as 0 bytes, and an unknown rate as none; both are told."""
+    is_rate_known: bool = True
 
     @property
     def key(self) -> TopicPartition:
@@ -129,7 +132,7 @@ def _partition_document(partition: TopologyPartition) -> dict[str, Any]:
         "topic": partition.topic,
         "partition": partition.partition,
         "replicas": list(partition.replicas),
-        "size": partition.size_bytes,
+        **({"size": partition.size_bytes} if partition.is_size_known else {}),
     }
     if partition.in_bytes_per_s or partition.out_bytes_per_s:
         document["bytes_in"] = partition.in_bytes_per_s
@@ -194,6 +197,7 @@ def _parse_partition(entry: object, where: str) -> TopologyPartition:
         partition=_whole(fields.get("partition"), f"{where}.partition"),
         replicas=tuple(_whole(r, f"{where}.replicas[{i}]") for i, r in enumerate(replicas)),
         size_bytes=_whole(fields.get("size", 0), f"{where}.size"),
+        is_size_known="size" in fields,
         in_bytes_per_s=_whole(fields.get("bytes_in", 0), f"{where}.bytes_in"),
         out_bytes_per_s=_whole(fields.get("bytes_out", 0), f"{where}.bytes_out"),
         has_leader=not _flag(fields.get("leaderless", False), f"{where}.leaderless"),

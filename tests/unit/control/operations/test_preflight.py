@@ -379,6 +379,16 @@ def test_a_way_back_leaves_out_what_cannot_move_unless_that_is_all() -> None:
     assert topology_of(facts).partitions[0].has_leader
 
 
+def test_a_size_that_nobody_knows_is_told() -> None:
+    facts = replace(FACTS, sizes={})
+    assert "disk" not in verdicts(facts, MOVE), "the plan knew it"
+    unknown = replace(MOVE, size_bytes=0)
+    assert verdicts(facts, unknown) == {"disk": Verdict.WARN}
+    assert (
+        reasons(facts, unknown, MIB)["disk"] == "the size of t-0 is unknown and counts as nothing"
+    )
+
+
 def test_one_unknown_rack_does_not_switch_the_check_off() -> None:
     racks = {1: "a", 2: "b", 3: "b", 4: None}
     nodes = tuple(BrokerNode(id=id_, host="h", port=1, rack=rack) for id_, rack in racks.items())
