@@ -14,6 +14,7 @@ from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
 from tui.driver import SparingDriver
 from tui.messages import SnapshotArrived
+from tui.no_color import NoColors
 from tui.past import PastApp
 from tui.preferences import Preferences
 from tui.screens.base import ViewScreen
@@ -41,6 +42,8 @@ class PartiscopeApp(PastApp):
     ) -> None:
         """``preferences``: what is kept over restarts; None: nothing is."""
         super().__init__(services, others, driver_class=SparingDriver)
+        if self.no_color:
+            self._filters[-1:] = [NoColors()]
         self._preferences = preferences or Preferences(None)
         if self._preferences.theme in self.available_themes:
             self.theme = self._preferences.theme

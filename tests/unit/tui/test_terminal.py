@@ -1,5 +1,6 @@
 """The real thing, on a pseudo-terminal as over SSH."""
 
+import re
 import time
 from pathlib import Path
 from typing import Final
@@ -67,3 +68,17 @@ def test_the_mouse_is_given_back_and_taken_again(
         assert b"\x1b[?1003h" not in terminal.read_until(b"THROUGHPUT")
         terminal.type(b"M")
         terminal.read_until(b"\x1b[?1003h")
+
+
+def test_without_colours_no_view_sends_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    write_story(tmp_path, at_ms=time.time_ns() // 1_000_000)
+    with Terminal(tmp_path, (80, 24), path="map") as terminal:
+        written = terminal.read_until(b"MAP")
+        for keys in (b"b", b"gt", b"/x\x1b\x1b", b"gp", b"gb", b"gg", b"gw", b"gn", b"gj", b"?"):
+            terminal.type(keys)
+            written += terminal.read(0.3)
+    styles = re.findall(rb"\x1b\[([\d;]*)m", written)
+    numbers = {int(number) for style in styles for number in style.split(b";") if number}
+    assert 7 in numbers, "what is selected is in reverse"
+    assert not numbers & {38, 48, *range(30, 38), *range(40, 48), *range(90, 108)}
