@@ -7,7 +7,7 @@ Every method raises KafkaPortError (see control.kafka.errors).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from control.model.ids import TopicPartition
@@ -90,6 +90,10 @@ class TopicMetadata:
     topic_id: UUID | None
     is_internal: bool
     partitions: tuple[PartitionMetadata, ...]
+
+
+CLUSTERS_OWN: Final = -1
+"""A number of partitions or replicas that the cluster decides by its own defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,10 +20,9 @@ LINE_BYTES_MAX: Final = 64 << 20
 TAB: Final = b"\t"
 _FIELDS: Final = frozenset({"key", "value", "headers", "partition", "timestamp_ms"})
 _READ_ONLY_FIELDS: Final = frozenset(
-    {"topic", "offset", "size_bytes", "codec", "magic", "crc", "crc_is_valid"}
+    {"topic", "offset", "size_bytes", "codec", "magic", "crc", "crc_is_valid", "transaction"}
 )
 """What ``tail --json`` tells besides; the topic is the one that is sent to."""
-_BASE64: Final = "_base64"
 Header = tuple[str, bytes | None]
 _NUMBERS_MAX: Final = {"partition": (1 << 31) - 1, "timestamp_ms": (1 << 63) - 1}
 
@@ -114,7 +113,7 @@ def _json_record(topic: str, line: bytes) -> OutgoingRecord:
     found = json.loads(line.decode())
     if not isinstance(found, dict):
         raise ValueError(f'{_quoted(found)} is no JSON object such as {{"value": "hello"}}')
-    for name in found.keys() - _FIELDS - _READ_ONLY_FIELDS - {"key_base64", "value_base64"}:
+    for name in found.keys() - _FIELDS - _READ_ONLY_FIELDS:
         near = get_close_matches(name, _FIELDS, n=1)
         meant = (
             f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(_FIELDS))}"
@@ -131,15 +130,16 @@ def _json_record(topic: str, line: bytes) -> OutgoingRecord:
 
 
 def _content(found: dict[str, Any], name: str) -> bytes | None:
-    """Text as UTF-8, null as null, other JSON as compact JSON; ``…_base64`` has bytes as such."""
-    if (encoded := found.get(name + _BASE64)) is not None:
-        return b64decode(encoded, validate=True)
-    content = found.get(name)
-    if content is None:
-        return None
-    if isinstance(content, str):
-        return content.encode()
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+    """Text as UTF-8, ``{"base64": …}`` as those bytes, null as null, other JSON as compact JSON."""
+    match found.get(name):
+        case None:
+            return None
+        case str(text):
+            return text.encode()
+        case {"base64": str(encoded), **rest} if not rest:
+            return b64decode(encoded, validate=True)
+        case content:
+            return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _headers(found: Any) -> tuple[Header, ...]:
@@ -186,7 +186,7 @@ def _why(error: Exception) -> str:
         case RecursionError():
             return "not JSON that can be read (nested too deep)"
         case UnicodeDecodeError() | UnicodeEncodeError():
-            return f"not UTF-8 ({error.reason}); write bytes as key_base64 and value_base64"
+            return f'not UTF-8 ({error.reason}); write such bytes as {{"base64": "…"}}'
         case _:
             return str(error)
 

@@ -14,7 +14,13 @@ from fnmatch import fnmatchcase
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import KafkaPortError
-from control.kafka.ports import ConfigResource, ConfigScope, ElectionType, NewTopic
+from control.kafka.ports import (
+    CLUSTERS_OWN,
+    ConfigResource,
+    ConfigScope,
+    ElectionType,
+    NewTopic,
+)
 from control.kafka.producer import ProducerOptions
 from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import ProduceJob, ProduceSession
@@ -170,8 +176,8 @@ class Operator:
         check_change(self.watched, "creating the topic", typed=typed)
         topic = NewTopic(
             name=fields["topic"],
-            partitions=int(fields["partitions"]),
-            replication_factor=int(fields["replication_factor"]),
+            partitions=int(fields["partitions"] or CLUSTERS_OWN),
+            replication_factor=int(fields["replication_factor"] or CLUSTERS_OWN),
             configs=checks.pairs(fields["configs"]),
         )
         await self.admin.create_topic(topic)

@@ -7,13 +7,13 @@ import typer
 from control.views.pages import LIMIT_MAX, TableQuery
 from control.views.snapshot import broker_page
 from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.listing import (
     At,
     Columns,
     Csv,
     Filter,
     Limit,
-    ListByDefault,
     Sort,
     Wish,
     show_list,

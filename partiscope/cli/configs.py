@@ -9,7 +9,7 @@ import typer
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.listing import ListByDefault
+from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, settings_with, write_json
 from partiscope.cli.tables import write_table
 

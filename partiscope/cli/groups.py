@@ -1,8 +1,9 @@
-"""``partiscope groups``: list, describe, reset offsets, delete."""
+"""``partiscope groups``: list, describe, alter offsets, delete."""
 
 import asyncio
+import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -11,10 +12,26 @@ from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec
 from control.model.ids import TopicPartition
 from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
+from partiscope.cli.grammar import ListByDefault
+from partiscope.cli.options import (
+    Bootstrap,
+    DryRun,
+    Json,
+    Yes,
+    known_bootstrap,
+    note,
+    settings_with,
+    write_json,
+)
 from partiscope.cli.tables import write_table
+from partiscope.cli.words import moment_of
 
-app = typer.Typer(help="List and describe groups, reset their offsets.", no_args_is_help=True)
+app = typer.Typer(
+    cls=ListByDefault,
+    help="List (what `partiscope groups` alone does), describe, alter (offsets), delete groups.",
+)
+TO_HELP: Final = "earliest, latest, an offset, +N or -N from now, or a time such as 10m (ago)."
+_NUMBER: Final = re.compile(r"[+-]?\d{1,18}")
 Group = Annotated[str, typer.Argument(help="Group id.")]
 Offsets = Mapping[TopicPartition, int]
 
@@ -74,40 +91,70 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
     write_table(heads, [["–" if row[h] is None else str(row[h]) for h in heads] for row in rows])
 
 
-@app.command("reset", epilog="Example: partiscope groups reset billing --topic orders --to latest")
+@app.command("alter", epilog="Example: partiscope groups alter billing --topic orders --to 10m")
+def alter(
+    *,
+    group: Group,
+    topic: Annotated[str, typer.Option(help="Whose partitions.")],
+    to: Annotated[str, typer.Option(help=TO_HELP)],
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """Set other committed offsets of a group without members, after typing its name."""
+    if not dry_run:
+        require_change(bootstrap)
+    rows = _reset(group, topic, to, bootstrap=bootstrap, does_it=False)
+    if as_json:
+        document = {"group": group, "topic": topic, "executed": not dry_run, "partitions": rows}
+        write_json(document)
+    else:
+        _show_reset(rows)
+    if dry_run:
+        note("nothing was changed")
+        return
+    require_typed(group, f"{group} will read {topic} from other offsets", is_confirmed=yes)
+    _reset(group, topic, to, bootstrap=bootstrap, does_it=True)
+    note("done")
+
+
+@app.command("reset", hidden=True)
 def reset(
     *,
     group: Group,
     topic: Annotated[str, typer.Option(help="Whose partitions.")],
-    to: Annotated[str, typer.Option(help="earliest, latest, an offset, or +N/-N from now.")],
+    to: Annotated[str, typer.Option(help=TO_HELP)],
     execute: Annotated[
         bool, typer.Option("--execute", help="Do it; without it nothing is changed.")
     ] = False,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
-    """Show, and with --execute set, new committed offsets of a group without members."""
+    """`groups alter` by its older name: without --execute as with --dry-run, with it as --yes."""
+    alter(group=group, topic=topic, to=to, dry_run=not execute, yes=True,
+          bootstrap=bootstrap, as_json=as_json)  # fmt: skip
 
+
+def _show_reset(rows: list[dict[str, Any]]) -> None:
+    heads = ["partition", "now", "then"]
+    write_table(heads, [["–" if row[h] is None else str(row[h]) for h in heads] for row in rows])
+
+
+def _reset(
+    group: str, topic: str, to: str, *, bootstrap: str | None, does_it: bool
+) -> list[dict[str, Any]]:
     async def run() -> list[dict[str, Any]]:
         async with _admin(bootstrap) as admin:
             before, after = await _new_offsets(admin, group, topic, to)
-            if execute:
+            if does_it:
                 await admin.groups.commit_offsets(group, after)
             return [
                 {"partition": key.partition, "now": before.get(key), "then": offset}
                 for key, offset in sorted(after.items())
             ]
 
-    if execute:
-        require_change(bootstrap)
-    rows = asyncio.run(run())
-    if as_json:
-        document = {"group": group, "topic": topic, "executed": execute, "partitions": rows}
-        write_json(document)
-        return
-    heads = ["partition", "now", "then"]
-    write_table(heads, [["–" if row[h] is None else str(row[h]) for h in heads] for row in rows])
-    note("done" if execute else "nothing was changed; --execute does it")
+    return asyncio.run(run())
 
 
 async def _new_offsets(
@@ -118,16 +165,17 @@ async def _new_offsets(
     before = await admin.groups.committed_offsets(group)
     first = await admin.offsets.list_offsets(keys, OffsetSpec.EARLIEST)
     end = await admin.offsets.list_offsets(keys)
+    at_time = {}
+    if to not in ("earliest", "latest") and not _NUMBER.fullmatch(to):
+        at_time = await admin.offsets.list_offsets(keys, moment_of(to, "--to"))
 
     def wanted(key: TopicPartition) -> int:
         if to in ("earliest", "latest"):
             return (first if to == "earliest" else end)[key].offset
-        try:
-            number = int(to)
-        except ValueError as error:
-            raise CommandError(
-                f"--to {to!r} is not earliest, latest, an offset or +N/-N", Exit.WRONG_USE
-            ) from error
+        if key in at_time:
+            found = at_time[key].offset
+            return end[key].offset if found < 0 else found
+        number = int(to)
         return before.get(key, end[key].offset) + number if to[0] in "+-" else number
 
     after = {key: min(max(wanted(key), first[key].offset), end[key].offset) for key in keys}
@@ -136,17 +184,30 @@ async def _new_offsets(
 
 @app.command("delete", epilog="Example: partiscope groups delete billing")
 def delete(
+    *,
     group: Group,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     bootstrap: Bootstrap = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Forget a group without members and its offsets, after typing its name."""
-    require_change(bootstrap)
-    require_typed(group, f"the offsets of {group} will be gone for ever", is_confirmed=yes)
+    if not dry_run:
+        require_change(bootstrap)
+        require_typed(group, f"the offsets of {group} will be gone for ever", is_confirmed=yes)
 
-    async def run() -> None:
+    async def run() -> GroupDescription:
         async with _admin(bootstrap) as admin:
-            await admin.groups.delete_group(group)
+            found = await admin.groups.describe_group(group)
+            if not dry_run:
+                await admin.groups.delete_group(group)
+            return found
 
-    asyncio.run(run())
-    note(f"deleted {group}")
+    found = asyncio.run(run())
+    if dry_run and found.members:
+        raise CommandError(
+            f"{group} has {len(found.members)} members: stop its consumers first", Exit.REFUSED
+        )
+    if as_json:
+        write_json({"group": group, "dry_run": dry_run})
+    note(f"would delete {group}; nothing was changed" if dry_run else f"deleted {group}")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from control.views.export import export, exported
 from control.views.pages import LIMIT_MAX, Page, TableQuery
@@ -32,16 +31,6 @@ Limit = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so many 
 Csv = Annotated[bool, typer.Option("--csv", help="CSV of all rows on stdout.")]
 At = Annotated[str | None, typer.Option(metavar="TIME", help="As it was then: " + TIME_HELP)]
 ALL = "all"
-
-
-class ListByDefault(TyperGroup):
-    """``partiscope brokers --sort -skew`` is ``partiscope brokers list --sort -skew``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        is_help = bool(args) and args[0] in ctx.help_option_names
-        if not ctx.resilient_parsing and not is_help and (not args or args[0][:1] == "-"):
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

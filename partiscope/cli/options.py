@@ -85,6 +85,8 @@ Data = Annotated[Path | None, typer.Option(help="Data directory.  [default: data
 Json = Annotated[
     bool, typer.Option("--json", help="JSON on stdout: one document, or one a line as it streams.")
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show; change nothing.")]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Show everything, change nothing.")]
 Brokers = Annotated[int | None, typer.Option(min=1, help="Number of brokers.  [default: 3]")]
 Port = Annotated[int | None, typer.Option(min=1, max=65_535, help="First port.  [default: 9092]")]

@@ -15,13 +15,13 @@ from control.views.snapshot import (
     replica_rows,
 )
 from partiscope.cli.exits import CommandError, Exit
+from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.listing import (
     At,
     Columns,
     Csv,
     Filter,
     Limit,
-    ListByDefault,
     Sort,
     Wish,
     cells_of,

@@ -1,6 +1,7 @@
 """A move before it is asked for: brokers now, during and after; what travels; pre-flight."""
 
 import sys
+from typing import Any
 
 from control.operations.planning import Preview
 from control.operations.rolling_back import goes_words
@@ -40,20 +41,22 @@ def show_way_back(way: WayBack, preview: Preview, *, as_json: bool) -> None:
         sys.stdout.write(f"{goes_words(way, preview)}\n")
         show_preview(preview)
         return
+    undone = {"rollback_of": way.undone, "is_cancelled_first": way.is_running}
+    write_json({**undone, **preview_document(preview)})
+
+
+def preview_document(preview: Preview) -> dict[str, Any]:
+    """A preview for scripts."""
     proposal = preview.proposal
-    write_json(
-        {
-            "rollback_of": way.undone,
-            "is_cancelled_first": way.is_running,
-            "partitions": len(proposal.changes),
-            "replicas": proposal.moved_replicas,
-            "bytes": proposal.moved_bytes,
-            "throttle_bytes_per_s": preview.throttle_bytes_per_s,
-            "expected_s": [preview.seconds_min, preview.seconds_max],
-            "is_refused": preview.is_refused,
-            "checks": [
-                {"name": check.name, "verdict": check.verdict.value, "reason": check.reason}
-                for check in preview.checks
-            ],
-        }
-    )
+    return {
+        "partitions": len(proposal.changes),
+        "replicas": proposal.moved_replicas,
+        "bytes": proposal.moved_bytes,
+        "throttle_bytes_per_s": preview.throttle_bytes_per_s,
+        "expected_s": [preview.seconds_min, preview.seconds_max],
+        "is_refused": preview.is_refused,
+        "checks": [
+            {"name": check.name, "verdict": check.verdict.value, "reason": check.reason}
+            for check in preview.checks
+        ],
+    }

@@ -23,12 +23,14 @@ from partiscope.cli.moves import follow
 from partiscope.cli.options import (
     Bootstrap,
     Bus,
+    Json,
     note,
     seconds_of_spread,
     target_with,
+    write_json,
 )
 from partiscope.cli.plan import before_file
-from partiscope.cli.previews import show_preview
+from partiscope.cli.previews import preview_document, show_preview
 from partiscope.identity import Target
 
 Targets = dict[TopicPartition, tuple[int, ...]]
@@ -56,6 +58,7 @@ def reassign(
     ] = "5m",
     bootstrap: Bootstrap = None,
     bus: Bus = None,
+    as_json: Json = False,
 ) -> None:
     """Run a plan until it is done. Safe to interrupt: the executor goes on (`partiscope moves`)."""
     way = Way(
@@ -73,7 +76,10 @@ def reassign(
     targets, before = _targets(plan), before_file(plan)
     made_for = _targets(before) if before.exists() else {}
     preview = asyncio.run(_preview(target, plan.stem, (targets, made_for), way))
-    show_preview(preview)
+    if not as_json:
+        show_preview(preview)
+    elif dry_run or preview.is_refused:
+        write_json(preview_document(preview))
     if preview.is_refused:
         raise CommandError(f"pre-flight refuses: {failures(preview.checks)}", Exit.REFUSED)
     if dry_run:
@@ -81,7 +87,7 @@ def reassign(
         return
     require_change(bootstrap)
     require_typed("yes", "this moves data", is_confirmed=yes)
-    raise typer.Exit(asyncio.run(_run(target, preview, way)))
+    raise typer.Exit(asyncio.run(_run(target, preview, way, as_json=as_json)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +121,7 @@ async def _preview(target: Target, name: str, files: tuple[Targets, Targets], wa
         )
 
 
-async def _run(target: Target, preview: Preview, way: Way) -> int:
+async def _run(target: Target, preview: Preview, way: Way, *, as_json: bool) -> int:
     watched = target.watched
     async with OperationsClient(target.bus, of=watched) as client:
         operation_id = await client.submit_reassign(
@@ -127,4 +133,4 @@ async def _run(target: Target, preview: Preview, way: Way) -> int:
             reason=way.reason,
         )
         note(f"submitted {operation_id}; `partiscope moves watch {operation_id}` shows it anywhere")
-        return await follow(client, operation_id)
+        return await follow(client, operation_id, as_json=as_json)

@@ -1,25 +1,48 @@
-"""``partiscope topics``: list, describe, create, add partitions, configure, delete."""
+"""``partiscope topics``: list, describe, create, alter, delete."""
 
 import asyncio
 import sys
-from typing import Annotated, Any
+from difflib import get_close_matches
+from typing import Annotated, Any, Final
 
 import typer
 
 from control.kafka.admin import KafkaAdmin
-from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, TopicMetadata
+from control.kafka.ports import (
+    CLUSTERS_OWN,
+    ConfigEntry,
+    ConfigResource,
+    ConfigScope,
+    NewTopic,
+    TopicMetadata,
+)
 from control.operations.guard import check_configs, check_topic, topic_doubt
+from control.views.format import plural_text
 from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
+from partiscope.cli.grammar import ListByDefault
+from partiscope.cli.options import (
+    Bootstrap,
+    DryRun,
+    Json,
+    Yes,
+    known_bootstrap,
+    note,
+    settings_with,
+    write_json,
+)
 from partiscope.cli.tables import write_table
 
-app = typer.Typer(help="List, describe, create, alter, delete topics.", no_args_is_help=True)
+app = typer.Typer(
+    cls=ListByDefault,
+    help="List (what `partiscope topics` alone does), describe, create, alter, delete topics.",
+)
+PARTITIONS_MAX: Final = 1_000_000
+FACTOR_MAX: Final = 32_767
 Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
 Config = Annotated[
     list[str] | None, typer.Option("--config", help="key=value, Kafka's own name; repeatable.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def _admin(bootstrap: str | None) -> KafkaAdmin:
@@ -80,90 +103,200 @@ def describe(topic: Topic, bootstrap: Bootstrap = None, as_json: Json = False) -
 def create(
     *,
     topic: Topic,
-    partitions: Annotated[int, typer.Option(min=1, help="Number of partitions.")] = 1,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=PARTITIONS_MAX, help="How many.  [default: num.partitions of the cluster]"
+        ),
+    ] = None,
     replication_factor: Annotated[
-        int, typer.Option(help="Replicas of each; -1: the cluster's default.")
-    ] = -1,
+        int | None,
+        typer.Option(
+            min=-1,
+            max=FACTOR_MAX,
+            help="Replicas of each.  [default: default.replication.factor of the cluster]",
+        ),
+    ] = None,
     config: Config = None,
-    validate_only: Annotated[bool, typer.Option("--validate-only", help="Only check.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "--validate-only", help="Only check; change nothing.")
+    ] = False,
+    yes: Yes = False,
     bootstrap: Bootstrap = None,
+    as_json: Json = False,
 ) -> None:
-    """Create a topic; returns when every partition has a leader."""
+    """Create a topic; returns when every partition has a leader. Nothing is asked."""
     check_topic("create_topic", topic)
-    require_change(bootstrap)
+    if not dry_run:
+        require_change(bootstrap)
     new = NewTopic(
         name=topic,
-        partitions=partitions,
-        replication_factor=replication_factor,
+        partitions=CLUSTERS_OWN if partitions is None else partitions,
+        replication_factor=CLUSTERS_OWN if replication_factor is None else replication_factor,
         configs=_configs(config),
     )
 
-    async def run() -> None:
+    async def run() -> TopicMetadata | None:
         async with _admin(bootstrap) as admin:
-            await admin.create_topic(new, validate_only=validate_only)
+            await admin.create_topic(new, validate_only=dry_run)
+            return None if dry_run else (await admin.topics([topic]))[0]
 
-    asyncio.run(run())
-    note(f"{'could create' if validate_only else 'created'} {topic}")
+    made = asyncio.run(run())
+    if as_json:
+        own = {"topic": topic} if made is None else _topic_document(made)
+        write_json({**own, "dry_run": dry_run})
+    elif made is None:
+        note(f"could create {topic}; nothing was changed")
+    else:
+        counted = plural_text(len(made.partitions), "partition")
+        note(f"created {topic}: {counted}, replication factor {_factor(made)}")
 
 
-@app.command("add-partitions", epilog="Example: partiscope topics add-partitions orders 10")
+@app.command("alter", epilog="Example: partiscope topics alter orders --config retention.ms=60000")
+def alter(
+    *,
+    topic: Topic,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, max=PARTITIONS_MAX, help="How many afterwards.")
+    ] = None,
+    config: Config = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """Add partitions; set single configs (key=value) or remove them (key=); others stay.
+
+    With more partitions, keys land on other partitions from then on; that cannot be undone.
+    """
+    wanted = {name: value or None for name, value in _configs(config).items()}
+    if partitions is None and not wanted:
+        raise CommandError("name what to alter: --partitions N, --config key=value", Exit.WRONG_USE)
+    if partitions is not None:
+        check_topic("add_partitions", topic)
+    check_configs(topic, wanted)
+    if not dry_run:
+        require_change(bootstrap)
+    if doubt := topic_doubt(topic):
+        note(doubt)
+    now = asyncio.run(_now(bootstrap, topic))
+    changes = _changes(now, partitions, wanted)
+    if as_json:
+        write_json({"topic": topic, "dry_run": dry_run, "changes": changes})
+    else:
+        rows = [[name, str(each["now"]), str(each["then"])] for name, each in changes.items()]
+        write_table(["of " + topic, "now", "then"], rows)
+    if dry_run:
+        note("nothing was changed")
+        return
+    if partitions is not None:
+        what = f"{topic} gets {partitions} partitions: keys may move, and it cannot be undone"
+        require_typed(topic, what, is_confirmed=yes)
+    asyncio.run(_alter(bootstrap, topic, partitions, wanted))
+    note(f"altered {topic}")
+
+
+Now = tuple[TopicMetadata, dict[str, ConfigEntry]]
+
+
+async def _now(bootstrap: str | None, topic: str) -> Now:
+    async with _admin(bootstrap) as admin:
+        (found,) = await admin.topics([topic])
+        resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
+        return found, {entry.name: entry for entry in await admin.describe_configs(resource)}
+
+
+def _changes(now: Now, partitions: int | None, wanted: dict[str, str | None]) -> dict[str, Any]:
+    """What becomes of what.
+
+    Raises:
+        CommandError: status 2; fewer partitions than there are, or a config that there is not.
+    """
+    topic, configs = now
+    changes: dict[str, Any] = {}
+    if partitions is not None:
+        count = len(topic.partitions)
+        if partitions <= count:
+            raise CommandError(
+                f"{topic.name} has {plural_text(count, 'partition')}, and their number only grows: "
+                f"name one above {count}",
+                Exit.WRONG_USE,
+            )
+        changes["partitions"] = {"now": count, "then": partitions}
+    for name, value in wanted.items():
+        if configs and name not in configs:
+            near = get_close_matches(name, configs, n=1)
+            meant = f"; did you mean {near[0]}?" if near else "; `configs describe` lists them"
+            raise CommandError(f"unknown config {name}{meant}", Exit.WRONG_USE)
+        before = configs[name].value if name in configs else None
+        changes[name] = {"now": before, "then": "default" if value is None else value}
+    return changes
+
+
+async def _alter(
+    bootstrap: str | None, topic: str, partitions: int | None, wanted: dict[str, str | None]
+) -> None:
+    async with _admin(bootstrap) as admin:
+        if wanted:
+            resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
+            await admin.alter_configs(resource, wanted)
+        if partitions is not None:
+            await admin.create_partitions(topic, partitions)
+
+
+@app.command("add-partitions", hidden=True)
 def add_partitions(
     topic: Topic,
     count: Annotated[int, typer.Argument(min=1, help="Number of partitions afterwards.")],
     bootstrap: Bootstrap = None,
     yes: Yes = False,
 ) -> None:
-    """Raise the number of partitions. Keys may land on other partitions from then on."""
-    check_topic("add_partitions", topic)
-    require_change(bootstrap)
-    what = f"{topic} gets {count} partitions: keys may move, and it cannot be undone"
-    require_typed(topic, what, is_confirmed=yes)
-
-    async def run() -> None:
-        async with _admin(bootstrap) as admin:
-            await admin.create_partitions(topic, count)
-
-    asyncio.run(run())
-    note(f"{topic} has {count} partitions")
+    """`topics alter --partitions` by its older name."""
+    alter(topic=topic, partitions=count, bootstrap=bootstrap, yes=yes)
 
 
-@app.command("configure", epilog="Example: partiscope topics configure orders retention.ms=3600000")
+@app.command("configure", hidden=True)
 def configure(
     topic: Topic,
     changes: Annotated[list[str], typer.Argument(help="key=value sets, key= removes.")],
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Set or remove single configs; the others stay."""
-    wanted = {name: value or None for name, value in _configs(changes).items()}
-    check_configs(topic, wanted)
-    require_change(bootstrap)
-    if doubt := topic_doubt(topic):
-        note(doubt)
-
-    async def run() -> None:
-        async with _admin(bootstrap) as admin:
-            await admin.alter_configs(ConfigResource(scope=ConfigScope.TOPIC, name=topic), wanted)
-
-    asyncio.run(run())
-    note(f"configured {topic}: {', '.join(changes)}")
+    """`topics alter --config` by its older name."""
+    alter(topic=topic, config=changes, bootstrap=bootstrap)
 
 
 @app.command("delete", epilog="Example: partiscope topics delete orders")
-def delete(topic: Topic, bootstrap: Bootstrap = None, yes: Yes = False) -> None:
+def delete(
+    *,
+    topic: Topic,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
     """Delete a topic and its data, after typing its name."""
     check_topic("delete", topic)
-    require_change(bootstrap)
+    if not dry_run:
+        require_change(bootstrap)
     if doubt := topic_doubt(topic):
         note(doubt)
-    what = f"{topic} and all its records will be gone for ever"
-    require_typed(topic, what, is_confirmed=yes)
 
-    async def run() -> None:
+    async def run() -> TopicMetadata:
         async with _admin(bootstrap) as admin:
-            await admin.delete_topic(topic)
+            (found,) = await admin.topics([topic])
+            if not dry_run:
+                await admin.delete_topic(topic)
+            return found
 
-    asyncio.run(run())
-    note(f"deleted {topic}")
+    if not dry_run:
+        what = f"{topic} and all its records will be gone for ever"
+        require_typed(topic, what, is_confirmed=yes)
+    found = asyncio.run(run())
+    if as_json:
+        write_json({**_topic_document(found), "dry_run": dry_run})
+    words = "would delete" if dry_run else "deleted"
+    after = "; nothing was changed" if dry_run else ""
+    note(f"{words} {topic}, {plural_text(len(found.partitions), 'partition')}{after}")
 
 
 def _configs(pairs: list[str] | None) -> dict[str, str]:

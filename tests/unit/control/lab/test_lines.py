@@ -42,7 +42,7 @@ def test_a_json_line_says_all_of_a_record() -> None:
     assert (found.key, found.value) == (b"k", '{"ä":1}'.encode())
     assert found.headers == (("a", b"1"), ("a", None))
     assert (found.partition, found.timestamp_ms) == (3, 5)
-    bytes_as_such = JSON.record(b'{"key_base64": "/w==", "value": null}', 1)
+    bytes_as_such = JSON.record(b'{"key": {"base64": "/w=="}, "value": null}', 1)
     assert (bytes_as_such.key, bytes_as_such.value) == (b"\xff", None)
     assert JSON.record(b'{"headers": {"a": "1"}}', 1).headers == (("a", b"1"),)
 
@@ -64,7 +64,7 @@ def test_a_json_line_says_all_of_a_record() -> None:
         (b'{"headers": [["a"]]}', 'header ["a"] is no pair'),
         (b'{"headers": {"\\ud800": ""}}', "surrogates"),
         (b'{"value": "\\ud800"}', "surrogates"),
-        (b'{"key_base64": "?"}', "line 7: "),
+        (b'{"key": {"base64": "?"}}', "line 7: "),
     ],
 )
 def test_what_is_no_record_is_told_with_its_line(line: bytes, told: str) -> None:

@@ -44,7 +44,7 @@ def test_each_form_is_whole(form: OperationForm) -> None:
 
 def test_all_wrong_fields_are_named_at_once() -> None:
     errors = CREATE_TOPIC.errors(
-        {"topic": "a b", "partitions": "x", "replication_factor": "", "configs": "retention"}
+        {"topic": "a b", "partitions": "x", "replication_factor": "0", "configs": "retention"}
     )
     assert set(errors) == {"topic", "partitions", "replication_factor", "configs"}
     with pytest.raises(InvalidInputError) as error:
@@ -56,8 +56,8 @@ def test_values_come_back_complete() -> None:
     values = CREATE_TOPIC.parse({"topic": " orders "})
     assert values == {
         "topic": "orders",
-        "partitions": "3",
-        "replication_factor": "3",
+        "partitions": "",
+        "replication_factor": "",
         "configs": "",
     }
     assert REASSIGN.defaults({"topics": "orders"})["topics"] == "orders"

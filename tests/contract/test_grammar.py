@@ -1,0 +1,134 @@
+"""Create, alter, describe, delete: a flag means the same everywhere; on ours and on Kafka."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partiscope.cli.app import run
+from partiscope.cli.commands import COMMANDS, loaded
+from partiscope.cli.exits import Exit
+from tests.contract.group_clients import produce
+
+Typed = Callable[..., tuple[int, str, str]]
+SERVE = {"up", "cluster", "broker", "metrics", "executor", "collect", "dashboard", "tui", "demo"}
+CHANGE = (
+    "topics create", "topics alter", "topics delete", "groups alter", "groups delete", "elect",
+    "reassign",
+)  # fmt: skip
+
+
+@pytest.fixture
+def typed(
+    bootstrap: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Typed:
+    """Runs a command on the cluster; its status, output and messages."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARTISCOPE_BOOTSTRAP", bootstrap)
+
+    def type_(*words: str) -> tuple[int, str, str]:
+        status = run(list(words))
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return type_
+
+
+def _document(typed: Typed, *words: str) -> dict[str, Any]:
+    status, out, err = typed(*words, "--json")
+    assert status == 0, err
+    document: dict[str, Any] = json.loads(out)
+    return document
+
+
+def _partitions(typed: Typed, topic: str) -> int:
+    return len(_document(typed, "topics", "describe", topic)["partitions"])
+
+
+def test_a_topic_from_create_to_delete(typed: Typed) -> None:
+    name = "grammar-topic"
+    assert _document(typed, "topics", "create", name, "--dry-run")["dry_run"]
+    assert typed("topics", "describe", name)[0] == Exit.FAILED
+    made = _document(typed, "topics", "create", name)
+    configs = _document(typed, "configs", "describe", "broker:101", "--filter", "num.partitions")
+    assert str(len(made["partitions"])) == configs["configs"][0]["value"]
+
+    alter = ("topics", "alter", name, "--partitions", "4", "--config", "retention.ms=1000")
+    changes = _document(typed, *alter, "--dry-run")["changes"]
+    assert changes["partitions"] == {"now": len(made["partitions"]), "then": 4}
+    status, _, err = typed(*alter)
+    assert (status, "add --yes" in err) == (Exit.REFUSED, True)
+    assert _partitions(typed, name) == len(made["partitions"])
+    assert typed(*alter, "--yes")[0] == 0
+    assert _partitions(typed, name) == 4
+    found = _document(typed, "configs", "--filter", "retention.ms")["configs"]
+    (own,) = (each for each in found if each["resource"] == name)
+    assert (own["name"], own["value"], own["source"]) == ("retention.ms", "1000", "topic")
+
+    for wrong, told in (
+        (("--partitions", "4"), "has 4 partitions, and their number only grows"),
+        (("--config", "retention.mss=1"), "unknown config retention.mss; did you mean"),
+        ((), "name what to alter"),
+    ):  # fmt: skip
+        status, _, err = typed("topics", "alter", name, *wrong)
+        assert (status, told in err) == (Exit.WRONG_USE, True), err
+    assert typed("topics", "delete", name, "--dry-run")[0] == 0
+    assert typed("topics", "delete", name)[0] == Exit.REFUSED
+    assert _document(typed, "topics", "delete", name, "--yes")["dry_run"] is False
+    assert typed("topics", "describe", name)[0] == Exit.FAILED
+
+
+def test_offsets_of_a_group_go_where_they_are_told(typed: Typed, bootstrap: str) -> None:
+    topic, group = "grammar-offsets", "grammar-group"
+    assert typed("topics", "create", topic, "--partitions", "1")[0] == 0
+    produce(bootstrap, topic, 5)
+
+    def set_to(to: str, *words: str) -> int:
+        alter = ("groups", "alter", group, "--topic", topic, f"--to={to}", *words)
+        moved: int = _document(typed, *alter)["partitions"][0]["then"]
+        return moved
+
+    assert [set_to(to, "--dry-run") for to in ("latest", "earliest", "3", "1h", "2001-01-01")] == [
+        5, 0, 3, 0, 0]  # fmt: skip
+    assert typed("groups", "alter", group, "--topic", topic, "--to", "3")[0] == Exit.REFUSED
+    assert set_to("3", "--yes") == 3
+    assert set_to("-1", "--dry-run") == 2
+    (row,) = _document(typed, "groups", "describe", group)["partitions"]
+    assert (row["committed"], row["lag"]) == (3, 2)
+    status, _, err = typed("groups", "alter", group, "--topic", topic, "--to", "soon")
+    assert (status, "'soon' is no time" in err) == (Exit.WRONG_USE, True)
+    assert typed("groups", "delete", group, "--dry-run")[0] == 0
+    assert typed("groups", "delete", group)[0] == Exit.REFUSED
+    assert typed("groups", "delete", group, "--yes")[0] == 0
+
+
+def test_an_election_is_told_before_and_after(typed: Typed) -> None:
+    told = _document(typed, "elect", "--dry-run")
+    assert (told["dry_run"], told["refused"]) == (True, {})
+    assert _document(typed, "elect")["refused"] == {}
+
+
+def test_every_command_has_the_flags_of_the_grammar() -> None:
+    for name, command in _leaves():
+        flags = {word for param in command.params for word in param.opts}
+        assert "--data" in flags, name
+        if name.split()[0] not in SERVE and not command.hidden:
+            assert "--json" in flags, name
+        if name in CHANGE:
+            assert {"--dry-run", "--yes"} <= flags, name
+
+
+def _leaves() -> Iterator[tuple[str, Any]]:
+    for command in COMMANDS:
+        found = loaded(command)
+        if command.is_group:
+            assert {"list", "describe"} <= found.commands.keys(), command.name
+            for name, each in found.commands.items():
+                yield f"{command.name} {name}", each
+        else:
+            yield command.name, found
