@@ -87,10 +87,11 @@ def unknown_racks(topology: Topology, removed: Collection[int]) -> tuple[str, ..
     unknown = [broker for broker in racks.unknown if broker not in removed]
     if not unknown:
         return ()
+    counts = "it counts" if len(unknown) == 1 else "each counts"
     return (
-        f"{unknown_words(unknown)} (broker.rack): each counts as a rack of its own, and partitions "
-        "there keep their known racks. Set it and restart them, or require racks to plan nothing "
-        "before that, as Kafka's own tool does",
+        f"{unknown_words(unknown)} (broker.rack): {counts} as a rack of its own, and partitions "
+        "there keep their known racks. Set it and restart, or require racks to plan nothing before "
+        "that, as Kafka's own tool does",
     )
 
 

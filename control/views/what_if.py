@@ -1,7 +1,7 @@
 """What if a broker or a rack dies: what goes offline, who leads then, what survivors bear."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -19,21 +19,26 @@ from control.views.pages import PARTITIONS, Page, TableQuery, page_of
 from control.views.rows import Cell, FindingRow, PartitionRow, Row, Tone
 from control.views.snapshot import OperatorSnapshot
 
+NAMES_MAX: Final = 3
 LOSS_KINDS: Final = ("broker", "rack")
 """Names of the view path's query: ``what-if?broker=103``, ``what-if?rack=b``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """Brokers that die at once; ``words`` names them as asked for."""
+    """Brokers that die at once; ``words`` names them as asked for. Of a rack: brokers without one
+    may stand there as well, and stay alive in the answer."""
 
     kind: str
     value: str
     brokers: tuple[int, ...]
+    rackless: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def words(self) -> str:
-        return f"{self.kind} {self.value}"
+        rackless = self.rackless
+        ids = text.ids_text(rackless) if len(rackless) <= NAMES_MAX else f"{len(rackless)} brokers"
+        return f"{self.kind} {self.value}{f' (rack of {ids} unknown)' if rackless else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +89,16 @@ def losses(snapshot: OperatorSnapshot) -> tuple[Loss, ...]:
     table = snapshot.broker_table
     ids: list[int] = table["broker"].to_pylist()
     racks: dict[str, list[int]] = {}
+    rackless = []
     for broker, rack in zip(ids, table["rack"].to_pylist(), strict=True):
-        if rack is not None:
+        if rack is None:
+            rackless.append(broker)
+        else:
             racks.setdefault(rack, []).append(broker)
     return (
         *(Loss(kind="broker", value=str(broker), brokers=(broker,)) for broker in ids),
         *(
-            Loss(kind="rack", value=rack, brokers=tuple(held))
+            Loss(kind="rack", value=rack, brokers=tuple(held), rackless=tuple(rackless))
             for rack, held in sorted(racks.items())
         ),
     )

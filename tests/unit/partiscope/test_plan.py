@@ -44,6 +44,15 @@ def test_an_edited_plan_is_judged_again_and_can_be_run(
     assert first["balance"]["replicas"] != made["balance_before"]["replicas"]
 
 
+def test_racks_may_be_required(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "racks.json"
+    path.write_text(json.dumps(topology_document(cluster({1: "a", 2: "b", 9: None}, [(1, 2)] * 6))))
+    made = answer(capsys, "--topology", str(path))
+    assert made["limits"][0].startswith("broker 9 has no rack (broker.rack): it counts")
+    assert run(["plan", "--topology", str(path), "--require-racks"]) == 2
+    assert "racks are required, and broker 9 has no rack: set" in capsys.readouterr().err
+
+
 def test_names_may_have_blanks_between(topology: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = answer(capsys, "--topology", str(topology), "--exclude-topics", "tmp*, t*")
     assert [each["moved_replicas"] for each in made["alternatives"]] == [0]

@@ -121,3 +121,12 @@ def test_the_map_of_lag_shows_which_broker_carries_it() -> None:
     assert list(heat.topics) == ["t"]
     assert heat.values[0][0] != heat.values[0][0], "NaN: nothing waits on broker 1"
     assert heat.values[1][0] == 7
+
+
+def test_a_broker_without_a_rack_is_named_with_each_rack() -> None:
+    found = losses(snapshot_of([], {1: "a", 2: "b", 9: None}))
+    assert [loss.words for loss in found if loss.kind == "rack"] == [
+        "rack a (rack of 9 unknown)",
+        "rack b (rack of 9 unknown)",
+    ]
+    assert [loss.words for loss in losses(snapshot_of([], {1: "a"}))] == ["broker 1", "rack a"]
