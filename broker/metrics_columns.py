@@ -29,6 +29,8 @@ TEXTS: Final = {
 """Columns of places in a dictionary of texts."""
 LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 """Columns of places in ``lists``."""
+TOLD_EMPTY: Final = ("replicas", "isr")
+"""Of these an empty list is known to be empty: no replica of an orphan may be in sync any more."""
 NESTED: Final = ("segment_bytes", "segment_offsets", "log_points")
 
 
@@ -53,7 +55,9 @@ def to_columns(kind: str, rows: Sequence[Any], round_ms: int) -> dict[str, Any]:
     if kind == "replicas":
         for name in LISTS:
             values = [getattr(row, name, None) for row in rows]
-            _encode(columns, name, "lists", [tuple(it) if it else None for it in values])
+            is_told = name in TOLD_EMPTY
+            kept = [tuple(it) if it or (is_told and it is not None) else None for it in values]
+            _encode(columns, name, "lists", kept)
         for name in NESTED:
             _keep(columns, name, [getattr(row, name, None) or None for row in rows])
     for name in NUMBERS[kind]:

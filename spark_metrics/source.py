@@ -21,8 +21,10 @@ ANSWER_WAIT_MS: Final = 2_000
 has lost its partitions to others after 2.5 s, but clients only look for them once their request has
 failed: with Kafka's 30 s, and 60 s of Spark's asking for the log's bounds, the figures of all
 brokers would stand still for a minute."""
-ASKING_MS: Final = 2 * ANSWER_WAIT_MS
-"""All of one question, with the second attempt elsewhere."""
+METADATA_AGE_MS: Final = 500
+"""So soon readers hear that a partition has another leader, without a request that fails first."""
+ASKING_MS: Final = 10_000
+"""All of one question, with further attempts elsewhere: a reader that gives up ends the query."""
 CONNECT_WAIT_MS: Final = 1_000
 QUESTIONS_MAX: Final = 30
 """So often the log's bounds are asked for before the stream fails."""
@@ -82,6 +84,7 @@ def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
         .option("kafka.fetch.max.wait.ms", FETCH_WAIT_MS)
         .option("kafka.request.timeout.ms", ANSWER_WAIT_MS)
         .option("kafka.default.api.timeout.ms", ASKING_MS)
+        .option("kafka.metadata.max.age.ms", METADATA_AGE_MS)
         .option("fetchOffset.numRetries", QUESTIONS_MAX)
         .option("fetchOffset.retryIntervalMs", QUESTIONS_PAUSE_MS)
         .option("kafka.socket.connection.setup.timeout.ms", CONNECT_WAIT_MS)

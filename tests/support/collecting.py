@@ -98,10 +98,23 @@ class Collected:
             if isinstance(row, BrokerSample) and row.id == id_ and row.disk_total_bytes
         )
 
+    @property
+    def orphans(self) -> dict[TopicPartition, ReplicaSample]:
+        """Partitions that no broker which answers holds, of the newest round that tells them."""
+        telling = [records for records in self.rounds.values() if records[0].envelope.tells_orphans]
+        newest = max(telling, key=lambda records: records[0].envelope.round_ms, default=[])
+        return {
+            TopicPartition(row.topic, row.partition): row
+            for record in newest
+            if record.envelope.of_orphans
+            for row in record.replicas
+        }
+
     def _of(self, broker: int) -> list[ReplicaSample | CommitSample | GroupSample | BrokerSample]:
         return [
             row
             for record in self.rounds[broker]
+            if not record.envelope.of_orphans
             for rows in (record.replicas, record.commits, record.groups, record.brokers)
             for row in rows
         ]

@@ -46,6 +46,8 @@ from control.kafka.wire import KafkaWire
 
 GROUPS_WAIT_S: Final = 0.5
 """How long a turn waits for the slowest coordinator before it reads end offsets."""
+METADATA_WAIT_S: Final = 1.0
+"""… and for metadata, where older one is known: whoever is asked for it may hang."""
 METADATA_ROWS_PER_S: Final = 2_000
 METADATA_INTERVAL_MS_MAX: Final = 10_000
 BUSY_SHARE_MAX: Final = 0.5
@@ -96,7 +98,10 @@ class Collector:
         self._traffic = Traffic()
         self._ages = LogAges(self.image, broker_times_per_s=settings.broker_times_per_s)
         self._members: dict[int, Member] = {}
+        self._metadata = Due()
         self._metadata_at_ms = 0
+        self._listed_ms = 0
+        """When the list of brokers was read that a round has told last."""
         self._beside = Beside(self._overview, self.image, self._traffic, self._ages)
         self._reports = Due()
         self._failure: str | None = None
@@ -120,8 +125,7 @@ class Collector:
     async def close(self) -> None:
         """End what is under way, and the connections."""
         tasks = self._beside.tasks
-        if self._reports.task is not None:
-            tasks.append(self._reports.task)
+        tasks += [it.task for it in (self._reports, self._metadata) if it.task is not None]
         tasks += [task for member in self._members.values() for task in member.tasks]
         for task in tasks:
             task.cancel()
@@ -130,22 +134,34 @@ class Collector:
 
     async def turn(self) -> None:
         """One pass over the cluster. Brokers that are slow finish after it has returned."""
-        self._turn_ms = now_ms = wall_ms()
+        now_ms = wall_ms()
+        is_late = self.image.read_ms > self._listed_ms
+        # A list that came after the last turn belongs to rounds that began no later than it.
+        self._turn_ms = max(self._turn_ms + 1, self.image.read_ms) if is_late else now_ms
         is_stale = any(member.source.is_stale for member in self._members.values())
         is_due = is_stale or not self.image.brokers or now_ms >= self._metadata_at_ms
         if is_due and time.monotonic() >= self._retry_at_s:
-            await self._refresh(now_ms)
+            self._metadata.maybe_start(0, partial(self._refresh, now_ms))
+            wait_s = METADATA_WAIT_S if self.image.brokers else None
+            await wait_together([self._metadata], wait_s)
         self._reports.maybe_start(REPORT_INTERVAL_MS, self._report)
         if not self.image.brokers:
             return
         self._match_members()
         ready = [member for member in self._members.values() if member.is_ready]
-        for member in ready:
-            member.groups.maybe_start(0, self._guarded(member, member.source.read_groups))
-        await wait_together([member.groups for member in ready], GROUPS_WAIT_S)
-        for member in ready:
-            member.ends.maybe_start(0, self._guarded(member, partial(self._round, member)))
-        await wait_together([member.ends for member in ready], self.interval_ms / 1000)
+        # Who is still busy with an earlier turn is not waited for again.
+        asked = [
+            member.groups
+            for member in ready
+            if member.groups.maybe_start(0, self._guarded(member, member.source.read_groups))
+        ]
+        await wait_together(asked, GROUPS_WAIT_S)
+        asked = [
+            member.ends
+            for member in ready
+            if member.ends.maybe_start(0, self._guarded(member, partial(self._round, member)))
+        ]
+        await wait_together(asked, self.interval_ms / 1000)
         self._beside.start(ready)
 
     def report(self) -> WatchReport:
@@ -235,6 +251,8 @@ class Collector:
         """Rows in slices, so that the other brokers' answers are not held up."""
         broker = member.source.broker
         round_ms = max(self._turn_ms, member.round_ms + 1)
+        if self.image.read_ms >= round_ms:
+            self._listed_ms = self.image.read_ms
         rows = list(round_rows(self.image, broker, member.source.groups, round_ms=round_ms))
         envelope = Envelope(
             cluster=self.image.cluster_id,

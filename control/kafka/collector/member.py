@@ -26,17 +26,19 @@ class Due:
         """It was begun and is not done."""
         return self.task is not None and not self.task.done()
 
-    def maybe_start(self, interval_ms: int, action: Action) -> None:
+    def maybe_start(self, interval_ms: int, action: Action) -> bool:
         """Start it when it is due and not under way. A defect of ours ends the collector."""
         if self.task is not None:
             if not self.task.done():
-                return
+                return False
             if not self.task.cancelled():
                 self.task.result()
         now_ms = wall_ms()
-        if now_ms >= self.at_ms:
-            self.at_ms = now_ms + interval_ms
-            self.task = asyncio.create_task(action())
+        if now_ms < self.at_ms:
+            return False
+        self.at_ms = now_ms + interval_ms
+        self.task = asyncio.create_task(action())
+        return True
 
 
 class Member:
@@ -110,7 +112,7 @@ def quiet(action: Action) -> Action:
     return quietly
 
 
-async def wait_together(dues: list[Due], timeout_s: float) -> None:
+async def wait_together(dues: list[Due], timeout_s: float | None) -> None:
     """Until what was begun is done, but not longer."""
     waiting = [due.task for due in dues if due.task is not None]
     if waiting:

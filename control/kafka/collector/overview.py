@@ -16,7 +16,7 @@ from control.kafka.ports import ConfigScope
 from control.kafka.reassignments import KafkaReassignments
 from control.kafka.wire import Api, KafkaWire
 
-ASK_TIMEOUT_S: Final = 8.0
+ASK_TIMEOUT_S: Final = 3.0
 """Of one question to one broker, before another one is asked."""
 BROKERS_ASKED_MAX: Final = 3
 SLOW_S: Final = 0.5

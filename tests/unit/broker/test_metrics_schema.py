@@ -8,6 +8,8 @@ import pytest
 
 from broker import metrics_schema as schema
 from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS
+from spark_metrics.heads import KafkaRecord, read_head
+from spark_metrics.parse import parse_rows
 
 ENVELOPE = schema.Envelope(
     cluster="c", broker=101, broker_epoch=7, round_ms=1_000, interval_ms=1_000
@@ -177,3 +179,18 @@ def test_a_round_of_who_knows_no_metadata_says_nothing_of_orphans() -> None:
     assert b"orphans" not in value
     (value,) = schema.encode_round(ENVELOPE, [_replica(0)], [])
     assert schema.decode_record(value).envelope.tells_orphans
+
+
+@pytest.mark.parametrize("count", [1, schema.PACKED_PARTS_MIN * schema.ROWS_PER_RECORD_MAX])
+def test_an_isr_that_is_empty_is_told_as_such(count: int) -> None:
+    orphans = [replace(_replica(n), leader=-1, isr=[]) for n in range(count)]
+    values = schema.encode_round(ENVELOPE, [], orphans)
+    rows = [row for value in values for row in schema.decode_record(value).replicas]
+    assert [tuple(row.isr) for row in rows] == [()] * count
+    heads = [
+        (n, read_head(KafkaRecord(partition=0, offset=n, timestamp_ms=1_000, value=value)))
+        for n, value in enumerate(values)
+    ]
+    parsed = parse_rows("replicas", heads)
+    assert parsed.bad_numbers == frozenset()
+    assert parsed.rows["isr"].to_pylist() == [[]] * count
