@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Final
 
-_TOLD: Final = re.compile(r"`partiscope (?P<name>[a-z]+)(?P<rest>[^`]*)`")
-_ABOUT_CLUSTER: Final = frozenset(
-    {"status", "topics", "groups", "plan", "reassign", "moves", "elect", "produce", "tail", "tui"}
-    | {"dashboard", "doctor"}
+_TOLD: Final = re.compile(r"`partiscope (?P<name>[a-z][a-z-]*)(?P<rest>[^`]*)`")
+_FIGURES: Final = frozenset({"status", "brokers", "partitions", "what-if", "tui", "dashboard"})
+_OPERATIONS: Final = frozenset({"moves", "reassign", "journal", "tui", "dashboard"})
+_ABOUT_CLUSTER: Final = (
+    _FIGURES
+    | _OPERATIONS
+    | {"topics", "groups", "configs", "plan", "elect", "produce", "tail", "doctor"}
 )
-_WITH_BUS: Final = frozenset({"moves", "reassign", "tui", "dashboard"})
-_WITH_STORE: Final = frozenset({"status", "clusters", "tui", "dashboard"})
 _CLUSTER_FLAGS: Final = ("--cluster", "--bootstrap")
 
 
@@ -34,8 +35,8 @@ class CommandFlags:
         takes = (
             (self.data, command != "broker"),
             (self.cluster, command in _ABOUT_CLUSTER),
-            (self.bus, command in _WITH_BUS),
-            (self.store, command in _WITH_STORE),
+            (self.bus, command in _OPERATIONS),
+            (self.store, command in _FIGURES | {"clusters"}),
         )
         return tuple(flag for flag, is_taken in takes if flag and is_taken)
 

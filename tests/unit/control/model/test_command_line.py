@@ -26,6 +26,8 @@ def _flags() -> Iterator[None]:
         ("moves watch mv-1", "moves watch mv-1 --data /srv/ps --cluster prod --bus b:1"),
         ("status", "status --data /srv/ps --cluster prod --store /s"),
         ("clusters", "clusters --data /srv/ps --store /s"),
+        ("what-if --broker 3", "what-if --broker 3 --data /srv/ps --cluster prod --store /s"),
+        ("journal", "journal --data /srv/ps --cluster prod --bus b:1"),
         ("segments orders 3", "segments orders 3 --data /srv/ps"),
         ("up --bootstrap k:1", "up --bootstrap k:1 --data /srv/ps"),
         ("up --data /other", "up --data /other"),

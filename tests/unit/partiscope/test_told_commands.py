@@ -1,0 +1,25 @@
+"""Commands that are told carry only flags that they take, and all that say which cluster."""
+
+from typing import Final
+
+import pytest
+
+from control.model.command_line import CommandFlags
+from partiscope.cli.commands import COMMANDS, Command, loaded
+
+FLAGS: Final = CommandFlags(
+    data="--data d", cluster="--cluster c", bus="--bus b", store="--store s"
+)
+PARTS: Final = frozenset({"up", "cluster", "broker", "metrics", "collect", "demo", "executor"})
+"""They run something by the flags of whoever starts them."""
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda it: it.name)
+def test_a_told_command_is_taken_and_whole(command: Command) -> None:
+    program = loaded(command)
+    each = list(getattr(program, "commands", {"": program}).values())
+    told = {flag.split()[0] for flag in FLAGS.of(command.name)}
+    for taken in ({option for it in one.params for option in it.opts} for one in each):
+        assert told <= taken, f"{command.name} does not take {told - taken}"
+        if command.name not in PARTS:
+            assert {"--data", "--cluster", "--bus", "--store"} & taken == told
