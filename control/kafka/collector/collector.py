@@ -135,9 +135,9 @@ class Collector:
     async def turn(self) -> None:
         """One pass over the cluster. Brokers that are slow finish after it has returned."""
         now_ms = wall_ms()
-        is_late = self.image.read_ms > self._listed_ms
+        is_late = self.image.read_ms > max(self._listed_ms, self._turn_ms)
         # A list that came after the last turn belongs to rounds that began no later than it.
-        self._turn_ms = max(self._turn_ms + 1, self.image.read_ms) if is_late else now_ms
+        self._turn_ms = self.image.read_ms if is_late else now_ms
         is_stale = any(member.source.is_stale for member in self._members.values())
         is_due = is_stale or not self.image.brokers or now_ms >= self._metadata_at_ms
         if is_due and time.monotonic() >= self._retry_at_s:
