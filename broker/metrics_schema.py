@@ -47,6 +47,8 @@ BUCKETED_ROWS_MIN: Final = 4_000
 """A round of fewer rows is not cut by bucket: its records would be many and small."""
 PACKED_PARTS_MIN: Final = BUCKETED_ROWS_MIN // ROWS_PER_RECORD_MAX
 """The columns of a round of so many records are packed; in smaller ones any tool reads them."""
+NO_COMMIT: Final = -1
+"""As a committed offset, what OffsetFetch answers where there is none."""
 LOG_POINTS_MAX: Final = 8
 """At most this many points of a log's times per replica."""
 SEGMENT_SIZES_MAX: Final = 100
@@ -115,6 +117,7 @@ class CommitSample:
     topic: str
     partition: int
     committed_offset: int
+    """``NO_COMMIT``: a member owns the partition, and the group has committed nothing there."""
     read_ms: int
     commit_ms: int | None = None
     """When the group committed it; null where the protocol does not tell."""

@@ -206,7 +206,7 @@ def _commits(rows: pa.Table, partitions: pa.Table) -> pa.Table:
     """``COMMITS``: lag where the end was read at or after the commit."""
     ends = partitions.select([*_KEY, "high_watermark", "log_start_offset", "read_ms"])
     ends = ends.rename_columns([*_KEY, "end", "start", "end_read_ms"])
-    known = rows.filter(pc.is_valid(rows["committed_offset"]))
+    known = rows.filter(pc.is_valid(rows["read_ms"]))
     both = known.join(ends, keys=_KEY, join_type="left outer")
     is_later = pc.fill_null(pc.greater_equal(both["end_read_ms"], both["read_ms"]), False)
     committed, nothing = both["committed_offset"], pa.scalar(None, pa.int64())

@@ -57,7 +57,7 @@ def parse_rows(kind: str, heads: Sequence[tuple[int, Head]]) -> Parsed:
     if is_bad.any():
         rows = rows.filter(pa.array(~is_bad))
     if kind == "commits":
-        rows = rows.filter(pc.fill_null(pc.greater_equal(rows["committed_offset"], 0), True))
+        rows = _committed(rows)
     return Parsed(rows=_newest(kind, rows, schema), bad_numbers=frozenset(bad))
 
 
@@ -102,6 +102,17 @@ def _bad(kind: str, rows: pa.Table) -> Any:
         lacks = pc.is_null(rows["committed_offset"])
     is_bad = pc.or_kleene(is_bad, pc.and_kleene(pc.is_null(rows["since_ms"]), lacks))
     return pc.fill_null(is_bad, True).to_numpy(zero_copy_only=False)
+
+
+def _committed(rows: pa.Table) -> pa.Table:
+    """With null for ``NO_COMMIT``; without what neither is a commit nor has an owner."""
+    place = rows.schema.get_field_index("committed_offset")
+    is_commit = pc.fill_null(pc.greater_equal(rows["committed_offset"], 0), True)
+    if pc.all(is_commit, min_count=0).as_py():
+        return rows
+    known = pc.if_else(is_commit, rows["committed_offset"], pa.scalar(None, pa.int64()))
+    rows = rows.set_column(place, "committed_offset", known)
+    return rows.filter(pc.or_(is_commit, pc.is_valid(rows["member_id"])))
 
 
 def _newest(kind: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -22,7 +22,7 @@ _RATES: Final = ("in_bytes_per_s", "out_bytes_per_s")
 HOT_PARTITIONS_MIN: Final = 3
 """A topic with fewer partitions has no partition that is hotter than the others."""
 HOT_SIGMAS: Final = 2.0
-STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL")
+STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL", "BEYOND")
 """Mildest first; a group's status is the worst of its partitions."""
 
 
@@ -131,7 +131,7 @@ def group_sums(commits: Sequence[pa.Table]) -> dict[tuple[str, str], dict[str, A
     table = table.append_column("unjudged", pc.is_null(whole["status"]))
     found = table.group_by(["cluster", "group_id"]).aggregate(
         [
-            ([], "count_all"),
+            ("committed_offset", "count"),
             *((name, "sum") for name in _SUMS),
             *((name, "max") for name in ("time_lag_ms", "time_to_clear_ms", "worst", "commit_ms")),
             *((name, "min") for name in ("retention_risk_ms", "history_ms")),
@@ -144,7 +144,7 @@ def group_sums(commits: Sequence[pa.Table]) -> dict[tuple[str, str], dict[str, A
 
 _SUMS: Final = ("lag", "lost_records", "lag_records_per_s", "consumed_records_per_s")
 _OF_COMMITS: Final = [
-    *("cluster", "group_id", "time_lag_ms", "time_to_clear_ms", "commit_ms"),
+    *("cluster", "group_id", "committed_offset", "time_lag_ms", "time_to_clear_ms", "commit_ms"),
     *("retention_risk_ms", "history_ms", "status", *_SUMS),
 ]
 _GROUPS_STATE: Final = pa.schema(
@@ -153,10 +153,12 @@ _GROUPS_STATE: Final = pa.schema(
 
 
 def _group_sum(row: Mapping[str, Any]) -> dict[str, Any]:
-    # OK says so of all partitions.
-    worst = None if row["unjudged_any"] and not row["worst_max"] else row["worst_max"]
+    worst = row["worst_max"]
+    # OK says so of all partitions, and of a group that has committed something.
+    if not worst and (row["unjudged_any"] or not row["committed_offset_count"]):
+        worst = None
     return {
-        "partitions": row["count_all"],
+        "partitions": row["committed_offset_count"],
         **{name: row[f"{name}_sum"] for name in _SUMS},
         "time_lag_ms": row["time_lag_ms_max"],
         "time_to_clear_ms": None if row["never_any"] else row["time_to_clear_ms_max"],

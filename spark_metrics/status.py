@@ -4,13 +4,15 @@ A commit is read by the group's coordinator, an end offset by the partition's le
 only true for an end offset read at or after the commit was: a reading waits for it. Everything
 is an expression over the columns of one row; what a window needs is kept in a few *anchors*
 instead of a list of readings, so the state of a commit has a fixed size. All columns are flat:
-Spark copies a struct field by field, each into an object of its own.
+Spark copies a struct field by field, each into an object of its own. A partition that a member
+owns without a commit is a row too: its committed offset is null, and so is its lag.
 
     committed_offset, lag, read_ms, …   the newest paired reading
     wait_a_…, wait_b_…                  readings that wait, the older one first
     speed_a_…, speed_b_…                the bases of speed, 7.5 to 15 s old
     trend_a_…, trend_b_…                30 to 60 s old
-    still_since_ms                      since when it stands there with records waiting
+    still_since_ms                      since when it stands there, with records waiting or beyond
+                                        the end
     moved_ms, pace_ms                   when it moved last, and how long it takes between moves
     rewind_from, rewind_ms              from where and when it went back
     first_ms                            the first paired reading
@@ -38,6 +40,9 @@ PACES: Final = 3
 """Every patience is at least so many times what the group usually takes between two moves."""
 REPEAT_MS: Final = 1_000
 """A commit so long after the offset last moved is the same one again: the group is alive."""
+BEYOND_MS: Final = 3_000
+"""A commit stands beyond the log's end for so long before that is said: a leader that has just
+been elected may still be learning its high watermark."""
 DEAD_BAND_RECORDS_PER_S: Final = 1.0
 """Lag that changes slower than this is steady."""
 
@@ -143,7 +148,8 @@ _IN_LOG: Final = _between(
 )
 _AGED: Final = f"""
 WITH lagging AS (
-  SELECT *, IF(is_fresh, greatest(end_offset - committed_offset, 0L), old_lag) AS lag
+  SELECT *, CASE WHEN NOT is_fresh THEN old_lag
+    WHEN committed_offset IS NOT NULL THEN greatest(end_offset - committed_offset, 0L) END AS lag
   FROM {{paired}}),
 {_halving("lagging", "sought", 31, later=_LATER_POINTS)},
 placed AS (
@@ -175,7 +181,8 @@ def _rolled(name: str, window_ms: int, *fields: str) -> str:
     rest = f"read_ms - {name}_a_ms <= {window_ms} OR read_ms <= {name}_b_ms"
     now = {"ms": "read_ms", "offset": "committed_offset", "lag": "lag"}
     return ", ".join(
-        f"""CASE WHEN {begins} THEN {now[it]} WHEN {rolls} THEN {name}_b_{it}
+        f"""CASE WHEN lag IS NULL THEN NULL WHEN {begins} THEN {now[it]}
+      WHEN {rolls} THEN {name}_b_{it}
       ELSE {name}_a_{it} END AS {name}_a_{it},
     IF({begins} OR {rolls}, {now[it]}, {name}_b_{it}) AS {name}_b_{it},
     CASE WHEN {name}_a_ms IS NULL OR is_back THEN NULL WHEN {rest} THEN {name}_a_{it}
@@ -200,7 +207,8 @@ SELECT * EXCEPT ({_ANCHORS}, {_TRENDS}, still_since_ms, moved_ms, pace_ms, rewin
   IF(lag IS NULL, NULL, coalesce(first_ms, read_ms)) AS first_ms,
   {_rolled("speed", SPEED_WINDOW_MS, "offset", "lag")},
   {_rolled("trend", TREND_WINDOW_MS, "lag")},
-  IF(lag > 0, IF(old_lag > 0 AND old_offset = committed_offset, still_since_ms, read_ms), NULL)
+  IF(lag > 0 OR committed_offset > end_offset,
+    IF(old_offset = committed_offset, coalesce(still_since_ms, read_ms), read_ms), NULL)
     AS still_since_ms,
   IF(is_on, read_ms, moved_ms) AS moved_ms,
   IF(is_on AND still_since_ms IS NOT NULL,
@@ -232,11 +240,17 @@ SELECT * EXCEPT (speed_ms, speed_offset, speed_lag, trend_ms, trend_lag),
 FROM {{moved}}
 """  # noqa: S608
 
-_STATUS: Final = f"""CASE WHEN lag IS NULL THEN NULL WHEN lag = 0 THEN 'OK'
+_STATUS: Final = f"""CASE
+    WHEN committed_offset IS NULL THEN IF(end_offset <= log_start_offset, 'OK', NULL)
+    WHEN lag IS NULL THEN NULL
+    WHEN committed_offset > end_offset THEN CASE
+      WHEN read_ms - still_since_ms >= {BEYOND_MS} THEN 'BEYOND'
+      WHEN moved_ms = read_ms THEN 'OK' END
+    WHEN lag = 0 THEN 'OK'
     WHEN read_ms = first_ms THEN NULL
     WHEN rewind_from IS NOT NULL AND read_ms - rewind_ms <= {TREND_WINDOW_MS} THEN 'REWIND'
-    WHEN standing_ms >= patience_ms AND commit_ms > still_since_ms + {REPEAT_MS} THEN 'STALL'
     WHEN standing_ms >= patience_ms AND NOT is_owned THEN 'STOP'
+    WHEN standing_ms >= patience_ms AND commit_ms > still_since_ms + {REPEAT_MS} THEN 'STALL'
     WHEN standing_ms >= owned_patience_ms
       AND coalesce(alive_ms < read_ms - {OWNED_PATIENCE_MS}, true)
       THEN IF(commit_ms IS NULL, 'STALL', 'STOP')

@@ -61,14 +61,14 @@ REPLICAS: Final = pa.schema(
 
 COMMITS: Final = pa.schema(
     {
-        # One row per group and partition that the group committed.
+        # One row per group and partition that the group committed, or that a member owns.
         "cluster": pa.string(),
         "group_id": pa.string(),
         "topic": pa.string(),
         "partition": pa.int32(),
-        "committed_offset": pa.int64(),
+        "committed_offset": pa.int64(),  # null: owned, and nothing committed there
         "end_offset": pa.int64(),  # earliest high watermark read at or after the commit
-        "lag": pa.int64(),  # end_offset - committed_offset, never below 0
+        "lag": pa.int64(),  # end_offset - committed_offset, never below 0; null without a commit
         "commit_ms": pa.int64(),
         "member_id": pa.string(),  # null when nobody owns the partition
         "consumed_records_per_s": pa.float64(),  # how fast the committed offset moves
@@ -80,7 +80,7 @@ COMMITS: Final = pa.schema(
         "time_lag_ms": pa.int64(),  # age of the commit's place in the log; null: not known
         "time_to_clear_ms": pa.int64(),  # at this speed; null: not at this speed
         "retention_risk_ms": pa.int64(),  # until unread records are deleted; 0: they are
-        "status": pa.string(),  # OK, WARN, STALL, STOP, REWIND; null: no paired reading yet
+        "status": pa.string(),  # OK, WARN, REWIND, STOP, STALL, BEYOND; null: no verdict
         "history_ms": pa.int64(),  # how much history the status rests on
         "source": pa.int32(),  # the coordinator that told it
     }
@@ -103,7 +103,8 @@ GROUPS: Final = pa.schema(
         "time_lag_ms": pa.int64(),  # of the partition furthest behind
         "time_to_clear_ms": pa.int64(),  # the slowest partition decides; null: not at this speed
         "retention_risk_ms": pa.int64(),  # of the partition nearest to it
-        "status": pa.string(),  # the worst of its partitions; null: some not judged, others OK
+        # The worst of its partitions; null: some are not judged and all others OK.
+        "status": pa.string(),
         "history_ms": pa.int64(),  # the shortest of its partitions
         "committed_ms": pa.int64(),  # when it committed anything last
     }

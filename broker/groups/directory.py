@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from broker.groups.consumer_protocol import PROTOCOL_TYPE, assigned_partitions
 from broker.groups.errors import GroupError
 from broker.groups.group_state import ClassicGroup, GroupState
-from broker.groups.offsets import GroupEntry
+from broker.groups.offsets import GroupEntry, StoredOffset
 from broker.groups.partitions import OffsetsPartitions
 from broker.groups.roster import Member
+from broker.metrics_schema import NO_COMMIT
 
 GROUP_TYPE = "classic"
 
@@ -55,7 +56,8 @@ class CommittedReading:
     topic: str
     partition: int
     committed_offset: int
-    commit_ms: int
+    """``NO_COMMIT``: a member owns the partition, and the group has committed nothing there."""
+    commit_ms: int | None
     member_id: str | None
 
 
@@ -68,6 +70,7 @@ class GroupReading:
     members: int
     protocol_name: str
     commits: Sequence[CommittedReading]
+    """Every committed partition, then every other one that a member owns."""
 
 
 class GroupDirectory:
@@ -137,7 +140,7 @@ def _describe_member(member: Member, protocol_name: str | None) -> MemberDescrip
 
 
 def _read(entry: GroupEntry) -> GroupReading:
-    group = entry.group
+    group, stored = entry.group, entry.offsets.stored
     owners = _owners(group)
     return GroupReading(
         group_id=group.group_id,
@@ -145,16 +148,23 @@ def _read(entry: GroupEntry) -> GroupReading:
         members=len(group.roster),
         protocol_name=group.protocol_name or "",
         commits=[
-            CommittedReading(
-                group_id=group.group_id,
-                topic=key[0],
-                partition=key[1],
-                committed_offset=stored.committed.offset,
-                commit_ms=stored.committed.commit_ms,
-                member_id=owners.get(key),
-            )
-            for key, stored in entry.offsets.stored.items()
+            _commit(group.group_id, key, stored.get(key), owners.get(key))
+            for key in {**stored, **owners}
         ],
+    )
+
+
+def _commit(
+    group_id: str, key: tuple[str, int], stored: StoredOffset | None, owner: str | None
+) -> CommittedReading:
+    committed = None if stored is None else stored.committed
+    return CommittedReading(
+        group_id=group_id,
+        topic=key[0],
+        partition=key[1],
+        committed_offset=NO_COMMIT if committed is None else committed.offset,
+        commit_ms=None if committed is None else committed.commit_ms,
+        member_id=owner,
     )
 
 

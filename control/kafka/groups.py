@@ -15,6 +15,8 @@ from control.kafka.wire import Answer, Api, KafkaWire
 from control.model.ids import TopicPartition
 
 _DEAD: Final = "Dead"
+_CONSUMER: Final = "consumer"
+"""The protocol type of groups whose assignments name partitions."""
 _NO_GENERATION: Final = -1
 
 Read = TypeVar("Read")
@@ -167,11 +169,12 @@ def consumer_description(group: Any) -> GroupDescription:
 
 def classic_description(group: Any) -> GroupDescription:
     """A group of a DescribeGroups response."""
+    is_consumer = group.protocol_type == _CONSUMER
     return GroupDescription(
         group_id=group.group_id,
         state=group.group_state,
         protocol=group.protocol_data,
-        members=tuple(map(_classic_member, group.members)),
+        members=tuple(_classic_member(it, is_consumer=is_consumer) for it in group.members),
     )
 
 
@@ -213,12 +216,14 @@ def _consumer_member(member: Any) -> GroupMember:
     )
 
 
-def _classic_member(member: Any) -> GroupMember:
+def _classic_member(member: Any, *, is_consumer: bool) -> GroupMember:
+    """Only consumers are assigned partitions: bytes of Connect's workers name none."""
+    owned = parse_assignment(bytes(member.member_assignment)) if is_consumer else ()
     return GroupMember(
         member_id=member.member_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        assignment=tuple(sorted(parse_assignment(bytes(member.member_assignment)))),
+        assignment=tuple(sorted(owned)),
     )
 
 

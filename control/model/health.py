@@ -1,6 +1,6 @@
 """The rules: each takes a snapshot and yields findings. ``find_all`` runs them in order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,8 +23,10 @@ from control.model.load import (
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import (
     BEHIND,
+    BEYOND,
     GROUP_SEVERITIES,
     PARTITION_SEVERITIES,
+    RANKS,
     PartitionStatuses,
     Severity,
     commit_ranks,
@@ -68,7 +70,9 @@ class Evidence:
         fresh = freshness(snapshot, now_ms=now_ms) if fresh is None else fresh
         snapshot, unjudged = without_dead_figures(snapshot, fresh)
         placed = placement(snapshot)
-        ranks = commit_ranks(snapshot.commits, commit_log_starts(snapshot), unjudged)
+        ranks = commit_ranks(
+            snapshot.commits, commit_log_starts(snapshot), unjudged, _memberless(snapshot)
+        )
         return cls(
             snapshot=snapshot,
             freshness=fresh,
@@ -82,8 +86,16 @@ class Evidence:
         )
 
 
+def _memberless(snapshot: ClusterSnapshot) -> BoolColumn:
+    """For every row of ``commits`` whether its group is known to have no members."""
+    groups = snapshot.groups
+    empty = groups.filter(pc.equal(groups["members"], 0))["group_id"]
+    alone: BoolColumn = pc.is_in(snapshot.commits["group_id"], empty).to_numpy()
+    return alone
+
+
 def _behind_groups(snapshot: ClusterSnapshot, ranks: IntColumn) -> int:
-    rows = np.flatnonzero(ranks == list(GROUP_SEVERITIES).index(BEHIND))
+    rows = np.flatnonzero(ranks == RANKS[BEHIND])
     return int(pc.count_distinct(snapshot.commits["group_id"].take(pa.array(rows))).as_py())
 
 
@@ -259,6 +271,12 @@ _GROUP_TEXTS: Final = {
         "Its next record is deleted already: retention passed the committed offset {offset:count}.",
         "Reset the offsets, or accept the gap",
     ),
+    BEYOND: (
+        "committed beyond the end of {partition}",
+        "Its commit is offset {offset:count}, the log ends at {end:count}: records up to there "
+        "would be skipped, or its consumer starts where auto.offset.reset says.",
+        "Reset the offsets, to latest or to where it should go on",
+    ),
     "STALL": (
         "STALL on {partition}",
         "Its member is there but stands at offset {offset:count}; {lag:plural:record} wait.",
@@ -277,12 +295,35 @@ _GROUP_TEXTS: Final = {
 }
 
 
+_OWNED_STOP: Final = (
+    "STOP on {partition}",
+    "Its member is there but has committed nothing since offset {offset:count}; "
+    "{lag:plural:record} wait.",
+    "See what its member does: its process may hang",
+)
+_UNSEEN_STALL: Final = (
+    "STALL on {partition}",
+    "It stands at offset {offset:count}; {lag:plural:record} wait.",
+    "Open the group: one record may hold it up",
+)
+
+
+def _group_texts(word: str, row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Title, reason and next step: what is said of a member fits whether there is one."""
+    is_owned = row["member_id"] is not None
+    if word == "STOP" and is_owned:
+        return _OWNED_STOP
+    if word == "STALL" and not is_owned:
+        return _UNSEEN_STALL
+    return _GROUP_TEXTS[word]
+
+
 def find_groups(evidence: Evidence) -> Iterator[Finding]:
     """One finding per group and word, about the partition with the most lag."""
     words = list(GROUP_SEVERITIES)
-    for rank, row in _worst_commits(evidence, [words.index(word) for word in _GROUP_TEXTS]):
+    for rank, row in _worst_commits(evidence, [RANKS[word] for word in _GROUP_TEXTS]):
         group, word = row["group_id"], words[rank]
-        title, reason, next_step = _GROUP_TEXTS[word]
+        title, reason, next_step = _group_texts(word, row)
         since = row["stuck_since_ms"]
         yield Finding(
             kind=f"group-{word}",
@@ -296,6 +337,7 @@ def find_groups(evidence: Evidence) -> Iterator[Finding]:
             facts={
                 "partition": f"{row['topic']}-{row['partition']}",
                 "offset": row["committed_offset"],
+                "end": row["end_offset"],
                 "lag": row["lag"],
             },
         )

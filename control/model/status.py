@@ -5,9 +5,13 @@ status is the worst. Replicas that a running reassignment adds are not missed wh
 up: a planned move is ``moving``, never "wrong".
 
 Groups carry Burrow's words, as the metrics job judged them (docs/definitions.md). ``STALL``: it
-commits the same offset again and again while records wait; ``STOP``: it stopped committing;
-``REWIND``: it went back; ``WARN``: it falls behind; ``OK``. Before them goes ``LOST``: records it
-would read next are deleted already. Where there is no verdict, that is told instead: never ``OK``.
+has a member and stands still while records wait; ``STOP``: it stopped committing; ``REWIND``: it
+went back; ``WARN``: it falls behind; ``OK``. Before them go ``LOST``: records it would read next
+are deleted already, and ``BEYOND``: its commit lies beyond the end of the log. Where there is no
+verdict, that is told instead: never ``OK``.
+
+A row must not contradict itself: who has no member does not ``STALL``, whose lag falls does not
+``WARN``, and what waits for nothing is ``OK``. ``commit_ranks`` sees to it, whoever judged.
 """
 
 from collections.abc import Mapping
@@ -19,7 +23,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.model.columns import BoolColumn, IntColumn, exploded, floats, ints, list_lengths
+from control.model.columns import (
+    BoolColumn,
+    FloatColumn,
+    IntColumn,
+    exploded,
+    floats,
+    ints,
+    list_lengths,
+)
 from control.model.snapshot import ClusterSnapshot
 
 
@@ -55,20 +67,27 @@ wrong when its leader, which is silent now, was last heard of."""
 
 BEHIND: Final = "WARN"
 """A group that falls behind; no finding, for it may catch up."""
+NO_COMMIT: Final = "no-commit"
+"""A member owns a partition with records, and nothing was committed there. Nobody is to blame:
+with ``auto.offset.reset=latest`` there is nothing to commit before a new record comes."""
+BEYOND: Final = "BEYOND"
+FINE: Final = "OK"
 GROUP_SEVERITIES: Final[Mapping[str, Severity]] = {
     "LOST": Severity.CRITICAL,
+    BEYOND: Severity.WARNING,
     "STALL": Severity.WARNING,
     "STOP": Severity.WARNING,
     "REWIND": Severity.WARNING,
     BEHIND: Severity.NOTICE,
     NOT_KNOWN: Severity.FINE,
-    "OK": Severity.FINE,
-    "no-commit": Severity.FINE,
+    NO_COMMIT: Severity.FINE,
+    FINE: Severity.FINE,
 }
 """Worst first. A group is OK when each of its partitions is."""
+RANKS: Final[Mapping[str, int]] = {word: rank for rank, word in enumerate(GROUP_SEVERITIES)}
 UNJUDGED: Final[Mapping[str, str]] = {
     NOT_KNOWN: "no end offset was read at or after its commit yet, or only once",
-    "no-commit": "it has committed nothing",
+    NO_COMMIT: "it has committed nothing",
 }
 """Words for the absence of a verdict, and why there is none."""
 
@@ -143,38 +162,71 @@ def partition_statuses(
 
 
 def commit_ranks(
-    commits: pa.Table, log_start_offset: IntColumn, unjudged: pa.Array | None = None
+    commits: pa.Table,
+    log_start_offset: IntColumn,
+    unjudged: pa.Array | None = None,
+    memberless: BoolColumn | None = None,
 ) -> IntColumn:
-    """The status of each committed partition: its place in ``GROUP_SEVERITIES`` (0 is the worst).
+    """The status of each row of ``commits``: its place in ``GROUP_SEVERITIES`` (0 is the worst).
 
     ``log_start_offset`` is -1 where unknown. ``unjudged``: why there can be no verdict, null where
-    there can; that records are deleted stays true in any case.
+    there can; that records are deleted stays true in any case. ``memberless`` says whose group has
+    no members.
 
-    The job's word counts. Rows without one are judged here by what they tell of standing still
-    and of velocity; where they tell neither, and there is lag or none is known, nothing is.
+    The job's word counts, unless the row's own figures contradict it. Rows without one are judged
+    here by what they tell of standing still and of velocity; where they tell neither, and there is
+    lag or none is known, nothing is.
     """
-    lag = ints(commits["lag"], unknown=0)
+    lag, committed = ints(commits["lag"], unknown=0), ints(commits["committed_offset"])
+    end = ints(commits["end_offset"])
+    velocity = np.nan_to_num(floats(commits["lag_records_per_s"]))
+    told = ints(pc.index_in(commits["status"], pa.array(list(RANKS))))
+    is_owned = pc.is_valid(commits["member_id"]).to_numpy()
+    is_alone = np.zeros(len(lag), np.bool_) if memberless is None else ~is_owned & memberless
+    ranks = np.where(told >= 0, told, _judged(commits, lag, velocity, unjudged))
+    has_commit = pc.is_valid(commits["committed_offset"]).to_numpy()
+    falls = velocity < -VELOCITY_DEAD_BAND_RECORDS_PER_S
+    is_beyond = has_commit & (end >= 0) & (committed > end)
+    is_waiting = (lag > 0) | is_beyond | pc.is_null(commits["lag"]).to_numpy()
+    rules: list[tuple[BoolColumn, str]] = [
+        ((ranks == RANKS[BEHIND]) & falls, FINE),
+        ((ranks == RANKS["STALL"]) & is_alone, "STOP"),
+        (~is_waiting & np.isin(ranks, _WAITING), FINE),
+        ((ranks == RANKS[BEYOND]) & ~is_beyond, NOT_KNOWN),
+        (is_beyond & (told < 0), NOT_KNOWN),
+        (~has_commit, FINE),
+        (~has_commit & ((end < 0) | (end > np.maximum(log_start_offset, 0))), NO_COMMIT),
+        (has_commit & (committed < log_start_offset) & (lag > 0), "LOST"),
+    ]
+    for applies, word in rules:
+        ranks = np.where(applies, RANKS[word], ranks)
+    return ranks
+
+
+_WAITING: Final = [RANKS[word] for word in ("STALL", "STOP", BEHIND)]
+"""Said only of what waits for something."""
+
+
+def _judged(
+    commits: pa.Table, lag: IntColumn, velocity: FloatColumn, unjudged: pa.Array | None
+) -> IntColumn:
+    """Ranks by what rows without a word tell of themselves."""
     stuck_since = ints(commits["stuck_since_ms"], unknown=0)
     stands_ms = ints(commits["read_ms"], unknown=0) - stuck_since
     stuck = pc.is_valid(commits["stuck_since_ms"]).to_numpy() & (stands_ms >= STUCK_MS_MIN)
     is_alive = ints(commits["commit_ms"], unknown=0) - stuck_since > STALL_COMMITS_AFTER_MS
-    velocity = np.nan_to_num(floats(commits["lag_records_per_s"]))
-    lost = (ints(commits["committed_offset"]) < log_start_offset) & (lag > 0)
     grows = (velocity > VELOCITY_DEAD_BAND_RECORDS_PER_S) & (lag > 0)
-    words = list(GROUP_SEVERITIES)
     is_unknown = pc.is_null(commits["lag"]).to_numpy() | (
         (lag > 0) & pc.is_null(commits["lag_records_per_s"]).to_numpy()
     )
     if unjudged is not None:
         is_lost = pc.is_valid(unjudged).to_numpy(zero_copy_only=False)
         is_unknown, stuck, grows = is_unknown | is_lost, stuck & ~is_lost, grows & ~is_lost
-    judged = np.select(
+    ranks: IntColumn = np.select(
         [stuck & is_alive, stuck, grows, is_unknown],
-        [words.index(word) for word in ("STALL", "STOP", BEHIND, NOT_KNOWN)],
-        default=words.index("OK"),
+        [RANKS[word] for word in ("STALL", "STOP", BEHIND, NOT_KNOWN)],
+        default=RANKS[FINE],
     )
-    told = ints(pc.index_in(commits["status"], pa.array(words)))
-    ranks: IntColumn = np.where(lost, words.index("LOST"), np.where(told >= 0, told, judged))
     return ranks
 
 

@@ -8,7 +8,9 @@ from control.model.command_line import typed
 from control.model.findings import Finding
 from control.model.health import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, SKEW_PERCENT_MAX
 from control.model.status import (
+    BEYOND,
     BROKER_SEVERITIES,
+    FINE,
     GROUP_SEVERITIES,
     NOT_KNOWN,
     OK,
@@ -90,7 +92,7 @@ def clears_cell(value: float | None, status: str) -> Cell:
     if value == 0:
         return Cell(0.0, "now")
     if value == NEVER_MS:
-        if status == "OK":
+        if status == FINE or status in UNJUDGED:
             return Cell(value, text.NONE, Tone.MUTED)
         return Cell(value, "never", Tone.WARNING)
     return Cell(value, text.duration_text(value, estimated=True))
@@ -286,7 +288,7 @@ def replica_row(record: Record, *, now_ms: int) -> ReplicaRow:
 def group_row(record: Record) -> GroupRow:
     """``record`` is a row of ``tables.group_table``."""
     group, lag = record["group_id"], record["lag_sum"]
-    committed = bool(record["partition_count"])
+    committed = bool(record["committed_offset_count"])
     return GroupRow(
         key=group,
         path=f"groups/{group}",
@@ -294,7 +296,7 @@ def group_row(record: Record) -> GroupRow:
         status=group_status_cell(record["status"]),
         lag=lag_cell(lag, has_group=committed),
         lag_time=lag_time_cell(record["lag_ms_max"]) if committed else _NOTHING,
-        velocity=velocity_cell(record["lag_records_per_s_sum"], lag) if committed else _NOTHING,
+        velocity=velocity_cell(record["trend_per_s"], lag) if committed else _NOTHING,
         clears=clears_cell(record["clears_ms"], record["status"]) if committed else _NOTHING,
         loses=loses_cell(record["retention_risk_ms_min"], lag),
         consumed=record_rate_cell(record["consumed_records_per_s_sum"]) if committed else _NOTHING,
@@ -309,31 +311,41 @@ def group_row(record: Record) -> GroupRow:
 
 def group_partition_row(record: Record) -> GroupPartitionRow:
     """``record`` is a row of ``tables.commit_table``."""
-    lag = record["lag"]
+    lag, status = record["lag"], record["status"]
     topic, partition = record["topic"], record["partition"]
-    stuck = record["stuck_ms"]
+    committed = record["committed_offset"]
+    # Where nothing is committed, or beyond the log's end, there is no lag to speak of.
+    has_lag = committed is not None and status != BEYOND
     return GroupPartitionRow(
         key=f"{record['group_id']} {topic}-{partition}",
         path=f"topics/{topic}/partitions/{partition}",
         group=text_cell(record["group_id"]),
         topic=text_cell(topic),
         partition=Cell(partition, str(partition)),
-        status=group_status_cell(record["status"]),
-        lag=lag_cell(lag),
-        lag_time=lag_time_cell(record["lag_ms"]),
-        velocity=velocity_cell(record["lag_records_per_s"], lag),
-        clears=clears_cell(record["clears_ms"], record["status"]),
+        status=group_status_cell(status),
+        lag=lag_cell(lag, has_group=has_lag),
+        readable=count_cell(record["readable"]) if status != BEYOND else _NOTHING,
+        lag_time=lag_time_cell(record["lag_ms"]) if has_lag else _NOTHING,
+        velocity=velocity_cell(record["lag_records_per_s"], lag) if has_lag else _NOTHING,
+        clears=clears_cell(record["clears_ms"], status) if has_lag else _NOTHING,
         loses=loses_cell(record["retention_risk_ms"], lag),
-        committed=count_cell(record["committed_offset"]),
+        committed=count_cell(committed)
+        if committed is not None
+        else Cell(None, "no commit", Tone.MUTED),
         end=count_cell(record["end_offset"]),
-        consumed=record_rate_cell(record["consumed_records_per_s"]),
+        consumed=record_rate_cell(record["consumed_records_per_s"]) if has_lag else _NOTHING,
         member=text_cell(record["member_id"], missing=text.NONE),
-        stuck=Cell(None, text.NONE, Tone.MUTED)
-        if stuck is None
-        else Cell(stuck, text.duration_text(stuck), Tone.WARNING),
+        stuck=stuck_cell(record["stuck_ms"], status),
         leader=leader_cell(record["leader"], is_preferred=False),
         status_unknown_because=text_cell(record["unjudged"], missing=text.NONE),
     )
+
+
+def stuck_cell(value: float | None, status: str) -> Cell:
+    """For how long it has not moved, with lag; a warning unless the status says that it may."""
+    if value is None:
+        return Cell(None, text.NONE, Tone.MUTED)
+    return Cell(value, text.duration_text(value), Tone.PLAIN if status == FINE else Tone.WARNING)
 
 
 def segment_rows(record: Record) -> tuple[SegmentRow, ...]:

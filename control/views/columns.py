@@ -51,6 +51,7 @@ _IN: Final = "Bytes per second that producers append"
 _OUT: Final = "Bytes per second that consumers read"
 _LAG_TIME: Final = "How old the next unread record is: lag over the produce rate, an estimate"
 _VELOCITY: Final = "How fast lag grows (+) or shrinks (−)"
+_VELOCITY_OF_GROUP: Final = f"{_VELOCITY}; of the partitions that its status is about"
 _CLEARS: Final = "When lag reaches 0 at this pace"
 _LOSES: Final = "When retention deletes the next unread record, at this pace; – none waits"
 
@@ -113,12 +114,12 @@ GROUP_COLUMNS: Final = (
     _text("status", "status", "The worst of its partitions", rank=1),
     _number("lag", "lag", "Sum over its partitions", rank=1),
     _number("lag_time", "in time", _LAG_TIME, rank=2),
-    _number("velocity", "moving", _VELOCITY, rank=2),
-    _number("clears", "clears in", _CLEARS, rank=2),
+    _number("velocity", "moving", _VELOCITY_OF_GROUP, rank=2),
+    _number("clears", "clears in", f"{_CLEARS}; of the same partitions", rank=2),
     _number("loses", "loses data in", f"{_LOSES}; the partition nearest to it", rank=2),
     _number("consumed", "consumes", "Records per second by its commits"),
     _number("members", "members", rank=2),
-    _number("partitions", "partitions", "Partitions with a committed offset"),
+    _number("partitions", "partitions", "Partitions that it committed or owns"),
     _text("topics", "topics"),
     _text("state", "state", "As its coordinator says"),
     _text("rests_on", "rests on", "Partitions of which a verdict is known"),
@@ -128,7 +129,8 @@ GROUP_PARTITION_COLUMNS: Final = (
     _text("topic", "topic", rank=1),
     _number("partition", "partition", rank=1),
     _text("status", "status", rank=1),
-    _number("lag", "lag", "High watermark less committed offset", rank=1),
+    _number("lag", "lag", "High watermark less committed offset; – without a commit", rank=1),
+    _number("readable", "to read", "Lag less what is deleted; without a commit, the whole log"),
     _number("lag_time", "in time", _LAG_TIME, rank=2),
     _number("velocity", "moving", _VELOCITY, rank=2),
     _number("clears", "clears in", _CLEARS),

@@ -262,7 +262,7 @@ GROUPS: Final = TableSpec(
         "clears": _duration("clears_ms"),
         "loses": _duration("retention_risk_ms_min"),
         "time": _duration("lag_ms_max"),
-        "moving": _number("lag_records_per_s_sum"),
+        "moving": _number("trend_per_s"),
         "consumes": _number("consumed_records_per_s_sum"),
     },
     sorts={
@@ -270,7 +270,7 @@ GROUPS: Final = TableSpec(
         "status": "judged_rank",
         "lag": "lag_sum",
         "lag_time": "lag_ms_max",
-        "velocity": "lag_records_per_s_sum",
+        "velocity": "trend_per_s",
         "clears": "clears_ms",
         "loses": "retention_risk_ms_min",
         "consumed": "consumed_records_per_s_sum",
@@ -302,6 +302,7 @@ GROUP_PARTITIONS: Final = TableSpec(
         "moving": _number("lag_records_per_s"),
         "consumes": _number("consumed_records_per_s"),
         "stands": _duration("stuck_ms"),
+        "readable": _number("readable"),
     },
     sorts={
         "group": "group_id",
@@ -309,6 +310,7 @@ GROUP_PARTITIONS: Final = TableSpec(
         "partition": "partition",
         "status": "judged_rank",
         "lag": "lag",
+        "readable": "readable",
         "lag_time": "lag_ms",
         "velocity": "lag_records_per_s",
         "clears": "clears_ms",

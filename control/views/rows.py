@@ -192,6 +192,8 @@ class GroupPartitionRow(Row):
     partition: Cell
     status: Cell
     lag: Cell
+    readable: Cell
+    """Records that are there to read; of what has no commit all that the log holds."""
     lag_time: Cell
     velocity: Cell
     clears: Cell

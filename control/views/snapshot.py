@@ -244,7 +244,7 @@ def group_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> P
 def group_partition_page(
     snapshot: OperatorSnapshot, query: TableQuery | None = None, *, group: str
 ) -> Page[GroupPartitionRow]:
-    """A page of the partitions that a group has committed."""
+    """A page of the partitions that a group has committed or owns, the worst first."""
     table = _where(snapshot.commit_table, group_id=group)
     return _page(snapshot, table, GROUP_PARTITIONS, query, scope=group)
 
@@ -267,6 +267,7 @@ def groups_of_partition(
 ) -> tuple[GroupPartitionRow, ...]:
     """The groups that read this partition."""
     table = _where(snapshot.commit_table, topic=name.topic, partition=name.partition)
+    table = table.sort_by([("rank", "ascending"), ("lag", "descending"), ("group_id", "ascending")])
     return tuple(cells.group_partition_row(record) for record in table.to_pylist())
 
 

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from control.model.columns import (
     BoolColumn,
     FloatColumn,
+    IntColumn,
+    codes,
     floats,
     ints,
     list_lengths,
@@ -23,11 +25,16 @@ from control.model.columns import (
 from control.model.health import Evidence
 from control.model.isr_age import places_in
 from control.model.status import (
+    BEHIND,
     GROUP_SEVERITIES,
     INTERNAL_PREFIX,
+    NO_COMMIT,
+    NOT_KNOWN,
     OK,
     PARTITION_SEVERITIES,
+    RANKS,
     UNJUDGED,
+    VELOCITY_DEAD_BAND_RECORDS_PER_S,
     words_of,
 )
 from control.views.format import plural_text
@@ -69,7 +76,7 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
         "groups": pa.array(groups),
         "age_ms": _nullable(np.maximum(evidence.now_ms - floats(store["read_ms"]), 0.0)),
     }
-    return _sorted(_with(store, added), ["topic", "partition"])
+    return _sorted(_with(store, added), [_INTERNAL, "topic", "partition"])
 
 
 def topic_table(partitions: pa.Table) -> pa.Table:
@@ -100,7 +107,7 @@ def topic_table(partitions: pa.Table) -> pa.Table:
             "statuses": pa.array(map(_united, told), pa.string()),
         },
     )
-    return _sorted(named, ["topic"])
+    return _sorted(named, [_INTERNAL, "topic"])
 
 
 def _united(told: Sequence[str]) -> str:
@@ -112,56 +119,76 @@ def _united(told: Sequence[str]) -> str:
 
 
 def commit_table(evidence: Evidence) -> pa.Table:
-    """One row per group and partition.
+    """One row per group and partition that it committed or owns; worst first, then most lag.
 
     Adds to the store's columns: name, status, statuses, rank, verdict (the status, null where
     there is none) and unjudged (why), lag_ms (the job's; where it knows none, lag over the
-    produce rate, at least as long as the group has stood still), clears_ms, leader.
+    produce rate, at least as long as the group has stood still), clears_ms, readable (records that
+    are there to read: lag less what is lost, without a commit all that the log holds), leader.
+
+    A commit beyond the end of the log has no lag, nor what follows from it.
     """
     commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
     wanted, present = partition_keys(commits, partitions)
     place = look_up(wanted, present)
     rates = np.append(floats(partitions["in_records_per_s"]), np.nan)[place]
     leaders = np.append(ints(partitions["leader"]), -1)[place]
+    records = floats(partitions["high_watermark"]) - floats(partitions["log_start_offset"])
+    held = np.append(records, np.nan)[place]
     ranks = evidence.commit_ranks
     words = words_of(ranks, GROUP_SEVERITIES)
     is_dead = pc.is_valid(evidence.unjudged).to_numpy(zero_copy_only=False)
+    is_beyond = floats(commits["committed_offset"]) > floats(commits["end_offset"])
+    has_commit = pc.is_valid(commits["committed_offset"]).to_numpy()
+    lag = np.where(is_beyond, np.nan, floats(commits["lag"]))
     stuck_ms = evidence.now_ms - floats(commits["stuck_since_ms"])
-    estimated_ms = _lag_ms(floats(commits["lag"]), rates, stuck_ms)
+    estimated_ms = _lag_ms(lag, rates, stuck_ms)
     told_ms = floats(commits["time_lag_ms"])
+    time_ms = np.where(np.isnan(told_ms), estimated_ms, told_ms)
+    readable = np.where(has_commit, lag - np.nan_to_num(floats(commits["lost_records"])), held)
+    risk_ms = np.where(ranks == RANKS["LOST"], 0.0, floats(commits["retention_risk_ms"]))
     added = {
         "name": pc.binary_join_element_wise(commits["group_id"], _names(commits), " "),
         "status": words,
         "statuses": pc.binary_join_element_wise("", words, "", " "),
         "rank": pa.array(ranks, pa.int32()),
         "judged_rank": _judged(ranks, words),
-        **_verdicts(words, evidence.unjudged),
-        "lag_ms": _nullable(
-            np.where(is_dead, np.nan, np.where(np.isnan(told_ms), estimated_ms, told_ms))
-        ),
-        "clears_ms": _nullable(np.where(is_dead, np.nan, _clears_ms(commits))),
+        **_verdicts(words, _reasons(words, readable, evidence.unjudged)),
+        "lag": _nullable(lag).cast(pa.int64()),
+        "lag_ms": _nullable(np.where(is_dead | is_beyond, np.nan, time_ms)),
+        "clears_ms": _nullable(np.where(is_dead, np.nan, _clears_ms(commits, lag))),
         "stuck_ms": _nullable(stuck_ms),
+        "retention_risk_ms": _nullable(risk_ms),
+        "readable": _nullable(readable),
         "leader": pa.array(leaders),
         "led_by": _led(leaders),
     }
-    return _sorted(_with(commits, added), ["group_id", "topic", "partition"])
+    made = _with(commits, added)
+    return _sorted(made, ["group_id", "rank", "-lag", _INTERNAL, "topic", "partition"])
 
 
 def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
-    """One row per group, those that never committed included; most lag first."""
-    sums = ("lag", "lag_records_per_s", "consumed_records_per_s")
-    is_unknown = pc.and_kleene(pc.is_null(commits["clears_ms"]), pc.not_equal(commits["lag"], 0))
+    """One row per group, those that never committed included; worst first, then most lag.
+
+    Trends of lag are summed up, and the slowest partition decides when it clears: of those that a
+    verdict worse than OK is about, else of all. So a group that falls behind in one partition does
+    not seem to catch up because of its others.
+    """
+    sums = ("lag", "consumed_records_per_s")
+    is_owned = pc.equal(commits["status"], NO_COMMIT)
+    unread = pc.if_else(is_owned, commits["readable"], None)
     grouped = (
-        _with(commits, {"is_unknown": is_unknown})
+        _with(commits, {"is_owned": is_owned, "unread": unread})
         .group_by("group_id")
         .aggregate(
             [
                 ("partition", "count"),
+                ("committed_offset", "count"),
                 ("rank", "min"),
                 ("lag_ms", "max"),
                 ("stuck_ms", "max"),
-                ("clears_ms", "max"),
-                ("is_unknown", "any"),
+                ("is_owned", "sum"),
+                ("unread", "sum"),
                 ("retention_risk_ms", "min"),
                 ("topic", "distinct"),
                 *((name, "sum") for name in sums),
@@ -172,25 +199,81 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     grouped = _with(
         grouped.drop_columns("topic_distinct"), {"topics": pa.array(topics, pa.string())}
     )
+    grouped = grouped.join(_judged_by(commits), "group_id")
     known = evidence.snapshot.groups.select(["group_id", "state", "protocol", "members"])
     joined = known.join(grouped, "group_id", join_type="full outer").combine_chunks()
-    words = list(GROUP_SEVERITIES)
-    ranks = ints(joined["rank_min"], unknown=len(words) - 1)
-    statuses = pa.array([words[rank] for rank in ranks], pa.string())
-    # The slowest partition decides: one that never clears, else one of which it is not known.
-    slowest = floats(joined["clears_ms_max"])
-    is_open = ints(pc.cast(joined["is_unknown_any"], pa.int64()), unknown=0) > 0
+    has_commit = ints(joined["committed_offset_count"], unknown=0) > 0
+    ranks = ints(joined["rank_min"], unknown=RANKS[NO_COMMIT])
+    ranks = np.where(~has_commit, np.minimum(ranks, RANKS[NO_COMMIT]), ranks)
+    statuses = words_of(ranks, GROUP_SEVERITIES)
+    has_nothing = pc.is_null(joined["rank_min"]).to_numpy()
     added = {
         "status": statuses,
         "statuses": pc.binary_join_element_wise("", statuses, "", " "),
-        "rank": pa.array(ranks),
+        # What reads nothing comes after all others.
+        "rank": pa.array(np.where(has_nothing, len(RANKS), ranks)),
         "judged_rank": _judged(ranks, statuses),
         "verdict": pc.if_else(pc.is_in(statuses, pa.array(list(UNJUDGED))), None, statuses),
-        **_bases(joined, commits),
+        **_group_pace(joined, ranks),
+    }
+    made = _with(joined, added)
+    made = _with(made, _bases(made, commits))
+    order = [("rank", "ascending"), ("lag_sum", "descending"), ("group_id", "ascending")]
+    return made.sort_by(order)
+
+
+def _judged_by(commits: pa.Table) -> pa.Table:
+    """Of each group the pace and the time to clear of what its status is about: of its worst
+    partitions (the worst comes first), and of a group that is well of all."""
+    rank = ints(commits["rank"])
+    (group,) = codes(commits["group_id"])
+    groups, firsts = np.unique(group, return_index=True)
+    worst = rank[firsts][np.searchsorted(groups, group)]
+    is_about = (rank == worst) | (worst >= RANKS[NOT_KNOWN])
+    open_end = pc.and_kleene(pc.is_null(commits["clears_ms"]), pc.not_equal(commits["lag"], 0))
+    about = pa.table(
+        {
+            "group_id": commits["group_id"],
+            "trend": commits["lag_records_per_s"],
+            "clears": commits["clears_ms"],
+            "is_open": open_end,
+        }
+    ).filter(pa.array(is_about))
+    wanted = [("trend", "sum"), ("trend", "max"), ("clears", "max"), ("is_open", "any")]
+    return about.group_by("group_id").aggregate(wanted)
+
+
+def _group_pace(groups: pa.Table, ranks: IntColumn) -> dict[str, pa.Array]:
+    """The trend of each group's lag, in records per second, and when it clears."""
+    # The slowest partition decides: one that never clears, else one of which it is not known.
+    slowest = floats(groups["clears_max"])
+    is_open = ints(pc.cast(groups["is_open_any"], pa.int64()), unknown=0) > 0
+    trend = floats(groups["trend_sum"])
+    # Many that fall a little do not make up for one that does not.
+    stays = (slowest == NEVER_MS) | (ranks == RANKS[BEHIND])
+    stays &= (trend < -VELOCITY_DEAD_BAND_RECORDS_PER_S) & (ranks < RANKS[NOT_KNOWN])
+    return {
+        "trend_per_s": _nullable(np.where(stays, floats(groups["trend_max"]), trend)),
         "clears_ms": _nullable(np.where(is_open & (slowest != NEVER_MS), np.nan, slowest)),
     }
-    order = [("rank", "ascending"), ("lag_sum", "descending"), ("group_id", "ascending")]
-    return _with(joined, added).sort_by(order)
+
+
+def _reasons(words: pa.Array, readable: FloatColumn, reasons: pa.Array) -> pa.Array:
+    """Why there can be no verdict, and of what has no commit what is there to read."""
+    rows = np.flatnonzero(np.asarray(words, dtype=object) == NO_COMMIT)
+    if not rows.size:
+        return reasons
+    counts = (plural_text(it, "record") for it in readable[rows])
+    told = [f"nothing committed; {count} there to read" for count in counts]
+    of_commits = pa.array(told, pa.string()).take(_places(rows, len(words)))
+    return pc.coalesce(reasons, of_commits)
+
+
+def _places(rows: IntColumn, count: int) -> pa.Array:
+    """Of each of so many rows its place among these; null where it is none of them."""
+    places = np.full(count, -1)
+    places[rows] = np.arange(rows.size)
+    return pa.array(places, mask=places < 0)
 
 
 def _judged(ranks: Any, words: pa.Array) -> pa.Array:
@@ -215,7 +298,7 @@ def _verdicts(words: pa.Array, reasons: pa.Array) -> dict[str, pa.Array]:
 
 def _bases(groups: pa.Table, commits: pa.Table) -> dict[str, pa.Array]:
     """What each group's verdict rests on: ``rests_on``, and why a partition has none (the first
-    that has none, by name)."""
+    that has none), or how many have no commit."""
     open_ones = commits.filter(pc.is_valid(commits["unjudged"]))
     names, firsts, counts = np.unique(
         np.asarray(open_ones["group_id"], dtype=object), return_index=True, return_counts=True
@@ -226,12 +309,16 @@ def _bases(groups: pa.Table, commits: pa.Table) -> dict[str, pa.Array]:
         for name, count, row in zip(names, counts, few, strict=True)
     }
     rests, reasons = [], []
-    for group, partitions in zip(
-        groups["group_id"].to_pylist(), groups["partition_count"].to_pylist(), strict=True
-    ):
-        lacking, reason = found.get(group, (0, None))
-        rests.append(_rests_text(partitions or 0, lacking))
-        reasons.append(reason if partitions else UNJUDGED["no-commit"])
+    wanted = ("group_id", "partition_count", "status", "is_owned_sum", "unread_sum")
+    for row in groups.select(wanted).to_pylist():
+        partitions = row["partition_count"] or 0
+        lacking, reason = found.get(row["group_id"], (0, None))
+        if row["status"] == NO_COMMIT and row["is_owned_sum"]:
+            owned, unread = row["is_owned_sum"], plural_text(row["unread_sum"], "record")
+            reason = f"{plural_text(owned, 'partition')} of {partitions} without a commit"
+            reason += f"; {unread} there to read"
+        rests.append(_rests_text(partitions, lacking))
+        reasons.append(reason or (UNJUDGED[NO_COMMIT] if row["status"] == NO_COMMIT else None))
     return {"rests_on": pa.array(rests, pa.string()), "unjudged": pa.array(reasons, pa.string())}
 
 
@@ -241,13 +328,18 @@ def _rests_text(partitions: int, lacking: int) -> str:
     return f"{partitions - lacking} of {whole}" if lacking else whole
 
 
-def _clears_ms(commits: pa.Table) -> FloatColumn:
+def _clears_ms(commits: pa.Table, lag: FloatColumn) -> FloatColumn:
     """When lag will be gone, as the job tells it; ``NEVER_MS``: not at this speed.
 
-    NaN where lag or speed is not known.
+    NaN where lag or speed is not known. Of lag that falls and of which nothing is told (a mean of
+    the past) it follows from both.
     """
-    lag, velocity = floats(commits["lag"]), floats(commits["lag_records_per_s"])
-    told_ms = floats(commits["time_to_clear_ms"])
+    velocity = floats(commits["lag_records_per_s"])
+    falls = velocity < -VELOCITY_DEAD_BAND_RECORDS_PER_S
+    told_ms = np.where(lag > 0, floats(commits["time_to_clear_ms"]), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        told_ms = np.where(np.isnan(told_ms) & falls, lag / -velocity * 1000.0, told_ms)
+    told_ms = np.where(falls | np.isnan(velocity), told_ms, np.nan)
     is_never = np.isnan(told_ms) & (lag > 0) & ~np.isnan(velocity)
     return np.where(lag == 0, 0.0, np.where(is_never, NEVER_MS, told_ms))
 
@@ -306,9 +398,13 @@ def _with(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
     return kept
 
 
-def _sorted(table: pa.Table, keys: list[str]) -> pa.Table:
-    """By these columns; topics of bookkeeping come last."""
-    internal = pc.starts_with(table["topic"], INTERNAL_PREFIX)
-    columns = pa.table({"internal": internal, **{key: table[key] for key in keys}})
-    order = [(name, "ascending") for name in columns.column_names]
-    return table.take(pc.sort_indices(columns, sort_keys=order)).combine_chunks()
+def _sorted(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """By these columns; with ``-`` in front: descending. What is not known comes last."""
+    names = {key: key.removeprefix("-") for key in keys}
+    known = _with(table, {_INTERNAL: pc.starts_with(table["topic"], INTERNAL_PREFIX)})
+    order = [(name, "ascending" if name == key else "descending") for key, name in names.items()]
+    return table.take(pc.sort_indices(known, sort_keys=order)).combine_chunks()
+
+
+_INTERNAL: Final = "is_internal"
+"""Sorts topics of bookkeeping behind the others."""

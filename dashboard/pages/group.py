@@ -32,7 +32,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         html.Div(operation_button(RESET_OFFSETS, {"group": group}), className="actions"),
         card("Lag by partition, in records", graph(ids.GROUP_LAG)),
         grid_block(
-            "lags", pages.GROUP_PARTITIONS, query={"sort": "-lag", **path.query}, scope=group
+            "lags", pages.GROUP_PARTITIONS, query={"sort": "status", **path.query}, scope=group
         ),
     ]
 

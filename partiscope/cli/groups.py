@@ -10,6 +10,7 @@ import typer
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec
 from control.model.ids import TopicPartition
+from control.views.format import plural_text
 from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
@@ -60,35 +61,73 @@ def list_groups(bootstrap: Bootstrap = None, as_json: Json = False) -> None:
 def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -> None:
     """Members, and committed offset, end offset and lag of every partition."""
 
-    async def run() -> tuple[GroupDescription, Offsets, Offsets]:
+    async def run() -> tuple[GroupDescription, list[dict[str, Any]]]:
         async with _admin(bootstrap) as admin:
             described = await admin.groups.describe_group(group)
             # Committed offsets first, ends after: lag can then never come out negative.
             committed = await admin.groups.committed_offsets(group)
-            ends = await admin.offsets.list_offsets(list(committed))
-            return described, committed, {key: at.offset for key, at in ends.items()}
+            owners = {key: m.client_id for m in described.members for key in m.assignment}
+            keys = list({**committed, **owners})
+            first = await admin.offsets.list_offsets(keys, OffsetSpec.EARLIEST)
+            end = await admin.offsets.list_offsets(keys)
+            bounds = {key: (first[key].offset, end[key].offset) for key in keys}
+            return described, described_rows(committed, owners, bounds)
 
-    described, committed, ends = asyncio.run(run())
-    owners = {key: m.client_id for m in described.members for key in m.assignment}
-    rows = [
-        {
-            "topic": key.topic,
-            "partition": key.partition,
-            "committed": offset,
-            "end": ends[key],
-            "lag": max(0, ends[key] - offset),
-            "client": owners.get(key),
-        }
-        for key, offset in sorted(committed.items())
-    ]
+    described, rows = asyncio.run(run())
     if as_json:
         members = [{"member": m.member_id, "client": m.client_id} for m in described.members]
         head = {"group": group, "state": described.state, "members": members}
         write_json({**head, "partitions": rows})
         return
-    note(f"{group}: {described.state}, {len(described.members)} members")
-    heads = ["topic", "partition", "committed", "end", "lag", "client"]
-    write_table(heads, [["–" if row[h] is None else str(row[h]) for h in heads] for row in rows])
+    note(f"{group}: {described.state}, {plural_text(len(described.members), 'member')}")
+    heads = ["topic", "partition", "committed", "end", "lag", "to_read", "note", "client"]
+    cells = [["–" if row[h] is None else str(row[h]) for h in heads] for row in rows]
+    write_table([head.replace("_", " ") for head in heads], cells)
+
+
+def described_rows(
+    committed: Offsets,
+    owners: Mapping[TopicPartition, str],
+    bounds: Mapping[TopicPartition, tuple[int, int]],
+) -> list[dict[str, Any]]:
+    """What a group has committed and what its members own: what is wrong first, then most lag.
+
+    ``bounds``: first offset and end of each log. Without a commit, and of one beyond the end,
+    there is no lag. Records to read are those still there: without a commit the whole log.
+    """
+    rows = []
+    for key, (first, end) in bounds.items():
+        at = committed.get(key)
+        is_beyond = at is not None and at > end
+        rows.append(
+            {
+                "topic": key.topic,
+                "partition": key.partition,
+                "committed": at,
+                "end": end,
+                "lag": None if at is None or is_beyond else end - at,
+                "to_read": 0 if is_beyond else end - max(first, at or 0),
+                "note": _commit_note(at, first, end),
+                "client": owners.get(key),
+            }
+        )
+    return sorted(rows, key=_severity)
+
+
+def _commit_note(at: int | None, first: int, end: int) -> str | None:
+    if at is None:
+        return "no commit"
+    if at > end:
+        return f"committed {at - end} beyond the end; reset it"
+    lost = min(first, end) - at
+    return f"{lost} lost: deleted before they were read" if lost > 0 else None
+
+
+def _severity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Lost and beyond the end, then without a commit but with records, then by lag."""
+    is_owned = row["committed"] is None
+    rank = 2 if row["note"] is None or (is_owned and not row["to_read"]) else int(is_owned)
+    return rank, -(row["lag"] or 0), row["topic"], row["partition"]
 
 
 @app.command("alter", epilog="Example: partiscope groups alter billing --topic orders --to 10m")

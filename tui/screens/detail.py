@@ -123,14 +123,14 @@ class BrokerScreen(DetailScreen):
 
 
 class GroupScreen(DetailScreen):
-    """What one group reads, the largest lag first."""
+    """What one group reads, the worst first, then the largest lag."""
 
     LIST = group_page
     UNKNOWN = "is not known: it may be new, or its offsets have expired"
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
-        self._sort = self._sort or "-lag"
+        self._sort = self._sort or "status"
 
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
         """Only this group's."""

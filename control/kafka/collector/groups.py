@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from broker.metrics_schema import CommitSample, GroupSample, Row
+from broker.metrics_schema import NO_COMMIT, CommitSample, GroupSample, Row
 from control.kafka.collector.rights import NO_BITS, common_bits
 from control.kafka.ports import GroupDescription, ListedGroup
 from control.model.ids import TopicPartition
@@ -50,6 +50,15 @@ class GroupState:
         """From half to all of IDLE_AGE_MS, fixed by the group's name."""
         half = IDLE_AGE_MS // 2
         return half + zlib.crc32(self.group_id.encode()) % half
+
+    @property
+    def held(self) -> Mapping[TopicPartition, int]:
+        """Committed offsets, and ``NO_COMMIT`` of what members own without one; nothing before
+        the offsets were read."""
+        if not self.offsets_ms:
+            return {}
+        missing = [key for key in self.owners if key not in self.offsets]
+        return {**self.offsets, **dict.fromkeys(missing, NO_COMMIT)} if missing else self.offsets
 
 
 class GroupImages:
@@ -148,8 +157,8 @@ class GroupImages:
 
     @property
     def commits(self) -> int:
-        """Groups and committed offsets that are known."""
-        return sum(1 + len(group.offsets) for group in self.groups.values())
+        """Groups, and what they have committed or own, as far as it is known."""
+        return sum(1 + len(group.held) for group in self.groups.values())
 
     @property
     def bits(self) -> int:
@@ -161,7 +170,7 @@ class GroupImages:
         return sorted(group.group_id for group in self.groups.values() if group.is_denied)
 
     def rows(self) -> Iterable[Row]:
-        """Every group, and every offset that was read."""
+        """Every group, every offset that was read, and what members own without one."""
         for group in self.groups.values():
             yield GroupSample(
                 group_id=group.group_id,
@@ -170,7 +179,7 @@ class GroupImages:
                 read_ms=group.listed_ms,
                 protocol=group.protocol,
             )
-            for key, offset in group.offsets.items():
+            for key, offset in group.held.items():
                 yield CommitSample(
                     group_id=group.group_id,
                     topic=key.topic,

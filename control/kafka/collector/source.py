@@ -168,7 +168,7 @@ class BrokerSource:
 
     def _commits_of(self, group_ids: Iterable[str]) -> int:
         known = (self.groups.groups.get(group_id) for group_id in group_ids)
-        return sum(1 + len(group.offsets) for group in known if group is not None)
+        return sum(1 + len(group.held) for group in known if group is not None)
 
     async def _list_offsets(self, at: OffsetSpec) -> dict[TopicPartition, int]:
         found: dict[TopicPartition, int] = {}

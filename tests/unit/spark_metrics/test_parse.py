@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from broker.metrics_schema import (
+    NO_COMMIT,
     PACKED_PARTS_MIN,
     CommitSample,
     Envelope,
@@ -185,6 +186,24 @@ def test_a_packed_record_that_is_spoilt_costs_its_own_rows(change: Any) -> None:
     found = parsed(layout_with(packed(*rows), change), good, packed(*rows)[:-1])
     assert [row["topic"] for row in found.rows.to_pylist()] == ["good"]
     assert found.bad_numbers == {0, 2}
+
+
+def test_a_commit_that_is_not_there_has_an_owner_or_no_row() -> None:
+    def commit(partition: int, offset: int, member_id: str | None) -> CommitSample:
+        return CommitSample(
+            group_id="g",
+            topic="t",
+            partition=partition,
+            committed_offset=offset,
+            read_ms=T0_MS,
+            member_id=member_id,
+        )
+
+    rows = [commit(0, 5, None), commit(1, NO_COMMIT, "m"), commit(2, NO_COMMIT, None)]
+    found = parsed(round_of(*rows), kind="commits")
+    told = found.rows.select(["partition", "committed_offset", "member_id"]).to_pylist()
+    assert [tuple(row.values()) for row in told] == [(0, 5, None), (1, None, "m")]
+    assert found.bad_numbers == frozenset()
 
 
 def test_version_1_is_read_row_by_row() -> None:

@@ -12,6 +12,7 @@ from broker.groups.group_state import GroupState
 from broker.groups.partitions import replay_chunk
 from broker.groups.replay import Replay
 from broker.log.errors import BatchTooLargeError
+from broker.metrics_schema import NO_COMMIT
 from broker.protocol.records import NewRecord, build_batch, iter_records
 from broker.replication.errors import NotEnoughReplicasError, NotLeaderError
 from tests.unit.broker.groups.memory import NODE_ID, until
@@ -185,6 +186,19 @@ async def test_one_timer_expires_silent_members() -> None:
     await rig.join(session_timeout_ms=50)
     await until(lambda: rig.groups.directory.describe("g").state is GroupState.EMPTY)
     await rig.groups.stop()
+
+
+async def test_samples_have_what_a_member_owns_without_a_commit(rig: Rig) -> None:
+    await rig.settle()
+    await rig.commit(7, topic="elsewhere", member_id="m1", generation_id=1)
+
+    def told() -> dict[str, tuple[int, str | None]]:
+        (group,) = rig.groups.directory.readings()
+        return {it.topic: (it.committed_offset, it.member_id) for it in group.commits}
+
+    assert told() == {"elsewhere": (7, None), "t": (NO_COMMIT, "m1")}
+    await rig.commit(3, member_id="m1", generation_id=1)
+    assert told() == {"elsewhere": (7, None), "t": (3, "m1")}
 
 
 async def test_list_groups_filters_by_state_and_type(rig: Rig) -> None:

@@ -1,6 +1,12 @@
 """The collector's pure parts: what is known, what is due, what it weighs, what is missing."""
 
-from broker.metrics_schema import BrokerSample, CommitSample, GroupSample, ReplicaSample
+from broker.metrics_schema import (
+    NO_COMMIT,
+    BrokerSample,
+    CommitSample,
+    GroupSample,
+    ReplicaSample,
+)
 from broker.protocol import codec
 from control.kafka.collector.beside import interval_ms
 from control.kafka.collector.groups import ACTIVE_FOR_MS, IDLE_AGE_MS, GroupImages
@@ -170,6 +176,27 @@ def test_members_and_owners_come_from_the_description() -> None:
     groups.take_denied("app", 91_300)
     assert [type(row) for row in groups.rows()] == [GroupSample], "what we may not read is n/a"
     assert groups.denied() == ["app"]
+
+
+def test_what_a_member_owns_without_a_commit_is_told_once_its_offsets_were_read() -> None:
+    groups = GroupImages()
+    groups.take_listed(_listed("app"), 91_000)
+    owned = (ORDERS_0, TopicPartition("orders", 1))
+    member = GroupMember(member_id="m1", client_id="c", client_host="h", assignment=owned)
+    found = GroupDescription(group_id="app", state="Stable", protocol="range", members=(member,))
+    groups.take_description(found, 91_100)
+    assert [type(row) for row in groups.rows()] == [GroupSample], "nothing is known of commits"
+    groups.take_offsets("app", {ORDERS_0: 5}, 91_200)
+    told = [row for row in groups.rows() if isinstance(row, CommitSample)]
+    assert [(it.partition, it.committed_offset, it.member_id, it.read_ms) for it in told] == [
+        (0, 5, "m1", 91_200),
+        (1, NO_COMMIT, "m1", 91_200),
+    ]
+    assert groups.commits == 3
+    left = GroupDescription(group_id="app", state="Empty", protocol="", members=())
+    groups.take_description(left, 91_300)
+    told = [row for row in groups.rows() if isinstance(row, CommitSample)]
+    assert [(it.partition, it.member_id) for it in told] == [(0, None)]
 
 
 def test_bytes_in_are_records_in_times_what_a_record_weighs() -> None:
