@@ -31,9 +31,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         html.Div(id=ids.GROUP_TILES, className="tiles"),
         html.Div(operation_button(RESET_OFFSETS, {"group": group}), className="actions"),
         card("Lag by partition, in records", graph(ids.GROUP_LAG)),
-        grid_block(
-            "lags", pages.GROUP_PARTITIONS, query={"sort": "status", **path.query}, scope=group
-        ),
+        grid_block("lags", pages.GROUP_PARTITIONS, query=path.query, scope=group),
     ]
 
 

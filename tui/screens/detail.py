@@ -128,10 +128,6 @@ class GroupScreen(DetailScreen):
     LIST = group_page
     UNKNOWN = "is not known: it may be new, or its offsets have expired"
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
-        self._sort = self._sort or "status"
-
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
         """Only this group's."""
         return group_partition_page(snapshot, query, group=self.name_here)
