@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
+from spark_metrics.clocks import observe_clocks
 from spark_metrics.files import conform
 from spark_metrics.gather import gather
-from spark_metrics.heads import Head, KafkaRecord, observed, read_head
+from spark_metrics.heads import Head, KafkaRecord, observed, read_head, seen_of, set_right
 from spark_metrics.memory import Memory
 from spark_metrics.parse import parse_rows
 from spark_metrics.registry import merge_groups
@@ -67,7 +68,9 @@ def show_first_sight(
         return False
     if not heads:
         return False
-    writer.commit(first_sight(heads))
+    now_ms = wall_clock_ms()
+    clocks = observe_clocks({}, seen_of(heads), seen_ms=now_ms, reached_ms=None)
+    writer.commit(first_sight(set_right(heads, clocks)))
     heads.clear()
     pa.default_memory_pool().release_unused()
     return True

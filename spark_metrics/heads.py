@@ -8,16 +8,19 @@ would stay "the newest" for ever).
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from broker.metrics_schema import BUCKETS, PACKED_VERSION, SCHEMA_VERSION
+from spark_metrics.clocks import Clocks, Seen, Shift
 from spark_metrics.memory import Observed, RegisteredBroker
 from spark_metrics.registry import RegisteredGroup
-from spark_metrics.rounds import RoundPart
+from spark_metrics.rounds import RoundPart, SourceKey
 
 AHEAD_MS_MAX: Final = 86_400_000
 """What claims to be read so much later than it was written is bad."""
+SENT_MS_MAX: Final = 60_000
+"""A record's timestamp is when it was sent, if it is so much after its round's begin at most."""
 BAD_CHARS_MAX: Final = 4_000
 WAVES_MAX: Final = 6
 """So many rounds of one source are told apart in one batch; older ones count as the oldest."""
@@ -55,6 +58,26 @@ class Head:
     follow. No copy of the record."""
     version: int = SCHEMA_VERSION
     """1, 2, or 3 where columns are packed; what is newer is read as one of these."""
+    shift: Shift | None = None
+    """What the times of its body are still to be corrected by."""
+    shift_ms: int = 0
+    """By how much all other times were."""
+
+    def shifted(self, shift: Shift) -> "Head":
+        """The same by the job's clock."""
+        assert self.part is not None
+        by_ms = shift.of(self.part.round_ms)
+        return replace(
+            self,
+            part=replace(self.part, round_ms=self.part.round_ms - by_ms),
+            brokers=tuple(replace(it, read_ms=it.read_ms - by_ms) for it in self.brokers),
+            groups=tuple(
+                replace(it, round_ms=it.round_ms - by_ms, read_ms=it.read_ms - by_ms)
+                for it in self.groups
+            ),
+            shift=shift,
+            shift_ms=by_ms,
+        )
 
 
 def read_head(record: KafkaRecord) -> Head:
@@ -159,6 +182,37 @@ def _group(document: Mapping[str, Any], row: Mapping[str, Any]) -> RegisteredGro
         members=int(row.get("members") or 0),
         read_ms=int(row["read_ms"]),
     )
+
+
+def seen_of(heads: Iterable[Head]) -> dict[SourceKey, Seen]:
+    """What there is of each source, by its own clock."""
+    found: dict[SourceKey, Seen] = {}
+    for head in heads:
+        if head.part is not None:
+            key, round_ms = SourceKey(head.part.cluster, head.part.broker), head.part.round_ms
+            so_far = found.get(key, Seen(first_ms=round_ms, sent_ms=0))
+            found[key] = Seen(
+                first_ms=min(so_far.first_ms, round_ms), sent_ms=max(so_far.sent_ms, _sent_ms(head))
+            )
+    return found
+
+
+def _sent_ms(head: Head) -> int:
+    assert head.part is not None
+    late_ms = head.record.timestamp_ms - head.part.round_ms
+    return head.part.round_ms + (late_ms if 0 <= late_ms <= SENT_MS_MAX else 0)
+
+
+def set_right(heads: Sequence[Head], clocks: Clocks) -> list[Head]:
+    """The same samples with their times by the job's clock."""
+    shifts = {key: clock.shift for key, clock in clocks.items()}
+    return [
+        head
+        if head.part is None
+        or (shift := shifts.get(SourceKey(head.part.cluster, head.part.broker))) is None
+        else head.shifted(shift)
+        for head in heads
+    ]
 
 
 def observed(heads: Sequence[Head], *, offsets_of: Sequence[Head], at_ms: int) -> Observed:

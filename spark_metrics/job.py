@@ -47,6 +47,7 @@ def build_job(
         writer,
         feed,
         query_id=lambda: checkpoint_id(settings.checkpoint),
+        records_max=settings.source.records_per_batch_max,
         on_batch=on_batch,
         on_notice=on_notice,
     )

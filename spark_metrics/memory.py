@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from spark_metrics.clocks import Clocks, decode_clocks, encode_clocks
 from spark_metrics.registry import SILENT_MS_MAX
 from spark_metrics.rounds import (
     RoundPart,
@@ -88,6 +89,9 @@ class Memory:
     lost: Mapping[SourceKey, int] = field(default_factory=dict)
     """Brokers that are fenced, or were sampled and are not registered any more, and since when, by
     the job's clock."""
+    clocks: Clocks = field(default_factory=dict)
+    reached_ms: int | None = None
+    """When the last batch began that has read the topic to its end."""
     next_offsets: Mapping[int, int] = field(default_factory=dict)
     lost_records_total: int = 0
     """Records that retention, or a topic begun anew, took away before they were read."""
@@ -241,6 +245,8 @@ def encode_memory(memory: Memory) -> dict[str, Any]:
         "sources": [asdict(source) for source in memory.sources.values()],
         "registry": [asdict(row) for row in memory.registry.values()],
         "lost": [[*key, since_ms] for key, since_ms in memory.lost.items()],
+        "clocks": encode_clocks(memory.clocks),
+        "reached_ms": memory.reached_ms,
         "next_offsets": {str(key): value for key, value in memory.next_offsets.items()},
         "lost_records_total": memory.lost_records_total,
         "late_rounds_total": memory.late_rounds_total,
@@ -259,6 +265,8 @@ def decode_memory(document: Mapping[str, Any]) -> Memory:
             SourceKey(cluster, broker): since_ms
             for cluster, broker, since_ms in document.get("lost", ())
         },
+        clocks=decode_clocks(document.get("clocks", ())),
+        reached_ms=document.get("reached_ms"),
         next_offsets={int(key): value for key, value in offsets.items()},
         lost_records_total=document.get("lost_records_total", 0),
         late_rounds_total=document.get("late_rounds_total", 0),

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from broker.metrics_columns import TEXTS
 from broker.metrics_schema import bucket_of
-from spark_metrics.columns import Body, read_bodies
+from spark_metrics.clocks import Shift
+from spark_metrics.columns import Body, Rows, read_bodies
 from spark_metrics.heads import AHEAD_MS_MAX, Head
 from spark_metrics.keys import coded, key_codes
 from spark_metrics.rounds import source_of
@@ -47,7 +48,7 @@ def parse_rows(kind: str, heads: Sequence[tuple[int, Head]]) -> Parsed:
         return Parsed(rows=schema.empty_table(), bad_numbers=frozenset())
     bodies = [_body(number, head) for number, head in told]
     read = read_bodies(kind, bodies)
-    rows = read.table
+    rows = _set_right(read, [head for _, head in told])
     for name, column in _envelopes(told).items():
         rows = rows.append_column(name, column.take(pa.array(read.place)))
     is_bad = _bad(kind, rows)
@@ -65,10 +66,36 @@ def _body(number: int, head: Head) -> Body:
     assert head.part is not None
     return Body(
         number=number,
-        round_ms=head.part.round_ms,
+        round_ms=head.part.round_ms + head.shift_ms,
         version=head.version,
         text=head.body,
     )
+
+
+def _set_right(read: Rows, heads: Sequence[Head]) -> pa.Table:
+    """The rows with the times that they tell by the job's clock; usually they are already."""
+    rows = read.table
+    if not any(head.shift for head in heads):
+        return rows
+    shifts = [head.shift or Shift(skew_ms=0, since_ms=0, before_ms=0) for head in heads]
+    by_ms, skew, since, before = (
+        pa.array([numbers[place] for numbers in _numbers(heads, shifts)], pa.int64()).take(
+            pa.array(read.place)
+        )
+        for place in range(4)
+    )
+    for name in (it for it in ("read_ms", "commit_ms") if it in rows.column_names):
+        place = rows.column_names.index(name)
+        rows = rows.set_column(place, name, pc.subtract(rows[name], by_ms))
+    place = rows.column_names.index("since_ms")
+    told = rows["since_ms"]
+    ahead = pc.if_else(pc.greater_equal(told, since), skew, before)
+    return rows.set_column(place, "since_ms", pc.subtract(told, ahead))
+
+
+def _numbers(heads: Sequence[Head], shifts: Sequence[Shift]) -> list[tuple[int, int, int, int]]:
+    pairs = zip(heads, shifts, strict=True)
+    return [(head.shift_ms, it.skew_ms, it.since_ms, it.before_ms) for head, it in pairs]
 
 
 def _envelopes(told: Sequence[tuple[int, Head]]) -> dict[str, pa.Array]:

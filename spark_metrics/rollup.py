@@ -81,9 +81,10 @@ def broker_table(
             "interval_ms": source.interval_ms if source else None,
             "sampled_ms": source.newest_ms if source else None,
             "heard_ms": source.heard_ms if source else None,
+            "clock_skew_ms": clock.skew_ms if clock else None,
         }
         for key, broker in sorted(memory.registry.items())
-        for source in (memory.sources.get(key),)
+        for source, clock in ((memory.sources.get(key), memory.clocks.get(key)),)
     ]
     return _table(rows, BROKERS)
 

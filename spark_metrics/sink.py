@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_metrics.backlog import newest_rounds
+from spark_metrics.clocks import observe_clocks
 from spark_metrics.feed import Answer, Feed, State, Wave
 from spark_metrics.heads import (
     Head,
@@ -23,6 +24,8 @@ from spark_metrics.heads import (
     cut_waves,
     observed,
     read_head,
+    seen_of,
+    set_right,
 )
 from spark_metrics.layout import Manifest
 from spark_metrics.memory import Memory, decode_memory, encode_memory
@@ -42,11 +45,14 @@ from spark_metrics.rollup import (
     hot_flags,
     replica_table,
 )
+from spark_metrics.source import RECORDS_PER_BATCH_MAX
 from spark_metrics.store import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.tables import HEALTH
 
 BAD_TEXTS_MAX: Final = 20
 """Per batch; the store keeps the newest files of them."""
+REACHED_SHARE: Final = 0.9
+"""A batch of fewer of the records that it may have has read the topic to its end."""
 _RECORDS: Final = (
     *("partition", "offset", "unix_millis(timestamp) AS timestamp_ms"),
     "coalesce(value, CAST('' AS BINARY)) AS value",
@@ -90,10 +96,13 @@ class StoreSink:
         feed: Callable[[], Feed],
         *,
         query_id: Callable[[], str],
+        records_max: int = RECORDS_PER_BATCH_MAX,
+        clock: Callable[[], int] = wall_clock_ms,
         on_batch: Callable[[BatchReport], None] = lambda report: None,
         on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """``feed`` and ``query_id`` are asked at each batch.
+        """``feed`` and ``query_id`` are asked at each batch; ``records_max`` bounds each;
+        those of sources are compared with ``clock``.
 
         The feed is still being made while the query starts, and the checkpoint's identity
         exists only when it has.
@@ -101,6 +110,8 @@ class StoreSink:
         self._writer = writer
         self._feed = feed
         self._query_id = query_id
+        self._records_max = records_max
+        self._clock = clock
         self._on_batch = on_batch
         self._on_notice = on_notice
         self._threads = ThreadPoolExecutor(2)
@@ -131,9 +142,11 @@ class StoreSink:
     def _commit(self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int) -> BatchReport:
         manifest = self._batch_before
         phases = Phases()
+        seen_ms = self._clock()
         heads = _read_heads(batch, phases)
         records = len(heads)
         before = decode_memory(manifest.memory if manifest else {})
+        before, heads = self._set_right(before, heads, seen_ms)
         done = self._waves(heads, before, phases)
         with phases.of("tables"):
             now, written = self._tables(done)
@@ -169,6 +182,19 @@ class StoreSink:
         with phases.of("history"):
             self._writer.commit(made)
         return replace(report, phases_ms=phases.ms)
+
+    def _set_right(
+        self, memory: Memory, heads: list[Head], seen_ms: int
+    ) -> tuple[Memory, list[Head]]:
+        """The memory with what this batch says of clocks, and the samples by the job's own."""
+        clocks = observe_clocks(
+            memory.clocks, seen_of(heads), seen_ms=seen_ms, reached_ms=memory.reached_ms
+        )
+        has_reached = len(heads) < REACHED_SHARE * self._records_max
+        memory = replace(
+            memory, clocks=clocks, reached_ms=seen_ms if has_reached else memory.reached_ms
+        )
+        return memory, set_right(heads, clocks)
 
     def _waves(self, heads: list[Head], before: Memory, phases: Phases) -> _Pass:
         """Run the plans over one round of every source after the other.

@@ -130,6 +130,7 @@ BROKERS: Final = pa.schema(
         "disk_usable_bytes": pa.int64(),
         "interval_ms": pa.int64(),  # how often it samples itself
         "sampled_ms": pa.int64(),  # its own newest round; null: never heard of
+        "clock_skew_ms": pa.int64(),  # its clock less the job's, where it is corrected; else 0
         "heard_ms": pa.int64(),  # when the job took that in, by the job's clock
         "read_ms": pa.int64(),
     }

@@ -41,6 +41,8 @@ SKEW_BYTES_MIN: Final = 16 * 1024 * 1024
 """A cluster with less data than this on its average broker is not worth evening out."""
 DISK_WARNING_PERCENT: Final = 80.0
 DISK_CRITICAL_PERCENT: Final = 90.0
+CLOCKS_ALIKE_MS: Final = 2_000
+"""Clocks of brokers that differ by no more from each other are right, as far as can be known."""
 NAMES_MAX: Final = 5
 """So many examples are named in a finding's reason."""
 
@@ -103,7 +105,7 @@ def find_all(evidence: Evidence) -> tuple[Finding, ...]:
     """All findings, worst first."""
     rules = (
         find_partitions, find_brokers, find_disks, find_skew,
-        find_groups, find_silent,
+        find_groups, find_silent, find_clocks,
     )  # fmt: skip
     of_job = (find_job_delay(evidence.snapshot), find_job_errors(evidence.snapshot))
     found = (*(rule(evidence) for rule in rules), *of_job)
@@ -391,6 +393,37 @@ def _cluster_silent(fresh: Freshness, now_ms: int) -> Finding:
         next_step="Run `partiscope doctor`; see logs/broker-*.log and logs/metrics.log",
         since_ms=fresh.since_ms,
         facts={"age": max(now_ms - (fresh.since_ms or now_ms), 0)},
+    )
+
+
+def find_clocks(evidence: Evidence) -> Iterator[Finding]:
+    """Brokers whose clock differs from that of the metrics job; where all differ alike, the job's
+    host. Figures are shown by the job's clock, so that lag pairs what belongs together."""
+    brokers = evidence.snapshot.brokers
+    heard = brokers.filter(pc.is_valid(brokers["clock_skew_ms"])).to_pylist()
+    skews = [row["clock_skew_ms"] for row in heard]
+    if len(heard) > 1 and all(skews) and max(skews) - min(skews) <= CLOCKS_ALIKE_MS:
+        yield _clock_finding("the metrics job's host", "job", -skews[0], "the brokers' clocks")
+        return
+    for row in heard:
+        if skew := row["clock_skew_ms"]:
+            broker = f"broker {row['broker']}"
+            other = "that of the metrics job"
+            yield _clock_finding(broker, f"brokers/{row['broker']}", skew, other)
+
+
+def _clock_finding(whose: str, path: str, skew_ms: int, other: str) -> Finding:
+    way = "ahead" if skew_ms > 0 else "behind"
+    return Finding(
+        kind="clock",
+        severity=Severity.WARNING,
+        subject=path,
+        label=whose,
+        title=f"clock {{skew:duration}} {way}",
+        reason=f"Its clock is {{skew:duration}} {way} of {other}. Figures are corrected for it; "
+        "timestamps that it writes, and retention by them, are not.",
+        next_step="Set its clock, and have NTP or chrony keep it",
+        facts={"skew": abs(skew_ms)},
     )
 
 

@@ -40,6 +40,8 @@ class Story:
     offset: int = 0
     batch_id: int = -1
     reports: list[BatchReport] = field(default_factory=list)
+    clock_ms: int = 0
+    """What clocks are compared with; by 0 nothing can be said of them."""
 
     def __post_init__(self) -> None:
         self.sink = self.make_sink()
@@ -51,6 +53,7 @@ class Story:
             self.writer,
             lambda: self.feed,
             query_id=lambda: "story",
+            clock=lambda: self.clock_ms,
             on_batch=self.reports.append,
         )
 

@@ -14,6 +14,7 @@ from control.model.status import (
     partition_statuses,
     words_of,
 )
+from control.views.format import phrase
 from tests.unit.control import clusters
 from tests.unit.control.clusters import MIB, NOW_MS
 
@@ -266,6 +267,27 @@ def test_stale_figures_and_bad_records() -> None:
         ("bad-records", "metrics job"),
         ("lost-records", "metrics job"),
     ]
+
+
+def test_a_clock_that_differs_is_named_with_its_skew() -> None:
+    brokers = [
+        clusters.broker(1, clock_skew_ms=0),
+        clusters.broker(2, clock_skew_ms=45_000),
+        clusters.broker(3, clock_skew_ms=-3_000),
+        clusters.broker(4, clock_skew_ms=None),
+    ]
+    ahead, behind = find(brokers=brokers)
+    assert (ahead.kind, ahead.label, behind.label) == ("clock", "broker 2", "broker 3")
+    assert phrase(ahead.title, ahead.facts) == "clock 45 s ahead"
+    assert phrase(behind.title, behind.facts) == "clock 3.0 s behind"
+    assert ahead.subject == "brokers/2"
+
+
+def test_where_all_clocks_differ_alike_it_is_the_jobs_own() -> None:
+    brokers = [clusters.broker(number, clock_skew_ms=45_000 + number) for number in (1, 2, 3)]
+    (found,) = find(brokers=brokers)
+    assert (found.label, found.subject) == ("the metrics job's host", "job")
+    assert phrase(found.title, found.facts) == "clock 45 s behind"
 
 
 def test_a_finding_keeps_the_time_it_was_first_seen() -> None:
