@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Final
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
@@ -21,6 +22,11 @@ _ELASTIC: Final = frozenset({"record_value"})
 """Columns of long texts: they take the room that is left, and are cut there."""
 ELASTIC_MIN: Final = 40
 """So much room such a column has before others are left out for it."""
+_NAMES: Final = frozenset({"topic", "group", "member", "topics", "status_unknown_because"})
+"""Columns of texts that others chose, which may be as long as a line: they leave figures room."""
+NAME_MIN: Final = 24
+NAME_SHARE: Final = 0.4
+"""Of the width: so much such a column has, and what is left over by the others."""
 
 
 class RowTable(QuickTable):
@@ -52,8 +58,8 @@ class RowTable(QuickTable):
         self._sorted_by = ""
         self._widths: dict[str, int] = {}
         """The widest that each column has been: columns must not come and go with figures."""
-        self._elastic = 0
-        """Room of the elastic column; 0: there is none."""
+        self._room_of: dict[str, int] = {}
+        """Of columns that are cut, in characters."""
 
     @property
     def pointed(self) -> Row | None:
@@ -81,10 +87,10 @@ class RowTable(QuickTable):
         of others those that have room, and always that by which it is sorted."""
         self._page, self._is_chosen, self._sorted_by = page, is_chosen, sorted_by
         rows: list[Row] = list(page.rows)
-        elastic_before = self._elastic
+        room_before = self._room_of
         columns = self._fitting(_with_sorted(page, sorted_by), rows)
         ids = tuple(column.id for column in columns)
-        if ids != self._shown or self._elastic != elastic_before:
+        if ids != self._shown or self._room_of != room_before:
             self._refill(columns, rows, is_rebuilt=True)
         elif self.row_count == len(rows) and _keys(rows) == _keys(self._rows):
             self._update(columns, rows)
@@ -116,21 +122,30 @@ class RowTable(QuickTable):
     def _fitting(self, columns: tuple[Column, ...], rows: list[Row]) -> list[Column]:
         """The essential columns, and of the others those that have room, by importance."""
         room = self._room() - SCROLLBAR_WIDTH
-        chosen: set[str] = set()
+        most = dict.fromkeys(_ELASTIC, ELASTIC_MIN)
+        most |= dict.fromkeys(_NAMES, max(NAME_MIN, int(room * NAME_SHARE)))
+        taken: dict[str, int] = {}
         for column in sorted(columns, key=lambda it: (it.id != self._sorted_by, it.rank)):
-            shape = 2 if column.id in _SHAPED else 0
-            width = max((len(row.cell(column.id).text) + shape for row in rows), default=0)
-            width = max(width, len(column.title), self._widths.get(column.id, 0))
-            self._widths[column.id] = width
-            width = min(width, ELASTIC_MIN) if column.id in _ELASTIC else width
-            room -= width + 2
+            natural = self._width(column, rows)
+            width = min(natural, most.get(column.id, natural))
             is_wanted = column.rank == 1 or column.id == self._sorted_by
-            if is_wanted or room >= 0 or self._is_chosen:
-                chosen.add(column.id)
-            else:
-                room += width + 2
-        self._elastic = ELASTIC_MIN + max(room, 0) if chosen & _ELASTIC else 0
-        return [column for column in columns if column.id in chosen]
+            if is_wanted or room >= width + 2 or self._is_chosen:
+                taken[column.id] = width
+                room -= width + 2
+        self._room_of = {}
+        for name in (it.id for it in columns if it.id in taken and it.id in most):
+            wider = max(self._widths[name] - taken[name], 0) if name in _NAMES else max(room, 0)
+            self._room_of[name] = taken[name] + min(wider, max(room, 0))
+            room -= self._room_of[name] - taken[name]
+        return [column for column in columns if column.id in taken]
+
+    def _width(self, column: Column, rows: list[Row]) -> int:
+        """The widest text that it has shown: columns must not come and go with figures."""
+        shape = 2 if column.id in _SHAPED else 0
+        widest = max((cell_len(row.cell(column.id).text) + shape for row in rows), default=0)
+        known = self._widths.get(column.id, 0)
+        self._widths[column.id] = max(widest, len(column.title), known)
+        return self._widths[column.id]
 
     def _room(self) -> int:
         return self.size.width or self.app.size.width
@@ -182,9 +197,25 @@ class RowTable(QuickTable):
     def _text(self, column: Column, row: Row) -> Text:
         cell = row.cell(column.id)
         text = cell_text(cell, is_number=column.is_number, with_shape=column.id in _SHAPED)
-        if column.id in _ELASTIC:
-            text.truncate(self._elastic, overflow="ellipsis")
+        room = self._room_of.get(column.id, text.cell_len)
+        if text.cell_len > room and column.id in _NAMES:
+            return Text(cut_middle(text.plain, room), style=text.style, no_wrap=True)
+        text.truncate(room, overflow="ellipsis")
         return text
+
+
+def cut_middle(text: str, width: int) -> str:
+    """Begin and end of a longer text: names often differ in what they end with.
+
+    >>> cut_middle("prod.orders.payment-events.v2", 20)
+    'prod.orders.…ents.v2'
+    """
+    if cell_len(text) <= width:
+        return text
+    tail = ""
+    while tail != text and cell_len(text[-len(tail) - 1 :]) <= (width - 1) * 2 // 5:
+        tail = text[-len(tail) - 1 :]
+    return f"{set_cell_size(text, width - 1 - cell_len(tail)).rstrip()}…{tail}"
 
 
 def _with_sorted(page: Page[Any], name: str) -> tuple[Column, ...]:

@@ -1,14 +1,18 @@
 """Which columns a table shows, and what becomes of texts that are longer than the screen."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.widgets import OptionList
 
 from control.views.messages import MESSAGE_COLUMNS, MessageRow, message_row
 from control.views.pages import Page
 from tests.snapshots.canned import records
 from tests.support.settle import settle
+from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
+from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.services import Services
 from tui.widgets.row_table import RowTable
@@ -51,6 +55,27 @@ async def test_a_long_value_leaves_room_for_its_key_and_is_cut(
         await settle(pilot, lambda: width < table.virtual_size.width <= width + 30, "more is shown")
 
 
+@pytest.mark.parametrize("name", ["t" * 249, "prod.orders.payment-events.v2", "グループ" * 20])
+async def test_a_long_name_leaves_room_for_figures(
+    services: Services, tmp_path: Path, name: str
+) -> None:
+    now = synthetic_rows(SyntheticSizes(topics=3, partitions=2, groups=3), at_ms=NOW_MS)
+    for row in (*now["groups"], *now["commits"]):
+        row["group_id"] = row["group_id"].replace("group-1", name)
+    StoreBuilder(tmp_path).write(now)
+    app = PartiscopeApp(services, path="groups")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("#table")), "the table")
+        table = app.screen.query_one(RowTable)
+        services.feed.refresh()
+        await settle(pilot, lambda: table.row_count == 3, "its rows")
+        assert {"group", "status", "lag", "lag_time"} <= set(table.shown)
+        assert table.virtual_size.width <= 80
+        cells = [str(table.get_row_at(row)[0]) for row in range(3)]
+        (shown,) = [cell for cell in cells if not cell.startswith("group-")]
+        assert shown == name or (shown[:9] == name[:9] and shown.endswith(name[-4:]))
+
+
 @pytest.mark.parametrize("path", ["partitions", "groups"])
 async def test_a_digit_means_the_same_column_at_every_width(services: Services, path: str) -> None:
     found: list[list[str]] = []
@@ -77,6 +102,10 @@ async def test_sorting_by_a_hidden_column_shows_it(services: Services) -> None:
         await settle(pilot, lambda: bool(app.screen.query("#table")), "the table")
         table = app.screen.query_one(RowTable)
         assert table.shown == ("topic", "status")
-        await pilot.press("s", "end", "up", "up", "enter")
+        await pilot.press("s")
+        await settle(pilot, lambda: bool(app.screen.query("#sort")), "the columns")
+        chooser = app.screen.query_one("#sort", OptionList)
+        chooser.highlighted = chooser.get_option_index("lag")
+        await pilot.press("enter")
         await settle(pilot, lambda: "lag" in table.shown, "the column")
         assert "by lag ↓" in str(app.screen.query_one("#table-title").render())
