@@ -3,8 +3,9 @@
 import asyncio
 import json
 import sys
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 import typer
@@ -18,7 +19,9 @@ from control.model.ids import TopicPartition
 from control.views.messages import brief, gap_words, matcher, moment_text
 from control.views.printable import printable, told_bytes
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Json, known_bootstrap, settings_with
+from partiscope.cli.options import Bootstrap, Json, known_bootstrap, now_ms, settings_with
+from partiscope.cli.record_format import FORMAT_HELP, record_writer
+from partiscope.cli.words import TIME_HELP, moment_of
 
 SHOWN_CHARACTERS_MAX: Final = 2_000
 """Of a key or value; --json has it whole."""
@@ -31,15 +34,19 @@ def tail(
     offset: Annotated[
         str | None, typer.Option(help="earliest, latest, N, or -N for the last N.")
     ] = None,
-    since: Annotated[
-        str | None, typer.Option(help="30s, 10m, 2h, 1d ago, or 2026-11-21T09:00:00Z.")
-    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help=TIME_HELP)] = None,
     text: Annotated[
         str | None,
         typer.Option("--filter", help="Only records whose key, value or a header contains this."),
     ] = None,
     count: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many; default: follow for ever.")
+    ] = None,
+    exit_at_end: Annotated[
+        bool, typer.Option("--exit-at-end", "-e", help="Stop at the end, as it is now.")
+    ] = False,
+    format_: Annotated[
+        str | None, typer.Option("--format", "-f", metavar="TEXT", help=FORMAT_HELP)
     ] = None,
     isolation: Annotated[
         Isolation,
@@ -51,7 +58,11 @@ def tail(
     """Show records as they lie in the log; leaves no trace in any group.
 
     A lost leader, deleted records and damaged batches are told on standard error; reading goes on.
+
+    Example: partiscope tail orders --offset earliest --exit-at-end --format '%p %o %s\\n'
     """
+    if format_ is not None and as_json:
+        raise CommandError("give --format or --json, not both", Exit.WRONG_USE)
     if offset is not None and since is not None:
         raise CommandError("give --offset or --since, not both", Exit.WRONG_USE)
     start = _start(offset, since)
@@ -59,30 +70,38 @@ def tail(
     looking = Looking(
         matches=matcher(text or ""),
         isolation=isolation,
-        kept_bytes=None if as_json else KEPT_BYTES,
+        kept_bytes=KEPT_BYTES if format_ is None and not as_json else None,
     )
-    write = _write_json if as_json else _write_text
-    asyncio.run(_show(address, topic, partition, start, looking, count=count, write=write))
+    usual = _write_json if as_json else _write_text
+    write = usual if format_ is None else record_writer(format_)
+    reading = Reading(topic=topic, partition=partition, start=start, looking=looking,
+                      count=count, exits_at_end=exit_at_end)  # fmt: skip
+    asyncio.run(_show(address, reading, write))
 
 
-async def _show(
-    address: str,
-    topic: str,
-    partition: int | None,
-    start: Start,
-    looking: Looking,
-    *,
-    count: int | None,
-    write: Callable[[FetchedRecord], None],
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What is read of a topic, and when that ends."""
+
+    topic: str
+    partition: int | None
+    start: Start
+    looking: Looking
+    count: int | None
+    exits_at_end: bool
+
+
+async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], None]) -> None:
+    topic, partition = wish.topic, wish.partition
     async with RecordReader(address) as reader:
         partitions = await reader.partitions(topic)
     if partition is not None and TopicPartition(topic, partition) not in partitions:
         raise NoSuchPartitionError(topic, partition, count=len(partitions))
     shown = 0
-    async with TopicFollower(address, topic, partition=partition, looking=looking) as follower:
-        await follower.begin(start)
-        async for item in follower.items():
+    following = TopicFollower(address, topic, partition=partition, looking=wish.looking)
+    async with following as follower:
+        await follower.begin(wish.start)
+        async for item in follower.backlog() if wish.exits_at_end else follower.items():
             if isinstance(item, Notice):
                 _tell(printable(item.text))
             elif isinstance(item, Gap):
@@ -90,7 +109,7 @@ async def _show(
             elif isinstance(item, FetchedRecord):
                 write(item)
                 shown += 1
-                if shown == count:
+                if shown == wish.count:
                     return
 
 
@@ -99,20 +118,21 @@ def _tell(words: str) -> None:
 
 
 def _start(offset: str | None, since: str | None) -> Start:
-    text = since or offset or "latest"
+    if since is not None:
+        return Start(kind=StartKind.TIMESTAMP, value=moment_of(since, "--since"))
+    text = offset or "latest"
     try:
-        start = parse_start(text, now_ms=time.time_ns() // 1_000_000)
+        start = parse_start(text, now_ms=now_ms())
     except ValueError as error:
         raise CommandError(str(error), Exit.WRONG_USE) from error
-    if (start.kind is StartKind.TIMESTAMP) != (since is not None):
-        flag, wants = ("--since", "10m or a date") if since else ("--offset", "a place, not a time")
-        raise CommandError(f"{flag} takes {wants}: {text!r}", Exit.WRONG_USE)
+    if start.kind is StartKind.TIMESTAMP:
+        raise CommandError(f"--offset takes a place, not a time: {text!r}", Exit.WRONG_USE)
     return start
 
 
 def _write_text(record: FetchedRecord) -> None:
     place = f"{printable(record.topic)}-{record.partition} @ {record.offset}"
-    parts = [moment_text(record.timestamp_ms), place]
+    parts = [_moment(record.timestamp_ms), place]
     if record.transaction in (Transaction.ABORTED, Transaction.OPEN):
         parts.append(f"[{record.transaction}]")
     parts += (
@@ -121,6 +141,15 @@ def _write_text(record: FetchedRecord) -> None:
     )
     sys.stdout.write("  ".join(parts) + "\n")
     sys.stdout.flush()
+
+
+def _moment(at_ms: int) -> str:
+    """Of this machine's zone, which is told."""
+    try:
+        zone = datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%z")
+    except (ValueError, OverflowError, OSError):
+        zone = ""
+    return f"{moment_text(at_ms)}{zone}"
 
 
 def _write_json(record: FetchedRecord) -> None:

@@ -4,10 +4,10 @@ import re
 import time
 from typing import Final
 
-from control.views.times import TimeError, parse_moment
+from control.views.times import MOMENT_HELP, TimeError, parse_moment
 from partiscope.cli.exits import CommandError, Exit
 
-TIME_HELP: Final = "10m (ago), 2026-11-21T09:00 (local, or +00:00, Z), or epoch seconds or ms."
+TIME_HELP: Final = f"{MOMENT_HELP}."
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _PLAIN: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "\\": "\\"}
 

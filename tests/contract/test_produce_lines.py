@@ -30,8 +30,10 @@ async def topic(admin: KafkaAdmin, request: pytest.FixtureRequest) -> str:
 class Typed:
     """``partiscope produce TOPIC …`` with a pipe on its standard input."""
 
-    def __init__(self, bootstrap: str, folder: Path, topic: str) -> None:
-        self._words = (sys.executable, "-m", "partiscope", "produce", topic)
+    def __init__(
+        self, bootstrap: str, folder: Path, topic: str, *, command: str = "produce"
+    ) -> None:
+        self._words = (sys.executable, "-m", "partiscope", command, topic)
         self._folder = folder
         self._env = {**os.environ, "PYTHONPATH": str(ROOT), "PARTISCOPE_BOOTSTRAP": bootstrap}
 
@@ -165,3 +167,27 @@ async def test_lines_go_out_as_they_come_and_ctrl_c_tells_what_was_acknowledged(
     else:
         assert b"interrupted: 2 records acknowledged" in err
         assert out.split()[-3:] == [b"2", b"0", b"1"]
+
+
+async def test_tail_ends_at_the_end_and_writes_as_it_is_told(
+    bootstrap: str, topic: str, typed: Typed, tmp_path: Path
+) -> None:
+    given = b'{"key": "k", "value": "v", "partition": 1, "headers": [["a", "1"]]}\n'
+    given += b'{"value": {"base64": "/wo="}, "partition": 1}\n'
+    assert typed.run(given, "--json-lines")[0] == 0
+    tail = Typed(bootstrap, tmp_path, topic, command="tail")
+    all_of_it = ("--offset", "earliest", "--exit-at-end")
+    process = tail.start(*all_of_it, "--format", r"%t|%p|%o|%k|%K|%s|%S|%h|%%\x41\n")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    first, second = (f"{topic}|1|{offset}|".encode() for offset in (0, 1))
+    assert out == first + b"k|1|v|1|a=1|%A\n" + second + b"NULL|-1|\xff\n|2||%A\n"
+    status, told, _ = tail.run(b"", *all_of_it, "--json")
+    assert status == 0
+    assert typed.run(told.encode(), "--json-lines")[0] == 0  # what is read can be sent again
+    assert len(await _records(bootstrap, topic)) == 4
+    status, _, err_text = tail.run(b"", *all_of_it, "--format", "%q")
+    assert (status, "'%q' means nothing" in err_text) == (2, True)
+    assert tail.run(b"", *all_of_it, "--since", "1700000000")[0] == 2
+    status, told, _ = tail.run(b"", "--since", "1700000000", "--exit-at-end", "--count", "1")
+    assert (status, told.count("\n")) == (0, 1)
