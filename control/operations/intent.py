@@ -36,8 +36,11 @@ async def intent(operator: Operator, form: str, values: Values) -> tuple[str, ..
 
 async def _create_topic(_: Operator, fields: Values) -> tuple[str, ...]:
     check_topic("create_topic", fields["topic"])
-    copies, configs = fields["replication_factor"], fields["configs"]
-    line = f"{fields['topic']}: {fields['partitions']} partitions, replication factor {copies}"
+    usual, configs = "the cluster's own number of", fields["configs"]
+    partitions = f"{fields['partitions'] or usual} partitions"
+    copies = fields["replication_factor"]
+    factor = f"replication factor {copies}" if copies else "the cluster's own replication factor"
+    line = f"{fields['topic']}: {partitions}, {factor}"
     return (f"{line}, {configs}" if configs else line,)
 
 

@@ -108,7 +108,7 @@ def test_production_is_changed_by_its_name_alone(browser: Browser, server: PageS
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("fresh")
     dialog.get_by_role("button", name="Preview").click()
-    expect(dialog).to_contain_text("fresh: 3 partitions, replication factor 3")
+    expect(dialog).to_contain_text("fresh: the cluster's own number of partitions")
     create = dialog.get_by_role("button", name="Create a topic")
     create.click()
     expect(dialog).to_contain_text("type prod to confirm")

@@ -49,7 +49,7 @@ async def test_a_topic_is_created_once_the_name_was_typed(production: Services) 
         app.screen.query_one("#field-topic", Input).focus()
         await pilot.press(*"fresh", "enter")
         words = await _asked(app, pilot)
-        assert "fresh: 3 partitions" in words
+        assert "fresh: the cluster's own number of partitions" in words
         assert "type prod to confirm" in words
         await pilot.press(*"fresh", "enter")
         says = _says(app, "#operation-outcome")
