@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from textual.css.query import NoMatches
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
 
 from control.views.memory import settle
 from control.views.paths import ViewPath
+from control.views.printable import printable_in_place
 from control.views.snapshot import OperatorSnapshot
 from tui.driver import SparingDriver
 from tui.messages import SnapshotArrived
@@ -86,6 +88,20 @@ class PartiscopeApp(PastApp):
         except OSError as error:
             words = f"this theme is not kept for the next start: {error}"
             self.notify(words, severity="warning", markup=False)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Every message is text as it is: it may hold names that others chose."""
+        _ = markup
+        words = printable_in_place(message)
+        super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
     def action_repaint(self) -> None:
         """``ctrl+l``: somebody else wrote on this terminal."""

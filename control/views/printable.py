@@ -5,10 +5,11 @@ and a table is torn by line breaks. All of them are written as escapes, on every
 and exported files have the text as it is.
 """
 
+import json
 import re
 from base64 import b64encode
 from codecs import getincrementaldecoder
-from typing import Final
+from typing import Any, Final
 
 NULL: Final = "null"
 _LOOKS_ESCAPED: Final = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
@@ -38,6 +39,12 @@ def printable(text: str, *, keeps_lines: bool = False) -> str:
         return text
     kept = _LINES if keeps_lines else frozenset()
     return "".join(char if char.isprintable() or char in kept else _escaped(char) for char in text)
+
+
+def visible(text: str, *, keeps_lines: bool = False) -> str:
+    """``printable``, for what may have been made printable already."""
+    kept = text.replace("\n", "").replace("\t", "") if keeps_lines else text
+    return text if kept.isprintable() else printable(text, keeps_lines=keeps_lines)
 
 
 def printable_in_place(text: str) -> str:
@@ -73,6 +80,14 @@ def told_bytes(value: bytes | None) -> str | dict[str, str] | None:
         return value.decode()
     except UnicodeDecodeError:
         return {"base64": b64encode(value).decode()}
+
+
+def json_text(document: Any, *, indent: int | None = None) -> str:
+    """A document as JSON: what a terminal obeys or nobody sees is escaped, and so stays exact."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _escaped(char: str) -> str:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from control.model.status import Severity
+from control.views.printable import visible
 
 CellValue = float | int | str | None
 
@@ -55,6 +56,11 @@ class Cell:
     value: CellValue
     text: str
     tone: Tone = Tone.PLAIN
+
+    def __post_init__(self) -> None:
+        """Names in it are those that others chose; ``value`` stays as it is."""
+        if not self.text.isprintable():
+            object.__setattr__(self, "text", visible(self.text))
 
     @property
     def shape(self) -> str:

@@ -90,5 +90,7 @@ def _told(status: int, words: str) -> int:
     from partiscope.cli.streams import ReaderGoneError
 
     with suppress(ReaderGoneError):
-        sys.stderr.write(f"partiscope: {words}\n")
+        from control.views.printable import visible
+
+        sys.stderr.write(f"partiscope: {visible(words, keeps_lines=True)}\n")
     return status

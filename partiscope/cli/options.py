@@ -1,7 +1,6 @@
 """Flags that several commands share, and how they are laid over the settings."""
 
 import getpass
-import json
 import os
 import sys
 import time
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 from control.kafka.settings import KafkaSettings
 from control.model.command_line import CommandFlags, cluster_flag, typed, use_flags
 from control.operations import checks
+from control.views.printable import json_text, visible
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.identity import Target, bind, nothing_started, target_of, usual_target
 from partiscope.installation import connection_of, with_installation
@@ -252,9 +252,9 @@ def now_ms() -> int:
 
 def write_json(document: object) -> None:
     """One JSON document on stdout."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json_text(document, indent=2) + "\n")
 
 
 def note(text: str) -> None:
     """A message for people, on stderr, so that stdout stays for data."""
-    sys.stderr.write(f"{typed(text)}\n")
+    sys.stderr.write(f"{visible(typed(text), keeps_lines=True)}\n")

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from control.views.columns import Column
 from control.views.pages import Page
+from control.views.printable import visible
 from control.views.rows import Row, Tone
 
 WIDTH_DEFAULT: Final = 80
@@ -31,10 +32,11 @@ def write_table(
 
     ``cuts_last``: the last column is text that is cut where the screen ends.
     """
+    rows = [[visible(cell) for cell in row] for row in rows]
     if cuts_last:
         others = [max(map(len, column)) for column in list(zip(head, *rows, strict=True))[:-1]]
         left = max(screen_width() - sum(others) - 2 * len(others), CUT_MIN)
-        rows = [(*row[:-1], _cut(row[-1], left)) for row in rows]
+        rows = [[*row[:-1], _cut(row[-1], left)] for row in rows]
     is_number = [
         all(cell[:1].isdigit() or cell[:1] in "-+−–≈n" for cell in column)
         for column in zip(*rows, strict=True)

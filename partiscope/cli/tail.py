@@ -1,7 +1,6 @@
 """``partiscope tail``: browse and follow a topic."""
 
 import asyncio
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from control.kafka.records import KEPT_BYTES, FetchedRecord, Gap, Isolation, Tra
 from control.lab.starts import parse_start
 from control.model.ids import TopicPartition
 from control.views.messages import brief, gap_words, matcher, moment_text
-from control.views.printable import printable, told_bytes
+from control.views.printable import json_text, printable, told_bytes
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, now_ms, settings_with
 from partiscope.cli.record_format import FORMAT_HELP, record_writer
@@ -168,5 +167,5 @@ def _write_json(record: FetchedRecord) -> None:
         "crc_is_valid": record.crc_is_valid,
         "transaction": record.transaction.value or None,
     }
-    sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    sys.stdout.write(json_text(document) + "\n")
     sys.stdout.flush()

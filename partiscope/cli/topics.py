@@ -18,6 +18,7 @@ from control.kafka.ports import (
 )
 from control.operations.guard import check_configs, check_topic, topic_doubt
 from control.views.format import plural_text
+from control.views.printable import visible
 from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
@@ -89,7 +90,7 @@ def describe(topic: Topic, bootstrap: Bootstrap = None, as_json: Json = False) -
         write_json({**_topic_document(found), "configs": configs})
         return
     for name, value in configs.items():
-        sys.stdout.write(f"{name}={value}\n")
+        sys.stdout.write(f"{visible(name)}={visible(str(value))}\n")
     write_table(
         ["partition", "leader", "replicas", "isr"],
         [

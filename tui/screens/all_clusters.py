@@ -10,7 +10,7 @@ from textual.widgets import Static
 from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
 from control.views.pages import Page
 from control.views.snapshot import OperatorSnapshot
-from tui.screens.base import ViewScreen
+from tui.screens.base import ViewScreen, heading
 from tui.widgets.row_table import RowTable
 
 READ_EVERY_S: Final = 2.0
@@ -34,7 +34,7 @@ class AllClustersScreen(ViewScreen):
         """All of them, as they were last read."""
         known = [(each.watched, each.feed.current) for each in self.partiscope.every_services]
         rows = cluster_rows(known, now_ms=self.services.now_ms())
-        self.put("#clusters-title", f"[b]CLUSTERS[/b]  {len(rows)}")
+        self.put("#clusters-title", heading("CLUSTERS", f" {len(rows)}"))
         page: Page[Any] = Page(
             rows=rows, columns=CLUSTER_COLUMNS, total=len(rows), matching=len(rows)
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.visual import VisualType
 from textual.widgets import Static
 
 from control.views.paths import ViewPath
+from control.views.printable import printable_in_place
 from control.views.snapshot import OperatorSnapshot
 from tui.services import Services
 from tui.widgets.key_line import GotoLine, KeyLine
@@ -125,9 +127,11 @@ class ViewScreen(Screen[Any]):
     def put(self, selector: str, content: VisualType) -> None:
         """Show something in a line of the body, unless the view was left in the meantime.
 
-        What a worker brings may arrive when its screen is already gone. What stands there already
+        A string is text as it is, without markup: it may hold names that others chose. What a
+        worker brings may arrive when its screen is already gone. What stands there already
         is not written again: over SSH every byte counts.
         """
+        content = _plain(content)
         if self._put.get(selector) == content:
             return
         self._put[selector] = content
@@ -148,6 +152,21 @@ class ViewScreen(Screen[Any]):
             is_paused=self.partiscope.is_paused,
             at_ms=self.partiscope.at_ms,
         )
+
+
+def heading(name: str, rest: str = "", style: str = "") -> Text:
+    """The title of a list and what follows it."""
+    return Text.assemble((name, "bold"), (f" {rest}", style))
+
+
+def _plain(content: VisualType) -> VisualType:
+    """Characters that a terminal obeys are made visible; styles stay in their places."""
+    if isinstance(content, str):
+        return Text(printable_in_place(content))
+    if isinstance(content, Text) and not content.plain.isprintable():
+        content = content.copy()
+        content.plain = printable_in_place(content.plain)
+    return content
 
 
 def _form_panel(widget: Widget) -> FormPanel:

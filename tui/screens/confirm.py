@@ -61,7 +61,7 @@ class RateScreen(ModalScreen[str | None]):
         with Vertical(id="confirm"):
             yield Static(self._question, markup=False)
             yield Input(id="rate", compact=True)
-            yield Static("", id="rate-problem", classes="wrong")
+            yield Static("", id="rate-problem", classes="wrong", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """A rate closes the question."""

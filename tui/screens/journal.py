@@ -10,7 +10,7 @@ from control.kafka.errors import KafkaPortError
 from control.views.journal import JOURNAL_COLUMNS, journal_row
 from control.views.pages import Page
 from control.views.snapshot import OperatorSnapshot
-from tui.screens.base import ViewScreen
+from tui.screens.base import ViewScreen, heading
 from tui.widgets.row_table import RowTable
 
 READ_EVERY_S: Final = 3.0
@@ -43,12 +43,12 @@ class JournalScreen(ViewScreen):
         try:
             lines = await self.partiscope.operator.journal.lines()
         except KafkaPortError as error:
-            self.put("#journal-title", f"[b]JOURNAL[/b]  ✖ {error.title}: {error.next_step}")
+            self.put("#journal-title", heading("JOURNAL", f" ✖ {error.title}: {error.next_step}"))
             return
         now_ms = self.services.now_ms()
         rows = tuple(journal_row(line, now_ms=now_ms) for line in lines[:LINES_MAX])
         hint = "" if rows else "  nothing was changed yet"
-        self.put("#journal-title", f"[b]JOURNAL[/b] {len(lines)}{hint}")
+        self.put("#journal-title", heading("JOURNAL", f"{len(lines)}{hint}"))
         page: Page[Any] = Page(
             rows=rows, columns=JOURNAL_COLUMNS, total=len(lines), matching=len(lines)
         )

@@ -36,7 +36,7 @@ from control.views.paths import ViewPath
 from control.views.previews import check_words
 from control.views.snapshot import OperatorSnapshot
 from tui.rights import RightsScreen
-from tui.screens.base import ViewScreen
+from tui.screens.base import ViewScreen, heading
 from tui.screens.confirm import ConfirmScreen, RateScreen
 from tui.widgets.row_table import RowTable
 
@@ -88,10 +88,10 @@ class MovesScreen(ViewScreen):
         try:
             states = await self.partiscope.operator.moves.list()
         except KafkaPortError as error:
-            self.put("#moves-title", f"[b]MOVES[/b]  ✖ {error.title}: {error.next_step}")
+            self.put("#moves-title", heading("MOVES", f" ✖ {error.title}: {error.next_step}"))
             return
         hint = "" if states else "  none yet: R plans one"
-        self.put("#moves-title", f"[b]MOVES[/b] {len(states)}{hint}")
+        self.put("#moves-title", heading("MOVES", f"{len(states)}{hint}"))
         now_ms = self.services.now_ms()
         rows = tuple(move_row(state, now_ms=now_ms) for state in states)
         page: Page[Any] = Page(rows=rows, columns=MOVE_COLUMNS, total=len(rows), matching=len(rows))

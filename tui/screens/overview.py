@@ -15,6 +15,7 @@ from control.views.racks import RACK_COLUMNS, RackRow, rack_rows
 from control.views.rows import BrokerRow
 from control.views.series import Series, cluster_throughput, total_lag
 from control.views.snapshot import OperatorSnapshot, broker_page, group_page
+from tui.screens.base import heading
 from tui.screens.history import HistoryScreen, throughput_line
 from tui.tones import STYLES
 from tui.widgets.chart import Frame
@@ -90,7 +91,7 @@ class OverviewScreen(HistoryScreen):
         return ViewPath(view="what-if", query={"broker": broker})
 
     def _title(self, name: str, count: int) -> None:
-        self.put(f"#{name}-title", f"[b]{name.upper()}[/b] {count}")
+        self.put(f"#{name}-title", heading(name.upper(), str(count)))
 
     def _racks(self, rows: tuple[RackRow, ...]) -> None:
         """Where there are any, and room for them."""

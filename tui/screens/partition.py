@@ -22,6 +22,7 @@ from control.views.snapshot import (
     replica_rows,
     segment_rows,
 )
+from tui.screens.base import heading
 from tui.screens.history import HistoryScreen
 from tui.tones import facts_text
 from tui.widgets.chart import Frame
@@ -77,7 +78,9 @@ class PartitionScreen(HistoryScreen):
         row = partition_row(snapshot, self._partition)
         tiles = self.query_one("#tiles", Static)
         if row is None:
-            tiles.update(f"[b]{self._partition}[/b]  there is no such partition (Esc goes back)")
+            tiles.update(
+                heading(str(self._partition), " there is no such partition (Esc goes back)")
+            )
             return
         tiles.update(_tiles(self._partition, row, self.app.size.width - 2))
         replicas, groups = replica_rows(snapshot, self._partition), self._groups(snapshot)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
@@ -19,7 +20,7 @@ from control.views.snapshot import (
     partition_page,
     topic_page,
 )
-from tui.screens.base import ViewScreen
+from tui.screens.base import ViewScreen, heading
 from tui.screens.sort import ColumnsScreen, SortScreen
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
@@ -202,16 +203,16 @@ _KINDS: Final = {
 """What the table of such a view holds."""
 
 
-def _title(path: ViewPath, page: Page[Any], query: TableQuery) -> str:
+def _title(path: ViewPath, page: Page[Any], query: TableQuery) -> Text:
     """Which table, how much of it, in which order; or why not."""
     kind, *names = str(ViewPath(view=path.view, params=path.params)).split("/")
     place = " ".join((_KINDS.get(path.view, kind.upper()), *map(unquote, names)))
     if page.problem:
-        return f"[b]{place}[/b]  [yellow]▲ {page.problem}[/yellow]"
+        return heading(place, f" ▲ {page.problem}", "yellow")
     shown = f"{len(page.rows)} of {page.matching}" if len(page.rows) < page.matching else ""
     filtered = f"{page.matching} of {page.total} match" if query.filter else f"{page.total}"
     columns = page.columns if page.spec is None else page.spec.columns
     titles = {column.id: column.title for column in columns}
     name = query.sort.lstrip("-")
     order = f"  by {titles.get(name, name)}{' ↓' if query.sort[:1] == '-' else ' ↑'}"
-    return f"[b]{place}[/b]  {shown or filtered}{order if query.sort else ''}"
+    return heading(place, f" {shown or filtered}{order if query.sort else ''}")

@@ -23,7 +23,7 @@ from control.views.what_if import (
     wanted_loss,
     what_if,
 )
-from tui.screens.base import ViewScreen
+from tui.screens.base import ViewScreen, heading
 from tui.tones import cell_text
 from tui.widgets.row_table import RowTable
 
@@ -112,7 +112,7 @@ class WhatIfScreen(ViewScreen):
         )
         self.query_one("#survivors", RowTable).show(survivors)
         hit = hit_page(answer, TableQuery(limit=HIT_MAX))
-        self.put("#hit-title", f"[b]ITS PARTITIONS[/b] {hit.total}, as they would be")
+        self.put("#hit-title", heading("ITS PARTITIONS", f"{hit.total}, as they would be"))
         self.query_one("#hit", RowTable).show(hit)
 
 

@@ -1,0 +1,67 @@
+"""Names that others chose are text: no markup, no escape sequence, whatever view shows them."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from control.model.fleet import WatchedCluster
+from control.views.feed import SnapshotFeed
+from spark_metrics.aggregates import AggregatesReader
+from tests.support.settle import settle
+from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
+from tests.unit.tui.conftest import NOW_MS
+from tui.app import PartiscopeApp
+from tui.services import Services
+
+ODD = ("a[/b]c", "\x1b[2Jevil", "[red", "two\nlines", "user\u202egpj")
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Iterator[Services]:
+    rows = synthetic_rows(SyntheticSizes(topics=2, partitions=2, groups=5), at_ms=NOW_MS)
+    names = dict(zip(sorted({row["group_id"] for row in rows["groups"]}), ODD, strict=True))
+    for table in rows.values():
+        for row in table:
+            if row.get("group_id") in names:
+                row["group_id"] = names[row["group_id"]]
+            for name in ("rack", "client_id", "member_id", "host"):
+                if isinstance(row.get(name), str):
+                    row[name] = f"[/{row[name]}]"
+    StoreBuilder(tmp_path).write(rows)
+    reader = AggregatesReader(str(tmp_path))
+    feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS)
+    watched = WatchedCluster(bootstrap="127.0.0.1:1")
+    services = Services(feed=feed, history=reader, watched=watched, bus="", now_ms=lambda: NOW_MS)
+    yield replace(services, bus="127.0.0.1:1")
+    feed.stop()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "overview",
+        "groups",
+        "groups?q=lag:[/",
+        "findings",
+        "brokers",
+        "what-if",
+        "topics/[/x",
+        *(f"groups/{quote(name, safe='')}" for name in ODD),
+    ],
+)
+async def test_no_view_takes_a_name_for_more_than_text(odd: Services, path: str) -> None:
+    app = PartiscopeApp(odd, path=path)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("TopBar")), "the view")
+        until = time.monotonic() + 0.3
+        while time.monotonic() < until:
+            await pilot.pause()
+        app.notify("[/nothing] \x1b[2J")
+        await pilot.pause()
+        for strip in app.screen._compositor.render_strips():
+            assert strip.text.isprintable()
+    assert app.return_code in (0, None)
