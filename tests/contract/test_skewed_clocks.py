@@ -29,6 +29,8 @@ AHEAD_S: Final = 45
 RATE: Final = 60
 BEHIND: Final = 3_000
 WATCHED_S: Final = 60.0
+RECENT_MS: Final = 5_000
+"""What was committed before the job began to watch lags more."""
 
 
 def library() -> Path:
@@ -131,6 +133,8 @@ def watch(job: MetricsJob, bootstrap: str, groups: dict[int, str]) -> None:
         for broker, group in groups.items():
             row: dict[str, Any] | None = rows.get(group)
             if row is None or row["lag"] is None:
+                continue
+            if row["read_ms"] - row["commit_ms"] > RECENT_MS:
                 continue
             seen += broker == SKEWED
             story = f"{group} of broker {broker}: {row}"
