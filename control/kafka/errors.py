@@ -8,6 +8,7 @@ KafkaPortError                 title, reason, next step
 │   └── NoBusError             no bus is known for the cluster's operations
 ├── UnsupportedApiError        the broker does not serve an API that we need
 ├── NoSuchPartitionError       a topic does not have the partition that was named
+├── RecordTooLargeError        a record is larger than its topic takes
 └── RefusedError               the cluster answered with an error code
 """
 
@@ -103,6 +104,22 @@ class NoSuchPartitionError(KafkaPortError):
     def __init__(self, topic: str, partition: object, *, count: int) -> None:
         words = no_partition_words(topic, partition, count)
         super().__init__(words, reason="partitions count from 0", next_step="name one of these")
+        self.args = (words,)
+
+
+class RecordTooLargeError(KafkaPortError):
+    """A record that its topic does not take, told before it is sent."""
+
+    def __init__(self, topic: str, *, size_bytes: int, most_bytes: int) -> None:
+        words = (
+            f"a record of {size_bytes:,} bytes is not sent: {topic} takes at most {most_bytes:,} "
+            "(max.message.bytes)"
+        )
+        super().__init__(
+            words,
+            reason="the broker would refuse it",
+            next_step="make it smaller, compress it, or raise max.message.bytes of the topic",
+        )
         self.args = (words,)
 
 

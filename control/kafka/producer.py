@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from kio.schema.errors import ErrorCode
 
 from control.kafka.connections import settings_of
@@ -19,6 +20,7 @@ from control.kafka.wire import address_that_answers, answers_soon, explain_unrea
 
 ACKS: Final = {"0": 0, "1": 1, "all": "all"}
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+"""By the numbers that record batches have for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,25 @@ class ProducerOptions:
     linger_ms: int = 0
     request_max: int = 1 << 20
     """Bytes; the topic's max.message.bytes counts as well."""
+    batch_max: int = 1 << 14
+    """Bytes of records that are sent together; one larger than that goes by itself."""
+
+
+def batch_bytes(record: OutgoingRecord, compression: str = "none") -> int:
+    """The size of a batch that holds this record alone: what ``max.message.bytes`` is about."""
+    size = sum(map(len, filter(None, (record.key, record.value))))
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=COMPRESSIONS.index(compression),
+        is_transactional=0,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        batch_size=size + (1 << 20),
+    )
+    at_ms = record.timestamp_ms or 0
+    builder.append(0, at_ms, record.key, record.value, list(record.headers))
+    return len(builder.build())
 
 
 class RecordProducer:
@@ -82,6 +103,7 @@ class RecordProducer:
             enable_idempotence=options.is_idempotent,
             linger_ms=options.linger_ms,
             max_request_size=options.request_max,
+            max_batch_size=options.batch_max,
             **self._settings.security_options(),
         )
         try:

@@ -15,8 +15,20 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.connections import settings_of
-from control.kafka.errors import KafkaPortError, NoSuchPartitionError, RefusedError
-from control.kafka.producer import Delivery, OutgoingRecord, ProducerOptions, RecordProducer
+from control.kafka.errors import (
+    KafkaPortError,
+    NoSuchPartitionError,
+    RecordTooLargeError,
+    RefusedError,
+)
+from control.kafka.ports import ConfigResource, ConfigScope
+from control.kafka.producer import (
+    Delivery,
+    OutgoingRecord,
+    ProducerOptions,
+    RecordProducer,
+    batch_bytes,
+)
 from control.kafka.settings import KafkaSettings
 from control.kafka.wire import answers_soon
 from control.lab.keys import KeyChooser, from_list, parse_keys
@@ -28,6 +40,12 @@ IN_FLIGHT_MAX: Final = 2_000
 LATENCIES_MAX: Final = 20_000
 """Percentiles cover the newest acknowledgements only."""
 TICK_S: Final = 0.01
+_MOST_BYTES: Final = "max.message.bytes"
+_REQUEST_MAX: Final = 1 << 27
+"""Of the client, which guesses sizes from above and before compression: ours are measured."""
+_OVERHEAD_BYTES: Final = 1_024
+"""With so much less than the limit, and some for each header, a record needs no measuring."""
+_HEADER_OVERHEAD_BYTES: Final = 16
 _OF_ONE_RECORD: Final = (ErrorCode.message_too_large, ErrorCode.invalid_record)
 """What the client refuses of a record; the others go on."""
 ERRORS_MAX: Final = 5
@@ -119,6 +137,7 @@ class ProduceSession:
         self._template = None if job.value is None else Template(job.value, rng)
         self._stopped = asyncio.Event()
         self._tally = _Tally()
+        self._most_bytes: int | None = None
         self._started = time.monotonic()
 
     def with_records(self, records: Iterable[KeyAndValue]) -> ProduceSession:
@@ -135,9 +154,9 @@ class ProduceSession:
         :raises KafkaPortError: topic or partition unknown, cluster unreachable; `progress` tells
             what was acknowledged until then. Single refused records are counted in `failed`.
         """
-        partitions = await self._partition_count()
+        partitions, self._most_bytes = await _limits(self._settings, self.job.topic)
         self._started = time.monotonic()
-        async with RecordProducer(self._settings, self.job.options) as producer:
+        async with RecordProducer(self._settings, _options(self.job, self._most_bytes)) as producer:
             sending = asyncio.create_task(self._send_all(producer, partitions))
             try:
                 while not sending.done():
@@ -158,11 +177,6 @@ class ProduceSession:
             last = progress
         assert last is not None
         return last
-
-    async def _partition_count(self) -> int:
-        async with KafkaAdmin.to(self._settings) as admin, answers_soon(self._settings):
-            (topic,) = await admin.topics([self.job.topic])
-            return len(topic.partitions)
 
     async def _send_all(self, producer: RecordProducer, partitions: int) -> None:
         in_flight: set[asyncio.Task[None]] = set()
@@ -219,7 +233,11 @@ class ProduceSession:
     ) -> Awaitable[Delivery] | None:
         """The answer to come; None: it failed for itself alone."""
         try:
+            _check_size(record, self.job, self._most_bytes)
             delivery = await producer.enqueue(record)
+        except RecordTooLargeError as error:
+            self._fail(n, error)
+            return None
         except RefusedError as error:
             if error.code not in _OF_ONE_RECORD:
                 raise
@@ -329,6 +347,47 @@ class _Tally:
         self.failed += 1
         if len(self.errors) < ERRORS_MAX:
             self.errors.append(words)
+
+
+async def _limits(settings: KafkaSettings, name: str) -> tuple[int, int | None]:
+    """The topic's partitions, and the most bytes of a batch that it takes; None: not told."""
+    resource = ConfigResource(scope=ConfigScope.TOPIC, name=name)
+    async with KafkaAdmin.to(settings) as admin, answers_soon(settings):
+        (topic,) = await admin.topics([name])
+        try:
+            (entry,) = await admin.describe_configs(resource, [_MOST_BYTES])
+        except (RefusedError, ValueError):  # a right may lack that sending does not need
+            return len(topic.partitions), None
+    most = entry.value or ""
+    return len(topic.partitions), int(most) if most.isdecimal() else None
+
+
+def _options(job: ProduceJob, most: int | None) -> ProducerOptions:
+    """Neither the client's own limit nor what it puts together goes by others than the
+    topic's."""
+    if most is None:
+        return job.options
+    return replace(
+        job.options, request_max=_REQUEST_MAX, batch_max=min(job.options.batch_max, most)
+    )
+
+
+def _check_size(record: OutgoingRecord, job: ProduceJob, most: int | None) -> None:
+    """Before it is sent.
+
+    :raises RecordTooLargeError: the topic would not take it.
+    """
+    if most is None or _at_most_bytes(record) <= most:
+        return
+    size_bytes = batch_bytes(record, job.options.compression)
+    if size_bytes > most:
+        raise RecordTooLargeError(record.topic, size_bytes=size_bytes, most_bytes=most)
+
+
+def _at_most_bytes(record: OutgoingRecord) -> int:
+    headers = sum(len(name.encode()) + len(value or b"") for name, value in record.headers)
+    plain = len(record.key or b"") + len(record.value or b"") + headers
+    return plain + _OVERHEAD_BYTES + _HEADER_OVERHEAD_BYTES * len(record.headers)
 
 
 def latencies_of(values_ms: Any) -> Latencies | None:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from control.lab.lines import lines_of, records_of
 from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import KeyAndValue, ProduceProgress
+from control.model.ids import no_partition_words
 from control.views import format as text
 from control.views.keys import key_line, partition_count
+from control.views.rows import SHAPES, Tone
 from control.views.snapshot import OperatorSnapshot
 
 _DRAWN = ("none", "seq")
@@ -33,6 +35,8 @@ def preview_words(snapshot: OperatorSnapshot, values: Mapping[str, str]) -> str:
     count = partition_count(snapshot, topic)
     if not topic or not count:
         return "choose a topic to see where a key lands"
+    if partition and not (partition.isdecimal() and int(partition) < count):
+        return f"{SHAPES[Tone.CRITICAL]} {no_partition_words(topic, partition, count)}"
     if partition:
         return f"partition {partition}, as chosen; the key's rule is not asked"
     if not key or key == "none":

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
@@ -135,3 +136,46 @@ def test_a_confirmation_does_what_was_previewed_whatever_the_fields_say(
     )
     expect(dialog).to_contain_text("test-logs is configured")
     assert retention_of(cluster, "test-logs") == "7200000"
+
+
+def produce(page: Page, server: PageServer, given: str) -> None:
+    page.goto(f"{server.url}/produce/test-logs?{given}")
+    expect(page.locator("#produce-send")).to_be_enabled()
+
+
+def end_of(cluster: LocalCluster) -> int:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "ends"})
+    ends = [
+        consumer.get_watermark_offsets(TopicPartition("test-logs", number), timeout=20)[1]
+        for number in range(TOPICS["test-logs"])
+    ]
+    consumer.close()
+    return sum(ends)
+
+
+def test_a_partition_that_is_not_there_is_told_before_anything_is_sent(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    before = end_of(cluster)
+    produce(page, server, "partition=77")
+    expect(page.locator("#produce-preview")).to_have_text("✖ test-logs has no partition 77 (0–7)")
+    page.locator("#produce-send").click()
+    expect(page.locator("#produce-done")).to_contain_text("test-logs has no partition 77 (0–7)")
+    assert end_of(cluster) == before
+
+
+def test_a_record_that_is_too_large_is_told_before_it_is_sent(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    before = end_of(cluster)
+    produce(page, server, "partition=1")
+    page.get_by_label("Value", exact=True).fill("x" * 20_000)
+    page.locator("#produce-send").click()
+    result = page.locator("#produce-result")
+    expect(result).to_contain_text("is not sent: test-logs takes at most 20,000")
+    assert end_of(cluster) == before
+
+    page.get_by_label("Value", exact=True).fill("x" * 19_900)
+    page.locator("#produce-send").click()
+    expect(result).to_contain_text("test-logs-1 @ ")
+    assert end_of(cluster) == before + 1

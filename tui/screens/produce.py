@@ -17,6 +17,7 @@ from control.lab.lines import LinesError, lines_of, records_of
 from control.lab.partitioners import partitions_for_key
 from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.lab.templates import TemplateError
+from control.model.ids import no_partition_words
 from control.operations import registry
 from control.operations.errors import OperationError
 from control.views.format import latency_text, record_rate_text
@@ -162,8 +163,10 @@ class ProduceScreen(ViewScreen):
         leaders = self._leaders.get(topic)
         if leaders is None:
             return "choose a topic; its partitions and leaders are shown here"
-        if values["partition"]:
-            return f"→ {topic}-{values['partition']}, whatever the key"
+        if wanted := values["partition"]:
+            if not wanted.isdecimal() or int(wanted) not in leaders:
+                return f"✖ {no_partition_words(topic, wanted, len(leaders))}"
+            return f"→ {topic}-{wanted}, whatever the key"
         if self._file:
             return f"the lines of {self._file}: each key goes to its partition"
         if not key:

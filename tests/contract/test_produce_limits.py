@@ -1,0 +1,82 @@
+"""What a topic does not take is told before it is sent, to the byte, on ours and on Kafka."""
+
+import pytest
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.errors import NoSuchPartitionError
+from control.kafka.ports import NewTopic
+from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer, batch_bytes
+from control.kafka.reader import RecordReader, Start, StartKind
+from control.lab.session import ProduceJob, ProduceProgress, ProduceSession
+
+MOST_BYTES = 5_000
+
+
+@pytest.fixture
+async def topic(admin: KafkaAdmin, request: pytest.FixtureRequest) -> str:
+    name = "".join(letter for letter in request.node.name if letter.isalnum())
+    configs = {"max.message.bytes": str(MOST_BYTES)}
+    made = NewTopic(name=name, partitions=8, replication_factor=1, configs=configs)
+    await admin.create_topic(made)
+    return name
+
+
+async def send(bootstrap: str, topic: str, value: str, **more: object) -> ProduceProgress:
+    job = ProduceJob(topic=topic, value=value, **{"partition": 0, **more})  # type: ignore[arg-type]
+    return await ProduceSession(bootstrap, job).run_to_end()
+
+
+async def count(bootstrap: str, topic: str) -> int:
+    async with RecordReader(bootstrap) as reader:
+        keys = await reader.partitions(topic)
+        return len(await reader.browse(keys, Start(kind=StartKind.EARLIEST), limit=1_000))
+
+
+async def test_a_record_at_the_limit_is_taken_and_one_byte_more_is_not_sent(
+    bootstrap: str, topic: str
+) -> None:
+    overhead = batch_bytes(OutgoingRecord(topic=topic, value=b"x" * 4_000)) - 4_000
+    fits = "x" * (MOST_BYTES - overhead)
+    assert (await send(bootstrap, topic, fits)).acked == 1
+    told = await send(bootstrap, topic, fits + "x")
+    assert (told.sent, told.failed) == (0, 1)
+    assert told.errors == (
+        f"a record of {MOST_BYTES + 1:,} bytes is not sent: {topic} takes at most {MOST_BYTES:,} "
+        "(max.message.bytes)",
+    )
+    assert await count(bootstrap, topic) == 1
+    # The broker judges as we do.
+    async with RecordProducer(bootstrap, ProducerOptions()) as producer:
+        with pytest.raises(Exception, match="MESSAGE_TOO_LARGE"):
+            await producer.send(
+                OutgoingRecord(topic=topic, value=fits.encode() + b"x", partition=0)
+            )
+
+
+@pytest.mark.parametrize("compression", ["gzip", "lz4", "zstd", "snappy"])
+async def test_what_fits_once_compressed_is_sent(
+    bootstrap: str, topic: str, compression: str
+) -> None:
+    options = ProducerOptions(compression=compression)
+    assert (await send(bootstrap, topic, "x" * 60_000, options=options)).acked == 1
+
+
+async def test_small_records_are_not_put_together_beyond_the_limit(
+    bootstrap: str, topic: str
+) -> None:
+    done = await send(bootstrap, topic, "y" * 400, count=300)
+    assert (done.acked, done.failed) == (300, 0)
+
+
+async def test_a_header_counts(bootstrap: str, topic: str) -> None:
+    told = await send(bootstrap, topic, "x", headers=(("h", b"z" * MOST_BYTES),))
+    assert (told.sent, told.failed) == (0, 1)
+
+
+@pytest.mark.parametrize("partition", [8, 77, -1])
+async def test_a_partition_that_is_not_there_is_told(
+    bootstrap: str, topic: str, partition: int
+) -> None:
+    with pytest.raises(NoSuchPartitionError, match=rf"has no partition {partition} \(0–7\)"):
+        await send(bootstrap, topic, "x", partition=partition)
+    assert await count(bootstrap, topic) == 0
