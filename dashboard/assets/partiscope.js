@@ -467,7 +467,8 @@
 
   // Within the block that was answered: another view begins anew.
   function moveOver(changes) {
-    const blocks = changes.filter(({ target }) => target.id && target.tagName !== "MAIN");
+    const isView = (target) => target.tagName === "MAIN" || target.id === "existing";
+    const blocks = changes.filter(({ target }) => target.id && !isView(target));
     const left = new Map();
     for (const { target, removedNodes } of blocks) {
       left.set(target, [...(left.get(target) || []), ...boxesIn(removedNodes)]);

@@ -7,7 +7,9 @@ have identities (their keys) and blocks are refreshed in place.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from html import escape
 from typing import Any, Final
+from uuid import uuid4
 
 import dash_ag_grid as dag
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
@@ -16,6 +18,7 @@ from control.views.columns import Column, ColumnError, chosen
 from control.views.export import FORMATS
 from control.views.pages import TableSpec
 from dashboard import ids
+from dashboard.components.markup import MARKUP
 from dashboard.components.parts import attributes
 from dashboard.theme import DARK, LIGHT
 
@@ -102,17 +105,22 @@ def register_grid(app: Dash, kind: str) -> None:
     )
 
 
-def _filter_field(kind: str, query: Mapping[str, str]) -> dcc.Input:
-    return dcc.Input(
-        id=ids.grid_filter(kind),
-        value=query.get("q", ""),
-        type="search",
-        # Tables listen to the field itself (`partiscope.js`).
-        debounce=True,
-        className="filter-input",
-        placeholder=f"filter, e.g. {EXAMPLES[kind]}   ( / )",
-        autoComplete="off",
-        spellCheck="false",
+def _filter_field(kind: str, query: Mapping[str, str]) -> html.Div:
+    """A field of the browser's own: one that Dash keeps gets its text back late, over letters that
+    were typed meanwhile. Tables listen to the field itself (`partiscope.js`)."""
+    given = {
+        "id": ids.grid_filter(kind),
+        "type": "search",
+        "class": "filter-input",
+        "value": query.get("q", ""),
+        "placeholder": f"filter, e.g. {EXAMPLES[kind]}   ( / )",
+        "autocomplete": "off",
+        "spellcheck": "false",
+    }
+    words = " ".join(f'{name}="{escape(value)}"' for name, value in given.items())
+    # Another view's field begins anew, with what its path says.
+    return html.Div(
+        key=uuid4().hex, className="filter-place", **attributes({MARKUP: f"<input {words}>"})
     )
 
 

@@ -60,14 +60,17 @@ class Store:
         history_s: int = 0,
         ago_s: int = 0,
         fenced: int | None = None,
+        interval_ms: int = 120_000,
         **changed: Any,
     ) -> dict[str, list[dict[str, Any]]]:
         """The next version, as of ``ago_s``; ``changed`` are columns of the partition topic-0-0,
-        ``fenced`` is a broker that is down."""
+        ``fenced`` is a broker that is down. Nobody writes on by itself: at the usual
+        ``interval_ms`` no broker is called silent for it."""
         at_ms = time.time_ns() // 1_000_000 - ago_s * 1_000
         rows = synthetic_rows(SIZES, at_ms=at_ms)
         for broker in rows["brokers"]:
             broker["is_fenced"] = broker["broker"] == fenced
+            broker["interval_ms"] = interval_ms
         for partition in rows["partitions"]:
             partition.update(of_all or {})
         rows["partitions"][0].update(changed)
@@ -167,7 +170,7 @@ def test_trouble_changes_badges_and_leaves_the_screen(page: Page, store: Store) 
 
     store.write(fenced=103)
     expect(page.locator("#head-brokers")).to_contain_text("2/3 brokers")
-    store.write(ago_s=300)
+    store.write(ago_s=300, interval_ms=1_000)
 
     expect(page.locator("#age")).to_contain_text("✖ 5 m")
     expect(page.locator("#job")).to_contain_text("job late 5 m")
@@ -237,6 +240,48 @@ def test_a_filter_typed_before_the_first_rows_are_there_is_answered(
 
     expect(page.locator("#count-lags")).to_have_text("2 of 40 rows", timeout=10_000)
     expect(page.locator("#grid-lags .ag-center-cols-container .ag-row")).to_have_count(2)
+
+
+@pytest.mark.parametrize("pause_ms", [0, 5])
+def test_a_filter_takes_what_is_typed_letter_by_letter(
+    page: Page, server: PageServer, store: Store, pause_ms: int
+) -> None:
+    """However fast, and while news come in; another view's filter begins anew."""
+    go(page, server, "topics/topic-1?q=lag>=0")
+    field = page.locator("#filter-partitions")
+    expect(field).to_have_value("lag>=0")
+    field.fill("")
+    words = "lag>1k -topic:top broker:101"
+    for place, letter in enumerate(words):
+        page.keyboard.type(letter)
+        if pause_ms:
+            page.wait_for_timeout(pause_ms)
+        if place % 10 == 5:
+            store.write()
+    page.wait_for_timeout(500)
+    assert field.input_value() == words
+    expect(field).to_be_focused()
+    expect(page.locator("#count-partitions")).to_have_text("0 of 40 rows")
+    assert "q=lag" in page.url
+
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(page.locator("h1")).to_have_text("Topics")
+    expect(page.locator("#filter-topics")).to_have_value("")
+    go_by_address(page, "topics/topic-2")
+    expect(page.locator("h1")).to_have_text("topic-2")
+    expect(field).to_have_value("")
+
+
+def go_by_address(page: Page, path: str) -> None:
+    """As a link of the page itself goes there: nothing is loaded anew."""
+    page.evaluate(
+        """(path) => {
+            window.history.pushState({}, "", "/" + path);
+            window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+        }""",
+        path,
+    )
 
 
 def test_a_window_over_two_blocks_asks_for_both_at_once(page: Page, server: PageServer) -> None:
@@ -512,6 +557,27 @@ def test_another_time_shows_what_was_then_until_one_goes_back(
     expect(page.locator("#time-shown")).to_have_text("last 10 minutes")
     expect(first).not_to_contain_text("offline")
     page.wait_for_url("**/partitions")
+
+
+@pytest.mark.parametrize(
+    ("at", "words"), [("2199-01-01T00:00", "in the future"), ("2001-01-01", "before history")]
+)
+def test_a_moment_that_is_not_kept_says_so_and_nothing_looks_well(
+    page: Page, server: PageServer, at: str, words: str
+) -> None:
+    go(page, server, f"overview?at={at}")
+    expect(page.locator("#past-words")).to_contain_text(words)
+    expect(page.locator("#findings")).to_contain_text(words)
+    expect(page.locator("#tiles")).to_contain_text("n/a")
+    main = page.locator("main").inner_text()
+    assert "✔" not in main
+    assert "No findings" not in main
+    go(page, server, f"topics?at={at}")
+    expect(page.locator("#count-topics")).to_contain_text(words)
+    refused = page.request.get(f"{server.url}/export/topics.csv?at={at}")
+    assert (refused.status, words in refused.text()) == (404, True)
+    page.get_by_role("button", name="back to now").first.click()
+    expect(page.locator("#count-topics")).to_have_text("4 rows")
 
 
 def test_columns_are_chosen_linked_and_exported(page: Page, server: PageServer) -> None:

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.cluster import LocalCluster
+from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
 from tests.support.store_builder import StoreBuilder
 
@@ -69,7 +70,7 @@ def page(browser: Browser, server: PageServer) -> Iterator[Page]:
 def rows(cluster: LocalCluster, topics: dict[str, int]) -> dict[str, list[dict[str, Any]]]:
     """What the metrics job would have written."""
     now_ms = time.time_ns() // 1_000_000
-    shared = {"cluster": "previews", "read_ms": now_ms}
+    shared = {"cluster": CLUSTER_ID, "read_ms": now_ms}
     (broker,) = cluster.ids
     at_home = {"leader": broker, "replicas": [broker], "isr": [broker], "min_isr": 1}
     return {
