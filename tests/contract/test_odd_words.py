@@ -3,6 +3,7 @@ says what is wrong, and never a traceback."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +41,10 @@ class Leaf:
     @property
     def name(self) -> str:
         return " ".join(self.words)
+
+    @property
+    def is_server(self) -> bool:
+        return self.words[0] in SERVE
 
 
 def _leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[Leaf]:
@@ -105,16 +110,35 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, our_cluster: LocalCl
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.name)
 def test_odd_words(leaf: Leaf, files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Every parameter with one odd word, another one at each command."""
+    for number, tries in enumerate(_tries(leaf, files), LEAVES.index(leaf)):
+        _ends_well(capsys, tries[number % len(tries)], is_refused=leaf.is_server)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.name)
+def test_all_odd_words(
+    leaf: Leaf, files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in chain.from_iterable(_tries(leaf, files)):
+        _ends_well(capsys, words, is_refused=leaf.is_server)
+
+
+def _tries(leaf: Leaf, files: dict[str, Path]) -> Iterator[list[list[str]]]:
+    """For each parameter, the command line with each of its odd words."""
     required = _required(leaf, files)
-    is_server = leaf.words[0] in SERVE
     for param in leaf.params:
-        is_address = param.name in ADDRESSES
-        if param.is_eager or param.name in HARMFUL or (is_server and not is_address):
+        if param.is_eager or param.name in HARMFUL:
             continue
-        for word in _odd_words(param, files):
-            odd = [word] if param.param_type_name == "argument" else [f"{param.opts[0]}={word}"]
-            base = [] if param.param_type_name == "argument" else required
-            _ends_well(capsys, [*leaf.words, *base, *odd], is_refused=is_address and is_server)
+        if leaf.is_server and param.name not in ADDRESSES:
+            continue
+        odd = _odd_words(param, files)
+        if param.param_type_name == "argument":
+            tries = [[*leaf.words, word] for word in odd]
+        else:
+            tries = [[*leaf.words, *required, f"{param.opts[0]}={word}"] for word in odd]
+        if tries:
+            yield tries
 
 
 def _odd_words(param: Any, files: dict[str, Path]) -> tuple[str, ...]:
