@@ -87,6 +87,7 @@ class Browsed:
 
     `read_count` records were looked at, `read_bytes` fetched. `rest` is where each partition that
     was not read to its end goes on (backwards: before which offset); empty: all was read.
+    `since_ms` is the time that was asked for, where one was.
     """
 
     records: tuple[FetchedRecord, ...]
@@ -95,6 +96,7 @@ class Browsed:
     skipped: Skipped
     rest: Rest
     is_backward: bool
+    since_ms: int | None = None
 
 
 class Merge:

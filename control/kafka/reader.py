@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -200,6 +200,8 @@ class RecordReader:
             at, without_start = await self.starts(extents, start)
             unread += without_start
             found = await self._read(extents, at, looking, limit, bounds, is_backward=False)
+            if start.kind is StartKind.TIMESTAMP:
+                found = replace(found, since_ms=start.value)
         found.skipped.unread[:0] = unread
         return found
 

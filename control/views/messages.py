@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from control.kafka.browsing import GAPS_TOLD_MAX, Browsed, Skipped
-from control.kafka.records import FetchedRecord, Gap, Matches, Transaction
+from control.kafka.records import FetchedRecord, Gap, Isolation, Matches, Transaction
 from control.views import format as text
 from control.views.columns import Column
 from control.views.printable import printable, readable
 from control.views.rows import Cell, Row, Tone
 
+ISOLATION_WORDS: Final = f"{Isolation.READ_UNCOMMITTED}: aborted and open records are marked"
+"""How the screens read."""
 SHOWN_CHARACTERS_MAX: Final = 400
 """Of a key or value in a list; the whole of it stands in its details."""
 
@@ -138,6 +140,10 @@ def read_words(browsed: Browsed, *, shown: int, is_search: bool) -> str:
         words += ", not all partitions"
     else:
         words += ": all there are" if is_search or browsed.read_count else ""
+    if browsed.since_ms is not None and browsed.records:
+        first_ms = browsed.records[0].timestamp_ms
+        if first_ms > browsed.since_ms:
+            words += f"; the first is of {moment_text(first_ms)}"
     return words
 
 

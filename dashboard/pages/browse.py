@@ -15,6 +15,7 @@ from control.model.ids import TopicPartition, no_partition_words
 from control.operations.errors import InvalidInputError
 from control.views import format as text
 from control.views.messages import (
+    ISOLATION_WORDS,
     matcher,
     message_row,
     moment_text,
@@ -91,7 +92,10 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
                         variant="light",
                     ),
                     dcc.Link("Produce here (P)", href=f"/produce/{topic}"),
-                    html.P(f"At most {SHOWN_MAX}; reading leaves no trace.", className="note"),
+                    html.P(
+                        f"At most {SHOWN_MAX}; reading leaves no trace. {ISOLATION_WORDS}.",
+                        className="note",
+                    ),
                 ],
                 className="actions",
             ),

@@ -15,6 +15,7 @@ from control.kafka.reader import Looking, RecordReader, Start, StartKind
 from control.kafka.records import KEPT_BYTES, FetchedRecord, Gap, Isolation, Transaction
 from control.lab.starts import parse_start
 from control.model.ids import TopicPartition
+from control.views.format import plural_text
 from control.views.messages import brief, gap_words, matcher, moment_text
 from control.views.printable import json_text, printable, told_bytes
 from partiscope.cli.exits import CommandError, Exit
@@ -96,20 +97,27 @@ async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], No
         partitions = await reader.partitions(topic)
     if partition is not None and TopicPartition(topic, partition) not in partitions:
         raise NoSuchPartitionError(topic, partition, count=len(partitions))
-    shown = 0
+    read_count = shown = 0
     following = TopicFollower(address, topic, partition=partition, looking=wish.looking)
     async with following as follower:
         await follower.begin(wish.start)
-        async for item in follower.backlog() if wish.exits_at_end else follower.items():
-            if isinstance(item, Notice):
-                _tell(printable(item.text))
-            elif isinstance(item, Gap):
-                _tell(gap_words(item))
-            elif isinstance(item, FetchedRecord):
-                write(item)
-                shown += 1
-                if shown == wish.count:
-                    return
+        try:
+            async for item in follower.backlog() if wish.exits_at_end else follower.items():
+                if isinstance(item, Notice):
+                    _tell(printable(item.text))
+                elif isinstance(item, Gap):
+                    _tell(gap_words(item))
+                else:
+                    read_count += 1
+                if isinstance(item, FetchedRecord):
+                    write(item)
+                    shown += 1
+                    if shown == wish.count:
+                        return
+        finally:
+            # Also when a person ends it: nothing found is told apart from nothing read.
+            if not shown and wish.looking.accepts is not None:
+                _tell(f"{plural_text(read_count, 'record')} read, none that is looked for")
 
 
 def _tell(words: str) -> None:
@@ -143,7 +151,9 @@ def _write_text(record: FetchedRecord) -> None:
 
 
 def _moment(at_ms: int) -> str:
-    """Of this machine's zone, which is told."""
+    """Of this machine's zone, which is told; records of format 0 have no time."""
+    if at_ms < 0:
+        return moment_text(at_ms)
     try:
         zone = datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%z")
     except (ValueError, OverflowError, OSError):

@@ -21,6 +21,7 @@ from control.kafka.records import FetchedRecord, Gap
 from control.lab.starts import START_HELP
 from control.views.format import bytes_text
 from control.views.messages import (
+    ISOLATION_WORDS,
     MESSAGE_COLUMNS,
     gap_words,
     message_row,
@@ -73,6 +74,7 @@ class BrowseScreen(ViewScreen):
                 yield Label(name)
                 yield FilterLine(value, id=f"browse-{name}", compact=True)
         yield Static(id="browse-title", classes="title")
+        yield Static(ISOLATION_WORDS, classes="hint", id="browse-isolation")
         yield _Told(id="browse-told")
         yield RowTable(id="table", opens=False)
 

@@ -1,12 +1,14 @@
 """Messages are one element for the page's framework, however many they are, and stay text."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from control.kafka.records import KEPT_BYTES, FetchedRecord, cut_record
+from control.views.paths import parse_path
 from dashboard.components.markup import MARKUP
-from dashboard.pages.browse import messages
-from tests.unit.dashboard.screens import words_of
+from dashboard.pages.browse import layout, messages
+from tests.unit.dashboard.screens import screen_on, words_of
 
 
 def record(offset: int, value: bytes) -> FetchedRecord:
@@ -34,6 +36,11 @@ def test_messages_are_one_element_with_all_that_is_known_of_each() -> None:
     assert "<b>hello" not in drawn
     assert "1 @ 99" in words_of(shown)
     assert "header trace" in words_of(shown)
+
+
+def test_the_page_says_how_it_reads(tmp_path: Path) -> None:
+    shown = words_of(layout(screen_on(tmp_path), parse_path("browse/topic-1")))
+    assert "read_uncommitted: aborted and open records are marked" in shown
 
 
 def test_large_records_are_cut_and_a_link_gives_the_whole() -> None:
