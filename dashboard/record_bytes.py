@@ -9,9 +9,10 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse, Response
 
 from control.kafka.errors import KafkaPortError
-from control.kafka.reader import Bounds, Looking, Start, StartKind
+from control.kafka.reader import Bounds, Browsed, Looking, Start, StartKind
 from control.kafka.records import FetchedRecord
 from control.model.ids import TopicPartition
+from control.views.messages import skipped_words
 from dashboard.context import Screen
 
 _WHOLE: Final = Looking(kept_bytes=None)
@@ -28,13 +29,15 @@ def register(server: FastAPI, screen: Screen) -> None:
         topic: str, partition: int, offset: int, part: str = "value", keep: str = ""
     ) -> Response:
         try:
-            record = await _read(screen, TopicPartition(topic, partition), offset)
+            found = await _read(screen, TopicPartition(topic, partition), offset)
         except (KafkaPortError, ValueError) as error:
             return PlainTextResponse(f"502: {error}\n", 502)
+        record = next((record for record in found.records if record.offset == offset), None)
         if record is None:
-            return PlainTextResponse(
-                f"404: {topic}-{partition} has no record at offset {offset}\n", 404
-            )
+            if told := "; ".join(skipped_words(found.skipped)):
+                return PlainTextResponse(f"502: {told}\n", 502)
+            words = f"404: {topic}-{partition} has no record at offset {offset}\n"
+            return PlainTextResponse(words, 404)
         content = part_of(record, part)
         if content is None:
             return PlainTextResponse(f"404: the record has no {part!r}, or it is null\n", 404)
@@ -54,11 +57,10 @@ def part_of(record: FetchedRecord, part: str) -> bytes | None:
     return None
 
 
-async def _read(screen: Screen, key: TopicPartition, offset: int) -> FetchedRecord | None:
+async def _read(screen: Screen, key: TopicPartition, offset: int) -> Browsed:
     async with screen.desk.reader() as reader:
         start = Start(kind=StartKind.OFFSET, value=offset)
-        found = await reader.browse([key], start, limit=1, looking=_WHOLE, bounds=_ONE)
-    return next((record for record in found.records if record.offset == offset), None)
+        return await reader.browse([key], start, limit=1, looking=_WHOLE, bounds=_ONE)
 
 
 def _is_text(content: bytes) -> bool:
