@@ -233,16 +233,13 @@ async def test_operations_begin_where_the_cursor_stands(
         assert _place(app) == place
 
 
-async def test_the_palette_pauses_and_goes_to_places_and_topics(services: Services) -> None:
+async def test_the_palette_pauses_and_goes_to_places(services: Services) -> None:
     app = PartiscopeApp(services)
     async with app.run_test() as pilot:
         await pilot.pause()
         commands = {item.title: item.callback for item in app.get_system_commands(app.screen)}
         commands["Pause, resume"]()
         await settle(pilot, lambda: app.is_paused, "the pause")
-        commands["Topic topic-4"]()
-        await pilot.pause()
-        assert _place(app) == "topics/topic-4"
         commands["Go to What if"]()
         await settle(pilot, lambda: _place(app).startswith("what-if"), "the question")
 
