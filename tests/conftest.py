@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +54,18 @@ def _rank(item: pytest.Item) -> tuple[int, bool, bool]:
 def _is_shared(item: pytest.Item) -> bool:
     names = getattr(item, "fixturenames", ())
     return not SHARED.isdisjoint(names) or "bootstrap" in names
+
+
+@pytest.fixture(autouse=True)
+def _own_data_directory() -> Iterator[None]:
+    """A command run within this process names its data directory to its children, not to the
+    tests that come after it."""
+    before = os.environ.get("PARTISCOPE_DATA")
+    yield
+    if before is None:
+        os.environ.pop("PARTISCOPE_DATA", None)
+    else:
+        os.environ["PARTISCOPE_DATA"] = before
 
 
 @pytest.fixture(scope="session")

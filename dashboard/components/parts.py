@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -67,7 +66,8 @@ def graph(
 
 def tile(label: str, cell: Cell, why: str = "") -> html.Div:
     """One figure with its name; a number's unit stays on its line."""
-    value = toned(replace(cell, text=_BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", cell.text)))
+    value = toned(cell)
+    value.children = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", value.children)
     return html.Div(
         [html.Div(label, className="tile-label"), html.Div(value, className="tile-value")],
         className="tile",

@@ -122,14 +122,15 @@ def _tool(name: str, scene: Scene, *args: str) -> str:
 
 
 def _groups_tool(scene: Scene) -> dict[tuple[str, ids.TopicPartition], tuple[int, int, int]]:
-    """kafka-consumer-groups: (current offset, end, lag) by group and partition."""
+    """kafka-consumer-groups: (current offset, end, lag) by group and partition; -1 for ``-``."""
     name = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     found = {}
     for line in _tool(name, scene, "--describe", "--all-groups").splitlines():
         words = line.split()
-        if len(words) >= 6 and words[2].isdigit() and words[3].isdigit() and words[1] in TOPICS:
+        if len(words) >= 6 and words[2].isdigit() and words[4].isdigit() and words[1] in TOPICS:
             key = ids.TopicPartition(words[1], int(words[2]))
-            found[words[0], key] = (int(words[3]), int(words[4]), int(words[5]))
+            committed, end, lag = (-1 if word == "-" else int(word) for word in words[3:6])
+            found[words[0], key] = (committed, end, lag)
     return found
 
 
@@ -185,9 +186,14 @@ async def test_every_figure_is_what_kafkas_tools_say(scene: Scene) -> None:
         def lags() -> dict[tuple[str, ids.TopicPartition], tuple[int, int, int]]:
             ends = {key: row.high_watermark or 0 for key, row in collected.leaders.items()}
             return {
-                name: (row.committed_offset, ends[name[1]], ends[name[1]] - row.committed_offset)
-                for name, row in collected.commits.items()
-                if name[1].topic in TOPICS and name[1] in ends
+                (group, key): (
+                    committed,
+                    ends[key],
+                    ends[key] - committed if committed >= 0 else -1,
+                )
+                for (group, key), row in collected.commits.items()
+                for committed in (row.committed_offset,)
+                if key.topic in TOPICS and key in ends
             }
 
         await becomes(lags, groups)

@@ -102,7 +102,11 @@ def test_leaders_are_evened_without_moving_data() -> None:
 
 def test_leaders_leave_broken_racks_and_full_disks_and_say_which_goal_mends_them() -> None:
     racks = cluster({1: "a", 2: "a", 3: "b"}, [(1, 2)] * 4, size=2**30)
-    brokers = (replace(racks.brokers[0], capacity_bytes=2**30), *racks.brokers[1:])
+    sizes = (2**30, 2**40, 2**40)
+    brokers = tuple(
+        replace(broker, capacity_bytes=size)
+        for broker, size in zip(racks.brokers, sizes, strict=True)
+    )
     made = plan(replace(racks, brokers=brokers), PlanRequest(goal=Goal.LEADERS))
     (alternative,) = made.alternatives
     assert alternative.proposal.moved_bytes == 0
