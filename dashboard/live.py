@@ -2,7 +2,8 @@
 
 The message goes into a store of the page (``ids.PUSHED``), which the browser hands on to
 ``ids.TICK`` unless the operator paused; whatever shows live figures depends on that. The age of
-the data is pushed once a second even when nothing is new: silence must be seen.
+the data is pushed once a second even when nothing is new: silence must be seen. When that falls
+silent as well, the browser (``connection.js``) counts the age on and says that it hears nothing.
 """
 
 import asyncio
@@ -63,8 +64,10 @@ async def _wait(changed: asyncio.Event) -> None:
 def push_news(screen: Screen, seen: Seen) -> Seen:
     """Send the age, and the versions that this page has not seen."""
     snapshot = screen.snapshot
-    words, tone = age_of(snapshot, screen.now_ms())
+    now_ms = screen.now_ms()
+    words, tone = age_of(snapshot, now_ms)
     set_props(ids.AGE, {"children": words, "className": f"age tone-{tone}"})
+    set_props(ids.BEAT, {"data": {"now_ms": now_ms, "age_ms": snapshot.age_ms(now_ms)}})
     current = Seen((snapshot.version, snapshot.built_ms), screen.desk.moves.version)
     if current.snapshot != seen.snapshot:
         set_props(ids.PUSHED, {"data": news(snapshot)})

@@ -29,6 +29,7 @@ from dashboard.pages import (
     what_if,
 )
 from dashboard.pages import map as map_page
+from dashboard.shell import SHOWN
 from dashboard.shown import USUAL_LOOK, Look, Time
 
 Layout = Callable[[Screen, ViewPath, Look], Any]
@@ -83,6 +84,7 @@ def register(app: Dash, screen: Screen) -> None:
 
     @app.callback(
         Output(ids.CONTENT, "children"),
+        Output(ids.CONTENT, SHOWN),
         Input(ids.LOCATION, "pathname"),
         Input(ids.LOCATION, "search"),
         State(ids.TIME, "data"),
@@ -93,8 +95,8 @@ def register(app: Dash, screen: Screen) -> None:
     )
     def show(
         pathname: str | None, search: str | None, time: Time | None, scheme: str | None
-    ) -> Any:
-        return view(screen, pathname, search, Look(time or {}, scheme or "light"))
+    ) -> tuple[Any, str | None]:
+        return view(screen, pathname, search, Look(time or {}, scheme or "light")), pathname
 
 
 def opened(screen: Screen, address: str, scheme: str) -> shell.Opened:

@@ -31,6 +31,9 @@ NAV_LINKS: Final = (
     ("produce", PRODUCE.title.split()[0], PRODUCE.key),
 )
 
+SHOWN: Final = "data-shown"
+"""Which path's view stands there: the browser asks again for one that never came."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
@@ -56,13 +59,14 @@ def layout(screen: Screen, opened: Opened) -> Any:
             dcc.Store(id=ids.MOVES_PUSHED),
             dcc.Store(id=ids.ONWARD),
             dcc.Store(id=ids.PAUSED, data=False),
+            dcc.Store(id=ids.BEAT),
             dcc.Store(id=ids.SCHEME_CHOICE, storage_type="local"),
             dcc.Store(id=ids.SCHEME, data=opened.scheme),
             *_band(screen),
             _top_bar(screen),
             _nav(screen),
             times.past_bar(),
-            html.Main(opened.view, id=ids.CONTENT),
+            html.Main(opened.view, id=ids.CONTENT, **attributes({SHOWN: opened.pathname})),
             _help(),
             _keymap(),
             operate.dialog(),
@@ -139,6 +143,7 @@ def _register_in_browser(app: Dash) -> None:
             [Input(ids.PALETTE_BUTTON, "n_clicks")],
         ),
         ("refreshGrids", [], [Input(ids.TICK, "data")]),
+        ("beat", [], [Input(ids.BEAT, "data")]),
         ("goOnward", [], [Input(ids.ONWARD, "data")]),
         ("markNav", [Output(ids.NAV, "data-view")], [Input(ids.LOCATION, "pathname")]),
     ):

@@ -681,6 +681,7 @@
       const isSame = fields.every((field, n) => text(values[n]) === text(was[field.name]));
       return [!isSame, isSame];
     },
+    beat: (told) => window.partiscopeConnection.heard(told),
     toggleHelp: (clicks, isOpen) => !isOpen,
     refreshGrids: () => withGrids((api) => refreshGrid(api)),
     noteDenied: (now) => {

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, Position, Route, expect
 
 from tests.support.axe import serious_findings
 from tests.support.browser import chromium, dialog_of, open_page
+from tests.support.cut_proxy import CutProxy
 from tests.support.page_server import PageServer
 from tests.support.store_builder import (
     StoreBuilder,
@@ -671,7 +672,7 @@ def test_everything_comes_from_here(browser: Browser, server: PageServer) -> Non
     "headers",
     [
         {"Host": "evil.example"},
-        {"Host": "127.0.0.1:1"},
+        {"Host": "evil.example:8050"},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
     ],
@@ -705,6 +706,54 @@ def test_websockets_of_strangers_are_refused(server: PageServer, origin: str | N
         answer = sock.recv(4096).decode()
 
     assert answer.startswith("HTTP/1.1 403")
+
+
+SAID_MS_MAX: Final = 3_000
+KEEP_WHEN_TEXT_CHANGES: Final = """place => {
+    place.changes = [];
+    const keep = () => {
+        const isLost = place.textContent.includes("lost");
+        if (!isLost || !place.changes[1]) place.changes[isLost ? 1 : 0] = performance.now();
+    };
+    keep();
+    new MutationObserver(keep).observe(
+        place, { childList: true, characterData: true, subtree: true });
+}"""
+"""When the last age was told, and when the connection was first said to be lost: by the browser's
+clock, so that a busy machine delays both alike."""
+
+
+@pytest.mark.parametrize("kind", ["cut", "silent"])
+@pytest.mark.parametrize("keys", ["gt", ""])
+def test_a_lost_connection_is_said_and_what_was_asked_meanwhile_comes_with_it(
+    browser: Browser, server: PageServer, kind: str, keys: str
+) -> None:
+    with CutProxy(server.port) as proxy:
+        page = open_page(browser, f"http://127.0.0.1:{proxy.port}/overview", [])
+        age = page.locator("#age")
+        expect(age).to_contain_text(" ago")
+        expect(page.locator("#tiles .tile").first).to_be_visible()
+
+        lose = proxy.cut if kind == "cut" else proxy.fall_silent
+        age.evaluate(KEEP_WHEN_TEXT_CHANGES)
+        lose()
+        expect(age).to_contain_text("connection lost")
+        told_ms, lost_ms = age.evaluate("age => age.changes.slice(0, 2)")
+        assert lost_ms - told_ms <= SAID_MS_MAX
+        expect(age).to_have_class(re.compile("tone-critical"))
+        before = age.inner_text()
+        expect(age).not_to_have_text(before)
+        expect(age).to_contain_text("connection lost")
+        for key in keys:
+            page.keyboard.press(key)
+
+        proxy.begin()
+        expect(age).to_contain_text(re.compile("^[^l]* ago"))
+        if keys:
+            expect(page.locator("h1")).to_have_text("Topics")
+            row = page.locator("#grid-topics .ag-center-cols-container .ag-row")
+            expect(row).not_to_have_count(0)
+        page.context.close()
 
 
 def test_without_a_store_the_page_says_what_to_do_and_fills_by_itself(
