@@ -28,6 +28,8 @@ ODD_TEXTS: Final = ("", " ", "\udcff", "\x1b[2J", "../..", "x" * 5000, "-1", "99
 ADDRESSES: Final = ("bootstrap", "bus", "reach")
 HARMFUL: Final = ("count", "rate")
 """As many records as an odd word asks for would be sent."""
+ENDS: Final = "--exit-at-end"
+"""A topic that another try has created would be followed for ever."""
 _STATUSES: Final = frozenset(Exit)
 
 
@@ -45,6 +47,9 @@ class Leaf:
     @property
     def is_server(self) -> bool:
         return self.words[0] in SERVE
+
+    def has(self, option: str) -> bool:
+        return any(option in param.opts for param in self.params)
 
 
 def _leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[Leaf]:
@@ -126,7 +131,7 @@ def test_all_odd_words(
 
 def _tries(leaf: Leaf, files: dict[str, Path]) -> Iterator[list[list[str]]]:
     """For each parameter, the command line with each of its odd words."""
-    required = _required(leaf, files)
+    required, ends = _required(leaf, files), [ENDS] if leaf.has(ENDS) else []
     for param in leaf.params:
         if param.is_eager or param.name in HARMFUL:
             continue
@@ -134,9 +139,10 @@ def _tries(leaf: Leaf, files: dict[str, Path]) -> Iterator[list[list[str]]]:
             continue
         odd = _odd_words(param, files)
         if param.param_type_name == "argument":
-            tries = [[*leaf.words, word] for word in odd]
+            tries = [[*leaf.words, *ends, word] for word in odd]
         else:
-            tries = [[*leaf.words, *required, f"{param.opts[0]}={word}"] for word in odd]
+            given = [*leaf.words, *ends, *required]
+            tries = [[*given, f"{param.opts[0]}={word}"] for word in odd]
         if tries:
             yield tries
 
