@@ -1,6 +1,7 @@
 """``partiscope journal``: every change that a screen or script made to the cluster."""
 
 import asyncio
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.listing import cells_of
 from partiscope.cli.options import Bootstrap, Bus, Json, now_ms, target_with, write_json
 from partiscope.cli.tables import write_rows
-from partiscope.cli.words import TIME_HELP, moment_of
+from partiscope.cli.words import TIME_HELP, moment_of, zoned
 from partiscope.identity import Target
 
 
@@ -34,7 +35,7 @@ def journal(
     if as_json:
         write_json({"journal": [cells_of(row) for row in rows], "total": len(lines)})
     else:
-        write_rows(JOURNAL_COLUMNS, rows)
+        write_rows(JOURNAL_COLUMNS, [replace(row, at=zoned(row.at)) for row in rows])
 
 
 async def _lines(target: Target) -> tuple[JournalLine, ...]:

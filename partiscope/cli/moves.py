@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from control.operations.rolling_back import goes_words, question_of
 from control.operations.state import OperationState
 from control.operations.whole_preview import preview_way_back
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
-from control.views.moves import MOVE_COLUMNS, move_row, spread_words
+from control.views.moves import MOVE_COLUMNS, MoveRow, move_row, spread_words
 from control.views.previews import check_words
 from partiscope.cli.confirm import require_change_of
 from partiscope.cli.exits import CommandError, Exit
@@ -40,6 +40,7 @@ from partiscope.cli.options import (
 )
 from partiscope.cli.previews import show_way_back
 from partiscope.cli.tables import write_rows
+from partiscope.cli.words import zone_text, zoned
 from partiscope.identity import cluster_by_name, watched_here
 from partiscope.settings import load_settings
 
@@ -296,4 +297,12 @@ def _list(states: list[OperationState], *, as_json: bool) -> None:
         write_json({"moves": [state.document() for state in states]})
         return
     now = now_ms()
-    write_rows(MOVE_COLUMNS, [move_row(state, now_ms=now) for state in states])
+    rows = [move_row(state, now_ms=now) for state in states]
+    write_rows(MOVE_COLUMNS, [_with_zone(row, now) for row in rows])
+
+
+def _with_zone(row: MoveRow, now: int) -> MoveRow:
+    eta = row.eta
+    if ":" in eta.text:  # not one that is told as a duration
+        eta = replace(eta, text=f"{eta.text}{zone_text(now)}")
+    return replace(row, submitted=zoned(row.submitted), eta=eta)

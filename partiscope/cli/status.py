@@ -22,6 +22,7 @@ from control.views.watch import read_report
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Data, Json, Store, target_with, write_json
 from partiscope.cli.tables import write_rows, write_table
+from partiscope.cli.words import zoned
 from partiscope.identity import Target
 from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
 
@@ -136,7 +137,7 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     sys.stdout.write(f"{line}  {old}{age}\n\nFINDINGS\n")
     for row in snapshot.finding_rows:
         sys.stdout.write(
-            f"{row.severity.shape} {row.label.text}: {row.title.text}  {row.since.text}\n"
+            f"{row.severity.shape} {row.label.text}: {row.title.text}  {zoned(row.since).text}\n"
         )
         sys.stdout.write(f"    {row.reason.text} → {row.next_step.text}\n")
     if not snapshot.findings:

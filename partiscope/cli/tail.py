@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 import typer
@@ -21,7 +20,7 @@ from control.views.printable import json_text, printable, told_bytes
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, now_ms, settings_with
 from partiscope.cli.record_format import FORMAT_HELP, record_writer
-from partiscope.cli.words import TIME_HELP, moment_of
+from partiscope.cli.words import TIME_HELP, moment_of, zone_text
 
 SHOWN_CHARACTERS_MAX: Final = 2_000
 """Of a key or value; --json has it whole."""
@@ -152,13 +151,7 @@ def _write_text(record: FetchedRecord) -> None:
 
 def _moment(at_ms: int) -> str:
     """Of this machine's zone, which is told; records of format 0 have no time."""
-    if at_ms < 0:
-        return moment_text(at_ms)
-    try:
-        zone = datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%z")
-    except (ValueError, OverflowError, OSError):
-        zone = ""
-    return f"{moment_text(at_ms)}{zone}"
+    return moment_text(at_ms) if at_ms < 0 else f"{moment_text(at_ms)}{zone_text(at_ms)}"
 
 
 def _write_json(record: FetchedRecord) -> None:

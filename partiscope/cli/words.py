@@ -2,8 +2,11 @@
 
 import re
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final
 
+from control.views.rows import Cell
 from control.views.times import MOMENT_HELP, TimeError, parse_moment
 from partiscope.cli.exits import CommandError, Exit
 
@@ -22,6 +25,21 @@ def moment_of(text: str, flag: str) -> int:
         return parse_moment(text, now_ms=time.time_ns() // 1_000_000)
     except TimeError as error:
         raise CommandError(f"{flag}: {error}", Exit.WRONG_USE) from error
+
+
+def zone_text(at_ms: float) -> str:
+    """This machine's zone at that moment, as ``+0200``; nothing where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%z")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def zoned(cell: Cell) -> Cell:
+    """A moment with its zone."""
+    if not isinstance(cell.value, int | float):
+        return cell
+    return replace(cell, text=f"{cell.text}{zone_text(cell.value)}")
 
 
 def escapes_decoded(text: str, flag: str) -> str:

@@ -1,0 +1,150 @@
+"""Each exit status of docs/command-line.md, and times with their zone, on a cluster of ours."""
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from control.operations.client import OperationsClient
+from control.operations.journal import Journal
+from control.planner.proposal import PartitionChange, Proposal
+from partiscope.cli.app import run
+from partiscope.cli.exits import Exit
+from partiscope.cli.options import target_with
+from partiscope.identity import Target
+from tests.support.cluster import LocalCluster
+from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tests.unit.partiscope.test_told import store
+
+__all__ = ["store"]
+
+Typed = Callable[..., tuple[int, str, str]]
+ZONED = re.compile(r"\d\d:\d\d\+0545")
+
+
+@pytest.fixture
+def alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Typed:
+    """Runs a command of which no cluster is known; its status, output and messages."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARTISCOPE_DATA", str(tmp_path / "data"))
+
+    def type_(*words: str) -> tuple[int, str, str]:
+        status = run(list(words))
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return type_
+
+
+@pytest.fixture
+def typed(alone: Typed, our_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """Runs a command on the cluster, which is the bus too."""
+    for name in ("BOOTSTRAP", "BUS"):
+        monkeypatch.setenv(f"PARTISCOPE_{name}", our_cluster.bootstrap)
+    return alone
+
+
+STATUSES = {
+    "done": (Exit.DONE, 0, ("topics", "list"), ""),
+    "no such topic": (Exit.FAILED, 1, ("topics", "describe", "no-such"), "no-such"),
+    "no such group": (Exit.FAILED, 1, ("groups", "describe", "no-such"), "no-such"),
+    "an unknown word": (Exit.WRONG_USE, 2, ("topics", "--no-such"), "--no-such"),
+    "an odd time": (Exit.WRONG_USE, 2, ("journal", "--since", "soon"), "'soon'"),
+    "an unreadable file": (Exit.WRONG_USE, 2, ("reassign", "no-such.json"), "no-such.json"),
+    "not confirmed": (Exit.REFUSED, 3, ("topics", "delete", "no-such"), "--yes"),
+    "nobody answers": (
+        Exit.UNREACHABLE, 4, ("topics", "list", "--bootstrap", "127.0.0.1:1"), "127.0.0.1:1",
+    ),
+    "no figures": (Exit.UNREACHABLE, 4, ("status", "--store", "nowhere"), "nowhere"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STATUSES)
+def test_the_status_is_the_documented_one(typed: Typed, case: str) -> None:
+    name, number, words, wanted = STATUSES[case]
+    status, _, told = typed(*words)
+    assert (status, name) == (number, number), told
+    assert wanted in told
+
+
+def test_a_finding_that_is_not_critical_is_status_0_and_stopped_figures_are_5(
+    store: str, tmp_path: Path, alone: Typed
+) -> None:
+    assert alone("status", "--store", store)[0] == 0
+    past_ms = time.time_ns() // 1_000_000 - 600_000
+    sizes = SyntheticSizes(topics=1, partitions=1, groups=1)
+    StoreBuilder(tmp_path / "old").write_synthetic(sizes, history_s=10, at_ms=past_ms)
+    status, out, told = alone("status", "--store", str(tmp_path / "old"))
+    assert (status, Exit.CRITICAL_FINDING) == (5, 5), told
+    assert "✖" in out
+
+
+def test_who_ends_a_command_is_told_by_its_status(typed: Typed, tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    lines.write_text(f"{'x' * 200}\n" * 2_000)
+    assert typed("topics", "create", "ended")[0] == 0
+    assert typed("produce", "ended", "--file", str(lines))[0] == 0
+    words = (sys.executable, "-m", "partiscope", "tail", "ended", "--offset", "earliest")
+    with (
+        subprocess.Popen(words, stdout=subprocess.PIPE) as interrupted,
+        subprocess.Popen(words, stdout=subprocess.PIPE) as unheard,
+    ):
+        for reading in (interrupted, unheard):
+            assert reading.stdout is not None
+            assert reading.stdout.readline()
+        interrupted.send_signal(signal.SIGINT)
+        interrupted.communicate(timeout=60)
+        assert unheard.stdout is not None
+        unheard.stdout.close()
+        assert (interrupted.returncode, unheard.wait(60)) == (130, 0)
+
+
+@pytest.fixture
+def kathmandu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as zone:
+        zone.setenv("TZ", "Asia/Kathmandu")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("kathmandu")
+def test_moves_and_the_journal_carry_their_zone(
+    alone: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with LocalCluster(tmp_path / "bus", brokers=1) as bus:
+        at = ("--bootstrap", bus.bootstrap, "--bus", bus.bootstrap)
+        asyncio.run(_change_something(target_with(bootstrap=bus.bootstrap, bus=bus.bootstrap)))
+        for name in ("moves", "journal"):
+            _, out, told = alone(name, *at)
+            assert ZONED.search(out), (name, out, told)
+            assert ZONED.search(alone(name, *at, "--json")[1]) is None, name
+
+
+@pytest.mark.usefixtures("kathmandu")
+def test_findings_carry_their_zone(store: str, alone: Typed) -> None:
+    assert ZONED.search(alone("status", "--store", store)[1])
+
+
+async def _change_something(target: Target) -> None:
+    change = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=0)
+    async with OperationsClient(target.bus, of=target.watched) as client:
+        await client.submit_reassign(
+            Proposal(name="p", changes=(change,)),
+            bootstrap=target.bus or "",
+            cluster_id=target.watched.cluster_id or "",
+        )
+    journal = Journal(target.bus, of=target.watched, who="ada")
+    try:
+        assert await journal.write("create topic t")
+    finally:
+        await journal.close()
