@@ -20,6 +20,7 @@ from control.kafka.reader import RecordReader, Start, StartKind
 from control.kafka.records import FetchedRecord, Gap, Transaction
 from control.model.ids import TopicPartition
 from tests.contract.operations_rig import unique
+from tests.contract.test_record_bytes import Route
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.node_cluster import NodeCluster
@@ -82,6 +83,9 @@ async def check_spoilt_segment(cluster: NodeCluster) -> None:
     await asyncio.to_thread(cluster.restart, 101)
     await send(cluster.bootstrap, topic, [b"after"])
     await check_spoilt(cluster.bootstrap, topic)
+    refused = await Route(cluster.bootstrap, cluster.base_dir / "store", topic).get(2)
+    assert refused.status_code == 502
+    assert b"gzip data cannot be decompressed" in bytes(refused.body)
 
 
 async def check_spoilt(bootstrap: str, topic: str) -> None:
