@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, FilePayload, Page, expect
@@ -18,6 +19,8 @@ from tests.support.store_builder import StoreBuilder
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
 TOPIC: Final = "notes"
+LONG: Final = "long"
+"""Holds more records than a page shows at once."""
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +28,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     folder = tmp_path_factory.mktemp("messages")
     with LocalCluster(folder / "brokers") as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        admin.create_topics([NewTopic(TOPIC, 2, 2)])[TOPIC].result(20)
+        for created in admin.create_topics([NewTopic(TOPIC, 2, 2), NewTopic(LONG, 1, 2)]).values():
+            created.result(20)
+        producer = Producer({"bootstrap.servers": cluster.bootstrap})
+        for number in range(250):
+            producer.produce(LONG, f"record {number}".encode(), partition=0)
+        assert producer.flush(60) == 0
         now_ms = time.time_ns() // 1_000_000
-        partition = {"cluster": CLUSTER_ID, "read_ms": now_ms, "topic": TOPIC, "leader": 1,
+        partition = {"cluster": CLUSTER_ID, "read_ms": now_ms, "leader": 1,
                      "replicas": [1], "isr": [1], "min_isr": 1}  # fmt: skip
-        rows = [{**partition, "partition": number} for number in range(2)]
+        places = ((TOPIC, 0), (TOPIC, 1), (LONG, 0))
+        rows = [{**partition, "topic": topic, "partition": number} for topic, number in places]
         StoreBuilder(folder / "store").write({"partitions": rows})
         where = ("--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap)
         with PageServer(folder / "store", *where) as server:
@@ -81,4 +90,20 @@ def test_lines_of_a_file_arrive_on_the_page_that_follows(
     expect(reader.locator("#browse-follow")).to_have_text("Follow")
     reader.goto(f"{server.url}/browse/{TOPIC}?follow=yes")
     expect(reader.locator("#browse-result")).to_contain_text("Following: 0 records")
+    assert errors == []
+
+
+def test_reading_on_shows_the_records_before(browser: Browser, server: PageServer) -> None:
+    errors: list[str] = []
+    expect.set_options(timeout=60_000)
+    page = open_page(browser, f"{server.url}/browse/{LONG}", errors)
+    result, more = page.locator("#browse-result"), page.locator("#browse-more")
+    for count, newest, is_last in ((100, 249, False), (100, 149, False), (50, 49, True)):
+        expect(result.locator(".message").first).to_contain_text(f"record {newest}")
+        expect(result.locator(".message")).to_have_count(count)
+        assert ("older ones not read yet" in result.inner_text()) is not is_last
+        if is_last:
+            expect(more).to_be_hidden()
+        else:
+            more.click()
     assert errors == []
