@@ -1,7 +1,8 @@
 """Whether something may be changed: judged here alone, for page, terminal and command line.
 
 A read-only cluster is left alone. What changes a production cluster wants the cluster's name, and
-what destroys wants the name of what it destroys. A face asks for the word; it does not judge.
+what destroys wants the name of what it destroys. What stops a reassignment wants no name: in an
+emergency it must be at hand. A face asks for the word; it does not judge.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from typing import Final
 from control.model.fleet import WatchedCluster
 from control.operations.errors import NotConfirmedError, ProtectedTopicError, ReadOnlyError
 
+BRAKES: Final = frozenset({"pause", "cancel", "cancel_after_wave"})
+"""Acts on a running reassignment that only take load off the cluster."""
 OWN_PREFIX: Final = "__partiscope_"
 _KAFKAS: Final[Mapping[str, str]] = {
     "__consumer_offsets": "the committed offsets of every group",
@@ -36,9 +39,22 @@ def check_change(watched: WatchedCluster, what: str, *, typed: str = "", thing: 
     :raises ReadOnlyError: nothing may be changed there.
     :raises NotConfirmedError: another word must be typed.
     """
+    _check(watched, what, typed=typed, word=watched.word_to_type(thing))
+
+
+def check_control(watched: WatchedCluster, action: str, what: str, *, typed: str = "") -> None:
+    """As ``check_change``, of an act on a running reassignment: pause, resume, throttle …"""
+    _check(watched, what, typed=typed, word=word_for_control(watched, action))
+
+
+def word_for_control(watched: WatchedCluster, action: str) -> str:
+    """What must be typed before that act on a running reassignment; empty: nothing."""
+    return "" if action in BRAKES else watched.word_to_type()
+
+
+def _check(watched: WatchedCluster, what: str, *, typed: str, word: str) -> None:
     if watched.is_read_only:
         raise ReadOnlyError(what)
-    word = watched.word_to_type(thing)
     if word and typed != word:
         raise NotConfirmedError(what, word)
 

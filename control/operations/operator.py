@@ -31,7 +31,7 @@ from control.operations.client import OperationsClient, whoami
 from control.operations.conflicts import check_others, unknown_others
 from control.operations.errors import ConflictError, InvalidInputError
 from control.operations.group_offsets import OffsetReset, apply_reset, preview_reset
-from control.operations.guard import check_change, check_configs, check_topic
+from control.operations.guard import check_change, check_configs, check_control, check_topic
 from control.operations.journal import Journal
 from control.operations.planning import Planning, Preview
 from control.operations.verdict import Check, Verdict
@@ -136,7 +136,7 @@ class Operator:
         :raises InvalidInputError: no such move, or no such rate.
         """
         words = action.replace("_", " ")
-        check_change(self.watched, f"{words} of {operation_id}", typed=typed)
+        check_control(self.watched, action, f"{words} of {operation_id}", typed=typed)
         if action == "throttle":
             problem = checks.throttle(rate)
             if problem is not None:

@@ -7,6 +7,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from control.operations.errors import ElsewhereError
 from control.operations.events import Outcome
+from control.operations.guard import word_for_control
 from control.operations.registry import REASSIGN
 from control.operations.rolling_back import WayBackQuestion, roll_back
 from control.operations.state import OperationState
@@ -138,14 +139,13 @@ def register(app: Dash, screen: Screen) -> None:
             return no_update, no_update, no_update
         action = str(ctx.triggered_id).removeprefix("move-")
         what = {"action": action, "move": operation_id, "rate": str(rate or "")}
-        word = screen.watched.word_to_type()
-        if action in QUESTIONS or (word and action != "rollback"):
-            words = QUESTIONS.get(action) or f"{action} {what['rate']}".strip().capitalize() + "?"
-            return None, question(what, words, *_typed(word)), what
         try:
             if action == "rollback":
                 asked = await screen.desk.ask_back(str(operation_id))
+                word = word_for_control(screen.watched, action)
                 return None, way_back_question(word, what, asked), what
+            if (first := question_before(screen, what)) is not None:
+                return None, first, what
             said = await screen.desk.operator.control(action, operation_id, rate=what["rate"])
         except DeskError as error:
             return problem(error), None, None
@@ -188,6 +188,15 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             return good(said), None, no_update
         except DeskError as error:
             return problem(error), no_update, no_update
+
+
+def question_before(screen: Screen, what: Asked) -> html.Div | None:
+    """What is asked before an act other than a rollback; None: it is done at once."""
+    action, word = what["action"], word_for_control(screen.watched, what["action"])
+    if action not in QUESTIONS and not word:
+        return None
+    words = QUESTIONS.get(action) or f"{action} {what['rate']}".strip().capitalize() + "?"
+    return question(what, words, *_typed(word))
 
 
 def _typed(word: str) -> list[Any]:

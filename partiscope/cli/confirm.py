@@ -5,7 +5,7 @@ import sys
 
 from control.model.fleet import WatchedCluster, is_of_any
 from control.operations.errors import NotConfirmedError, ReadOnlyError
-from control.operations.guard import check_change
+from control.operations.guard import check_control
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import settings_with, target_with
 from partiscope.identity import cluster_by_name, cluster_of_move
@@ -25,9 +25,9 @@ def require_change(bootstrap: str | None) -> None:
     _judge(target_with(bootstrap=bootstrap).watched, bootstrap)
 
 
-def require_change_of(address: str, named: str | None, *, cluster_id: str = "") -> None:
-    """As ``require_change``, of the cluster that a move is about, which need not be the usual one:
-    what runs on a bus may be about any cluster that shares it.
+def require_control(action: str, address: str, named: str | None, *, cluster_id: str = "") -> None:
+    """As ``require_change``, of an act on a reassignment, which need not be about the usual
+    cluster: what runs on a bus may be about any cluster that shares it.
 
     Raises:
         CommandError: status 3; status 2 where another cluster was named.
@@ -39,10 +39,10 @@ def require_change_of(address: str, named: str | None, *, cluster_id: str = "") 
         is_it = is_of_any(settings.cluster_at(named).bootstrap, [address])
     if not is_it:
         raise CommandError(f"it is about {watched.name}, not about {named}", Exit.WRONG_USE)
-    _judge(watched, named)
+    _judge(watched, named, action)
 
 
-def _judge(watched: WatchedCluster, named: str | None) -> None:
+def _judge(watched: WatchedCluster, named: str | None, action: str = "") -> None:
     """By the word that was typed: the cluster's name in the settings, and no other way to say it.
 
     Raises:
@@ -50,7 +50,7 @@ def _judge(watched: WatchedCluster, named: str | None) -> None:
     """
     name = watched.name or watched.bootstrap
     try:
-        check_change(watched, "the change", typed=named or "")
+        check_control(watched, action, "the change", typed=named or "")
     except ReadOnlyError as error:
         whose = "this installation" if load_settings().read_only else name
         raise CommandError(

@@ -24,7 +24,7 @@ from control.operations.whole_preview import preview_way_back
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
 from control.views.moves import MOVE_COLUMNS, MoveRow, move_row, spread_words
 from control.views.previews import check_words
-from partiscope.cli.confirm import require_change_of
+from partiscope.cli.confirm import require_control
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import (
     Bootstrap,
@@ -169,7 +169,7 @@ async def _act(address: str | None, wish: Wish, *, as_json: bool) -> int:
         if not wish.dry_run:
             # In a thread: clusters may have to be asked who they are.
             await asyncio.to_thread(
-                require_change_of, state.bootstrap, wish.named, cluster_id=state.cluster_id
+                require_control, action, state.bootstrap, wish.named, cluster_id=state.cluster_id
             )
         if state.is_finished and action is not Action.ROLLBACK:
             raise CommandError(

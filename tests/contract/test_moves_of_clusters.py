@@ -66,9 +66,14 @@ def test_a_move_is_changed_as_its_own_cluster_allows(
             return status, said.out + said.err
 
         assert told("pause", usual)[0] == DONE
-        status, words = told("cancel", prod)
-        assert (status, "prod is a production cluster" in words) == (REFUSED, True), words
-        assert told("cancel", prod, "--cluster", "prod")[0] == DONE
+        # Who stops what runs on a production cluster need not name it; who lets it go on must.
+        assert told("pause", prod) == (DONE, f"asked to pause {prod}\n")
+        for act in (("resume", prod), ("throttle", prod, "--throttle", "9MiB")):
+            status, words = told(*act)
+            assert (status, "prod is a production cluster" in words) == (REFUSED, True), words
+            assert told(*act, "--cluster", "prod")[0] == DONE
+        assert told("cancel", prod, "--after-wave")[0] == DONE
+        assert told("cancel", prod) == (DONE, f"asked to cancel {prod}\n")
         status, words = told("cancel", prod, "--cluster", "usual")
         assert (status, "it is about prod, not about usual" in words) == (WRONG_USE, True), words
         status, words = told("pause", kept, "--cluster", "kept")

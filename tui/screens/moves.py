@@ -13,6 +13,7 @@ from textual.widgets import ProgressBar, Static
 from control.kafka.errors import KafkaPortError
 from control.operations.errors import OperationError
 from control.operations.events import MoveProgress, Outcome
+from control.operations.guard import word_for_control
 from control.operations.rolling_back import ask_back, roll_back
 from control.operations.state import OperationState, Phase
 from control.views.format import (
@@ -223,10 +224,11 @@ class MoveScreen(RightsScreen):
             elif is_confirmed:
                 self.run_worker(self._do(action, rate), group="act")
 
-        if self.word_to_type is None and action in TAKEN_BACK_EASILY:
+        word = word_for_control(self.services.watched, action)
+        if not word and action in TAKEN_BACK_EASILY:
             answered(True)
         else:
-            self.app.push_screen(ConfirmScreen(question, word=self.word_to_type), answered)
+            self.app.push_screen(ConfirmScreen(question, word=word or None), answered)
 
     async def _roll_back(self) -> None:
         typed = self.word_to_type or ""
@@ -242,7 +244,7 @@ class MoveScreen(RightsScreen):
             self.app.notify(f"{undo} takes {self._move} back: g r lists it", markup=False)
 
     async def _do(self, action: str, rate: str = "") -> None:
-        operator, typed = self.partiscope.operator, self.word_to_type or ""
+        operator, typed = self.partiscope.operator, word_for_control(self.services.watched, action)
         try:
             await operator.control(action, self._move, rate=rate, typed=typed)
         except (KafkaPortError, OperationError) as error:

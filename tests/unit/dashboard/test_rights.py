@@ -14,7 +14,7 @@ from control.views.paths import parse_path
 from control.views.store import open_store
 from dashboard import operate, palette, rights
 from dashboard.context import Screen
-from dashboard.pages import produce
+from dashboard.pages import move, produce
 from tests.unit.dashboard.screens import screen_on, words_of
 
 DENIED = WatchReport(
@@ -62,6 +62,18 @@ async def test_on_production_no_form_acts_at_once(tmp_path: Path) -> None:
             pass
     calm = screen_on(tmp_path, name="test", bootstrap="127.0.0.1:1")
     assert "produce-typed" not in str(produce.layout(calm, parse_path("produce/topic-1")))
+
+
+def test_a_move_on_production_is_stopped_without_its_name(tmp_path: Path) -> None:
+    screen = _production(tmp_path)
+    asked = {
+        action: move.question_before(screen, {"action": action, "move": "mv-1", "rate": ""})
+        for action in ("pause", "resume", "cancel", "cancel_after_wave", "throttle")
+    }
+    assert asked["pause"] is None
+    words = {action: words_of(question) for action, question in asked.items() if question}
+    assert "Type prod" not in words["cancel"] + words["cancel_after_wave"]
+    assert all("Type prod to confirm" in str(asked[name]) for name in ("resume", "throttle"))
 
 
 async def test_elsewhere_only_what_destroys_wants_a_name(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from control.kafka.connections import settings_of
 from partiscope.cli.app import run
-from partiscope.cli.confirm import require_change_of
+from partiscope.cli.confirm import require_control
 from partiscope.cli.exits import CommandError
 from partiscope.cli.options import known_bootstrap, settings_with, target_with
 from partiscope.connections import ConnectionSettings, read_client_properties
@@ -201,13 +201,13 @@ def test_what_runs_on_the_bus_is_changed_as_its_own_cluster_allows(
     """A move may be of any cluster that shares the bus, not just of the usual one."""
     (tmp_path / "partiscope.toml").write_text(SEVERAL)
     monkeypatch.setenv("PARTISCOPE_BOOTSTRAP", "elsewhere:9092")
-    require_change_of("elsewhere:9092", None)
+    require_control("resume", "elsewhere:9092", None)
     with pytest.raises(CommandError, match="prod is a production cluster") as refused:
-        require_change_of("p2:9092", None)
+        require_control("resume", "p2:9092", None)
     assert refused.value.status == 3
-    require_change_of("p2:9092", "prod")
+    require_control("resume", "p2:9092", "prod")
     with pytest.raises(CommandError, match="test is read-only"):
-        require_change_of("t1:9092", "test")
+        require_control("resume", "t1:9092", "test")
     with pytest.raises(CommandError, match="it is about prod, not about elsewhere:9092") as other:
-        require_change_of("p1:9092", "elsewhere:9092")
+        require_control("resume", "p1:9092", "elsewhere:9092")
     assert other.value.status == 2

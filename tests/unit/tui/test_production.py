@@ -10,6 +10,7 @@ from textual.widgets import Input, Select, Static
 from control.lab.session import ProduceSession
 from control.model.fleet import WatchedCluster
 from control.operations.operator import Operator
+from control.operations.state import OperationState, Phase
 from tests.snapshots.canned import CannedOperator
 from tests.support.settle import settle
 from tests.unit.tui.test_move_told import RUNNING
@@ -96,15 +97,53 @@ async def test_producing_wants_the_name_once_on_its_view(production: Services) -
         assert not isinstance(app.screen, ConfirmScreen), "it was typed here already"
 
 
-@pytest.mark.parametrize("key", ["x", "X", "t", "space"])
-async def test_a_move_is_changed_once_the_name_was_typed(production: Services, key: str) -> None:
+PAUSED = replace(RUNNING, phase=Phase.PAUSED)
+
+
+async def _take(app: PartiscopeApp, pilot: Pilot[None], state: OperationState) -> None:
+    await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
+    assert isinstance(app.screen, MoveScreen)
+    app.screen.take(state)
+
+
+@pytest.mark.parametrize(("key", "state"), [("t", RUNNING), ("space", PAUSED)])
+async def test_a_move_is_changed_once_the_name_was_typed(
+    production: Services, key: str, state: OperationState
+) -> None:
     app = PartiscopeApp(production, path="moves/mv-1")
     async with app.run_test(size=(120, 36)) as pilot:
-        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
-        assert isinstance(app.screen, MoveScreen)
-        app.screen.take(RUNNING)
+        await _take(app, pilot, state)
         await pilot.press(key)
         if key == "t":
             await settle(pilot, lambda: isinstance(app.screen, RateScreen), "the rate")
             await pilot.press(*"5MiB", "enter")
         assert "type prod to confirm" in await _asked(app, pilot)
+
+
+class StoppedOperator(CannedOperator):
+    """Keeps what was asked of a move."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[str, str]] = []
+
+    async def control(self, action: str, operation_id: str, *, rate: str = "", typed: str = "") -> str:
+        self.asked.append((action, typed))
+        return f"{action} asked for"
+
+
+@pytest.mark.parametrize(
+    ("keys", "asked"),
+    [("space", "pause"), ("x y", "cancel"), ("X y", "cancel_after_wave")],
+)
+async def test_a_move_is_stopped_without_the_name(
+    production: Services, keys: str, asked: str
+) -> None:
+    app = PartiscopeApp(production, path="moves/mv-3f9a21c4")
+    operator = StoppedOperator()
+    app._operator = operator  # type: ignore[assignment]
+    async with app.run_test(size=(120, 36)) as pilot:
+        await _take(app, pilot, replace(RUNNING, operation_id="mv-3f9a21c4"))
+        for key in keys.split():
+            await pilot.press(key)
+        await settle(pilot, lambda: operator.asked == [(asked, "")], "that it is asked for")

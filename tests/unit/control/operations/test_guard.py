@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from control.kafka.errors import NoBusError
 from control.model.fleet import WatchedCluster
 from control.operations.errors import NotConfirmedError, ProtectedTopicError, ReadOnlyError
-from control.operations.guard import check_configs, check_topic, topic_doubt
+from control.operations.guard import BRAKES, check_configs, check_topic, topic_doubt
 from control.operations.intent import intent
 from control.operations.operator import Operator
 from control.operations.performing import PERFORMED, perform, word_to_type
@@ -63,12 +64,19 @@ def test_every_operation_is_among_them() -> None:
     assert takes_word == {*PERFORMED, "produce", "reassign", "control"}
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", sorted(CHANGES.keys() - BRAKES))
 async def test_production_is_changed_by_its_name_alone(change: str) -> None:
     async with Operator(PROD, bus=None, who="me") as operator:
         for typed in WRONG:
             with pytest.raises(NotConfirmedError, match="was not done"):
                 await _done(CHANGES[change], operator, typed)
+
+
+@pytest.mark.parametrize("change", sorted(BRAKES))
+async def test_a_reassignment_of_production_is_stopped_without_its_name(change: str) -> None:
+    async with Operator(PROD, bus=None, who="me") as operator:
+        with pytest.raises(NoBusError):  # so far it comes: nothing has asked for a word
+            await _done(CHANGES[change], operator, "")
 
 
 @pytest.mark.parametrize("change", CHANGES)
