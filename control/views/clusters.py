@@ -38,7 +38,7 @@ class ClusterRow(Row):
 
 
 CLUSTER_COLUMNS: Final = (
-    Column(id="cluster", title="cluster", is_number=False, rank=1),
+    Column(id="cluster", title="cluster", is_number=False, rank=1, is_long=True),
     Column(id="health", title="health", why="The worst finding", is_number=False, rank=1),
     Column(id="critical", title="critical", why="Findings", rank=2),
     Column(id="warnings", title="warnings", why="Findings", rank=2),

@@ -18,6 +18,8 @@ class Column:
     why: str = ""
     is_number: bool = True
     rank: int = 3
+    is_long: bool = False
+    """A text that others chose, of any length: it is shortened where room lacks."""
 
 
 def chosen(columns: Sequence[Column], text: str) -> tuple[Column, ...]:
@@ -45,6 +47,10 @@ def _number(id: str, title: str, why: str = "", *, rank: int = 3) -> Column:  # 
     return Column(id=id, title=title, why=why, rank=rank)
 
 
+def _name(id: str, title: str, why: str = "", *, rank: int = 3) -> Column:  # noqa: A002
+    return Column(id=id, title=title, why=why, is_number=False, rank=rank, is_long=True)
+
+
 _SIZE: Final = "Bytes of the .log files on disk"
 _LAG: Final = "High watermark less committed offset; the worst group's"
 _IN: Final = "Bytes per second that producers append"
@@ -58,7 +64,7 @@ _LOSES: Final = "When retention deletes the next unread record, at this pace; �
 BROKER_COLUMNS: Final = (
     _text("broker", "broker", "★ the active controller", rank=1),
     _text("status", "status", rank=1),
-    _text("rack", "rack"),
+    _name("rack", "rack"),
     _number("replicas", "replicas", "Assigned replicas, in sync or not", rank=2),
     _number("leaders", "leaders", "Partitions that it leads", rank=2),
     _number("size_bytes", "bytes", _SIZE, rank=1),
@@ -70,7 +76,7 @@ BROKER_COLUMNS: Final = (
     _number("age", "age", "Since it last sampled itself"),
 )
 TOPIC_COLUMNS: Final = (
-    _text("topic", "topic", rank=1),
+    _name("topic", "topic", rank=1),
     _text("status", "status", "The worst of its partitions", rank=1),
     _number("partitions", "partitions", rank=2),
     _number("replicas", "replicas", "Replication factor; a range when it differs"),
@@ -81,7 +87,7 @@ TOPIC_COLUMNS: Final = (
     _number("lag", "lag", _LAG, rank=2),
 )
 PARTITION_COLUMNS: Final = (
-    _text("topic", "topic", rank=1),
+    _name("topic", "topic", rank=1),
     _number("partition", "partition", rank=1),
     _text("status", "status", "The worst that applies", rank=1),
     _number("leader", "leader", "★ the preferred one", rank=2),
@@ -100,7 +106,7 @@ PARTITION_COLUMNS: Final = (
 )
 REPLICA_COLUMNS: Final = (
     _text("broker", "broker", rank=1),
-    _text("rack", "rack"),
+    _name("rack", "rack"),
     _text("role", "role", "Leader or follower; ★ preferred leader", rank=1),
     _text("in_sync", "in sync", rank=1),
     _number("follower_lag", "behind", "Records behind the leader", rank=2),
@@ -110,7 +116,7 @@ REPLICA_COLUMNS: Final = (
     _number("age", "age"),
 )
 GROUP_COLUMNS: Final = (
-    _text("group", "group", rank=1),
+    _name("group", "group", rank=1),
     _text("status", "status", "The worst of its partitions", rank=1),
     _number("lag", "lag", "Sum over its partitions", rank=1),
     _number("lag_time", "in time", _LAG_TIME, rank=2),
@@ -120,13 +126,13 @@ GROUP_COLUMNS: Final = (
     _number("consumed", "consumes", "Records per second by its commits"),
     _number("members", "members", rank=2),
     _number("partitions", "partitions", "Partitions that it committed or owns"),
-    _text("topics", "topics"),
+    _name("topics", "topics"),
     _text("state", "state", "As its coordinator says"),
     _text("rests_on", "rests on", "Partitions of which a verdict is known"),
-    _text("status_unknown_because", "no verdict because", "Of its first such partition"),
+    _name("status_unknown_because", "no verdict because", "Of its first such partition"),
 )
 GROUP_PARTITION_COLUMNS: Final = (
-    _text("topic", "topic", rank=1),
+    _name("topic", "topic", rank=1),
     _number("partition", "partition", rank=1),
     _text("status", "status", rank=1),
     _number("lag", "lag", "High watermark less committed offset; – without a commit", rank=1),
@@ -140,11 +146,11 @@ GROUP_PARTITION_COLUMNS: Final = (
     _number("consumed", "consumes", "Records per second by its commits"),
     _number("stuck", "stands for", "Since when it has not moved, with lag"),
     _number("leader", "leader"),
-    _text("member", "member", "Who owns the partition", rank=2),
-    _text("status_unknown_because", "no verdict because", "What a verdict would rest on", rank=2),
+    _name("member", "member", "Who owns the partition", rank=2),
+    _name("status_unknown_because", "no verdict because", "What a verdict would rest on", rank=2),
 )
 GROUP_OF_PARTITION_COLUMNS: Final = (
-    _text("group", "group", rank=1),
+    _name("group", "group", rank=1),
     *(item for item in GROUP_PARTITION_COLUMNS if item.id not in {"topic", "partition", "leader"}),
 )
 SEGMENT_COLUMNS: Final = (

@@ -56,10 +56,10 @@ class Mark:
 
 JOURNAL_COLUMNS: Final = (
     Column(id="at", title="when", is_number=False, rank=1),
-    Column(id="what", title="what", is_number=False, rank=1),
+    Column(id="what", title="what", is_number=False, rank=1, is_long=True),
     Column(id="outcome", title="outcome", is_number=False, rank=1),
-    Column(id="who", title="who", is_number=False, rank=2),
-    Column(id="reason", title="why", is_number=False, rank=2),
+    Column(id="who", title="who", is_number=False, rank=2, is_long=True),
+    Column(id="reason", title="why", is_number=False, rank=2, is_long=True),
     Column(id="operation", title="operation", is_number=False, rank=3),
 )
 _TONES: Final = {"done": Tone.FINE, "failed": Tone.CRITICAL, "refused": Tone.CRITICAL}

@@ -177,8 +177,8 @@ MOVE_COLUMNS: Final = (
     Column(id="foreseen", title="foreseen", why="How long, as told before", rank=3),
     Column(id="took", title="took", rank=3),
     Column(id="submitted", title="submitted", is_number=False, rank=3),
-    Column(id="who", title="who", is_number=False, rank=3),
-    Column(id="reason", title="why", is_number=False, rank=3),
+    Column(id="who", title="who", is_number=False, rank=3, is_long=True),
+    Column(id="reason", title="why", is_number=False, rank=3, is_long=True),
 )
 MOVING_COLUMNS: Final = (
     Column(id="name", title="partition", is_number=False, rank=1),

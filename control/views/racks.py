@@ -30,7 +30,7 @@ class RackRow(Row):
 
 
 RACK_COLUMNS: Final = (
-    Column(id="rack", title="rack", is_number=False, rank=1),
+    Column(id="rack", title="rack", is_number=False, rank=1, is_long=True),
     Column(id="brokers", title="brokers", why="Registered there", rank=2),
     Column(id="replicas", title="replicas", rank=2),
     Column(id="leaders", title="leaders", rank=2),

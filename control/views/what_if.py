@@ -74,7 +74,7 @@ class WhatIf:
 
 SURVIVOR_COLUMNS: Final = (
     Column(id="broker", title="broker", why="★ the controller", is_number=False, rank=1),
-    Column(id="rack", title="rack", is_number=False, rank=3),
+    Column(id="rack", title="rack", is_number=False, rank=3, is_long=True),
     Column(id="leaders", title="leads now", rank=2),
     Column(id="leaders_after", title="would lead", rank=1),
     Column(id="in_bytes", title="in/s now", rank=3),

@@ -11,7 +11,7 @@ from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, settings_with, write_json
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import words, write_table
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -29,6 +29,7 @@ SOURCES: Final = {
     5: "default",
 }
 HIDDEN: Final = "(hidden)"
+_HEADS: Final = (words("config", is_long=True), words("from"), words("value", is_long=True))
 Configs = Mapping[ConfigResource, tuple[ConfigEntry, ...]]
 
 
@@ -52,9 +53,8 @@ def list_configs(
         write_json({"configs": told})
         return
     write_table(
-        ["of", "config", "from", "value"],
+        [words("of", is_long=True), *_HEADS],
         [[_name(it), entry.name, _source(entry), _value(entry)] for it, entry in rows],
-        cuts_last=True,
     )
 
 
@@ -74,7 +74,7 @@ def describe(
         write_json({"resource": _name(wanted), "configs": [_document(it) for it in entries]})
         return
     rows = [[entry.name, _source(entry), _value(entry)] for entry in entries]
-    write_table(["config", "from", "value"], rows, cuts_last=True)
+    write_table(_HEADS, rows)
 
 
 async def _all(address: str) -> Configs:

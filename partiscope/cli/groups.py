@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final
 
 import typer
@@ -24,7 +24,7 @@ from partiscope.cli.options import (
     settings_with,
     write_json,
 )
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import figure, words, write_table
 from partiscope.cli.words import moment_of
 
 app = typer.Typer(
@@ -54,7 +54,8 @@ def list_groups(bootstrap: Bootstrap = None, as_json: Json = False) -> None:
         rows = [{"group": g.group_id, "state": g.state, "type": g.group_type} for g in found]
         write_json({"groups": rows})
         return
-    write_table(["group", "state", "type"], [[g.group_id, g.state, g.group_type] for g in found])
+    heads = [words("group", is_long=True), words("state"), words("type")]
+    write_table(heads, [[g.group_id, g.state, g.group_type] for g in found])
 
 
 @app.command("describe", epilog="Example: partiscope groups describe billing --json")
@@ -80,9 +81,17 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
         write_json({**head, "partitions": rows})
         return
     note(f"{group}: {described.state}, {plural_text(len(described.members), 'member')}")
-    heads = ["topic", "partition", "committed", "end", "lag", "to_read", "note", "client"]
-    cells = [["–" if row[h] is None else str(row[h]) for h in heads] for row in rows]
-    write_table([head.replace("_", " ") for head in heads], cells)
+    heads = {
+        "topic": words("topic", is_long=True),
+        "partition": figure("partition"),
+        "committed": figure("committed", rank=2),
+        "end": figure("end", rank=3),
+        "lag": figure("lag"),
+        "to_read": figure("to read", rank=2),
+        "note": words("note", is_long=True),
+        "client": words("client", rank=2, is_long=True),
+    }
+    write_table(list(heads.values()), _cells(rows, heads))
 
 
 def described_rows(
@@ -177,7 +186,11 @@ def reset(
 
 def _show_reset(rows: list[dict[str, Any]]) -> None:
     heads = ["partition", "now", "then"]
-    write_table(heads, [["–" if row[h] is None else str(row[h]) for h in heads] for row in rows])
+    write_table(list(map(figure, heads)), _cells(rows, heads))
+
+
+def _cells(rows: list[dict[str, Any]], names: Iterable[str]) -> list[list[str]]:
+    return [["–" if row[name] is None else str(row[name]) for name in names] for row in rows]
 
 
 def _reset(

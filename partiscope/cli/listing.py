@@ -89,7 +89,7 @@ def show_list(page_of: Callable[[TableQuery], Page[Any]], wish: Wish) -> None:
     elif wish.as_json:
         write_json({wish.name: values_of(page), "total": page.total, "matching": page.matching})
     else:
-        write_page(page, is_chosen=bool(wish.columns))
+        write_page(page, is_chosen=bool(wish.columns), more="--columns, --csv, --json")
 
 
 def values_of(page: Page[Any]) -> list[dict[str, Any]]:

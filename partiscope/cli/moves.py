@@ -39,7 +39,7 @@ from partiscope.cli.options import (
     write_json,
 )
 from partiscope.cli.previews import show_way_back
-from partiscope.cli.tables import write_rows
+from partiscope.cli.tables import write_progress, write_rows
 from partiscope.cli.words import zone_text, zoned
 from partiscope.identity import cluster_by_name, watched_here
 from partiscope.settings import load_settings
@@ -255,7 +255,7 @@ async def follow(client: OperationsClient, operation_id: str, *, as_json: bool =
             sys.stdout.write(json.dumps(state.document()) + "\n")
             sys.stdout.flush()
         elif sys.stderr.isatty():
-            sys.stderr.write(f"\r{said}\033[K")
+            write_progress(said)
         elif said != before:
             note(said)
     assert state is not None

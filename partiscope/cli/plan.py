@@ -23,7 +23,7 @@ from control.views.plans import gap_text, nothing_to_move
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.files import text_of
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import figure, words, write_table
 
 Hand = tuple[str, LeaderOrder]
 Edit = Annotated[
@@ -190,8 +190,18 @@ def _write(out: Path, made: Plan) -> None:
 
 def _print(made: Plan, seconds: float) -> None:
     now = made.balance_before
-    heads = ["plan", "moves", "least", "bytes", "least", "above", "leaders"]
-    heads += ["replicas", "leads", "max bytes"]
+    heads = [
+        words("plan", is_long=True),
+        figure("moves"),
+        figure("least moves", rank=3),
+        figure("bytes"),
+        figure("least bytes", rank=3),
+        figure("above", rank=2),
+        figure("leaders", rank=2),
+        figure("replicas", rank=2),
+        figure("leads", rank=2),
+        figure("max bytes", rank=2),
+    ]
     rows = [
         [
             *("(now)", "0", "–", "0 B", "–", "–", "0"),

@@ -9,7 +9,7 @@ from control.operations.way_back import WayBack
 from control.views.format import bytes_text
 from control.views.previews import check_words
 from partiscope.cli.options import write_json
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import figure, write_table
 
 
 def show_preview(preview: Preview) -> None:
@@ -25,7 +25,9 @@ def show_preview(preview: Preview) -> None:
         ]
         for broker in preview.brokers
     ]
-    write_table(["broker", "replicas", "leaders", "bytes now", "during", "after"], rows)
+    heads = [figure("broker"), figure("replicas"), figure("leaders", rank=2)]
+    heads += [figure("bytes now", rank=2), figure("during"), figure("after")]
+    write_table(heads, rows)
     proposal = preview.proposal
     sys.stdout.write(
         f"{proposal.moved_replicas} replicas move, {bytes_text(proposal.moved_bytes)}, "

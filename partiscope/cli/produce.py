@@ -25,7 +25,7 @@ from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
 from partiscope.cli.produce_run import send
 from partiscope.cli.standard_input import STDIN, is_piped, line_batches
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import figure, write_table
 from partiscope.cli.words import TIME_HELP, escapes_decoded, moment_of
 
 TOMBSTONE: Final = "null"
@@ -218,7 +218,7 @@ def _preview(address: str, topic: str, keys: tuple[bytes | None, ...], *, as_jso
         [str(number), *(str(item.records[number]) for item in forecasts)]
         for number in range(partitions)
     ]
-    write_table(["partition", *(str(item.rule) for item in forecasts)], rows)
+    write_table([figure("partition"), *(figure(str(item.rule)) for item in forecasts)], rows)
     for item in forecasts:
         note(f"{item.rule}: the fullest partition is {item.skew:+.0%} against the mean")
 

@@ -13,7 +13,7 @@ from control.lab.templates import TemplateError
 from control.views.format import NA, latency_text, plural_text, record_rate_text
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import note, write_json
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import figure, write_progress, write_table
 
 ANSWERS_WAIT_S: Final = 3.0
 """For so long an interrupted session waits for the answers of what is under way."""
@@ -64,7 +64,7 @@ async def _until_done(session: ProduceSession, *, is_quiet: bool) -> Exit | Exce
     try:
         async for last in session.run():
             if not is_quiet and last.total > 1 and sys.stderr.isatty():
-                sys.stderr.write(f"\r{_progress_line(last)}\033[K")
+                write_progress(_progress_line(last))
     except asyncio.CancelledError:
         return Exit.INTERRUPTED
     except (KafkaPortError, CommandError) as error:
@@ -88,7 +88,7 @@ def _report(done: ProduceProgress, job: ProduceJob, *, is_interrupted: bool, as_
     if not is_interrupted:
         note(f"{_fresh_line()}{_progress_line(done)}")
     heads = ["partition", "records", "first offset", "last offset"]
-    write_table(heads, _partition_rows(done))
+    write_table(list(map(figure, heads)), _partition_rows(done))
 
 
 def _fresh_line() -> str:

@@ -24,7 +24,7 @@ from control.views.messages import brief
 from control.views.printable import printable, told_bytes
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Data, Json, settings_with, write_json
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import figure, words, write_table
 
 VALUE_CHARACTERS_MAX: Final = 2000
 """As much of a value is shown to people; --json has it whole."""
@@ -106,14 +106,14 @@ def _document(directory: Path, facts: SegmentView, *, is_with_index: bool) -> di
 def _print(directory: Path, facts: tuple[SegmentView, ...]) -> None:
     sys.stdout.write(f"{directory}\n")
     heads = [
-        "base offset",
-        "bytes",
-        "records",
-        "index",
-        "time index",
-        "first UTC",
-        "last UTC",
-        "state",
+        figure("base offset"),
+        figure("bytes"),
+        figure("records"),
+        figure("index", rank=3),
+        figure("time index", rank=3),
+        words("first UTC", rank=3),
+        words("last UTC", rank=2),
+        words("state", is_long=True),
     ]
     rows = [
         [
@@ -137,11 +137,11 @@ def _print_indexes(directory: Path, facts: tuple[SegmentView, ...]) -> None:
         sys.stdout.write(f"\n{base:020d}.index (relative offset → position in bytes)\n")
         entries = read_index(str(directory), base)
         rows = [[str(entry.offset - base), str(entry.position)] for entry in entries]
-        write_table(["relative offset", "position"], rows)
+        write_table([figure("relative offset"), figure("position")], rows)
         sys.stdout.write(f"\n{base:020d}.timeindex (timestamp → relative offset)\n")
         times = read_time_index(str(directory), base)
         rows = [[_time(entry.timestamp_ms), str(entry.offset - base)] for entry in times]
-        write_table(["up to", "relative offset"], rows)
+        write_table([words("up to"), figure("relative offset")], rows)
 
 
 def _show_message(directories: Sequence[Path], offset: int, named: dict[str, Any] | None) -> None:

@@ -21,7 +21,7 @@ from control.views.snapshot import OperatorSnapshot, broker_page, build_snapshot
 from control.views.watch import read_report
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Data, Json, Store, target_with, write_json
-from partiscope.cli.tables import write_rows, write_table
+from partiscope.cli.tables import figure, words, write_rows, write_table
 from partiscope.cli.words import zoned
 from partiscope.identity import Target
 from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
@@ -158,7 +158,7 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     if snapshot.watch is not None:
         sys.stdout.write("\nCOLLECTOR\n")
         rows = [[str(each.broker), load_words(each)] for each in snapshot.watch.brokers]
-        write_table(["broker", "is asked"], rows)
+        write_table([figure("broker"), words("is asked", is_long=True)], rows)
     sys.stdout.write("\nGROUPS\n")
     groups = ("group", "status", "lag", "velocity", "clears", "members")
     shown = group_page(snapshot, TableQuery(limit=ROWS_MAX))

@@ -1,4 +1,9 @@
-"""Plain-text tables for people: aligned columns that fit, in colour on a terminal."""
+"""Plain-text tables for people, in colour on a terminal, and how they fit its width.
+
+One rule for all commands (docs/command-line.md): on a terminal, texts of any length are shortened
+first, then the least important columns are left out, which is told on stderr. In a pipe nothing is
+shortened or left out, unless ``COLUMNS`` says how wide the reader is.
+"""
 
 import os
 import shutil
@@ -12,10 +17,12 @@ from control.views.printable import visible
 from control.views.rows import Row, Tone
 
 WIDTH_DEFAULT: Final = 80
-"""Where nobody says how wide the screen is: in a pipe."""
-CUT_MIN: Final = 12
-"""So much of a text is shown on the narrowest screen."""
-RANKS: Final = (1, 2, 3)
+"""Of a terminal that does not say how wide it is."""
+LONG_MIN: Final = 16
+LONG_SHARE: Final = 0.4
+"""Of the width: so much all columns of long texts together keep before a column is left out for
+them; each at least ``LONG_MIN`` characters."""
+GAP: Final = 2
 _COLORS: Final = {
     Tone.CRITICAL: "31",
     Tone.WARNING: "33",
@@ -25,43 +32,40 @@ _COLORS: Final = {
 }
 
 
-def write_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], *, cuts_last: bool = False
+def figure(title: str, *, rank: int = 1) -> Column:
+    """A column of numbers; a higher ``rank`` is left out earlier."""
+    return Column(id=title, title=title, rank=rank)
+
+
+def words(title: str, *, rank: int = 1, is_long: bool = False) -> Column:
+    """A column of texts; ``is_long``: of any length, so that they are shortened."""
+    return Column(id=title, title=title, rank=rank, is_number=False, is_long=is_long)
+
+
+def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under their heads."""
+    _write(columns, [[visible(cell) for cell in row] for row in rows])
+
+
+def write_rows(
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    *,
+    is_chosen: bool = False,
+    more: str = "--json",
 ) -> None:
-    """Print rows under their heads; columns whose cells all begin with a digit align right.
-
-    ``cuts_last``: the last column is text that is cut where the screen ends.
-    """
-    rows = [[visible(cell) for cell in row] for row in rows]
-    if cuts_last:
-        others = [max(map(len, column)) for column in list(zip(head, *rows, strict=True))[:-1]]
-        left = max(screen_width() - sum(others) - 2 * len(others), CUT_MIN)
-        rows = [[*row[:-1], _cut(row[-1], left)] for row in rows]
-    is_number = [
-        all(cell[:1].isdigit() or cell[:1] in "-+−–≈n" for cell in column)
-        for column in zip(*rows, strict=True)
-    ]
-    _write(head, rows, is_number)
+    """Print rows of the screens; ``is_chosen``: somebody has named these columns, so none is left
+    out. ``more``: flags that show what is left out."""
+    texts = [[_text(row, each) for each in columns] for row in rows]
+    tones = [[row.cell(each.id).tone for each in columns] for row in rows]
+    _write(columns, texts, tones, is_chosen=is_chosen, more=more)
 
 
-def write_rows(columns: Sequence[Column], rows: Sequence[Row], *, is_chosen: bool = False) -> None:
-    """Print those columns that the screen has room for, the important ones first; all of them
-    where somebody has chosen them. What is left out is told on stderr."""
-    texts = {each.id: [_text(row, each) for row in rows] for each in columns}
-    shown = list(columns) if is_chosen else _fitting(columns, texts)
-    left_out = [each.title for each in columns if each not in shown]
-    tones = [[row.cell(each.id).tone for each in shown] for row in rows]
-    lines = list(zip(*(texts[each.id] for each in shown), strict=True))
-    _write([each.title for each in shown], lines, [each.is_number for each in shown], tones)
-    if left_out and rows:
-        sys.stderr.write(f"also: {', '.join(left_out)} (--columns all, --json, --csv)\n")
-
-
-def write_page(page: Page[Any], *, is_chosen: bool = False) -> None:
+def write_page(page: Page[Any], *, is_chosen: bool = False, more: str = "--json") -> None:
     """Print a page of a table; how many rows it leaves out is told on stderr."""
-    write_rows(page.columns, page.rows, is_chosen=is_chosen)
+    write_rows(page.columns, page.rows, is_chosen=is_chosen, more=more)
     if len(page.rows) < page.matching:
-        told = f"{len(page.rows):,} of {page.matching:,} rows; --csv and --json have all"
+        told = f"{len(page.rows):,} of {page.matching:,} rows; --json has all"
         sys.stderr.write(f"{told}\n")
 
 
@@ -73,54 +77,110 @@ def write_figures(columns: Sequence[Column], row: Row) -> None:
         sys.stdout.write(f"{each.title.ljust(width)}  {text}\n")
 
 
+def write_progress(text: str) -> None:
+    """Over the line that a terminal shows on stderr; one that were wider would stay there."""
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or WIDTH_DEFAULT
+    except OSError:
+        width = WIDTH_DEFAULT
+    sys.stderr.write(f"\r{_cut(visible(text), width - 1)}\033[K")
+    sys.stderr.flush()
+
+
 def has_color() -> bool:
     """Whether standard output takes colours: https://no-color.org."""
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return sys.stdout.isatty() and not is_plain
 
 
-def screen_width() -> int:
-    """Of the terminal, or what ``COLUMNS`` says."""
+def room() -> int | None:
+    """Characters in a line: what ``COLUMNS`` says, else of the terminal; None: in a pipe."""
+    said = os.environ.get("COLUMNS", "")
+    if not sys.stdout.isatty() and not (said.isdecimal() and int(said)):
+        return None
     return shutil.get_terminal_size((WIDTH_DEFAULT, 24)).columns
 
 
-def _fitting(columns: Sequence[Column], texts: dict[str, list[str]]) -> list[Column]:
-    left, chosen = screen_width() + 2, set()
-    for rank in RANKS:
-        for each in columns:
-            needed = 2 + max(map(len, (each.title, *texts[each.id])))
-            if each.rank == rank and (needed <= left or each is columns[0]):
-                left -= needed
-                chosen.add(each.id)
-    return [each for each in columns if each.id in chosen]
+def fitted(
+    columns: Sequence[Column], widths: Sequence[int], width: int, *, is_chosen: bool = False
+) -> dict[int, int]:
+    """Which columns a line of ``width`` has, and how wide they are then; pure.
+
+    ``widths``: what the columns would take. The first column stays, whatever the width; with
+    ``is_chosen`` all do.
+    """
+    long_count = sum(each.is_long for each in columns)
+    kept = max(int(width * LONG_SHARE) // max(long_count, 1), LONG_MIN)
+    shown: dict[int, int] = {}
+    left = width + GAP
+    for at in sorted(range(len(columns)), key=lambda at: (at > 0, columns[at].rank)):
+        least = min(widths[at], kept) if columns[at].is_long else widths[at]
+        if is_chosen or at == 0 or GAP + least <= left:
+            shown[at] = least if at or is_chosen else min(least, width)
+            left -= GAP + shown[at]
+    growing = [at for at in shown if columns[at].is_long and shown[at] < widths[at]]
+    while left > 0 and growing:
+        share = max(left // len(growing), 1)
+        for at in growing[:left]:
+            more = min(share, widths[at] - shown[at])
+            shown[at] += more
+            left -= more
+        growing = [at for at in growing if shown[at] < widths[at]]
+    return dict(sorted(shown.items()))
+
+
+def _write(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str]],
+    tones: Sequence[Sequence[Tone]] = (),
+    *,
+    is_chosen: bool = False,
+    more: str = "--json",
+) -> None:
+    if not rows:
+        sys.stdout.write("(none)\n")
+        return
+    heads = [visible(each.title) for each in columns]
+    widths = [max(map(_width, column)) for column in zip(heads, *rows, strict=True)]
+    width = room()
+    shown = dict(enumerate(widths))
+    if width is not None:
+        shown = fitted(columns, widths, width, is_chosen=is_chosen)
+    for number, line in enumerate((heads, *rows)):
+        cells = []
+        for at, size in shown.items():
+            tone = tones[number - 1][at] if tones and number else Tone.PLAIN
+            cells.append(_painted(_padded(line[at], size, columns[at]), tone))
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    if left_out := [head for at, head in enumerate(heads) if at not in shown]:
+        sys.stderr.write(f"no room for: {', '.join(left_out)} (`| less -S`, {more})\n")
 
 
 def _text(row: Row, column: Column) -> str:
     return row.cell(column.id).shaped(is_number=column.is_number)
 
 
-def _write(
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    is_number: Sequence[bool],
-    tones: Sequence[Sequence[Tone]] = (),
-) -> None:
-    if not rows:
-        sys.stdout.write("(none)\n")
-        return
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    plain = [Tone.PLAIN] * len(widths)
-    for number, line in enumerate((head, *rows)):
-        of_line = tones[number - 1] if tones and number else plain
-        cells = [
-            _painted(cell.rjust(width) if right else cell.ljust(width), tone)
-            for cell, width, right, tone in zip(line, widths, is_number, of_line, strict=True)
-        ]
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+def _width(text: str) -> int:
+    """Cells that a terminal gives it: two for a wide character, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # most tables need not wait for it
+
+    return cell_len(text)
 
 
 def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    if _width(text) <= width:
+        return text
+    from tui.names import cut_middle
+
+    return cut_middle(text, width)
+
+
+def _padded(text: str, width: int, column: Column) -> str:
+    text = _cut(text, width)
+    blank = " " * (width - _width(text))
+    return f"{blank}{text}" if column.is_number else f"{text}{blank}"
 
 
 def _painted(text: str, tone: Tone) -> str:

@@ -32,7 +32,7 @@ from partiscope.cli.options import (
     settings_with,
     write_json,
 )
-from partiscope.cli.tables import write_table
+from partiscope.cli.tables import figure, words, write_table
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -68,7 +68,7 @@ def list_topics(
         write_json({"topics": [_topic_document(topic) for topic in shown]})
         return
     write_table(
-        ["topic", "partitions", "replication factor"],
+        [words("topic", is_long=True), figure("partitions"), figure("replication factor")],
         [[t.name, str(len(t.partitions)), str(_factor(t))] for t in shown],
     )
 
@@ -92,7 +92,7 @@ def describe(topic: Topic, bootstrap: Bootstrap = None, as_json: Json = False) -
     for name, value in configs.items():
         sys.stdout.write(f"{visible(name)}={visible(str(value))}\n")
     write_table(
-        ["partition", "leader", "replicas", "isr"],
+        [figure("partition"), figure("leader"), words("replicas"), words("isr", rank=2)],
         [
             [str(p.partition), str(p.leader), _ids(p.replicas), _ids(p.isr)]
             for p in found.partitions
@@ -186,7 +186,8 @@ def alter(
         write_json({"topic": topic, "dry_run": dry_run, "changes": changes})
     else:
         rows = [[name, str(each["now"]), str(each["then"])] for name, each in changes.items()]
-        write_table(["of " + topic, "now", "then"], rows)
+        heads = [words(f"of {topic}", is_long=True), words("now", is_long=True)]
+        write_table([*heads, words("then", is_long=True)], rows)
     if dry_run:
         note("nothing was changed")
         return

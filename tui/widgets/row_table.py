@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Final
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
@@ -13,6 +13,7 @@ from control.views.columns import Column
 from control.views.pages import Page
 from control.views.rows import Row
 from tui.messages import PathChosen
+from tui.names import cut_middle
 from tui.tones import cell_text
 from tui.widgets.quick_table import QuickTable
 
@@ -22,11 +23,9 @@ _ELASTIC: Final = frozenset({"record_value"})
 """Columns of long texts: they take the room that is left, and are cut there."""
 ELASTIC_MIN: Final = 40
 """So much room such a column has before others are left out for it."""
-_NAMES: Final = frozenset({"topic", "group", "member", "topics", "status_unknown_because"})
-"""Columns of texts that others chose, which may be as long as a line: they leave figures room."""
 NAME_MIN: Final = 24
 NAME_SHARE: Final = 0.4
-"""Of the width: so much such a column has, and what is left over by the others."""
+"""Of the width: so much a column of long names has, and what is left over by the others."""
 
 
 class RowTable(QuickTable):
@@ -123,7 +122,8 @@ class RowTable(QuickTable):
         """The essential columns, and of the others those that have room, by importance."""
         room = self._room() - SCROLLBAR_WIDTH
         most = dict.fromkeys(_ELASTIC, ELASTIC_MIN)
-        most |= dict.fromkeys(_NAMES, max(NAME_MIN, int(room * NAME_SHARE)))
+        names = {column.id for column in columns if column.is_long}
+        most |= dict.fromkeys(names, max(NAME_MIN, int(room * NAME_SHARE)))
         taken: dict[str, int] = {}
         for column in sorted(columns, key=lambda it: (it.id != self._sorted_by, it.rank)):
             natural = self._width(column, rows)
@@ -134,7 +134,7 @@ class RowTable(QuickTable):
                 room -= width + 2
         self._room_of = {}
         for name in (it.id for it in columns if it.id in taken and it.id in most):
-            wider = max(self._widths[name] - taken[name], 0) if name in _NAMES else max(room, 0)
+            wider = max(self._widths[name] - taken[name], 0) if name in names else max(room, 0)
             self._room_of[name] = taken[name] + min(wider, max(room, 0))
             room -= self._room_of[name] - taken[name]
         return [column for column in columns if column.id in taken]
@@ -198,24 +198,10 @@ class RowTable(QuickTable):
         cell = row.cell(column.id)
         text = cell_text(cell, is_number=column.is_number, with_shape=column.id in _SHAPED)
         room = self._room_of.get(column.id, text.cell_len)
-        if text.cell_len > room and column.id in _NAMES:
+        if text.cell_len > room and column.is_long:
             return Text(cut_middle(text.plain, room), style=text.style, no_wrap=True)
         text.truncate(room, overflow="ellipsis")
         return text
-
-
-def cut_middle(text: str, width: int) -> str:
-    """Begin and end of a longer text: names often differ in what they end with.
-
-    >>> cut_middle("prod.orders.payment-events.v2", 20)
-    'prod.orders.…ents.v2'
-    """
-    if cell_len(text) <= width:
-        return text
-    tail = ""
-    while tail != text and cell_len(text[-len(tail) - 1 :]) <= (width - 1) * 2 // 5:
-        tail = text[-len(tail) - 1 :]
-    return f"{set_cell_size(text, width - 1 - cell_len(tail)).rstrip()}…{tail}"
 
 
 def _with_sorted(page: Page[Any], name: str) -> tuple[Column, ...]:
