@@ -4,9 +4,11 @@ Help, version and completion of command names need no more than the list below.
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, signature
@@ -181,6 +183,25 @@ class _Unloaded(TyperCommand):
         return loaded(self.command).make_context(*args, **more)
 
 
+class _Program(TyperGroup):
+    """Tells what was typed wrongly in plain words, and what may have been meant."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = _plain(error.message)
+            raise
+
+
+def _plain(message: str) -> str:
+    """Without what its library says of itself, and with the nearest of the words that there are."""
+    words = message.removeprefix("Value error, ")
+    wrong, *known = re.findall(r"'([^']*)'", words) if " is not one of " in words else [""]
+    near = get_close_matches(wrong, known, n=1)
+    return f"{words} Did you mean {near[0]!r}?" if near else words
+
+
 def build_program() -> TyperGroup:
     """All of ``partiscope``, of which nothing is loaded yet."""
     app = _app(has_completion=True)
@@ -216,6 +237,7 @@ def load_called(arguments: list[str]) -> None:
 def _app(*, has_completion: bool = False) -> typer.Typer:
     app = typer.Typer(
         name="partiscope",
+        cls=_Program,
         help="See and steer Kafka partitions.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,

@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 
 from control.model.command_line import CommandFlags
+from partiscope.cli.app import run
 from partiscope.cli.commands import COMMANDS, Command, loaded
 
 FLAGS: Final = CommandFlags(
@@ -23,3 +24,16 @@ def test_a_told_command_is_taken_and_whole(command: Command) -> None:
         assert told <= taken, f"{command.name} does not take {told - taken}"
         if command.name not in PARTS:
             assert {"--data", "--cluster", "--bus", "--store"} & taken == told
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(("plan", "--goal", "blance"), "balance"), (("moves", "puase"), "pause")],
+)
+def test_a_mistyped_choice_is_told_with_the_nearest(
+    words: tuple[str, ...], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(list(words)) == 2
+    told = capsys.readouterr().err
+    assert f"Did you mean '{meant}'?" in told
+    assert "Value error" not in told
