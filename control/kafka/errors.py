@@ -10,6 +10,7 @@ KafkaPortError                 title, reason, next step
 ├── NoSuchPartitionError       a topic does not have the partition that was named
 ├── RecordTooLargeError        a record is larger than its topic takes
 └── RefusedError               the cluster answered with an error code
+    └── NoTimesError           records of format 0 are not found by time
 """
 
 from typing import Final
@@ -98,6 +99,18 @@ class RefusedError(KafkaPortError):
         )
 
 
+class NoTimesError(RefusedError):
+    """A time was asked for, and records of format 0 have none; `what` names the partition."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            ErrorCode.unsupported_for_message_format,
+            what=what,
+            message="it keeps records of format 0, which have no time",
+        )
+        self.next_step = "start from an offset instead of a time: earliest, latest or a number"
+
+
 class NoSuchPartitionError(KafkaPortError):
     """A partition was named that its topic, which has ``count``, does not have."""
 
@@ -136,6 +149,8 @@ NEXT_STEPS: Final[dict[ErrorCode, str]] = {
     ErrorCode.reassignment_in_progress: "wait for the running reassignment, or cancel it",
     ErrorCode.non_empty_group: "stop the group's consumers first",
     ErrorCode.group_id_not_found: "check the name; `partiscope groups list` shows all",
+    ErrorCode.invalid_record: "give the record a key: a topic with cleanup.policy=compact takes "
+    "no record without one",
     ErrorCode.not_enough_replicas: "bring the missing brokers back, or lower min.insync.replicas",
     ErrorCode.cluster_authorization_failed: _ASK_FOR_RIGHT,
     ErrorCode.topic_authorization_failed: _ASK_FOR_RIGHT,

@@ -127,8 +127,14 @@ class TopicFollower:
             for item in await self.poll(FETCH_WAIT_MS):
                 yield item
 
-    async def backlog(self) -> AsyncIterator[Followed]:
-        """What was there at the beginning, in order of time; ``poll`` goes on behind it."""
+    async def backlog(self, *, is_all: bool = False) -> AsyncIterator[Followed]:
+        """What was there at the beginning, in order of time; ``poll`` goes on behind it.
+
+        Partitions that cannot be read to their end are told as notices; with ``is_all`` nothing
+        is read after this, so they are not waited for.
+        """
+        for notice in self._troubles.notices(is_waiting=not is_all):
+            yield notice
         sources, self._backlog = self._backlog, []
         merge = self._reader.merge(sources)
         try:
@@ -138,6 +144,8 @@ class TopicFollower:
             for source in sources:
                 self._sources[source.partition].move_to(source.rest)
         self._troubles.update({each.partition: each.reason for each in merge.unread})
+        for notice in self._troubles.notices(is_waiting=not is_all):
+            yield notice
 
     async def poll(self, wait_ms: int) -> list[Followed]:
         """What has come; nothing after `wait_ms`. Each call gives a bounded part.
@@ -381,18 +389,17 @@ class _Troubles:
         for key in keys:
             self._reasons.pop(key, None)
 
-    def notices(self) -> list[Notice]:
-        """What has changed since the last call."""
+    def notices(self, *, is_waiting: bool = True) -> list[Notice]:
+        """What has changed since the last call; ``is_waiting``: they are tried again."""
         found = [Notice(text=words, is_trouble=False) for words in self._words]
         self._words.clear()
         by_reason: dict[str, list[TopicPartition]] = {}
         for key, reason in self._reasons.items():
             if key not in self._told:
                 by_reason.setdefault(reason, []).append(key)
-        found += [
-            Notice(text=f"{_names(keys)}: {reason}; waiting", is_trouble=True)
-            for reason, keys in by_reason.items()
-        ]
+        for reason, keys in by_reason.items():
+            said = f": {reason}; waiting" if is_waiting else f" not read to the end: {reason}"
+            found.append(Notice(text=f"{_names(keys)}{said}", is_trouble=True))
         back = [key for key in self._told if key not in self._reasons]
         if back:
             found.append(Notice(text=f"{_names(back)}: read again", is_trouble=False))

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
-from control.kafka.errors import RefusedError, raise_if_refused
+from control.kafka.errors import NoTimesError, RefusedError, raise_if_refused
 from control.kafka.ports import OffsetAt, OffsetSpec, TopicMetadata
 from control.kafka.retry import retry_passing
 from control.kafka.wire import Api, KafkaWire
@@ -38,6 +38,7 @@ class KafkaOffsets:
         LATEST is the high watermark, or with `is_committed` the last stable offset. For a time
         later than every record the offset is -1.
 
+        :raises NoTimesError: a time is asked for, and the records of a partition have none.
         :raises RefusedError: a partition is unknown or stays without a leader.
         """
         wanted = sorted(set(partitions))
@@ -49,7 +50,12 @@ class KafkaOffsets:
             stamp = getattr(result, "timestamp", None)
             found[key] = OffsetAt(offset=result.offset, timestamp_ms=_milliseconds(stamp))
 
-        await self._by_leader(apis.LIST_OFFSETS, wanted, (base, extra), take)
+        try:
+            await self._by_leader(apis.LIST_OFFSETS, wanted, (base, extra), take)
+        except RefusedError as error:
+            if error.code is ErrorCode.unsupported_for_message_format:
+                raise NoTimesError(error.what) from error
+            raise
         return found
 
     async def delete_records(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import BrokerResponseError, KafkaConnectionError, KafkaError, kafka_errors
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from kio.schema.errors import ErrorCode
 
@@ -76,6 +76,16 @@ def batch_bytes(record: OutgoingRecord, compression: str = "none") -> int:
     at_ms = record.timestamp_ms or 0
     builder.append(0, at_ms, record.key, record.value, list(record.headers))
     return len(builder.build())
+
+
+class InvalidRecordError(BrokerResponseError):  # type: ignore[misc]  # aiokafka has no types
+    """The client library does not know this answer, and would call it an unknown error."""
+
+    errno = int(ErrorCode.invalid_record)
+    message = ErrorCode.invalid_record.name.upper()
+
+
+kafka_errors[InvalidRecordError.errno] = InvalidRecordError
 
 
 class RecordProducer:
@@ -195,7 +205,8 @@ def _translated(error: BaseException, bootstrap: str) -> KafkaPortError:
     errno = getattr(error, "errno", None)
     is_refusal = isinstance(error, KafkaError) and not isinstance(error, KafkaConnectionError)
     if is_refusal and isinstance(errno, int) and errno > 0:
-        return RefusedError(ErrorCode(errno), what="sending", message=str(error) or None)
+        message = str(error.args[0]) if error.args else None
+        return RefusedError(ErrorCode(errno), what="sending", message=message)
     return UnreachableError(
         f"{bootstrap} did not take the record",
         reason=str(error) or type(error).__name__,

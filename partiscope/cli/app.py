@@ -90,7 +90,8 @@ def _told(status: int, words: str) -> int:
     from partiscope.cli.streams import ReaderGoneError
 
     with suppress(ReaderGoneError):
+        from control.model.command_line import typed
         from control.views.printable import visible
 
-        sys.stderr.write(f"partiscope: {visible(words, keeps_lines=True)}\n")
+        sys.stderr.write(f"partiscope: {visible(typed(words), keeps_lines=True)}\n")
     return status

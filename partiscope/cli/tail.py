@@ -2,14 +2,14 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import typer
 
 from control.kafka.errors import NoSuchPartitionError
-from control.kafka.following import Notice, TopicFollower
+from control.kafka.following import Followed, Notice, TopicFollower
 from control.kafka.reader import Looking, RecordReader, Start, StartKind
 from control.kafka.records import KEPT_BYTES, FetchedRecord, Gap, Isolation, Transaction
 from control.lab.starts import parse_start
@@ -57,6 +57,7 @@ def tail(
     """Show records as they lie in the log; leaves no trace in any group.
 
     A lost leader, deleted records and damaged batches are told on standard error; reading goes on.
+    With --exit-at-end, a partition that cannot be read to its end makes the exit status 1.
 
     Example: partiscope tail orders --offset earliest --exit-at-end --format '%p %o %s\\n'
     """
@@ -97,13 +98,15 @@ async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], No
     if partition is not None and TopicPartition(topic, partition) not in partitions:
         raise NoSuchPartitionError(topic, partition, count=len(partitions))
     read_count = shown = 0
+    is_whole = True
     following = TopicFollower(address, topic, partition=partition, looking=wish.looking)
     async with following as follower:
         await follower.begin(wish.start)
         try:
-            async for item in follower.backlog() if wish.exits_at_end else follower.items():
+            async for item in _items(follower, wish):
                 if isinstance(item, Notice):
                     _tell(printable(item.text))
+                    is_whole = is_whole and not item.is_trouble
                 elif isinstance(item, Gap):
                     _tell(gap_words(item))
                 else:
@@ -117,6 +120,16 @@ async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], No
             # Also when a person ends it: nothing found is told apart from nothing read.
             if not shown and wish.looking.accepts is not None:
                 _tell(f"{plural_text(read_count, 'record')} read, none that is looked for")
+    if not is_whole:
+        raise CommandError(
+            f"{topic} was not read whole: the partitions named above are missing, wholly or in "
+            f"part. `partiscope topics describe {topic}` shows who leads them; read them again "
+            "with --partition",
+        )
+
+
+def _items(follower: TopicFollower, wish: Reading) -> AsyncIterator[Followed]:
+    return follower.backlog(is_all=True) if wish.exits_at_end else follower.items()
 
 
 def _tell(words: str) -> None:

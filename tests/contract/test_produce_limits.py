@@ -3,7 +3,7 @@
 import pytest
 
 from control.kafka.admin import KafkaAdmin
-from control.kafka.errors import NoSuchPartitionError
+from control.kafka.errors import NoSuchPartitionError, RefusedError
 from control.kafka.ports import NewTopic
 from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer, batch_bytes
 from control.kafka.reader import RecordReader, Start, StartKind
@@ -81,3 +81,16 @@ async def test_a_partition_that_is_not_there_is_told(
     with pytest.raises(NoSuchPartitionError, match=rf"has no partition {partition} \(0–7\)"):
         await send(bootstrap, topic, "x", partition=partition)
     assert await count(bootstrap, topic) == 0
+
+
+async def test_a_compacted_topic_says_that_it_wants_a_key(
+    bootstrap: str, admin: KafkaAdmin
+) -> None:
+    made = NewTopic(name="wants-a-key", partitions=1, replication_factor=1,
+                    configs={"cleanup.policy": "compact"})  # fmt: skip
+    await admin.create_topic(made)
+    async with RecordProducer(bootstrap) as producer:
+        with pytest.raises(RefusedError, match="INVALID_RECORD") as refused:
+            await producer.send(OutgoingRecord(topic=made.name, value=b"v"))
+        assert "give the record a key" in refused.value.next_step
+        await producer.send(OutgoingRecord(topic=made.name, key=b"k", value=b"v"))

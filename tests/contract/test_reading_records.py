@@ -22,6 +22,7 @@ from control.model.ids import TopicPartition
 from tests.contract.operations_rig import unique
 from tests.contract.test_record_bytes import Route
 from tests.support.cluster import LocalCluster
+from tests.support.command_line import CommandLine
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.node_cluster import NodeCluster
 from tests.support.settle import eventually
@@ -129,6 +130,39 @@ def records_in(items: list[Followed]) -> list[bytes]:
 async def test_following_survives_its_leader(tmp_path: Path) -> None:
     with LocalCluster(tmp_path) as cluster:
         await check_lost_leader(cluster)
+
+
+async def test_what_cannot_be_read_to_the_end_is_named_and_makes_the_status_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader is lost while a topic is read to its end, and is away when it is read again."""
+    monkeypatch.setattr("control.kafka.browsing.STALLED_S", 2.0)
+    with LocalCluster(tmp_path / "cluster") as cluster:
+        async with KafkaAdmin.to(cluster.bootstrap) as admin:
+            topic = await topic_of(admin, 3, 1)
+            keys = [TopicPartition(topic, number) for number in range(3)]
+            leaders = await admin.offsets.leaders(keys)
+        for number in range(3):
+            await send(cluster.bootstrap, topic, [b"value %d" % number], number)
+        lost = keys[1]
+        async with TopicFollower(cluster.bootstrap, topic) as follower:
+            await follower.begin(EARLIEST)
+            await asyncio.to_thread(cluster.kill, leaders[lost])
+            items = [item async for item in follower.backlog(is_all=True)]
+        assert sorted(records_in(items)) == [b"value 0", b"value 2"]
+        (notice,) = [item for item in items if isinstance(item, Notice)]
+        assert notice.text.startswith(f"{topic} partition 1 not read to the end: ")
+        assert notice.is_trouble
+
+        cli = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
+        words = ("tail", topic, "--offset", "earliest", "--exit-at-end", "--format", r"%s\n")
+        said = await asyncio.to_thread(cli.run, *words, status=1)
+        assert [f"value {number}" in said for number in range(3)] == [True, False, True]
+        assert f"partiscope: {topic} partition 1 not read to the end: " in said
+        assert f"partiscope: {topic} was not read whole" in said
+        assert f"`partiscope topics describe {topic}`" in said
+        # What was asked for was read whole.
+        await asyncio.to_thread(cli.run, *words, "--partition", "0")
 
 
 @pytest.mark.soak

@@ -127,7 +127,9 @@ class StoppedOperator(CannedOperator):
         super().__init__()
         self.asked: list[tuple[str, str]] = []
 
-    async def control(self, action: str, operation_id: str, *, rate: str = "", typed: str = "") -> str:
+    async def control(
+        self, action: str, operation_id: str, *, rate: str = "", typed: str = ""
+    ) -> str:
         self.asked.append((action, typed))
         return f"{action} asked for"
 

@@ -1,2 +1,0 @@
-{"value":"v","key":"k","headers":[["a","b"],["a","c"]]}
-{"vale":1}
