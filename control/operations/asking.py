@@ -69,11 +69,6 @@ class Asking:
         self._ahead = ahead
         return tuple(due)
 
-    @property
-    def has_more(self) -> bool:
-        """Whether some of the wave has not been asked for."""
-        return bool(self._ahead)
-
     def wait_s(self, now_s: float) -> float | None:
         """Until the next is due; null when all has been asked for."""
         opens = (

@@ -108,6 +108,11 @@ class MoveProgress:
     spread_s: float = 0.0
     """Until the last is asked for, for producers' sake (control.operations.spreading)."""
 
+    @property
+    def moving_count(self) -> int:
+        """Partitions on their way."""
+        return len(self.in_flight) + self.in_flight_more
+
     def document(self) -> dict[str, Any]:
         """JSON values."""
         return asdict(self)

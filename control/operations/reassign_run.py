@@ -39,9 +39,9 @@ from control.operations.preflight_load import expected_seconds, spread_of
 from control.operations.run_context import RunContext, tell_once
 from control.operations.run_spread import pace_of_run, still_to_ask
 from control.operations.run_throttles import rates_of_others, remove_at_end
-from control.operations.run_words import first_words, reasons
+from control.operations.run_words import PAUSED_WORDS, first_words, reasons
 from control.operations.spreading import NOT_KNOWN
-from control.operations.state import Phase
+from control.operations.state import HELD
 from control.operations.taking_back import take_back
 from control.operations.throttle_keeper import ThrottleKeeper
 from control.operations.ticks import FIRST_TICK_S, LAST_TICK_S, next_tick_s
@@ -318,16 +318,15 @@ class ReassignRun:
             await self._context.emit(EventKind.NOTE, words)
 
     async def _tell_pause(self, number: int) -> None:
-        """While a wave is under way a pause holds only what comes after it: say so at once."""
-        flags, is_told = self._context.flags(), self._context.state().phase is Phase.PAUSED
+        """While a wave is under way a pause holds what has not begun: say so at once, with what is
+        still copied (control.operations.state counts it)."""
+        flags, is_told = self._context.flags(), self._context.state().phase in HELD
         if flags.is_ending or flags.is_paused == is_told:
             return
         if flags.is_paused:
-            after = "no new one starts" if number < len(self._waves) else "it is the last"
-            words = f"paused: wave {number} of {len(self._waves)} arrives, {after}"
-            if self._asking.has_more:
-                words = "paused: what moves arrives, nothing else begins"
-            await self._context.emit(EventKind.PAUSED, words)
+            await self._watch.refresh()
+            await self._emit_progress(number, *self._spread_s)
+            await self._context.emit(EventKind.PAUSED, PAUSED_WORDS)
         else:
             await self._context.emit(EventKind.RESUMED, "resumed")
             self._forecast.begin_anew()

@@ -5,7 +5,8 @@ phase      entered by
 SUBMITTED  a command that no executor has answered yet
 WAITING    ACCEPTED: in the queue
 RUNNING    STARTED, RESUMED
-PAUSED     PAUSED: no new wave starts, running partitions go on
+PAUSING    PAUSED while partitions are copied: they arrive, nothing else begins
+PAUSED     PAUSED where none is, or PROGRESS: the last of them has arrived
 CANCELLING CANCELLING: running partitions go back
 FINISHED   FINISHED, REFUSED: `outcome` says how
 ========== =======================================================
@@ -17,6 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from control.model.fleet import Site
+from control.model.units import counted
 from control.operations.calibration import Misses
 from control.operations.commands import ReassignCommand
 from control.operations.events import Event, EventKind, MoveProgress, Outcome
@@ -30,9 +32,14 @@ class Phase(StrEnum):
     SUBMITTED = "submitted"
     WAITING = "waiting"
     RUNNING = "running"
+    PAUSING = "pausing"
     PAUSED = "paused"
     CANCELLING = "cancelling"
     FINISHED = "finished"
+
+
+HELD = frozenset({Phase.PAUSING, Phase.PAUSED})
+"""An operator has paused it; it may be resumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +119,7 @@ class OperationState:
         """Whether pause, resume, cancel, cancel_after_wave, throttle or rollback makes sense."""
         return {
             "pause": self.phase is Phase.RUNNING,
-            "resume": self.phase is Phase.PAUSED,
+            "resume": self.phase in HELD,
             "cancel": not self.is_finished,
             "cancel_after_wave": self._has_waves_left,
             "throttle": self.is_started and not self.is_finished,
@@ -121,10 +128,11 @@ class OperationState:
 
     @property
     def _has_waves_left(self) -> bool:
-        progress, is_going = self.progress, self.phase in (Phase.RUNNING, Phase.PAUSED)
+        is_held = self.phase in HELD
+        progress, is_going = self.progress, self.phase is Phase.RUNNING or is_held
         if progress is None:
             return is_going
-        may_hold = self.phase is Phase.PAUSED or progress.spread_s > 0
+        may_hold = is_held or progress.spread_s > 0
         return is_going and (progress.wave < progress.waves or may_hold)
 
     def document(self) -> dict[str, Any]:
@@ -205,8 +213,28 @@ def apply_event(state: OperationState, event: Event) -> OperationState:
         changed["phase"] = _PHASES[event.kind]
     if event.message:
         changed["message"] = event.message
-    changed |= _changed_by(state, event)
-    return replace(state, **changed)
+    newer = replace(state, **changed, **_changed_by(state, event))
+    return _counted(newer) if newer.phase in HELD else newer
+
+
+def _counted(state: OperationState) -> OperationState:
+    """A paused operation with the number of partitions that are copied all the same; notes of that
+    time stay in ``notes``."""
+    progress = state.progress
+    copied = 0 if progress is None else progress.moving_count
+    if copied:
+        is_are = "is" if copied == 1 else "are"
+        words = f"{counted(copied, 'partition')} of this wave {is_are} still copied"
+        return replace(state, phase=Phase.PAUSING, message=f"pausing: {words}")
+    left = 0
+    if progress is not None:
+        left = progress.partitions_total - progress.partitions_done - len(state.refused)
+    if left > 0:
+        has_have = "has" if left == 1 else "have"
+        words = f"nothing is copied, {counted(left, 'partition')} {has_have} not begun"
+        return replace(state, phase=Phase.PAUSED, message=f"paused: {words}")
+    words = "paused: nothing is copied" if state.phase is Phase.PAUSING else state.message
+    return replace(state, phase=Phase.PAUSED, message=words)
 
 
 def _is_tidying(event: Event) -> bool:

@@ -208,6 +208,7 @@ _TONES: Final = {
     "running": Tone.NOTICE,
     "waiting": Tone.MUTED,
     "submitted": Tone.MUTED,
+    "pausing": Tone.WARNING,
     "paused": Tone.WARNING,
     "cancelling": Tone.WARNING,
     "done": Tone.FINE,

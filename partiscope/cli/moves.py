@@ -19,7 +19,7 @@ from control.operations.events import MoveProgress, Outcome
 from control.operations.planning import Planning
 from control.operations.preflight import failures
 from control.operations.rolling_back import goes_words, question_of
-from control.operations.state import OperationState
+from control.operations.state import HELD, OperationState
 from control.operations.whole_preview import preview_way_back
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
 from control.views.moves import MOVE_COLUMNS, MoveRow, move_row, spread_words
@@ -275,8 +275,9 @@ def progress_line(state: OperationState) -> str:
         low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
         eta = f"  ≈ {duration_text(low)} to {duration_text(high)} left"
     waits = f"  {words}" if (words := spread_words(progress)) else ""
+    held = f"  {state.message}" if state.phase in HELD else ""
     return (
-        f"{head}  wave {progress.wave} of {progress.waves}  "
+        f"{head}{held}  wave {progress.wave} of {progress.waves}  "
         f"{progress.partitions_done:,} of {plural_text(progress.partitions_total, 'partition')}  "
         f"{bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}  "
         f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}{waits}{_stalls(progress)}"

@@ -15,7 +15,7 @@ from control.operations.errors import OperationError
 from control.operations.events import MoveProgress, Outcome
 from control.operations.guard import word_for_control
 from control.operations.rolling_back import ask_back, roll_back
-from control.operations.state import OperationState, Phase
+from control.operations.state import HELD, OperationState
 from control.views.format import (
     byte_rate_text,
     bytes_text,
@@ -211,7 +211,7 @@ class MoveScreen(RightsScreen):
 
     def action_hold(self) -> None:
         """Start no new wave, or go on."""
-        is_paused = self._state is not None and self._state.phase is Phase.PAUSED
+        is_paused = self._state is not None and self._state.phase in HELD
         action = "resume" if is_paused else "pause"
         self._ask(f"{action.capitalize()} {self._move}?", action)
 

@@ -117,7 +117,7 @@ def test_a_whole_life_folds_into_a_state() -> None:
         event(EventKind.PAUSED, 1004),
     ]
     (state,) = fold(events).values()
-    assert (state.phase, state.changes, state.who) == (Phase.PAUSED, COMMAND.changes, "me@here")
+    assert (state.phase, state.changes, state.who) == (Phase.PAUSING, COMMAND.changes, "me@here")
     assert state.throttle == record
     assert (state.is_started, state.rollback_of, state.progress) == (True, "mv-0", PROGRESS)
     events += [
