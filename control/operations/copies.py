@@ -1,13 +1,22 @@
-"""Each partition that moves by itself: bytes, rate, time left. Pure."""
+"""Each partition that moves by itself: bytes, rate, time left. Pure.
+
+A copy that shares its brokers with others gets faster as these arrive: its own rate says how long it
+takes at the latest, and all that its leader sends or its new brokers receive says so too. The smaller
+of the two is told.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from control.model.ids import TopicPartition
+from control.operations.calibration import Interval
 from control.operations.catching_up import Replica
 from control.operations.eta import RateWindow
 from control.operations.events import MovingPartition
 from control.planner.proposal import PartitionChange
+
+Link = tuple[str, int]
+"""``sends`` or ``receives``, and the broker that does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,19 +26,55 @@ class Copy:
     key: TopicPartition
     bytes_done: int
     bytes_total: int
+    links: Mapping[Link, tuple[int, int]] = field(default_factory=dict)
+    """The same of each link that carries a part of it: (done, total)."""
 
 
 class CopyWatch:
-    """Remembers how fast each of them gets on."""
+    """Remembers how fast each of them gets on, and all of them together over each link."""
 
     def __init__(self) -> None:
         self._rates: dict[TopicPartition, RateWindow] = {}
+        self._links: dict[Link, _LinkWindow] = {}
 
-    def look(self, copies: Sequence[Copy], now_s: float) -> tuple[MovingPartition, ...]:
-        """All that move at this moment, in their order; `now_s` is a monotonic clock in
-        seconds. Who is not among them any more is forgotten."""
-        self._rates = {copy.key: self._rates.get(copy.key, RateWindow()) for copy in copies}
-        return tuple(_moving(copy, self._rates[copy.key], now_s) for copy in copies)
+    def begin_anew(self) -> None:
+        """Rates that were measured count no more."""
+        self._rates.clear()
+        self._links.clear()
+
+    def look(
+        self, copies: Sequence[Copy], now_s: float, *, shown_max: int
+    ) -> tuple[MovingPartition, ...]:
+        """The first `shown_max` of all that move at this moment, in their order; `now_s` is a
+        monotonic clock in seconds. What is not among them any more is forgotten."""
+        carried: dict[Link, dict[TopicPartition, tuple[int, int]]] = {}
+        for copy in copies:
+            for link, part in copy.links.items():
+                carried.setdefault(link, {})[copy.key] = part
+        self._links = {link: self._links.get(link, _LinkWindow()) for link in carried}
+        bounds = {link: self._links[link].look(parts, now_s) for link, parts in carried.items()}
+        shown = copies[:shown_max]
+        self._rates = {copy.key: self._rates.get(copy.key, RateWindow()) for copy in shown}
+        return tuple(_moving(copy, self._rates[copy.key], bounds, now_s) for copy in shown)
+
+
+@dataclass(slots=True)
+class _LinkWindow:
+    """How fast all that one link carries comes together."""
+
+    _rate: RateWindow = field(default_factory=RateWindow)
+    _done: dict[TopicPartition, int] = field(default_factory=dict)
+    _came: int = 0
+
+    def look(
+        self, parts: Mapping[TopicPartition, tuple[int, int]], now_s: float
+    ) -> Interval | None:
+        """Until all of it is there; None while nothing can be said."""
+        for key, (done, _) in parts.items():
+            self._came += max(done - self._done.get(key, done), 0)
+        self._done = {key: done for key, (done, _) in parts.items()}
+        self._rate.add(now_s, self._came)
+        return self._rate.eta_s(sum(total - done for done, total in parts.values()))
 
 
 def missing_bytes(
@@ -57,16 +102,23 @@ def copying_s(
     return max((n / (rates.get(broker) or rate) for broker, n in by_broker.items()), default=0.0)
 
 
-def _moving(copy: Copy, rates: RateWindow, now_s: float) -> MovingPartition:
+def _moving(
+    copy: Copy, rates: RateWindow, bounds: Mapping[Link, Interval | None], now_s: float
+) -> MovingPartition:
     rates.add(now_s, copy.bytes_done)
     rate = rates.rate_bytes_per_s()
-    eta = rates.eta_s(copy.bytes_total - copy.bytes_done)
+    left = rates.eta_s(copy.bytes_total - copy.bytes_done)
+    together = [bounds[link] for link in copy.links]
+    known = [bound for bound in together if bound is not None]
+    if left is not None and known and len(known) == len(together):
+        soonest, latest = max(low for low, _ in known), max(high for _, high in known)
+        left = min(left[0], soonest), min(left[1], latest)
     return MovingPartition(
         topic=copy.key.topic,
         partition=copy.key.partition,
         bytes_done=copy.bytes_done,
         bytes_total=copy.bytes_total,
         rate_bytes_per_s=None if rate is None else round(rate, 1),
-        eta_s_low=None if eta is None else round(eta[0], 1),
-        eta_s_high=None if eta is None else round(eta[1], 1),
+        eta_s_low=None if left is None else left[0],
+        eta_s_high=None if left is None else left[1],
     )

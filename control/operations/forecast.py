@@ -1,11 +1,18 @@
-"""What one move tells of its time, calibrated, and where the truth lay in it once it has ended."""
+"""What one move tells of its time, calibrated, and where the truth lay in it once it has ended.
 
-from dataclasses import dataclass, field
+Every figure of time left, of the whole move and of its partitions, comes from here: the whole is
+never told to end before one of its partitions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from control.operations.calibration import Calibration, Interval, Misses, miss_of, stretched
 from control.operations.catching_up import EARNED
+from control.operations.copies import Copy, CopyWatch
 from control.operations.eta import ENDING_S, RateWindow
+from control.operations.events import MovingPartition
 
 MANY: Final = 20
 """So many partitions may take longer for themselves than for their bytes."""
@@ -49,6 +56,7 @@ class Forecast:
     rate: RateWindow = field(default_factory=RateWindow)
     finished: RateWindow = field(default_factory=RateWindow)
     """Partitions instead of bytes."""
+    copies: CopyWatch = field(default_factory=CopyWatch)
     _is_spread: bool = False
     _began: tuple[float, Interval] | None = None
     _told: list[tuple[float, Interval]] = field(default_factory=list)
@@ -58,11 +66,31 @@ class Forecast:
         self._began = (at_s, interval)
         return stretched(interval, self.calibration.foreseen)
 
+    def tell_copies(
+        self, copies: Sequence[Copy], *, at_s: float, shown_max: int
+    ) -> tuple[MovingPartition, ...]:
+        """The first of the partitions that move, with how long each still takes."""
+        looked = self.copies.look(copies, at_s, shown_max=shown_max)
+        return tuple(_calibrated(part, self.calibration.left) for part in looked)
+
     def tell_left(
-        self, bytes_done: int, bytes_total: int, *, at_s: float, finishing: Finishing | None = None
+        self,
+        bytes_done: int,
+        bytes_total: int,
+        *,
+        at_s: float,
+        finishing: Finishing | None = None,
+        moving: Sequence[MovingPartition] = (),
     ) -> Interval | None:
-        """How long it still takes; null while nothing can be said. Of many such intervals every
-        other one is forgotten, and none is learned from once all is copied."""
+        """How long it still takes, never less than one of the partitions that move; null while
+        nothing can be said. Of many such intervals every other one is forgotten, and none is
+        learned from once all is copied."""
+        interval = self._left(bytes_done, bytes_total, at_s=at_s, finishing=finishing)
+        return None if interval is None else _at_least(interval, moving)
+
+    def _left(
+        self, bytes_done: int, bytes_total: int, *, at_s: float, finishing: Finishing | None
+    ) -> Interval | None:
         spread_s = 0.0 if finishing is None else finishing.spread_s
         if self._is_spread and not spread_s:
             self.rate = RateWindow()
@@ -99,6 +127,7 @@ class Forecast:
     def begin_anew(self) -> None:
         """An operator has changed the course: what was measured and told counts no more."""
         self.rate, self.finished = RateWindow(), RateWindow()
+        self.copies.begin_anew()
         self._began = None
         self._told.clear()
 
@@ -124,6 +153,22 @@ def _spread(finishing: Finishing) -> Interval | None:
     soonest, latest = ENDING_S
     low = max(copying_s / (1 + EARNED), finishing.spread_s)
     return low + soonest, finishing.spread_s + copying_s * ALONE + ASKED_S + latest
+
+
+def _calibrated(part: MovingPartition, to: Interval) -> MovingPartition:
+    if part.eta_s_low is None or part.eta_s_high is None:
+        return part
+    low, high = stretched((part.eta_s_low, part.eta_s_high), to)
+    return replace(part, eta_s_low=round(low, 1), eta_s_high=round(high, 1))
+
+
+def _at_least(interval: Interval, moving: Sequence[MovingPartition]) -> Interval:
+    """Not sooner than the last of these."""
+    low, high = interval
+    return (
+        max([low, *(it.eta_s_low for it in moving if it.eta_s_low is not None)]),
+        max([high, *(it.eta_s_high for it in moving if it.eta_s_high is not None)]),
+    )
 
 
 def _miss(told: tuple[float, Interval], ended_s: float) -> float:

@@ -10,7 +10,7 @@ from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
 from control.operations.catching_up import CatchUpWatch
-from control.operations.copies import Copy, CopyWatch, copying_s, missing_bytes
+from control.operations.copies import Copy, Link, copying_s, missing_bytes
 from control.operations.eta import ArrivalWindow
 from control.operations.events import MoveProgress, StalledMove
 from control.operations.forecast import Finishing, Forecast
@@ -62,7 +62,6 @@ class MoveWatch:
         """Those that are other topics by now."""
         self._stalls = StallWatch()
         self.catching_up = CatchUpWatch()
-        self._copies = CopyWatch()
         self._arrivals = ArrivalWindow()
         self._answered_in_s = 0.0
         self._forecast = forecast
@@ -184,17 +183,12 @@ class MoveWatch:
             copying_s=copying_s(missing, throttle, lower) if throttle else None,
             spread_s=spread_s,
         )
-        eta = self._forecast.tell_left(done, total, at_s=now_s, finishing=finishing)
-        rate = self._forecast.rate.rate_bytes_per_s()
         moving = [change for change in self._changes if self.places.is_moving(change)]
-        copies = [
-            Copy(
-                key=change.key,
-                bytes_done=self._bytes_done(change),
-                bytes_total=self._sizes[change.key] * len(change.adding),
-            )
-            for change in moving[:COPIES_MAX]
-        ]
+        copies = self._forecast.tell_copies(
+            list(map(self._copy, moving)), at_s=now_s, shown_max=COPIES_MAX
+        )
+        eta = self._forecast.tell_left(done, total, at_s=now_s, finishing=finishing, moving=copies)
+        rate = self._forecast.rate.rate_bytes_per_s()
         stalled = self._stalled(now_s, throttle)
         return MoveProgress(
             bytes_done=done,
@@ -210,9 +204,22 @@ class MoveWatch:
             in_flight_more=max(len(moving) - IN_FLIGHT_NAMES_MAX, 0),
             stalled=stalled[:STALLED_NAMES_MAX],
             stalled_more=max(len(stalled) - STALLED_NAMES_MAX, 0),
-            moving=self._copies.look(copies, now_s),
+            moving=copies,
             spread_s=float(round(spread_s)),
         )
+
+    def _copy(self, change: PartitionChange) -> Copy:
+        """What has come of a partition, in all and over each link."""
+        size, done = self._sizes[change.key], self._bytes_done(change)
+        total = size * len(change.adding)
+        links: dict[Link, tuple[int, int]] = {
+            ("receives", broker): (min(size, self._copied.get((change.key, broker), 0)), size)
+            for broker in change.adding
+        }
+        placed = self.places.placed.get(change.key)
+        if placed is not None:
+            links["sends", placed.leader] = done, total
+        return Copy(key=change.key, bytes_done=done, bytes_total=total, links=links)
 
     def _bytes_done(self, change: PartitionChange) -> int:
         size = self._sizes[change.key]
