@@ -1,8 +1,8 @@
 """Each partition that moves by itself: bytes, rate, time left. Pure.
 
-A copy that shares its brokers with others gets faster as these arrive: its own rate says how long it
-takes at the latest, and all that its leader sends or its new brokers receive says so too. The smaller
-of the two is told.
+A copy that shares its brokers with others gets faster as these arrive. Its own rate says how long
+it takes at the latest; all that its leader sends and its new brokers receive says so too. The
+smaller of the two is told.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,6 +75,20 @@ class _LinkWindow:
         self._done = {key: done for key, (done, _) in parts.items()}
         self._rate.add(now_s, self._came)
         return self._rate.eta_s(sum(total - done for done, total in parts.values()))
+
+
+def copy_of(
+    change: PartitionChange, *, size: int, copied: Mapping[Replica, int], leader: int | None
+) -> Copy:
+    """What has come of a partition of this size that moves, in all and over each link."""
+    came = {broker: min(size, copied.get((change.key, broker), 0)) for broker in change.adding}
+    links: dict[Link, tuple[int, int]] = {
+        ("receives", broker): (done, size) for broker, done in came.items()
+    }
+    done, total = sum(came.values()), size * len(came)
+    if leader is not None:
+        links["sends", leader] = done, total
+    return Copy(key=change.key, bytes_done=done, bytes_total=total, links=links)
 
 
 def missing_bytes(

@@ -27,6 +27,7 @@ from control.operations.cluster_outage import ANSWERED, ClusterOutage
 from control.operations.commands import ReassignCommand
 from control.operations.errors import FencedError, OperationError
 from control.operations.events import Event, EventKind, Outcome
+from control.operations.fates import pack_fates
 from control.operations.memory import Memory
 from control.operations.ownership import Ownership
 from control.operations.reassign_run import ReassignRun
@@ -229,8 +230,9 @@ class Executor:
             await self._throttle_of(ownership, command).remove()
         except KafkaPortError as again:
             await context.emit(EventKind.NOTE, f"the throttle could not be removed: {again}")
-        message = f"{error}; {given_up}" if given_up else str(error)
-        await context.emit(EventKind.FINISHED, message, outcome=Outcome.FAILED.value)
+        message = f"{error}; {given_up.words}" if given_up.words else str(error)
+        told = {"outcome": Outcome.FAILED.value, "fates": pack_fates(given_up.fates)}
+        await context.emit(EventKind.FINISHED, message, **told)
 
     def _run_of(
         self, ownership: Ownership, command: ReassignCommand, outage: ClusterOutage

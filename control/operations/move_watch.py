@@ -10,7 +10,7 @@ from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.operations.adaptive import Reading
 from control.operations.catching_up import CatchUpWatch
-from control.operations.copies import Copy, Link, copying_s, missing_bytes
+from control.operations.copies import copy_of, copying_s, missing_bytes
 from control.operations.eta import ArrivalWindow
 from control.operations.events import MoveProgress, StalledMove
 from control.operations.forecast import Finishing, Forecast
@@ -184,9 +184,17 @@ class MoveWatch:
             spread_s=spread_s,
         )
         moving = [change for change in self._changes if self.places.is_moving(change)]
-        copies = self._forecast.tell_copies(
-            list(map(self._copy, moving)), at_s=now_s, shown_max=COPIES_MAX
-        )
+        placed = self.places.placed
+        copied = [
+            copy_of(
+                change,
+                size=self._sizes[change.key],
+                copied=self._copied,
+                leader=placed[change.key].leader if change.key in placed else None,
+            )
+            for change in moving
+        ]
+        copies = self._forecast.tell_copies(copied, at_s=now_s, shown_max=COPIES_MAX)
         eta = self._forecast.tell_left(done, total, at_s=now_s, finishing=finishing, moving=copies)
         rate = self._forecast.rate.rate_bytes_per_s()
         stalled = self._stalled(now_s, throttle)
@@ -207,19 +215,6 @@ class MoveWatch:
             moving=copies,
             spread_s=float(round(spread_s)),
         )
-
-    def _copy(self, change: PartitionChange) -> Copy:
-        """What has come of a partition, in all and over each link."""
-        size, done = self._sizes[change.key], self._bytes_done(change)
-        total = size * len(change.adding)
-        links: dict[Link, tuple[int, int]] = {
-            ("receives", broker): (min(size, self._copied.get((change.key, broker), 0)), size)
-            for broker in change.adding
-        }
-        placed = self.places.placed.get(change.key)
-        if placed is not None:
-            links["sends", placed.leader] = done, total
-        return Copy(key=change.key, bytes_done=done, bytes_total=total, links=links)
 
     def _bytes_done(self, change: PartitionChange) -> int:
         size = self._sizes[change.key]

@@ -8,9 +8,10 @@ each change; it raises FencedError when the operations belong to another executo
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from kio.schema.errors import ErrorCode
 
@@ -24,6 +25,7 @@ from control.operations.electing import elect_preferred
 from control.operations.emptied import came_meanwhile, emptied_by
 from control.operations.events import EventKind, MoveProgress, Outcome
 from control.operations.facts import ClusterFacts, cannot_move, read_facts, to_go
+from control.operations.fates import Fate, fate_counts, fates_of, pack_fates
 from control.operations.forecast import Forecast
 from control.operations.meters import (
     measure_produced,
@@ -42,7 +44,7 @@ from control.operations.run_throttles import rates_of_others, remove_at_end
 from control.operations.run_words import PAUSED_WORDS, first_words, reasons
 from control.operations.spreading import NOT_KNOWN
 from control.operations.state import HELD
-from control.operations.taking_back import take_back
+from control.operations.taking_back import take_back, went_back_before
 from control.operations.throttle_keeper import ThrottleKeeper
 from control.operations.ticks import FIRST_TICK_S, LAST_TICK_S, next_tick_s
 from control.operations.topic_ids import ANEW, facts_of, ids_of_command
@@ -70,6 +72,7 @@ class ReassignRun:
             admin, command.changes, waves=len(self._waves), forecast=self._forecast
         )
         self._throttle = ThrottleKeeper(admin, command, context)
+        self._went_back: frozenset[TopicPartition] = frozenset()
         self._produced: Mapping[TopicPartition, float] | None = None
         self._sized = command.changes
         """What was to be copied at the start, where this process saw it."""
@@ -102,13 +105,21 @@ class ReassignRun:
             await self._elect()
         await remove_at_end(self._throttle, context)
         reached = context.state().progress
-        told = {} if reached is None else {"progress": reached.document()}
+        told: dict[str, Any] = {} if reached is None else {"progress": reached.document()}
+        fates = fates_of(
+            self._command.changes,
+            self._watch.places,
+            gone=self._watch.gone,
+            refused=self._refused,
+            went_back=self._went_back | went_back_before(self._command, context),
+        )
+        told["fates"] = pack_fates(fates)
         if outcome is Outcome.DONE:
             misses = self._forecast.misses(time.monotonic(), arrived_s=arrived_s)
             told["misses"] = misses.document()
         empties = context.state().empties if outcome is Outcome.DONE else ()
         came = await came_meanwhile(self._admin, empties, self._command.changes)
-        words = "; ".join((self._last_words(outcome), *came))
+        words = "; ".join((self._last_words(outcome, fates), *came))
         await context.emit(EventKind.FINISHED, words, outcome=outcome.value, **told)
 
     async def _start(self) -> bool:
@@ -333,9 +344,11 @@ class ReassignRun:
 
     async def _cancel(self) -> Outcome:
         """Take back what is moving. What has arrived stays."""
-        context = self._context
-        await context.emit(EventKind.CANCELLING, "cancelling")
+        context, places = self._context, self._watch.places
+        moving = [n for n, c in enumerate(self._command.changes) if places.is_moving(c)]
+        await context.emit(EventKind.CANCELLING, "cancelling", going_back=moving)
         taken = await take_back(self._admin, self._command, context)
+        self._went_back = taken.keys
         await self._refuse(taken.refused)
         await self._watch.refresh()
         reached = context.state().progress
@@ -368,11 +381,14 @@ class ReassignRun:
             await self._context.emit(EventKind.PROGRESS, **progress.document())
         return progress
 
-    def _last_words(self, outcome: Outcome) -> str:
+    def _last_words(self, outcome: Outcome, fates: Sequence[Fate]) -> str:
         done = self._watch.partitions_done
         gone = len(self._watch.gone)
         words = f"{outcome.value}: {done} of {len(self._command.changes) - gone} partitions moved"
         words = f"{words}; {gone} of deleted topics left out" if gone else words
+        counts = fate_counts(fates)
+        for fate in (Fate.WENT_BACK, Fate.NEVER_BEGAN):
+            words = f"{words}; {counts[fate]:,} {fate}" if fate in counts else words
         refused = self._missing
         return f"{words}; {reasons(refused)}" if refused else words
 

@@ -15,6 +15,7 @@ FINISHED   FINISHED, REFUSED: `outcome` says how
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any
 
 from control.model.fleet import Site
@@ -22,6 +23,7 @@ from control.model.units import counted
 from control.operations.calibration import Misses
 from control.operations.commands import ReassignCommand
 from control.operations.events import Event, EventKind, MoveProgress, Outcome
+from control.operations.fates import Fate, fate_counts, unpack_fates
 from control.operations.packed import changes_document, pack, unpack
 from control.planner.proposal import PartitionChange
 
@@ -74,6 +76,10 @@ class OperationState:
     """Brokers that hold nothing any more when it is done, as known at its start."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     """Of its topics, as known at its start."""
+    going_back: tuple[int, ...] = ()
+    """Places in ``changes`` of what was moving when it was cancelled."""
+    told_fates: tuple[Fate, ...] = ()
+    """Of each change at the end; empty: it runs, or an older release told none."""
     misses: Misses | None = None
     """Where the truth lay in what was told; null unless it was done."""
     message: str = ""
@@ -101,6 +107,15 @@ class OperationState:
         if self.started_ms is None or self.finished_ms is None:
             return None
         return (self.finished_ms - self.started_ms) / 1000
+
+    @property
+    def fates(self) -> tuple[Fate, ...]:
+        """What became of each change; empty while it runs, or where that is not known."""
+        if self.told_fates or self.outcome is None:
+            return self.told_fates
+        if self.outcome is Outcome.DONE:
+            return (Fate.MOVED,) * len(self.changes)
+        return () if self.is_started else (Fate.NEVER_BEGAN,) * len(self.changes)
 
     @property
     def planned_bytes(self) -> int:
@@ -159,7 +174,11 @@ class OperationState:
             "progress": None if self.progress is None else self.progress.document(),
             "message": self.message,
             "notes": list(self.notes),
-            "changes": changes_document(self.changes),
+            "fates": {fate.value: count for fate, count in fate_counts(self.fates).items()},
+            "changes": [
+                {**change, "fate": fate}
+                for change, fate in zip_longest(changes_document(self.changes), self.fates)
+            ],
         }
 
 
@@ -270,23 +289,41 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
             return {"throttle": None}
         case EventKind.WAVE_STARTED:
             return {"waves_begun": max(state.waves_begun, data.get("wave", 0))}
+        case EventKind.CANCELLING:
+            going_back = {*state.going_back, *data.get("going_back", ())}
+            return {"going_back": tuple(sorted(going_back))}
         case EventKind.PROGRESS:
             return {"progress": MoveProgress.parse(data)}
         case EventKind.NOTE:
             notes = (*state.notes, event.message)[-NOTES_MAX:]
             return {"notes": notes, "refused": {**state.refused, **data.get("refused", {})}}
-        case EventKind.REFUSED:
-            return {"outcome": Outcome.REFUSED, "finished_ms": event.at_ms}
-        case EventKind.FINISHED:
-            misses, progress = data.get("misses"), data.get("progress")
-            return {
-                "outcome": Outcome(data["outcome"]),
-                "finished_ms": event.at_ms,
-                "misses": None if misses is None else Misses.parse(misses),
-                "progress": MoveProgress.parse(progress) if progress else state.progress,
-            }
+        case EventKind.REFUSED | EventKind.FINISHED:
+            return _ended_by(state, event)
         case _:
             return {}
+
+
+def _ended_by(state: OperationState, event: Event) -> dict[str, Any]:
+    if event.kind is EventKind.REFUSED:
+        return {"outcome": Outcome.REFUSED, "finished_ms": event.at_ms}
+    data = event.data
+    misses, progress = data.get("misses"), data.get("progress")
+    return {
+        "outcome": Outcome(data["outcome"]),
+        "finished_ms": event.at_ms,
+        "misses": None if misses is None else Misses.parse(misses),
+        "told_fates": _fates(data.get("fates", ""), len(state.changes)),
+        "progress": MoveProgress.parse(progress) if progress else state.progress,
+    }
+
+
+def _fates(letters: str, count: int) -> tuple[Fate, ...]:
+    """None of a newer release, which knows others."""
+    try:
+        fates = unpack_fates(letters)
+    except ValueError:
+        return ()
+    return fates if len(fates) == count else ()
 
 
 def misses_of(states: Iterable[OperationState], site: Site) -> list[Misses]:

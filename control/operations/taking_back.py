@@ -8,7 +8,9 @@ from typing import Final
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
+from control.model.units import counted
 from control.operations.commands import ReassignCommand
+from control.operations.fates import Fate, fates_of
 from control.operations.placements import read_placements
 from control.operations.run_context import RunContext
 from control.operations.topic_ids import places_of
@@ -24,10 +26,20 @@ REFUSALS_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenBack:
-    """How many partitions stopped, and why the others go on."""
+    """The partitions that stopped, and why others go on."""
 
-    partitions: int
+    keys: frozenset[TopicPartition]
     refused: Mapping[TopicPartition, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """What became of an operation that ended midway."""
+
+    words: str = ""
+    """For people; empty: nothing was in flight."""
+    fates: tuple[Fate, ...] = ()
+    """Of its partitions; empty: not known."""
 
 
 async def take_back(admin: AdminPort, command: ReassignCommand, context: RunContext) -> TakenBack:
@@ -56,25 +68,41 @@ async def take_back(admin: AdminPort, command: ReassignCommand, context: RunCont
         await asyncio.sleep(PACE_S if refused else POLL_S)
     await admin.alter_reassignments({c.key: c.before for c in changes if places.is_disordered(c)})
     return TakenBack(
-        partitions=len(asked) - len(refused),
+        keys=frozenset(asked.difference(refused)),
         refused={key: f"still moves: {error}" for key, error in refused.items()},
     )
 
 
-async def give_up(admin: AdminPort, command: ReassignCommand, context: RunContext) -> str:
-    """Take back what is in flight of an operation that ends midway, as far as that can be done;
-    answers what became of it, for people; empty: nothing was in flight.
+async def give_up(admin: AdminPort, command: ReassignCommand, context: RunContext) -> GivenUp:
+    """Take back what is in flight of an operation that ends midway, as far as that can be done.
 
     :raises FencedError: another executor owns the operations.
     """
     if not context.state().waves_begun:
-        return ""
+        return GivenUp(fates=(Fate.NEVER_BEGAN,) * len(command.changes))
     try:
         taken = await take_back(admin, command, context)
+        places = await read_placements(admin, {change.topic for change in command.changes})
     except KafkaPortError as error:
-        return f"what is in flight could not be taken back and goes on unthrottled: {error}"
-    words = [f"{taken.partitions} partitions in flight were taken back"] if taken.partitions else []
-    return "; ".join([*words, *(f"{key} {why}" for key, why in taken.refused.items())])
+        words = f"what is in flight could not be taken back and goes on unthrottled: {error}"
+        return GivenUp(words=words)
+    count = len(taken.keys)
+    went = [f"{counted(count, 'partition')} in flight went back"] if count else []
+    told = context.state().refused
+    refused = {change.key for change in command.changes if str(change.key) in told}
+    fates = fates_of(
+        command.changes,
+        places_of(command.topic_ids or context.state().topic_ids, places),
+        refused=refused | taken.refused.keys(),
+        went_back=taken.keys | went_back_before(command, context),
+    )
+    words = "; ".join([*went, *(f"{key} {why}" for key, why in taken.refused.items())])
+    return GivenUp(words=words, fates=fates)
+
+
+def went_back_before(command: ReassignCommand, context: RunContext) -> set[TopicPartition]:
+    """What was on its way back already before a crash."""
+    return {command.changes[number].key for number in context.state().going_back}
 
 
 def _begun(command: ReassignCommand, context: RunContext) -> Collection[PartitionChange]:

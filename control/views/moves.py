@@ -4,7 +4,8 @@ States come from ``control.operations``, which is this room's sibling: the Proto
 what of them is read.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -111,6 +112,10 @@ class Move(Protocol):
     @property
     def changes(self) -> Sequence[Change]: ...
     @property
+    def fates(self) -> Sequence[str]: ...
+    @property
+    def refused(self) -> Mapping[str, str]: ...
+    @property
     def progress(self) -> Progress | None: ...
     @property
     def expected_s(self) -> tuple[float, float] | None: ...
@@ -152,7 +157,7 @@ class MovingRow(Row):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow(Row):
-    """One partition of a plan: before, after, what travels."""
+    """One partition of a plan: before, after, data to copy, and what became of it."""
 
     name: Cell
     before: Cell
@@ -160,6 +165,7 @@ class ChangeRow(Row):
     new_leader: Cell
     moved: Cell
     why: Cell
+    fate: Cell
 
 
 TOPICS_MAX: Final = 200
@@ -202,6 +208,12 @@ def change_columns(before: str, after: str) -> tuple[Column, ...]:
 
 
 CHANGE_COLUMNS: Final = change_columns("before", "after")
+FATE_COLUMNS: Final = (
+    *CHANGE_COLUMNS,
+    Column(id="fate", title="ended", why="What became of it", is_number=False, rank=1),
+)
+MOVED: Final = "moved"
+NO_FATE: Final = Cell(None, text.NONE)
 
 SOON_S: Final = 600.0
 _TONES: Final = {
@@ -363,15 +375,48 @@ def eta_cell(progress: Progress | Copying | None, *, told_ms: int, now_ms: int) 
     return Cell(progress.eta_s_high, f"{text.ESTIMATE}{shown}")
 
 
+def fate_words(move: Move) -> str:
+    """``3 moved, 1 went back, 1 never began``; empty while it runs, or where that is not known."""
+    counts = Counter(map(str, sorted(move.fates, key=lambda fate: fate != MOVED)))
+    return ", ".join(f"{count:,} {fate}" for fate, count in counts.items())
+
+
+def ended_rows(move: Move) -> list[ChangeRow]:
+    """Its partitions with what became of them, those that did not move first; no word of it while
+    it runs, or where that is not known."""
+    fates = move.fates or ("",) * len(move.changes)
+    rows = [
+        change_row(change, fate=_fate_cell(str(fate), move.refused.get(_name(change), "")))
+        for change, fate in zip(move.changes, fates, strict=True)
+    ]
+    return sorted(rows, key=lambda row: row.fate.value == MOVED)
+
+
+def change_columns_of(move: Move) -> tuple[Column, ...]:
+    """With what became of them, once that is known."""
+    return FATE_COLUMNS if move.fates else CHANGE_COLUMNS
+
+
+def _fate_cell(fate: str, reason: str) -> Cell:
+    if not fate:
+        return NO_FATE
+    words = f"{fate}: {reason}" if reason and fate == "not moved" else fate
+    return Cell(fate, words, Tone.FINE if fate == MOVED else Tone.WARNING)
+
+
+def _name(change: Change) -> str:
+    return f"{change.topic}-{change.partition}"
+
+
 def plan_anew_path(changes: Sequence[Change]) -> ViewPath:
     """The form for the topics of a move that was refused; empty where these are too many."""
     topics = ", ".join(sorted({change.topic for change in changes}))
     return ViewPath(view="plan", query={"topics": topics} if len(topics) <= TOPICS_MAX else {})
 
 
-def change_row(change: Change, why: str = text.NONE) -> ChangeRow:
+def change_row(change: Change, why: str = text.NONE, fate: Cell = NO_FATE) -> ChangeRow:
     """One line of a plan's diff."""
-    name = f"{change.topic}-{change.partition}"
+    name = _name(change)
     led = change.has_new_leader
     return ChangeRow(
         key=name,
@@ -385,4 +430,5 @@ def change_row(change: Change, why: str = text.NONE) -> ChangeRow:
             text.bytes_text(change.moved_bytes) if change.adding else "no data",
         ),
         why=Cell(None, why),
+        fate=fate,
     )

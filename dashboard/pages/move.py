@@ -5,6 +5,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
+from control.model.command_line import typed
 from control.operations.errors import ElsewhereError
 from control.operations.events import Outcome
 from control.operations.guard import word_for_control
@@ -13,11 +14,12 @@ from control.operations.rolling_back import WayBackQuestion, roll_back
 from control.operations.state import OperationState
 from control.views import format as text
 from control.views.moves import (
-    CHANGE_COLUMNS,
     MOVING_COLUMNS,
-    change_row,
+    change_columns_of,
     done_percent,
     earlier_notes,
+    ended_rows,
+    fate_words,
     foreseen_cell,
     heard_of_words,
     move_row,
@@ -341,12 +343,12 @@ def _on_their_way(screen: Screen, state: OperationState) -> list[Any]:
 
 
 def _changes(state: OperationState) -> list[Any]:
-    table = rows_table([change_row(change) for change in state.changes[:CHANGES_MAX]],
-                       CHANGE_COLUMNS)  # fmt: skip
-    if len(state.changes) <= CHANGES_MAX:
-        return [table]
-    words = f"the first {CHANGES_MAX} of {len(state.changes):,}"
-    return [html.P(words, className="note"), table]
+    table = rows_table(ended_rows(state)[:CHANGES_MAX], change_columns_of(state))
+    words = [fate_words(state)] if state.fates else []
+    if len(state.changes) > CHANGES_MAX:
+        all_of = typed(f"`partiscope moves show {state.operation_id}` lists all")
+        words.append(f"the first {CHANGES_MAX} of {len(state.changes):,}; {all_of}")
+    return [*(html.P(line, className="note") for line in words), table]
 
 
 def progress_bar(percent: float | None) -> html.Div:

@@ -22,7 +22,15 @@ from control.operations.rolling_back import goes_words, question_of
 from control.operations.state import HELD, OperationState
 from control.operations.whole_preview import preview_way_back
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
-from control.views.moves import MOVE_COLUMNS, MoveRow, move_row, spread_words
+from control.views.moves import (
+    MOVE_COLUMNS,
+    MoveRow,
+    change_columns_of,
+    ended_rows,
+    fate_words,
+    move_row,
+    spread_words,
+)
 from control.views.previews import check_words
 from partiscope.cli.confirm import require_control
 from partiscope.cli.exits import CommandError, Exit
@@ -49,6 +57,7 @@ class Action(StrEnum):
     """What can be asked of a move."""
 
     LIST = "list"
+    SHOW = "show"
     WATCH = "watch"
     PAUSE = "pause"
     RESUME = "resume"
@@ -88,7 +97,7 @@ def moves(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """List reassignments; watch, pause, resume, throttle, cancel or roll back one.
+    """List reassignments; show, watch, pause, resume, throttle, cancel or roll back one.
 
     Without an ID it is about the newest; what changes something must name one of somebody else.
 
@@ -164,6 +173,9 @@ async def _act(address: str | None, wish: Wish, *, as_json: bool) -> int:
             return Exit.DONE
         chosen = wish.move or await _newest(client, wish)
         state = await client.get(chosen)  # refuses an unknown id
+        if action is Action.SHOW:
+            _show(state, as_json=as_json)
+            return Exit.DONE
         if action is Action.WATCH:
             return await follow(client, chosen, as_json=as_json)
         if not wish.dry_run:
@@ -227,14 +239,15 @@ async def _known(client: OperationsClient, wish: Wish) -> list[OperationState]:
 
 async def _newest(client: OperationsClient, wish: Wish) -> str:
     """Of those that go on, where it is about them and there is one; not somebody else's, unless
-    only to watch."""
+    only to look."""
     known = await _known(client, wish)
     if not known:
         raise CommandError("there is no reassignment yet", Exit.WRONG_USE)
-    is_of_any = wish.action in (Action.WATCH, Action.ROLLBACK)
+    looks = wish.action in (Action.SHOW, Action.WATCH)
+    is_of_any = looks or wish.action is Action.ROLLBACK
     going = [] if is_of_any else [state for state in known if not state.is_finished]
     newest = (going or known)[0]
-    is_ours = wish.action is Action.WATCH or newest.who in ("", whoami())
+    is_ours = looks or newest.who in ("", whoami())
     if not is_ours:
         name = newest.operation_id
         raise CommandError(
@@ -291,6 +304,17 @@ def _stalls(progress: MoveProgress) -> str:
     first, more = progress.stalled[0], len(progress.stalled) - 1 + progress.stalled_more
     others = f" (and {more} more)" if more else ""
     return f"  ▲ {first.topic}-{first.partition} stands still: {first.reason}{others}"
+
+
+def _show(state: OperationState, *, as_json: bool) -> None:
+    """One operation, partition by partition."""
+    if as_json:
+        write_json(state.document())
+        return
+    lines = [progress_line(state), *(f"◆ {note}" for note in state.notes)]
+    lines += [fate_words(state)] if state.fates else []
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    write_rows(change_columns_of(state), ended_rows(state))
 
 
 def _list(states: list[OperationState], *, as_json: bool) -> None:

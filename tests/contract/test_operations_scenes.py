@@ -3,6 +3,7 @@
 What happened is read with Kafka's own client library and tools.
 """
 
+import re
 import signal
 import time
 from collections import Counter
@@ -114,6 +115,10 @@ def test_cancel_midway_goes_back_and_rollback_undoes_what_is_done(site: Site) ->
     cli.run("moves", "cancel", operation_id)
     assert "cancelled" in cli.end_of(moving, status=1)
     site.check_settled(topic, {**FROM, **done_at_once})
+    shown = cli.json("moves", "show", operation_id)
+    fates = {change["partition"]: change["fate"] for change in shown["changes"]}
+    assert fates == {0: "went back", 1: "went back", 2: "moved"}, shown
+    assert re.search(rf"{topic}-0 .*went back", cli.run("moves", "show", operation_id))
 
     cli.run("reassign", plan, "--throttle", "8MiB", "--yes")
     site.check_settled(topic, {**to(site), **done_at_once})

@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import ProgressBar, Static
 
 from control.kafka.errors import KafkaPortError
+from control.model.command_line import command
 from control.operations.errors import OperationError
 from control.operations.events import MoveProgress, Outcome
 from control.operations.guard import word_for_control
@@ -20,12 +21,13 @@ from control.views.format import (
     byte_rate_text,
     bytes_text,
     duration_text,
-    ids_text,
 )
 from control.views.moves import (
     MOVE_COLUMNS,
     done_percent,
     earlier_notes,
+    ended_rows,
+    fate_words,
     heard_of_words,
     move_row,
     moving_rows,
@@ -274,13 +276,25 @@ def _body(state: OperationState, *, now_ms: int) -> Text:
     if state.progress is not None and state.outcome is None:
         text.append(_on_their_way(state, state.progress, now_ms=now_ms))
     text.append("\n")
-    text.append(f"\n{'partition':<28}{'from':<18}to", style="bold")
-    for change in state.changes[:CHANGES_MAX]:
-        name = f"{change.key.topic}-{change.key.partition}"
-        text.append(f"\n{name:<28.28}{ids_text(change.before):<18}{ids_text(change.after)}")
+    text.append(_changes(state))
+    return text
+
+
+def _changes(state: OperationState) -> Text:
+    """Partition by partition, those first that did not move."""
+    text = Text(style="")
+    if state.fates:
+        text.append(f"\n {fate_words(state)}", style="bold")
+    ended = "ended" if state.fates else ""
+    text.append(f"\n{'partition':<28}{'from':<18}{'to':<18}{ended}".rstrip(), style="bold")
+    for row in ended_rows(state)[:CHANGES_MAX]:
+        fate = row.fate.text if state.fates else ""
+        line = f"{row.name.text:<28.28}{row.before.text:<18}{row.after.text:<18}{fate}"
+        text.append(f"\n{line.rstrip()}")
     left_out = len(state.changes) - CHANGES_MAX
     if left_out > 0:
-        text.append(f"\n… and {left_out:,} more", style="dim")
+        all_of = command(f"moves show {state.operation_id}")
+        text.append(f"\n… and {left_out:,} more: {all_of}", style="dim")
     return text
 
 

@@ -243,7 +243,7 @@ async def test_what_is_in_flight_is_taken_back_before_the_throttle_goes(
     executor = await ended_midway(monkeypatch, cluster, begun(command, wave=1), why)
     state = executor.memory.state_of(command.operation_id)
     assert state.outcome is Outcome.FAILED
-    assert state.message.endswith("; 1 partitions in flight were taken back")
+    assert state.message.endswith("; 1 partition in flight went back")
     assert cluster.placed[A.key] == FROM
     assert cluster.targets == {B.key: B.after}, "its wave never began: somebody else's"
 

@@ -15,6 +15,7 @@ from control.operations.events import (
     Outcome,
     StalledMove,
 )
+from control.operations.fates import Fate
 from control.operations.state import OperationState, Phase
 from control.planner.proposal import PartitionChange
 from dashboard import router, shell
@@ -250,6 +251,25 @@ def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> Non
     assert "no news: no broker answered" in words_of(move.move_block(screen, state))
     done = replace(state, phase=Phase.FINISHED, outcome=Outcome.DONE)
     assert "no news" not in words_of(move.move_block(screen, done))
+
+
+def test_a_cancelled_move_says_which_moved_went_back_and_never_began(screen: Screen) -> None:
+    changes = tuple(
+        PartitionChange(topic="t", partition=n, before=(1,), after=(2,), size_bytes=1)
+        for n in range(3)
+    )
+    state = OperationState(
+        operation_id="mv-1", phase=Phase.FINISHED, outcome=Outcome.CANCELLED, changes=changes,
+        started_ms=1, told_fates=(Fate.MOVED, Fate.WENT_BACK, Fate.NEVER_BEGAN),
+    )  # fmt: skip
+
+    words = words_of(move.move_block(screen, state))
+
+    assert "1 moved, 1 went back, 1 never began" in words
+    order = [words.index(name) for name in ("t-1 1 2", "t-2 1 2", "t-0 1 2")]
+    assert order == sorted(order), "what moved comes last"
+    running = replace(state, outcome=None, phase=Phase.RUNNING, told_fates=())
+    assert "ended" not in words_of(move.move_block(screen, running))
 
 
 def test_a_refused_move_leads_to_its_form(screen: Screen) -> None:
