@@ -84,6 +84,7 @@ def screen_of(settings: DashboardSettings) -> Screen:
             reader,
             cluster=watched.cluster_id,
             watch=report,
+            history=reader,
             is_read_only=watched.is_read_only,
             unwatched=watched.unwatched,
         )

@@ -9,7 +9,7 @@ from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from control.views.journal import Mark, marks
 from control.views.past import PastReader
-from control.views.series import HistoryReader, Span
+from control.views.series import Span
 from control.views.snapshot import OperatorSnapshot
 from control.views.times import TimeError, span_of
 from dashboard.choosing import chosen_cluster
@@ -28,7 +28,7 @@ class Place:
     ahead: TablesAhead = field(default_factory=TablesAhead)
 
 
-class StoreReader(HistoryReader, PastReader, Protocol):
+class StoreReader(PastReader, Protocol):
     """The store as charts and the past ask it."""
 
 

@@ -148,13 +148,13 @@ class AggregatesReader:
         self,
         *,
         cluster: str,
-        broker: int,
+        broker: int | None,
         since_ms: int,
         until_ms: int,
         points_max: int = 600,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Rows of ``BROKER_HISTORY`` of one broker."""
+        """Rows of ``BROKER_HISTORY`` of one broker; None: of all, and of their sums."""
         keys = {"cluster": cluster, "broker": broker}
         span = _range(since_ms, until_ms, points_max)
         return self._history("broker_history", keys, span, columns)

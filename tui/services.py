@@ -9,7 +9,6 @@ from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from control.views.journal import Line
 from control.views.past import PastReader
-from control.views.series import HistoryReader
 
 
 def wall_clock_ms() -> int:
@@ -22,7 +21,7 @@ def no_journal() -> Sequence[Line]:
     return ()
 
 
-class StoreReader(HistoryReader, PastReader, Protocol):
+class StoreReader(PastReader, Protocol):
     """What charts and past tables are asked of (``spark_metrics.aggregates.AggregatesReader``)."""
 
 

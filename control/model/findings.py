@@ -6,8 +6,9 @@ Findings of one kind are gathered: three hundred partitions that lack a replica 
 that leads to their list.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from control.model.status import Severity
@@ -38,6 +39,8 @@ class Finding:
     next_step: str
     operation: Operation = Operation.OPEN
     since_ms: int | None = None
+    is_date_final: bool = True
+    """False: history could not date it yet (``control.views.since``)."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
 
     @property
@@ -47,23 +50,10 @@ class Finding:
 
 
 def sorted_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Worst first; among equals the oldest, then by label."""
+    """Worst first; among equals the oldest, those without a date last, then by label."""
     return tuple(
         sorted(
             findings,
-            key=lambda item: (-item.severity, item.since_ms or 0, item.kind, item.label),
+            key=lambda item: (-item.severity, item.since_ms or math.inf, item.kind, item.label),
         )
-    )
-
-
-def carry_since(
-    findings: Sequence[Finding], earlier: Iterable[Finding], *, now_ms: int
-) -> tuple[Finding, ...]:
-    """Date what has no date of its own: from when it was first seen, or now."""
-    seen = {item.identity: item.since_ms for item in earlier}
-    return tuple(
-        item
-        if item.since_ms is not None
-        else replace(item, since_ms=seen.get(item.identity) or now_ms)
-        for item in findings
     )

@@ -218,7 +218,8 @@ def find_disks(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-_SKEW_MEASURES: Final = {"size_bytes": "bytes", "replicas": "replicas", "leaders": "leaders"}
+SKEW_MEASURES: Final = {"size_bytes": "bytes", "replicas": "replicas", "leaders": "leaders"}
+"""A column of broker loads, and its word."""
 
 
 def find_skew(evidence: Evidence) -> Iterator[Finding]:
@@ -227,7 +228,7 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
     if len(loads.brokers) < 2 or float(loads.replicas.sum()) < SKEW_REPLICAS_MIN:
         return
     told: set[int] = set()
-    for measure, word in _SKEW_MEASURES.items():
+    for measure, word in SKEW_MEASURES.items():
         values, skews = loads.measure(measure), loads.skew_percent(measure)
         known = values[~np.isnan(values)]
         if measure == "size_bytes" and not float(known.sum()) >= SKEW_BYTES_MIN * known.size > 0:

@@ -19,6 +19,7 @@ from control.model.findings import Finding, sorted_findings
 from control.model.ids import ClusterId
 from control.model.status import Severity
 from control.views.memory import give_back
+from control.views.series import HistoryReader
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 from spark_metrics.aggregates import MetricsError
 
@@ -54,6 +55,7 @@ class SnapshotFeed:
         cluster: ClusterId | None = None,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         watch: Callable[[], WatchReport | None] = lambda: None,
+        history: HistoryReader | None = None,
         is_read_only: bool = False,
         unwatched: str = "",
     ) -> None:
@@ -62,6 +64,7 @@ class SnapshotFeed:
         self._cluster = cluster
         self._now_ms = now_ms
         self._watch_report = watch
+        self._history = history
         self._is_read_only = is_read_only
         self._unwatched = unwatched
         self._listeners: dict[int, Listener] = {}
@@ -184,9 +187,10 @@ class SnapshotFeed:
             version=aggregates.version,
             now_ms=now_ms,
             cluster=self._cluster,
-            earlier=self._current.findings,
+            earlier=None if self._current.is_empty else self._current.findings,
             earlier_isr=None if self._current.is_empty else self._current.short_isr,
             watch=self._watch_report(),
+            history=self._history,
             is_read_only=self._is_read_only,
             unwatched=self._unwatched,
         )

@@ -4,13 +4,14 @@ from typing import Any, Final, Protocol
 
 from control.model.ids import ClusterId
 from control.views.format import clock_text, duration_text
+from control.views.series import HistoryReader
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 
 AHEAD_MS_MAX: Final = 1_000
 """So far clocks of screens may run ahead of each other."""
 
 
-class PastReader(Protocol):
+class PastReader(HistoryReader, Protocol):
     """What the past is asked of (``spark_metrics.aggregates.AggregatesReader``)."""
 
     def as_of(self, *, cluster: str, at_ms: int) -> Any: ...
@@ -64,5 +65,10 @@ def snapshot_at(reader: PastReader, *, cluster: ClusterId, at_ms: int) -> Operat
     if found is None:
         return None
     return build_snapshot(
-        found.tables, version=found.version, now_ms=at_ms, cluster=cluster, is_past=True
+        found.tables,
+        version=found.version,
+        now_ms=at_ms,
+        cluster=cluster,
+        history=reader,
+        is_past=True,
     )

@@ -80,7 +80,7 @@ class HistoryReader(Protocol):
         self,
         *,
         cluster: str,
-        broker: int,
+        broker: int | None,
         since_ms: int,
         until_ms: int,
         points_max: int = 600,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.kafka.collector.report import WatchReport
-from control.model.findings import Finding, carry_since, sorted_findings
+from control.model.findings import Finding, sorted_findings
 from control.model.freshness import Freshness
 from control.model.health import Evidence, find_all
 from control.model.ids import ClusterId, TopicPartition
@@ -47,6 +47,8 @@ from control.views.rows import (
     Tone,
     TopicRow,
 )
+from control.views.series import HistoryReader
+from control.views.since import dated
 from control.views.watch import watch_findings
 
 
@@ -180,9 +182,10 @@ def build_snapshot(
     version: int,
     now_ms: int,
     cluster: ClusterId | None = None,
-    earlier: Iterable[Finding] = (),
+    earlier: Iterable[Finding] | None = None,
     earlier_isr: pa.Table | None = None,
     watch: WatchReport | None = None,
+    history: HistoryReader | None = None,
     is_read_only: bool = False,
     is_past: bool = False,
     unwatched: str = "",
@@ -190,15 +193,16 @@ def build_snapshot(
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
-    ``earlier`` are the findings shown so far: one that still stands keeps its date;
-    ``earlier_isr`` likewise the ``short_isr`` of the version before. ``watch`` is the collector's
-    report where the cluster is watched from outside.
+    ``earlier`` are the findings shown so far: one that still stands keeps its date (None: nothing
+    was shown); ``earlier_isr`` likewise the ``short_isr`` of the version before. ``history`` dates
+    what is new. ``watch`` is the collector's report where the cluster is watched from outside.
     """
     chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
     # Of a past moment is shown what was heard before it; who was silent then is not kept.
     evidence = Evidence.gather(chosen, now_ms=now_ms, fresh=Freshness() if is_past else None)
     told = () if watch is None else tuple(watch_findings(watch, now_ms=now_ms))
-    findings = carry_since((*find_all(evidence), *told), earlier, now_ms=now_ms)
+    found = (*find_all(evidence), *told)
+    findings = dated(found, earlier, evidence, history, now_ms=now_ms)
     return OperatorSnapshot(
         version=version,
         built_ms=now_ms,

@@ -104,6 +104,7 @@ def show(opening: Opening) -> None:
             reader,
             cluster=watched.cluster_id,
             watch=report,
+            history=reader,
             is_read_only=watched.is_read_only,
             unwatched=watched.unwatched,
         )

@@ -54,7 +54,8 @@ def snapshot_of(target: Target, now_ms: int) -> OperatorSnapshot:
     """
     watched, store = target.watched, target.store
     try:
-        aggregates = AggregatesReader(store).now()
+        reader = AggregatesReader(store)
+        aggregates = reader.now()
     except StoreUnreadableError as error:
         raise CommandError(str(error), Exit.UNREACHABLE) from error
     if aggregates is None:
@@ -69,6 +70,7 @@ def snapshot_of(target: Target, now_ms: int) -> OperatorSnapshot:
         now_ms=now_ms,
         cluster=watched.cluster_id,
         watch=_report_of(target),
+        history=reader,
     )
     if snapshot.is_empty and watched.cluster_id is not None:
         raise _none_of(watched, store)

@@ -98,7 +98,7 @@ def app_of(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
 
     def make(path: str) -> PartiscopeApp:
         reader = AggregatesReader(str(store))
-        feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS)
+        feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS, history=reader)
         feeds.append(feed)
         services = Services(
             feed=feed,

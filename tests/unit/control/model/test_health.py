@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from control.model.findings import Finding, Operation, carry_since
+from control.model.findings import Finding, Operation
 from control.model.health import Evidence, find_all
 from control.model.status import (
     GROUP_SEVERITIES,
@@ -288,13 +288,6 @@ def test_where_all_clocks_differ_alike_it_is_the_jobs_own() -> None:
     (found,) = find(brokers=brokers)
     assert (found.label, found.subject) == ("the metrics job's host", "job")
     assert phrase(found.title, found.facts) == "clock 45 s behind"
-
-
-def test_a_finding_keeps_the_time_it_was_first_seen() -> None:
-    (first,) = carry_since(find(partitions=[_lacking()]), (), now_ms=1_000)
-    (later,) = carry_since(find(partitions=[_lacking()]), [first], now_ms=9_000)
-
-    assert first.since_ms == later.since_ms == 1_000
 
 
 def _lacking() -> dict[str, Any]:

@@ -55,7 +55,9 @@ def test_tables_and_findings_of_a_moment_are_those_that_were_shown(
 ) -> None:
     now = reader.now()
     assert now is not None
-    live = build_snapshot(now.tables, version=now.version, now_ms=AT_MS, cluster=HERE)
+    live = build_snapshot(
+        now.tables, version=now.version, now_ms=AT_MS, cluster=HERE, history=reader
+    )
     past = snapshot_at(reader, cluster=HERE, at_ms=AT_MS)
     assert past is not None
     kinds = [(it.kind, it.severity, it.label) for it in live.findings]
