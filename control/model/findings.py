@@ -42,6 +42,8 @@ class Finding:
     is_date_final: bool = True
     """False: history could not date it yet (``control.views.since``)."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
+    consequences: tuple["Finding", ...] = ()
+    """What it explains: told under it, and no findings of their own."""
 
     @property
     def identity(self) -> tuple[str, str]:

@@ -148,13 +148,15 @@ def partition_statuses(
     lacking = _lacks_replicas(table)
     min_isr = floats(table["min_isr"])
     is_online = leader >= 0
+    is_moving = (adding > 0) | (list_lengths(table["removing_replicas"]) > 0)
     flags = {
         "offline": ~is_online,
         "under-min-isr": is_online & (in_sync < min_isr),
         "at-min-isr": is_online & lacking & (in_sync == min_isr),
         "under-replicated": is_online & lacking,
-        "moving": (adding > 0) | (list_lengths(table["removing_replicas"]) > 0),
-        "not-preferred": is_online & (leader != _preferred(table)),
+        "moving": is_moving,
+        # A move puts its target first and elects at its end: until then another one leads.
+        "not-preferred": is_online & ~is_moving & (leader != preferred_leaders(table)),
     }
     any_flag = np.logical_or.reduce(list(flags.values()))
     unknown = np.zeros(table.num_rows, np.bool_) if is_silent is None else is_silent & ~any_flag
@@ -238,7 +240,7 @@ def words_of(ranks: IntColumn, severities: Mapping[str, Severity]) -> pa.Array:
 def elected_leaders(table: pa.Table) -> IntColumn:
     """Who leads each partition once the preferred leaders are elected: of those whose first
     replica is not in sync the present leader stays."""
-    preferred = _preferred(table)
+    preferred = preferred_leaders(table)
     row, broker = exploded(table["isr"])
     in_sync = np.isin(
         np.arange(table.num_rows) * _WIDTH + preferred, row.astype(np.int64) * _WIDTH + broker
@@ -247,7 +249,8 @@ def elected_leaders(table: pa.Table) -> IntColumn:
     return leaders
 
 
-def _preferred(table: pa.Table) -> IntColumn:
+def preferred_leaders(table: pa.Table) -> IntColumn:
+    """The first replica of each partition; -2 where it has none."""
     row, broker = exploded(table["replicas"])
     preferred = np.full(table.num_rows, -2, dtype=np.int64)
     # Written back to front, so that the first replica of each row is what stays.

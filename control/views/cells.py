@@ -374,7 +374,20 @@ def finding_row(finding: Finding, *, now_ms: int) -> FindingRow:
         else Cell(None, ""),
         next_step=text_cell(typed(finding.next_step)),
         operation=text_cell(str(finding.operation)),
+        consequences=tuple(finding_row(it, now_ms=now_ms) for it in finding.consequences),
     )
+
+
+def consequence_words(row: FindingRow) -> str:
+    """``hence 3 partitions offline, 12 partitions under-replicated``; empty: it has none."""
+    words = [in_words(it) for it in row.consequences]
+    return f"hence {', '.join(words)}" if words else ""
+
+
+def in_words(row: FindingRow) -> str:
+    """A finding in a few words: its title, with its label where that does not say how many."""
+    title = row.title.text
+    return title if title[:1].isdigit() else f"{row.label.text} {title}"
 
 
 _NOTHING: Final = Cell(None, text.NONE, Tone.MUTED)

@@ -234,3 +234,5 @@ class FindingRow(Row):
     since: Cell
     next_step: Cell
     operation: Cell
+    consequences: tuple["FindingRow", ...] = ()
+    """What it explains."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.kafka.collector.report import WatchReport
+from control.model.consequences import gathered
 from control.model.findings import Finding, sorted_findings
 from control.model.freshness import Freshness
 from control.model.health import Evidence, find_all
@@ -201,7 +202,7 @@ def build_snapshot(
     # Of a past moment is shown what was heard before it; who was silent then is not kept.
     evidence = Evidence.gather(chosen, now_ms=now_ms, fresh=Freshness() if is_past else None)
     told = () if watch is None else tuple(watch_findings(watch, now_ms=now_ms))
-    found = (*find_all(evidence), *told)
+    found = gathered((*find_all(evidence), *told), evidence)
     findings = dated(found, earlier, evidence, history, now_ms=now_ms)
     return OperatorSnapshot(
         version=version,

@@ -35,6 +35,7 @@ from control.model.status import (
     RANKS,
     UNJUDGED,
     VELOCITY_DEAD_BAND_RECORDS_PER_S,
+    preferred_leaders,
     words_of,
 )
 from control.views.format import plural_text
@@ -57,13 +58,14 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
     words = words_of(ranks, PARTITION_SEVERITIES)
     lag, groups = _lag_by_partition(evidence)
     short_ms, is_at_least = _isr_short(evidence, short_isr)
+    leader = ints(store["leader"])
     records = floats(store["high_watermark"]) - floats(store["log_start_offset"])
     added = {
         "name": _names(store),
         "status": words,
         "statuses": evidence.statuses.words(),
         "rank": pa.array(ranks, pa.int32()),
-        "is_preferred": pa.array(~evidence.statuses.flags["not-preferred"]),
+        "is_preferred": pa.array((leader < 0) | (leader == preferred_leaders(store))),
         "judged_rank": _judged(ranks, words),
         "led_by": _led(ints(store["leader"], unknown=-1)),
         "replica_count": pa.array(list_lengths(store["replicas"])),

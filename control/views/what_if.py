@@ -116,7 +116,8 @@ def what_if(snapshot: OperatorSnapshot, loss: Loss) -> WhatIf:
     """The cluster without these brokers, beside what it is now."""
     after = _after(snapshot, loss)
     now, then = snapshot.evidence.statuses, after.evidence.statuses
-    before = {finding.identity for finding in snapshot.findings}
+    known = snapshot.findings
+    before = {it.identity for item in known for it in (item, *item.consequences)}
     held_up = _groups_held_up(after)
     return WhatIf(
         loss=loss,

@@ -10,6 +10,7 @@ from dash import dcc, html
 
 from control.model.command_line import typed
 from control.views.actions import action_of
+from control.views.cells import in_words
 from control.views.rows import SHAPES, Cell, FindingRow, Tone
 from dashboard import ids
 from dashboard.figures.base import HEIGHT, Figure
@@ -98,10 +99,21 @@ def finding_line(row: FindingRow) -> html.Div:
             html.Span(row.reason.text, className="finding-reason"),
             html.Span(row.since.text, className="finding-since"),
             _next_step(row),
+            *_consequences(row),
         ],
         className=f"finding edge-{row.severity.tone}",
         **attributes({"data-path": row.path}),
     )  # fmt: skip
+
+
+def _consequences(row: FindingRow) -> list[html.Div]:
+    """What follows from it, each with the way to its list."""
+    links = [
+        dcc.Link(words, href=f"/{it.path}", className="finding-consequence")
+        for it in row.consequences
+        for words in [in_words(it)]
+    ]
+    return [html.Div(["hence ", *links], className="finding-consequences")] if links else []
 
 
 def finding_words(row: FindingRow) -> html.Div:

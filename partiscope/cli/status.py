@@ -9,8 +9,10 @@ import typer
 
 from control.kafka.collector.report import WatchReport
 from control.model.command_line import typed
+from control.model.findings import Finding
 from control.model.fleet import WatchedCluster
 from control.model.status import Severity
+from control.views.cells import consequence_words
 from control.views.collector import load_words
 from control.views.export import exported
 from control.views.format import age_text, phrase
@@ -107,13 +109,8 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
         "out_bytes_per_s": head.out_bytes.value,
         "findings": [
             {
-                "severity": finding.severity.name.lower(),
-                "kind": finding.kind,
-                "subject": finding.subject,
-                "title": phrase(finding.title, finding.facts),
-                "reason": phrase(finding.reason, finding.facts),
-                "since_ms": finding.since_ms,
-                "next_step": typed(phrase(finding.next_step, finding.facts)),
+                **_finding_document(finding),
+                "consequences": [_finding_document(it) for it in finding.consequences],
             }
             for finding in snapshot.findings
         ],
@@ -121,6 +118,18 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
         "groups": _values(group_page(snapshot, query)),
         "metrics_job": job_document(snapshot, now_ms),
         "collector": None if snapshot.watch is None else asdict(snapshot.watch),
+    }
+
+
+def _finding_document(finding: Finding) -> dict[str, Any]:
+    return {
+        "severity": finding.severity.name.lower(),
+        "kind": finding.kind,
+        "subject": finding.subject,
+        "title": phrase(finding.title, finding.facts),
+        "reason": phrase(finding.reason, finding.facts),
+        "since_ms": finding.since_ms,
+        "next_step": typed(phrase(finding.next_step, finding.facts)),
     }
 
 
@@ -142,6 +151,8 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
             f"{row.severity.shape} {row.label.text}: {row.title.text}  {zoned(row.since).text}\n"
         )
         sys.stdout.write(f"    {row.reason.text} → {row.next_step.text}\n")
+        if row.consequences:
+            sys.stdout.write(f"    {consequence_words(row)}\n")
     if not snapshot.findings:
         sys.stdout.write("✔ nothing is wrong\n")
     sys.stdout.write("\nBROKERS\n")

@@ -85,7 +85,12 @@ def test_a_tile_a_finding_and_the_list_it_leads_to_count_the_same(
     statuses = snapshot.evidence.statuses
     tiles = {"offline": snapshot.headline.offline,
              "under-replicated": snapshot.headline.under_replicated}  # fmt: skip
-    found = {item.kind: item for item in snapshot.findings if item.kind in PARTITION_SEVERITIES}
+    told = [it for item in snapshot.findings for it in (item, *item.consequences)]
+    found = {item.kind: item for item in told if item.kind in PARTITION_SEVERITIES}
+    assert len(found) == sum(it.kind in PARTITION_SEVERITIES for it in told), "each is told once"
+    for it in told:
+        if it.kind == "groups-not-known":
+            assert listed(snapshot, it.subject) == it.facts["count"]
     for word in PARTITION_SEVERITIES:
         count = statuses.count(word)
         assert listed(snapshot, f"partitions?q=status:{word}") == count

@@ -7,6 +7,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from control.model.command_line import typed
+from control.views.cells import consequence_words
 from control.views.rows import FindingRow
 from control.views.snapshot import OperatorSnapshot
 from tui.messages import PathChosen
@@ -87,6 +88,7 @@ def _line(row: FindingRow, width: int) -> Text:
         (f"{row.severity.shape} {row.label.text}  ", style),
         row.title.text,
         (f"  {row.since.text}", "dim"),
+        (f"  {consequence_words(row)}" if row.consequences else "", "dim"),
         no_wrap=True,
         overflow="ellipsis",
     )
@@ -97,12 +99,13 @@ def _line(row: FindingRow, width: int) -> Text:
 
 
 def _in_full(row: FindingRow, width: int) -> Text:
-    """Three lines: what and since when, why, and what to do about it."""
+    """What and since when, why, what follows from it, and what to do about it."""
     return Text.assemble(
         (f"{row.severity.shape} {row.label.text}  ", STYLES[row.severity.tone]),
         (row.title.text, "bold"),
         (f"  {row.since.text}", "dim"),
         f"\n  {row.reason.text}",
+        f"\n  {words}" if (words := consequence_words(row)) else "",
         (f"\n  → {row.next_step.text}", "dim"),
     )
 
