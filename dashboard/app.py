@@ -24,6 +24,7 @@ from dashboard.document import ASSETS, NOT_SCRIPTS, index_page
 from dashboard.guard import Guard
 from dashboard.kept_files import KeptFiles
 from dashboard.one_answer import OneAnswer
+from dashboard.pages.browse import register_follow
 from dashboard.pages.lists import PAGES
 from dashboard.settings import DashboardSettings
 from dashboard.warm import warm
@@ -39,6 +40,7 @@ def create_app(screen: Screen) -> Dash:
     export.register(server, screen, PAGES)
     rows.register(server, screen, PAGES)
     record_bytes.register(server, screen)
+    register_follow(server, screen)
     app = ClusterDash(
         "dashboard",
         clusters=screen.settings.clusters,

@@ -25,6 +25,8 @@ ANSWERS_MAX: Final = 128
 INBOX_MAX: Final = 256
 """Messages of one page that Dash has not taken yet; the page's socket waits then."""
 
+CALLBACKS: Final = "/_dash-ws-callback"
+"""Path of the WebSocket over which Dash is asked."""
 NOT_UNDERSTOOD: Final = 1007
 """Status of a WebSocket's end, as RFC 6455 names it."""
 
@@ -42,7 +44,7 @@ class OneAnswer:
         self._answers: OrderedDict[Hashable, asyncio.Future[str | None]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "websocket":
+        if scope["type"] != "websocket" or not scope["path"].endswith(CALLBACKS):
             await self._app(scope, receive, send)
             return
         page = _Page(self, send)

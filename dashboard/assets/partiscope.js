@@ -694,6 +694,7 @@
       return [whys.map(Boolean), whys];
     },
     markNav: (pathname) => {
+      window.partiscopeFollow.leave(pathname);
       const view = (pathname || "/").split("/")[1] || "overview";
       for (const link of document.querySelectorAll(".nav-link")) {
         const isHere = link.id === "nav-" + view;
@@ -770,12 +771,14 @@
       const words = `${name}, ${kib} KiB: its lines are sent, not key, value and count`;
       return [{ name, contents }, words, false];
     },
-    followTopic: (follow, read, isOff) => {
-      const cause = window.dash_clientside.callback_context.triggered_id;
-      const begins = cause === "browse-follow" && isOff;
-      const name = begins ? `${Date.now()}-${Math.random()}` : null;
-      keepInUrl({ follow: begins ? "yes" : "" });
-      return [!begins, begins ? "Stop following" : "Follow", name];
+    toggleFollow: (follow, read, isOn) =>
+      window.dash_clientside.callback_context.triggered_id === "browse-follow" && !isOn,
+    // Answers the words of the button: of a callback without an answer Dash makes no first call in
+    // a view that came by a link.
+    follow: (isOn, partition, wanted, topic) => {
+      window.partiscopeFollow.follow(isOn && topic, { partition, q: wanted });
+      keepInUrl(isOn ? { follow: "yes", partition, q: wanted } : { follow: "" });
+      return isOn ? "Stop following" : "Follow";
     },
   };
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from typing import Any, Final, TypedDict
-from uuid import uuid4
 
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html
 from dash.exceptions import PreventUpdate
+from fastapi import FastAPI, WebSocket
 
 from control.kafka.following import TopicFollower
 from control.kafka.reader import Browsed, Looking, RecordReader, Start, StartKind
@@ -32,9 +32,8 @@ from dashboard.components.markup import still
 from dashboard.components.parts import attributes, card, crumbs, empty
 from dashboard.context import Screen
 from dashboard.desk import DeskError
-from dashboard.tail import KEPT_MAX, Tail, Tails
+from dashboard.tail import KEPT_MAX, Readers, Tail
 
-FOLLOW_EACH_MS: Final = 1_000
 SHOWN_MAX: Final = 100
 WHOLE_BYTES_MAX: Final = 16 << 10
 """Of a key, value or header on the page; the rest is a link."""
@@ -105,8 +104,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     return [
         crumbs([("Topics", "topics"), (topic, f"topics/{topic}"), ("messages", "")]),
         dcc.Store(id=ids.BROWSE_TOPIC, data=topic),
-        dcc.Store(id=ids.BROWSE_TAIL, data=str(uuid4()) if follows else None),
-        dcc.Interval(id=ids.BROWSE_EACH, interval=FOLLOW_EACH_MS, disabled=not follows),
+        dcc.Store(id=ids.BROWSE_FOLLOWS, data=follows),
         dcc.Store(id=ids.BROWSE_REST),
         card("Which messages", form),
         dcc.Loading(html.Div(id=ids.BROWSE_RESULT), type="dot", delay_show=300),
@@ -118,16 +116,21 @@ def register(app: Dash, screen: Screen) -> None:
     """Read on opening, and whenever it is asked for; follow what arrives from now on."""
     in_browser: Any = app.clientside_callback
     in_browser(
-        ClientsideFunction("partiscope", "followTopic"),
-        Output(ids.BROWSE_EACH, "disabled"),
-        Output(ids.BROWSE_FOLLOW, "children"),
-        Output(ids.BROWSE_TAIL, "data"),
+        ClientsideFunction("partiscope", "toggleFollow"),
+        Output(ids.BROWSE_FOLLOWS, "data"),
         Input(ids.BROWSE_FOLLOW, "n_clicks"),
         Input(ids.BROWSE_READ, "n_clicks"),
-        State(ids.BROWSE_EACH, "disabled"),
+        State(ids.BROWSE_FOLLOWS, "data"),
         prevent_initial_call=True,
     )
-    _register_follow(app, screen)
+    in_browser(
+        ClientsideFunction("partiscope", "follow"),
+        Output(ids.BROWSE_FOLLOW, "children"),
+        Input(ids.BROWSE_FOLLOWS, "data"),
+        Input(ids.BROWSE_PARTITION, "value"),
+        Input(ids.BROWSE_WANTED, "value"),
+        State(ids.BROWSE_TOPIC, "data"),
+    )
 
     @app.callback(
         Output(ids.BROWSE_RESULT, "children"),
@@ -137,7 +140,7 @@ def register(app: Dash, screen: Screen) -> None:
         Input(ids.BROWSE_MORE, "n_clicks"),
         Input(ids.BROWSE_TOPIC, "data"),
         State(ids.BROWSE_REST, "data"),
-        State(ids.BROWSE_TAIL, "data"),
+        State(ids.BROWSE_FOLLOWS, "data"),
         *(State(field, "value") for field in FIELDS),
         websocket=True,
     )
@@ -146,11 +149,11 @@ def register(app: Dash, screen: Screen) -> None:
         _: int | None,
         topic: str,
         rest: StoredRest | None,
-        tail: str | None,
+        follows: bool,
         *typed: str | None,
     ) -> Any:
         is_more = ctx.triggered_id == ids.BROWSE_MORE
-        if tail and not clicks and not is_more:
+        if follows and not clicks and not is_more:
             raise PreventUpdate
         values = [value or "" for value in typed]
         try:
@@ -162,40 +165,19 @@ def register(app: Dash, screen: Screen) -> None:
         return shown, kept, _HIDDEN if kept is None else {}
 
 
-def _register_follow(app: Dash, screen: Screen) -> None:
-    tails = Tails()
+def register_follow(server: FastAPI, screen: Screen) -> None:
+    """The WebSocket of tabs that follow a topic."""
+    readers = Readers()
 
-    @app.callback(
-        Output(ids.BROWSE_RESULT, "children", allow_duplicate=True),
-        Input(ids.BROWSE_EACH, "n_intervals"),
-        State(ids.BROWSE_TAIL, "data"),
-        State(ids.BROWSE_TOPIC, "data"),
-        State(ids.BROWSE_PARTITION, "value"),
-        State(ids.BROWSE_WANTED, "value"),
-        prevent_initial_call=True,
-        websocket=True,
-    )
-    async def follow(
-        _: int | None, name: str | None, topic: str, partition: str | None, wanted: str | None
-    ) -> Any:
-        if not name:
-            raise PreventUpdate
+    @server.websocket("/follow/{topic}")
+    async def follow(socket: WebSocket, topic: str) -> None:
+        async def begin(partition: str, looking: Looking) -> TopicFollower:
+            return await begun(screen, topic, partition, looking)
 
-        async def begin() -> TopicFollower:
-            return await begun(screen, topic, (partition or "").strip(), (wanted or "").strip())
-
-        try:
-            tail = await tails.of(name, begin)
-            is_new = await tail.take()
-        except DeskError as error:
-            return problem(error)
-        if not is_new and tail.is_told:
-            raise PreventUpdate
-        tail.is_told = True
-        return followed(tail)
+        await readers.serve(socket, begin, followed)
 
 
-async def begun(screen: Screen, topic: str, partition: str, wanted: str) -> TopicFollower:
+async def begun(screen: Screen, topic: str, partition: str, looking: Looking) -> TopicFollower:
     """Follows from now on.
 
     Raises:
@@ -204,7 +186,6 @@ async def begun(screen: Screen, topic: str, partition: str, wanted: str) -> Topi
     """
     async with screen.desk.reader() as reader:
         keys = await asked_partitions(reader, topic, partition)
-    looking = Looking(matches=matcher(wanted))
     follower = screen.desk.follower(topic, keys[0].partition if partition else None, looking)
     try:
         await follower.begin(Start(kind=StartKind.LATEST))

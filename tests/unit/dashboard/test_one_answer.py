@@ -8,8 +8,9 @@ import pytest
 
 from dashboard import ids
 from dashboard.guard import Message, Receive, Scope, Send
-from dashboard.one_answer import ANSWERS_MAX, OneAnswer
+from dashboard.one_answer import ANSWERS_MAX, CALLBACKS, OneAnswer
 
+SCOPE: Message = {"type": "websocket", "path": CALLBACKS}
 GONE: Message = {"type": "websocket.disconnect", "code": 1000}
 
 
@@ -55,7 +56,7 @@ class Page:
     def __init__(self, app: OneAnswer) -> None:
         self._out: asyncio.Queue[Message] = asyncio.Queue()
         self._in: asyncio.Queue[Message] = asyncio.Queue()
-        self._task = asyncio.ensure_future(app({"type": "websocket"}, self._out.get, self._in.put))
+        self._task = asyncio.ensure_future(app(SCOPE, self._out.get, self._in.put))
 
     def ask(self, message: Message) -> None:
         self._out.put_nowait(message)
@@ -172,7 +173,7 @@ async def test_what_no_page_says_ends_the_socket_with_a_line_in_the_log(
     async def send(given: Message) -> None:
         told.append(given)
 
-    await asyncio.wait_for(OneAnswer(dash, lambda: 0)({"type": "websocket"}, receive, send), 60)
+    await asyncio.wait_for(OneAnswer(dash, lambda: 0)(SCOPE, receive, send), 60)
     assert [(each["type"], each["code"]) for each in told] == [("websocket.close", 1007)]
     assert dash.asked == []
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
@@ -194,6 +195,6 @@ async def test_what_dash_does_not_know_ends_the_socket_with_a_line_in_the_log(
     async def dash(scope: Scope, receive: Receive, send: Send) -> None:
         raise KeyError((await receive())["text"])
 
-    await asyncio.wait_for(OneAnswer(dash, lambda: 0)({"type": "websocket"}, receive, send), 60)
+    await asyncio.wait_for(OneAnswer(dash, lambda: 0)(SCOPE, receive, send), 60)
     assert [each["type"] for each in told] == ["websocket.close"]
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]

@@ -1,60 +1,43 @@
-"""Who no longer asks for a followed topic is forgotten, and too many are refused."""
-
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import cast
+"""What a tab that follows a topic is told; tests/e2e/test_dashboard_follow.py has the readers."""
 
 import pytest
 
-from control.kafka.following import Followed, TopicFollower
-from dashboard.tail import TAILS_MAX, Tails
+from control.kafka.following import Notice
+from control.kafka.sources import Passed
+from dashboard.tail import KEPT_MAX, Asked, Tail, asked_of
+from tests.unit.dashboard.pages.test_browse import record
 
 
-class QuietFollower:
-    """A topic in which nothing happens."""
-
-    def __init__(self) -> None:
-        self.closed = asyncio.Event()
-
-    async def poll(self, wait_ms: int) -> list[Followed]:
-        assert wait_ms > 0
-        return []
-
-    async def close(self) -> None:
-        self.closed.set()
-
-
-def beginning(follower: QuietFollower) -> Callable[[], Awaitable[TopicFollower]]:
-    async def begin() -> TopicFollower:
-        await asyncio.sleep(0)
-        return cast(TopicFollower, follower)
-
-    return begin
+def test_another_filter_keeps_what_it_takes_of_what_is_shown() -> None:
+    tail = Tail()
+    assert tail.take([record(0, b"red"), record(1, b"green"), record(2, b"red and green")])
+    assert (tail.found, tail.seen) == (3, 3)
+    assert tail.look_for("red")
+    assert not tail.look_for("red")
+    assert [each.offset for each in tail.newest] == [0, 2]
+    accepts = tail.looking.accepts
+    assert accepts is not None
+    assert not accepts(record(3, b"green"))
+    assert tail.look_for("green")
+    assert accepts(record(3, b"green"))
+    assert [each.offset for each in tail.newest] == [2]
 
 
-async def test_a_page_that_asks_no_more_is_forgotten_and_its_connections_end() -> None:
-    tails, followers = Tails(idle_s=0.05), [QuietFollower(), QuietFollower()]
-    first = await tails.of("page", beginning(followers[0]))
-    assert not await first.take()
-    await asyncio.wait_for(followers[0].closed.wait(), 60)
-    again = await tails.of("page", beginning(followers[1]))
-    assert again is not first
-    await asyncio.wait_for(followers[1].closed.wait(), 60)
+def test_records_that_are_not_looked_for_are_counted_and_old_ones_give_way() -> None:
+    tail = Tail("red")
+    assert tail.take([Passed(offset=0, timestamp_ms=0)])
+    assert (tail.found, tail.seen) == (0, 1)
+    assert tail.take([record(number, b"red") for number in range(KEPT_MAX + 5)])
+    assert tail.take([Notice(text="a leader died", is_trouble=True)])
+    assert not tail.take([])
+    assert (tail.found, len(tail.newest), tail.newest[0].offset) == (KEPT_MAX + 5, KEPT_MAX, 5)
+    assert [notice.text for notice in tail.notices] == ["a leader died"]
 
 
-async def test_a_page_that_asks_twice_at_first_follows_once() -> None:
-    tails, followers = Tails(), [QuietFollower(), QuietFollower()]
-    first, second = await asyncio.gather(
-        *(tails.of("page", beginning(follower)) for follower in followers)
-    )
-    assert first is second
-    assert [follower.closed.is_set() for follower in followers] == [False, True]
-
-
-async def test_more_than_a_few_are_refused_with_the_reason() -> None:
-    tails = Tails()
-    for number in range(TAILS_MAX):
-        await tails.of(str(number), beginning(QuietFollower()))
-    assert await tails.of("0", beginning(QuietFollower())) is not None
-    with pytest.raises(ValueError, match=f"{TAILS_MAX} pages follow topics already"):
-        await tails.of("one more", beginning(QuietFollower()))
+def test_a_tab_says_what_it_follows() -> None:
+    assert asked_of("{}") == Asked()
+    told = asked_of('{"partition": " 3", "q": "red ", "again": true}')
+    assert told == Asked(partition="3", wanted="red", is_again=True)
+    for words in ("[]", "3"):
+        with pytest.raises(ValueError, match="as a JSON object"):
+            asked_of(words)
