@@ -37,7 +37,7 @@ from control.operations.planning import Planning, Preview
 from control.operations.verdict import Check, Verdict
 from control.operations.whole_preview import whole_preview
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
-from control.planner.ghost import KeptPlans
+from control.planner.ghost import KeptPlans, plan_name
 from control.planner.goals import Goal, PlanRequest
 from control.planner.optimizer import Plan
 from control.planner.proposal import Proposal
@@ -97,7 +97,9 @@ class Operator:
             made = await self.planning.by_hand(scope, entries, base=base, leaders=order)
         except HandError as error:
             raise InvalidInputError({field: str(error)}) from error
-        return self.plans.keep(made, fields)
+        if not base.changes:
+            return self.plans.keep(made, fields)
+        return self.plans.keep(made, fields, base=plan_name(base), entries=entries)
 
     async def preview(self, proposal: Proposal, values: Values) -> Preview:
         """Now and after, with pre-flight, for a chosen alternative."""

@@ -7,7 +7,7 @@ the way back to the plan can be links.
 import hashlib
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from control.planner.optimizer import Alternative, Plan
@@ -38,11 +38,14 @@ class Ghost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptPlan:
-    """A plan, which of its alternatives was meant, and the form's values that asked for it."""
+    """A plan, which of its alternatives was meant, and the form's values that asked for it. One
+    that was edited by hand also has the name of what was edited, and the entries."""
 
     plan: Plan
     chosen: int
     values: Mapping[str, str]
+    base: str = ""
+    entries: str = ""
 
     @property
     def alternative(self) -> Alternative:
@@ -56,12 +59,18 @@ class KeptPlans:
     def __init__(self) -> None:
         self._plans: OrderedDict[str, KeptPlan] = OrderedDict()
 
-    def keep(self, plan: Plan, values: Mapping[str, str]) -> Plan:
-        """Keep all alternatives; answers the plan as it is."""
+    def keep(
+        self, plan: Plan, values: Mapping[str, str], *, base: str = "", entries: str = ""
+    ) -> Plan:
+        """Keep all alternatives, as edits of ``base`` where it is given; answers the plan as it
+        is."""
+        kept = KeptPlan(plan=plan, chosen=0, values=dict(values), base=base, entries=entries)
         for chosen, alternative in enumerate(plan.alternatives):
             name = plan_name(alternative.proposal)
-            self._plans[name] = KeptPlan(plan=plan, chosen=chosen, values=dict(values))
-            self._plans.move_to_end(name)
+            # Entries that change nothing leave what they edit as it was.
+            if name != base:
+                self._plans[name] = replace(kept, chosen=chosen)
+                self._plans.move_to_end(name)
         while self._is_too_much(newest=plan):
             self._plans.popitem(last=False)
         return plan

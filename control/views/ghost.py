@@ -82,6 +82,11 @@ def form_path(of_map: ViewPath) -> ViewPath:
     return ViewPath(view="plan", query=values)
 
 
+def long_values(values: Mapping[str, str]) -> dict[str, str]:
+    """Of the form of a kept plan: those that addresses leave out."""
+    return {key: value for key, value in values.items() if len(value) > VALUE_MAX}
+
+
 def _short(values: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in values.items() if len(value) <= VALUE_MAX}
 

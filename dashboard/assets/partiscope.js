@@ -6,6 +6,8 @@
   const TOAST_MS = 2500;
   const WHY_MS = 7000;
   const FILE_KIB_MAX = 1024;
+  // A longer one (a file of entries) is kept with the plan (VALUE_MAX in control/views/ghost.py).
+  const ADDRESS_VALUE_MAX = 200;
   let goUntil = 0;
   let toastTimer = 0;
 
@@ -22,14 +24,6 @@
 
   function here() {
     return window.location.pathname.replace(/^\/+/, "").split("/").map(decodeURIComponent);
-  }
-
-  function levelUp() {
-    const parts = here();
-    if (parts[0] === "browse") return navigate("topics/" + encodeURIComponent(parts[1]));
-    if (parts[0] === "topics" && parts.length >= 4) return navigate("topics/" + encodeURIComponent(parts[1]));
-    if (parts.length > 1) return navigate(parts[0]);
-    return navigate("overview");
   }
 
   function toast(words, shownMs) {
@@ -220,11 +214,19 @@
     F: () => click("browse-follow"),
     u: () => ask("move-rollback"),
     y: copyLink,
-    Escape: () => (document.getElementById("move-leave") ? click("move-leave") : levelUp()),
   };
 
-  function isTyping(event) {
-    const target = event.target;
+  // Escape closes what is open (dialogs hear of it by themselves), and never leaves the view.
+  function closeOpen(target) {
+    const menu = document.querySelector(".column-choice[open], .clusters[open]");
+    if (menu) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    } else if (isTypedInto(target)) target.blur();
+    else click("move-leave");
+  }
+
+  function isTypedInto(target) {
     return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
   }
 
@@ -244,7 +246,6 @@
       const button = form && form.querySelector("button.submit");
       if (button) button.click();
     }
-    if (event.key === "Escape" && !wasDialogOpen) target.blur();
     return undefined;
   }
 
@@ -261,7 +262,8 @@
       return click("palette-button");
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
-    if (isTyping(event)) return typedKey(event);
+    if (event.key === "Escape") return wasDialogOpen ? undefined : closeOpen(event.target);
+    if (isTypedInto(event.target)) return typedKey(event);
     if (wasDialogOpen || isDialogOpen()) return undefined;
     if (goUntil > Date.now() && go(event.key)) return event.preventDefault();
     if (event.key === "g") {
@@ -290,9 +292,11 @@
       if (!choice.contains(event.target)) choice.open = false;
     }
     const target = event.target.closest(
-      "[data-form], [data-export], [data-go], [data-at], [data-now], .closes, #copy-button");
+      "[data-form], [data-export], [data-go], [data-at], [data-now], [data-clicks], .closes, " +
+      "#copy-button");
     if (!target) return;
     if (target.id === "copy-button") copyLink();
+    else if (target.dataset.clicks) click(target.dataset.clicks);
     else if (target.dataset.now) {
       closeDialogs();
       click("past-now");
@@ -623,6 +627,11 @@
     }
   }
 
+  // A field of a form as the server takes it.
+  function fieldText(value) {
+    return value === null || value === undefined || value === "no" ? "" : String(value).trim();
+  }
+
   let shownPast = "";
 
   function isSame(one, other) {
@@ -676,9 +685,8 @@
     },
     // What would be confirmed is what was previewed: once a field says otherwise it is withdrawn.
     withdrawPreview: (values, previewed, fields) => {
-      const text = (value) => (value === null || value === undefined || value === "no" ? "" : String(value).trim());
       const was = (previewed || { values: {} }).values;
-      const isSame = fields.every((field, n) => text(values[n]) === text(was[field.name]));
+      const isSame = fields.every((field, n) => fieldText(values[n]) === fieldText(was[field.name]));
       return [!isSame, isSame];
     },
     beat: (told) => window.partiscopeConnection.heard(told),
@@ -737,6 +745,23 @@
     },
     measureChosen: (measure) => {
       if (measure && window.location.pathname.startsWith("/map")) keepInUrl({ measure });
+    },
+    // The address names the plan that is shown and how its form is filled in: so Back, Forward and
+    // a reload show it again.
+    keepPlan: (choices, choice) => {
+      if (!window.location.pathname.startsWith("/plan")) return;
+      const shown = (choices || [])[Number(choice || 0)];
+      const isFirst = window.dash_clientside.callback_context.triggered.length === 0;
+      if (shown || !isFirst) keepInUrl({ made: shown && shown.name });
+    },
+    keepFields: (values, found, defaults) => {
+      if (!window.location.pathname.startsWith("/plan")) return;
+      const told = {};
+      found.forEach(({ name }, place) => {
+        const text = fieldText(values[place]);
+        told[name] = text === fieldText(defaults[name]) || text.length > ADDRESS_VALUE_MAX ? "" : text;
+      });
+      keepInUrl(told);
     },
     markStep: (result, review) => {
       const step = review && review.length ? 2 : result ? 1 : 0;

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from control.operations.errors import (
     InvalidInputError,
@@ -17,6 +17,7 @@ from control.operations.registry import REASSIGN, RUN_FIELDS
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
+from control.views.ghost import long_values
 from control.views.paths import ViewPath
 from control.views.plans import VIOLATIONS_MAX, Offer, nothing_to_move, offer_of, plan_rows
 from dashboard import ids, rights
@@ -44,7 +45,9 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
             crumbs([("Plan", "plan")]),
             empty("No cluster to plan for", "Start with --bootstrap HOST:PORT"),
         ]
-    shared: dict[str, Any] = {"given": path.query, "snapshot": screen.snapshot}
+    kept = find_plan(screen, path.query.get("made", ""))
+    given = {**(long_values(kept.values) if kept else {}), **path.query}
+    shared: dict[str, Any] = {"given": given, "snapshot": screen.snapshot}
     scope = fields.form_fields(REASSIGN, fields.PLAN, without=RUN_FIELDS, **shared)
     run = fields.form_fields(REASSIGN, fields.PLAN, only=RUN_FIELDS, **shared)
     button = dmc.Button(
@@ -69,6 +72,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         ),
         dcc.Store(id=ids.PLAN_CHOICES, data=[]),
         dcc.Store(id=ids.PLAN_MADE, data=path.query.get("made")),
+        dcc.Store(id=ids.PLAN_DEFAULTS, data=REASSIGN.defaults()),
         dcc.Loading(html.Div(id=ids.PLAN_RESULT), type="dot", delay_show=300),
         html.Div(_by_hand(), id=ids.PLAN_EDIT, hidden=True),
         dcc.Loading(html.Div(id=ids.PLAN_REVIEW, className="form"), type="dot", delay_show=300),
@@ -119,6 +123,17 @@ def register(app: Dash, screen: Screen) -> None:
         Input(ids.PLAN_RESULT, "children"),
         Input(ids.PLAN_REVIEW, "children"),
     )
+    in_browser(
+        ClientsideFunction("partiscope", "keepPlan"),
+        Input(ids.PLAN_CHOICES, "data"),
+        Input(ids.PLAN_CHOICE, "value", allow_optional=True),
+    )
+    in_browser(
+        ClientsideFunction("partiscope", "keepFields"),
+        Input(fields.field_id(fields.PLAN, ALL), "value"),
+        State(fields.field_id(fields.PLAN, ALL), "id"),
+        State(ids.PLAN_DEFAULTS, "data"),
+    )
 
 
 def _register_plan(app: Dash, screen: Screen) -> None:
@@ -153,12 +168,14 @@ def _register_plan(app: Dash, screen: Screen) -> None:
 
 
 def _register_recall(app: Dash, screen: Screen) -> None:
-    """Back from the map: the alternatives once more, the one that was looked at chosen."""
+    """Back to a plan by its name in the address: its alternatives once more, the one that was
+    looked at chosen, with what was edited by hand."""
 
     @app.callback(
         Output(ids.PLAN_RESULT, "children", allow_duplicate=True),
         Output(ids.PLAN_CHOICES, "data", allow_duplicate=True),
         Output(ids.PLAN_EDIT, "hidden", allow_duplicate=True),
+        Output(ids.PLAN_ENTRIES, "value", allow_duplicate=True),
         Input(ids.PLAN_MADE, "data"),
         State(ids.SCHEME, "data"),
         prevent_initial_call="initial_duplicate",
@@ -166,15 +183,28 @@ def _register_recall(app: Dash, screen: Screen) -> None:
     )
     def recall(made: str | None, scheme: str | None) -> tuple[Any, ...]:
         if not made:
-            return no_update, no_update, no_update
+            return (no_update,) * 4
         kept = find_plan(screen, made)
-        if kept is None:
-            return problem(PlanGoneError()), [], True
-        moving = [item for item in kept.plan.alternatives if item.proposal.changes]
-        choices = [kept_of(kept.plan, item) for item in moving]
-        chosen_one = str(moving.index(kept.alternative))
-        shown = offered(choices, chosen_one, scheme or "light", limits=kept.plan.limits)
-        return shown, choices, False
+        base = find_plan(screen, kept.base) if kept else None
+        of = base or kept
+        moving = [item for item in of.plan.alternatives if item.proposal.changes] if of else []
+        if kept is None or of is None or of.alternative not in moving:
+            return gone(), no_update, no_update, no_update
+        choices = [kept_of(of.plan, item) for item in moving]
+        chosen_one, entries = str(moving.index(of.alternative)), ""
+        if base is not None:
+            chosen_one, entries = str(len(choices)), kept.entries
+            choices.append(by_hand_of(kept.plan, kept.base, entries))
+        shown = offered(choices, chosen_one, scheme or "light", limits=of.plan.limits)
+        return shown, choices, False, entries
+
+
+def gone() -> html.Div:
+    """The plan of the address is not kept; its fields are in the form above."""
+    again = dmc.Button(
+        "Plan again", variant="light", **attributes({"data-clicks": ids.PLAN_BUTTON})
+    )
+    return html.Div([problem(PlanGoneError()), html.Div(again, className="actions")])
 
 
 def _register_edit(app: Dash, screen: Screen) -> None:
@@ -305,8 +335,13 @@ async def edited(
         find_plan(screen, item["name"])  # what one may go back to outlives what one tried
     plan = await screen.desk.operator.edit(_proposal(screen, base), entries, values)
     others = [item for item in choices if "base" not in item]
+    return [*others, by_hand_of(plan, base["name"], entries)]
+
+
+def by_hand_of(plan: Plan, base: str, entries: str) -> dict[str, Any]:
+    """What the page keeps of an alternative that these entries make of ``base``."""
     mine = kept_of(plan, plan.alternatives[0])
-    return [*others, mine | {"base": base["name"], "entries": _digest(entries)}]
+    return mine | {"base": base, "entries": _digest(entries)}
 
 
 def base_of(choices: list[Any], choice: str) -> Any:

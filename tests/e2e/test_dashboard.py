@@ -352,8 +352,30 @@ def test_from_the_table_into_a_partition_and_back_by_keys(page: Page, server: Pa
     expect(page.locator("#detail-groups")).to_contain_text("group-1")
     expect(page.locator("#detail-segments .barlayer .point path")).to_have_count(2)
     expect(page.locator("#detail-tiles")).to_contain_text("★ 10")
-    page.keyboard.press("Escape")
+    page.locator(".crumbs").get_by_role("link", name="topic-1", exact=True).click()
     expect(page.locator("h1")).to_have_text("topic-1")
+
+
+def test_escape_closes_what_is_open_and_leaves_no_view(page: Page, server: PageServer) -> None:
+    for view in ("topics/topic-1/partitions/2", "browse/topic-1", "groups/group-1", "topics"):
+        go(page, server, view)
+        address = page.url
+        page.keyboard.press("Escape")
+        page.keyboard.press("?")
+        expect(dialog_of(page)).to_be_visible()
+        assert page.url == address
+        page.keyboard.press("Escape")
+        expect(dialog_of(page)).to_have_count(0)
+    page.keyboard.press("l")
+    columns = page.locator("main .column-choice")
+    expect(columns).to_have_attribute("open", "")
+    page.keyboard.press("Escape")
+    expect(columns).not_to_have_attribute("open", "")
+    page.keyboard.press("/")
+    expect(page.locator("#filter-topics")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#filter-topics")).not_to_be_focused()
+    expect(page.locator("h1")).to_have_text("Topics")
 
 
 def test_keys_go_everywhere(page: Page) -> None:

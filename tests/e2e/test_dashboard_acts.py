@@ -397,6 +397,66 @@ def test_a_plan_is_edited_on_the_page_and_judged_at_once(
     expect(page.locator("#plan-confirm")).to_have_text("Move 2 partitions")
 
 
+def test_a_plan_is_there_after_escape_back_forward_and_reload(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    first, second = replicas_of(cluster, 0)
+    other = next(broker for broker in cluster.ids if broker not in (first, second))
+    page.goto(f"{server.url}/plan")
+    page.get_by_label("By hand").fill(f"{TOPIC}-0: {second},{first}")
+    page.locator("#plan-button").click()
+    entries, review = page.locator("#plan-entries"), page.locator("#plan-review")
+    row = page.locator(f".replica-board tr[data-partition='{TOPIC}-0']")
+    expect(row).to_have_attribute("data-replicas", f"{second},{first}")
+    edit = f"{TOPIC}-0: {second},{other}"
+    entries.fill(edit)
+    expect(row).to_have_attribute("data-replicas", f"{second},{other}")
+    for label, value in (("Throttle", "20MiB"), ("Reason", "kept for later")):
+        page.get_by_label(label, exact=True).fill(value)
+    expect(review).to_contain_text("20.0 MiB/s")
+
+    def is_all_there() -> None:
+        expect(row).to_have_attribute("data-replicas", f"{second},{other}")
+        expect(review).to_contain_text("20.0 MiB/s")
+        expect(entries).to_have_value(edit)
+        expect(page.get_by_label("Reason", exact=True)).to_have_value("kept for later")
+        expect(page.get_by_role("textbox", name="By hand")).to_have_value(f"{TOPIC}-0: {second},{first}")
+        expect(page.locator("#plan-confirm")).to_have_text("Move 1 partition")
+
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    is_all_there()
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    expect(page.locator("h1")).to_have_text("Topics")
+    page.go_back()
+    is_all_there()
+    page.go_back()
+    page.go_forward()
+    is_all_there()
+    page.reload()
+    is_all_there()
+    page.locator("#plan-entries").fill("")
+    expect(row).to_have_attribute("data-replicas", f"{second},{first}")
+    page.reload()
+    expect(row).to_have_attribute("data-replicas", f"{second},{first}")
+    expect(entries).to_have_value("")
+    assert replicas_of(cluster, 0) == [first, second]
+
+
+def test_a_plan_that_is_no_longer_kept_is_planned_again_with_its_fields(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    turned = replicas_of(cluster, 1)[::-1]
+    fields = f"topics={TOPIC}&partition=1&replicas={','.join(map(str, turned))}"
+    page.goto(f"{server.url}/plan?{fields}&made=0123456789ab")
+    expect(page.locator("#plan-result")).to_contain_text("this plan is no longer kept")
+    page.get_by_role("button", name="Plan again").click()
+    expect(page.locator("#plan-review")).to_contain_text(f"{TOPIC}-1")
+    expect(page.get_by_label("Partition", exact=True)).to_have_value("1")
+    assert "made=0123456789ab" not in page.url
+
+
 def test_a_wrong_throttle_is_told_where_it_can_be_corrected(page: Page, server: PageServer) -> None:
     page.goto(f"{server.url}/plan?throttle=fast")
     page.locator("#plan-button").click()
