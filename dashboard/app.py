@@ -17,13 +17,13 @@ from control.views.memory import keep_loaded, take_turns, take_what_is_used
 from control.views.store import open_store
 from control.views.watch import report_watch
 from dashboard import export, live, record_bytes, router, rows, shell
+from dashboard.callback_sharing import CallbackSharing
 from dashboard.choosing import Choosing, ClusterDash
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk
 from dashboard.document import ASSETS, NOT_SCRIPTS, index_page
 from dashboard.guard import Guard
 from dashboard.kept_files import KeptFiles
-from dashboard.one_answer import OneAnswer
 from dashboard.pages.browse import register_follow
 from dashboard.pages.lists import PAGES
 from dashboard.settings import DashboardSettings
@@ -101,7 +101,7 @@ def screen_of(settings: DashboardSettings) -> Screen:
 
 def guarded(app: Dash, screen: Screen, hosts: Callable[[], frozenset[str]]) -> Guard:
     """The page as it is served: behind the check of Host and Origin."""
-    shared = OneAnswer(KeptFiles(app.server), lambda: screen.desk.moves.version)
+    shared = CallbackSharing(KeptFiles(app.server), lambda: screen.desk.moves.version)
     return Guard(Choosing(shared, screen.settings.names), hosts)
 
 

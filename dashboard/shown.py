@@ -14,11 +14,12 @@ from control.views.errors import StoreUnreadableError
 from control.views.past import NothingKeptError, look_back
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 from control.views.times import TimeError, parse_moment
+from dashboard.answer_cache import AnswerCache
 from dashboard.context import Screen
-from dashboard.shared import Shared, time_key
 
-PAST_MAX: Final = 2
-"""Past moments that are kept; one of a large cluster takes as much as the present."""
+ANSWERS_BYTES_MAX: Final = 16 << 20
+PAST_BYTES_MAX: Final = 32 << 20
+"""Of past moments; one of a large cluster takes as much as the present, and is kept alone."""
 
 Time = dict[str, str]
 """The page's time as its link has it: ``at`` and ``range``, each may lack."""
@@ -37,8 +38,8 @@ USUAL_LOOK: Final = Look()
 AT_ONCE: Final = {"version": None}
 """The tick of what comes with a view, rather than with news."""
 
-_SHARED: Final = Shared()
-_PAST: Final = Shared(PAST_MAX)
+_ANSWERS: Final = AnswerCache(ANSWERS_BYTES_MAX)
+_PAST: Final = AnswerCache(PAST_BYTES_MAX)
 
 _T = TypeVar("_T")
 
@@ -95,7 +96,7 @@ def answer(
         raise PreventUpdate
     snapshot = shown(screen, time)
     of = (snapshot.cluster.cluster, snapshot.version, snapshot.built_ms)
-    return _SHARED.of((of, key, time_key(time)), lambda: build(snapshot))
+    return _ANSWERS.of((of, key, time_key(time)), lambda: build(snapshot))
 
 
 def chart(
@@ -107,3 +108,8 @@ def chart(
 ) -> _T:
     """As ``answer``, for what also shows the journal's marks."""
     return answer(screen, tick, time, (key, screen.desk.moves.version), build)
+
+
+def time_key(time: Time | None) -> Hashable:
+    """The page's time as a part of a key."""
+    return tuple(sorted((time or {}).items()))

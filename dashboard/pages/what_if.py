@@ -1,6 +1,5 @@
 """What if a broker or a rack dies: nothing is touched, everything is counted."""
 
-from functools import lru_cache
 from typing import Any, Final
 
 import dash_mantine_components as dmc
@@ -24,10 +23,9 @@ from dashboard import ids
 from dashboard.components.parts import calm_line, card, crumbs, empty, finding_words, tile
 from dashboard.components.tables import rows_table
 from dashboard.context import Screen
+from dashboard.shown import AT_ONCE, answer
 
 PARTITIONS_SHOWN_MAX: Final = 50
-ANSWERS_MAX: Final = 8
-"""Kept for other browsers that ask the same of the same snapshot."""
 _HIT_COLUMNS: Final = tuple(
     column
     for column in PARTITION_COLUMNS
@@ -60,10 +58,6 @@ def register(app: Dash, screen: Screen) -> None:
     in_browser: Any = app.clientside_callback
     in_browser(ClientsideFunction("partiscope", "lossChosen"), Input(ids.LOSS, "value"))
 
-    @lru_cache(maxsize=ANSWERS_MAX)
-    def counted(version: int, built_ms: int, asked: str | None) -> Any:
-        return answer_block(screen.snapshot, asked)
-
     @app.callback(
         Output(ids.LOSS, "data"),
         Input(ids.TICK, "data"),
@@ -79,8 +73,8 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def fill(_: object, asked: str | None) -> Any:
-        snapshot = screen.snapshot
-        return counted(snapshot.version, snapshot.built_ms, asked)
+        key = ("what-if", asked)
+        return answer(screen, AT_ONCE, None, key, lambda now: answer_block(now, asked))
 
 
 def offers(snapshot: OperatorSnapshot) -> list[dict[str, str]]:
@@ -99,34 +93,34 @@ def answer_block(snapshot: OperatorSnapshot, asked: str | None) -> Any:
     return blocks(what_if(snapshot, loss))
 
 
-def blocks(answer: WhatIf) -> list[Any]:
-    """The answer."""
-    page = hit_page(answer, TableQuery(limit=PARTITIONS_SHOWN_MAX))
-    bad = [row for row in answer.findings if row.severity.tone is not Tone.NOTICE]
-    words = f"Without {answer.loss.words} every partition stays online and writable"
+def blocks(found: WhatIf) -> list[Any]:
+    """The found."""
+    page = hit_page(found, TableQuery(limit=PARTITIONS_SHOWN_MAX))
+    bad = [row for row in found.findings if row.severity.tone is not Tone.NOTICE]
+    words = f"Without {found.loss.words} every partition stays online and writable"
     cut = page.matching > len(page.rows)
     note = f"the worst {len(page.rows):,} of {page.matching:,}" if cut else ""
     return [
         html.Div(
             [
-                tile("offline", answer.offline, "Partitions without a leader, more than now"),
-                tile("under min ISR", answer.under_min_isr, "acks=all is refused, more than now"),
-                tile("new leaders", answer.new_leaders, "Partitions that it leads now"),
-                tile("replicas out of reach", answer.replicas),
-                tile("groups held up", answer.groups, "They read a partition that is offline"),
+                tile("offline", found.offline, "Partitions without a leader, more than now"),
+                tile("under min ISR", found.under_min_isr, "acks=all is refused, more than now"),
+                tile("new leaders", found.new_leaders, "Partitions that it leads now"),
+                tile("replicas out of reach", found.replicas),
+                tile("groups held up", found.groups, "They read a partition that is offline"),
             ],
             className="tiles",
         ),
         html.Div([finding_words(row) for row in bad] or [calm_line(words)], className="findings"),
         card(
             "Who bears it: leaders and their traffic",
-            rows_table(answer.survivors, SURVIVOR_COLUMNS),
+            rows_table(found.survivors, SURVIVOR_COLUMNS),
         ),
         card(
             "Partitions that lose a replica, worst first",
             rows_table(page.rows, _HIT_COLUMNS)
             if page.rows
-            else empty(f"{answer.loss.words} holds no replica"),
+            else empty(f"{found.loss.words} holds no replica"),
             extra=html.Span(note, className="note"),
         ),
     ]

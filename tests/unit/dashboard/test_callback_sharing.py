@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dashboard import ids
+from dashboard.callback_sharing import CALLBACKS, CallbackSharing
 from dashboard.guard import Message, Receive, Scope, Send
-from dashboard.one_answer import ANSWERS_MAX, CALLBACKS, OneAnswer
 
 SCOPE: Message = {"type": "websocket", "path": CALLBACKS}
 GONE: Message = {"type": "websocket.disconnect", "code": 1000}
@@ -53,7 +53,7 @@ class Dash:
 class Page:
     """One socket of a browser."""
 
-    def __init__(self, app: OneAnswer) -> None:
+    def __init__(self, app: CallbackSharing) -> None:
         self._out: asyncio.Queue[Message] = asyncio.Queue()
         self._in: asyncio.Queue[Message] = asyncio.Queue()
         self._task = asyncio.ensure_future(app(SCOPE, self._out.get, self._in.put))
@@ -76,7 +76,7 @@ class Page:
 
 async def test_pages_that_ask_the_same_get_one_answer_under_their_own_names() -> None:
     dash = Dash()
-    app = OneAnswer(dash, lambda: 0)
+    app = CallbackSharing(dash, lambda: 0)
     pages = [Page(app) for _ in range(10)]
     for number, page in enumerate(pages):
         page.ask(question(f"q{number}"))
@@ -98,7 +98,7 @@ async def test_pages_that_ask_the_same_get_one_answer_under_their_own_names() ->
 
 async def test_who_waited_for_a_page_that_left_asks_by_itself() -> None:
     dash = Dash()
-    app = OneAnswer(dash, lambda: 0)
+    app = CallbackSharing(dash, lambda: 0)
     first, second = Page(app), Page(app)
     first.ask(question("first"))
     await asyncio.wait_for(dash.heard.get(), 60)
@@ -115,7 +115,7 @@ async def test_who_waited_for_a_page_that_left_asks_by_itself() -> None:
 async def test_what_is_no_answer_is_not_kept(status: str) -> None:
     dash = Dash(status)
     dash.may_answer.set()
-    page = Page(OneAnswer(dash, lambda: 0))
+    page = Page(CallbackSharing(dash, lambda: 0))
     for name in ("one", "two"):
         page.ask(question(name))
         assert (await page.answer())["requestId"] == name
@@ -126,7 +126,7 @@ async def test_what_is_no_answer_is_not_kept(status: str) -> None:
 async def test_what_no_version_has_caused_is_each_pages_own() -> None:
     dash = Dash()
     dash.may_answer.set()
-    page = Page(OneAnswer(dash, lambda: 0))
+    page = Page(CallbackSharing(dash, lambda: 0))
     for name in ("one", "two"):
         page.ask(question(name, version=None))
         assert (await page.answer())["requestId"] == name
@@ -137,18 +137,23 @@ async def test_what_no_version_has_caused_is_each_pages_own() -> None:
 async def test_answers_are_bounded_and_follow_the_moves() -> None:
     dash, moves = Dash(), [0]
     dash.may_answer.set()
-    page = Page(OneAnswer(dash, lambda: moves[0]))
+    app = CallbackSharing(dash, lambda: moves[0], bytes_max=1_000)
+    page = Page(app)
     page.ask(question("one"))
     await page.answer()
     moves[0] = 1
     page.ask(question("moved"))
     await page.answer()
-    for version in range(100, 100 + ANSWERS_MAX):
+    for version in range(100, 120):
         page.ask(question(f"v{version}", version=version))
         await page.answer()
     page.ask(question("dropped"))
     await page.answer()
-    assert len(dash.asked) == ANSWERS_MAX + 3
+    assert len(dash.asked) == 23
+    assert app.answers.size_bytes <= 1_000
+    page.ask(question("kept", version=119))
+    await page.answer()
+    assert len(dash.asked) == 23
     await page.end()
 
 
@@ -173,7 +178,7 @@ async def test_what_no_page_says_ends_the_socket_with_a_line_in_the_log(
     async def send(given: Message) -> None:
         told.append(given)
 
-    await asyncio.wait_for(OneAnswer(dash, lambda: 0)(SCOPE, receive, send), 60)
+    await asyncio.wait_for(CallbackSharing(dash, lambda: 0)(SCOPE, receive, send), 60)
     assert [(each["type"], each["code"]) for each in told] == [("websocket.close", 1007)]
     assert dash.asked == []
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
@@ -195,6 +200,6 @@ async def test_what_dash_does_not_know_ends_the_socket_with_a_line_in_the_log(
     async def dash(scope: Scope, receive: Receive, send: Send) -> None:
         raise KeyError((await receive())["text"])
 
-    await asyncio.wait_for(OneAnswer(dash, lambda: 0)(SCOPE, receive, send), 60)
+    await asyncio.wait_for(CallbackSharing(dash, lambda: 0)(SCOPE, receive, send), 60)
     assert [each["type"] for each in told] == ["websocket.close"]
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]

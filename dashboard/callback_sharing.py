@@ -11,17 +11,18 @@ depends on the snapshot, on what is asked, and on nothing of the page that asks.
 import asyncio
 import json
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final
 
 from dashboard import ids
+from dashboard.answer_cache import AnswerCache
 from dashboard.choosing import chosen_cluster
 from dashboard.guard import App, Message, Receive, Scope, Send
 
-ANSWERS_MAX: Final = 128
-"""Some 20 kB each; those of the last versions, for all views that are open."""
+ANSWERS_BYTES_MAX: Final = 4 << 20
+"""Of some 20 kB each; those of the last versions, for all views that are open."""
 INBOX_MAX: Final = 256
 """Messages of one page that Dash has not taken yet; the page's socket waits then."""
 
@@ -35,13 +36,16 @@ Question = Mapping[str, Any]
 _log: Final = logging.getLogger(__name__)
 
 
-class OneAnswer:
+class CallbackSharing:
     """ASGI middleware around Dash's WebSocket. ``version`` tells what else answers depend on."""
 
-    def __init__(self, app: App, version: Callable[[], Hashable]) -> None:
+    def __init__(
+        self, app: App, version: Callable[[], Hashable], bytes_max: int = ANSWERS_BYTES_MAX
+    ) -> None:
         self._app = app
         self._version = version
-        self._answers: OrderedDict[Hashable, asyncio.Future[str | None]] = OrderedDict()
+        self.answers = AnswerCache(bytes_max)
+        """As texts. What has none to share answers None."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "websocket" or not scope["path"].endswith(CALLBACKS):
@@ -73,29 +77,11 @@ class OneAnswer:
         parts = (asked.get("output"), inputs, asked.get("state"))
         return chosen_cluster.get(), self._version(), json.dumps(parts, sort_keys=True)
 
-    def find(self, key: Hashable) -> asyncio.Future[str | None] | None:
-        """The answer, kept or on its way."""
-        return self._answers.get(key)
-
-    def expect(self, key: Hashable) -> asyncio.Future[str | None]:
-        """A place for the answer that will be given; None in it: there is none to share."""
-        place: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._answers[key] = place
-        while len(self._answers) > ANSWERS_MAX:
-            _settle(self._answers.popitem(last=False)[1], None)
-        return place
-
-    def forget(self, key: Hashable) -> None:
-        """There was no answer worth keeping."""
-        place = self._answers.pop(key, None)
-        if place is not None:
-            _settle(place, None)
-
 
 class _Page:
     """One WebSocket: what it asks, and what of that it asks for all."""
 
-    def __init__(self, shared: OneAnswer, send: Send) -> None:
+    def __init__(self, shared: CallbackSharing, send: Send) -> None:
         self._shared = shared
         self._send = send
         self._inbox: asyncio.Queue[Message] = asyncio.Queue(INBOX_MAX)
@@ -114,16 +100,20 @@ class _Page:
             key = self._shared.key_of(question) if question else None
             if question is None or key is None:
                 await self._inbox.put(message)
-            elif (answer := self._shared.find(key)) is not None:
-                waiting = asyncio.create_task(self._give(question, answer, message))
-                self._waiting.add(waiting)
-                waiting.add_done_callback(self._waiting.discard)
             else:
-                self._shared.expect(key)
-                self._asked[_name(question)] = key
-                await self._inbox.put(message)
+                await self._share(question, key, message)
             if message["type"] == "websocket.disconnect":
                 return
+
+    async def _share(self, question: Question, key: Hashable, message: Message) -> None:
+        answer, is_new = self._shared.answers.expect(key)
+        if is_new:
+            self._asked[_name(question)] = key
+            await self._inbox.put(message)
+            return
+        waiting = asyncio.create_task(self._give(question, answer, message))
+        self._waiting.add(waiting)
+        waiting.add_done_callback(self._waiting.discard)
 
     async def next_message(self) -> Message:
         """What Dash receives."""
@@ -142,23 +132,20 @@ class _Page:
         for waiting in self._waiting:
             waiting.cancel()
         for key in self._asked.values():
-            self._shared.forget(key)
+            self._shared.answers.forget(key)
 
     def _keep(self, answer: Mapping[str, Any]) -> None:
         key = self._asked.pop(_name(answer), None)
         if key is None:
             return
         payload = answer.get("payload") or {}
-        place = self._shared.find(key)
-        if place is None or payload.get("status") != "ok":
-            self._shared.forget(key)
+        if payload.get("status") == "ok":
+            self._shared.answers.settle(key, json.dumps(payload, separators=(",", ":")))
         else:
-            _settle(place, json.dumps(payload, separators=(",", ":")))
+            self._shared.answers.forget(key)
 
-    async def _give(
-        self, question: Question, answer: asyncio.Future[str | None], message: Message
-    ) -> None:
-        text = await asyncio.shield(answer)
+    async def _give(self, question: Question, answer: Future[str | None], message: Message) -> None:
+        text = await asyncio.shield(asyncio.wrap_future(answer))
         if text is None:
             await self._inbox.put(message)
             return
@@ -172,11 +159,6 @@ class _Page:
 def _name(message: Mapping[str, Any]) -> tuple[str, str]:
     """Tabs of one browser share a socket."""
     return message.get("rendererId", ""), message.get("requestId", "")
-
-
-def _settle(place: asyncio.Future[str | None], text: str | None) -> None:
-    if not place.done():
-        place.set_result(text)
 
 
 def _close() -> Message:
