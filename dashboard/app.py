@@ -21,7 +21,7 @@ from dashboard.callback_sharing import CallbackSharing
 from dashboard.choosing import Choosing, ClusterDash
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk
-from dashboard.document import ASSETS, NOT_SCRIPTS, index_page
+from dashboard.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
 from dashboard.guard import Guard
 from dashboard.kept_files import KeptFiles
 from dashboard.pages.browse import register_follow
@@ -47,6 +47,7 @@ def create_app(screen: Screen) -> Dash:
         server=server,
         assets_folder=str(ASSETS),
         assets_ignore=NOT_SCRIPTS,
+        assets_path_ignore=[f"^{MODULES}$"],
         title="partiscope",
         update_title="",
         index_string=index_page(),

@@ -17,6 +17,8 @@ PLOTLY: Final = "vendor/plotly-cartesian.min.js"
 npm's ``plotly.js-cartesian-dist-min``, in the version of the ``plotly`` package."""
 NOT_SCRIPTS: Final = r"^plotly-"
 """Assets that the document does not read at once (a regular expression, as Dash takes it)."""
+MODULES: Final = "modules"
+"""Folder of the page's own scripts: ES modules, which Dash would read as plain ones."""
 _UNUSED: Final = ("/deps/polyfill@", "/dash_table/bundle")
 """Scripts of Dash for browsers before 2020, and for a table that no view has."""
 _TABLES: Final = re.compile(r'<script src="([^"]*/dash_ag_grid/[^"]*)"></script>')
@@ -29,6 +31,7 @@ _TEMPLATE: Final = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{%title%}</title>
+MODULES_MAP
 <script>
 // Before anything is painted, so that a dark page does not flash white.
 (function () {
@@ -60,7 +63,7 @@ _TEMPLATE: Final = """<!DOCTYPE html>
     soon("script", plotly);
     soon("script", base + "/_dash-component-suites/dash/dcc/async-graph.js");
   }
-  // Tables' library is read by assets/grid_soon.js: at once, or when the first view stands.
+  // Tables' library is read by assets/modules/tables.js: at once, or when the first view stands.
   window.partiscopeTables = function (address) {
     var now = /^\\/(topics|partitions|brokers|groups)(\\/|$)/.test(view);
     window.partiscopeTables = { address: address, now: now };
@@ -77,12 +80,22 @@ _TEMPLATE: Final = """<!DOCTYPE html>
 
 def index_page() -> str:
     """The document as Dash fills it in."""
-    return _TEMPLATE.replace("PLOTLY_ADDRESS", plotly_address())
+    template = _TEMPLATE.replace("PLOTLY_ADDRESS", address_of(PLOTLY))
+    return template.replace("MODULES_MAP", modules_map())
 
 
-def plotly_address() -> str:
-    """Where charts find their library; another file has another address."""
-    return f"/assets/{PLOTLY}?m={(ASSETS / PLOTLY).stat().st_mtime}"
+def address_of(asset: str) -> str:
+    """Where the browser finds it; another file has another address."""
+    return f"/assets/{asset}?m={(ASSETS / asset).stat().st_mtime}"
+
+
+def modules_map() -> str:
+    """Where modules find each other (an import map), and that they are wanted soon: all at once,
+    not one after another as they name each other."""
+    names = sorted(path.name for path in (ASSETS / MODULES).glob("*.js"))
+    known = {f"/assets/{MODULES}/{name}": address_of(f"{MODULES}/{name}") for name in names}
+    soon = [f'<link rel="modulepreload" href="{address}">' for address in known.values()]
+    return "\n".join([f'<script type="importmap">{json.dumps({"imports": known})}</script>', *soon])
 
 
 class LeanDash(Dash):
@@ -93,6 +106,12 @@ class LeanDash(Dash):
         kept = [line for line in lines.split("\n") if not any(word in line for word in _UNUSED)]
         scripts, _ = _TABLES.subn("", "\n".join(kept))
         return f"{_told_tables(lines)}\n{scripts}"
+
+    def _generate_renderer(self) -> str:
+        """Dash begins once the page's modules have run: its first callbacks call them. A module
+        alone would run at any time after Dash has begun."""
+        begin = f'import "/assets/{MODULES}/main.js";\n{self.renderer}'
+        return f'<script id="_dash-renderer" type="module">{begin}</script>'
 
 
 def _told_tables(scripts: str) -> str:

@@ -3,7 +3,8 @@
 The message goes into a store of the page (``ids.PUSHED``), which the browser hands on to
 ``ids.TICK`` unless the operator paused; whatever shows live figures depends on that. The age of
 the data is pushed once a second even when nothing is new: silence must be seen. When that falls
-silent as well, the browser (``connection.js``) counts the age on and says that it hears nothing.
+silent as well, the browser (``assets/modules/connection.js``) counts the age on and says that it
+hears nothing.
 """
 
 import asyncio

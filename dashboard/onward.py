@@ -3,5 +3,5 @@
 
 def onward(from_: str, to: str) -> dict[str, str]:
     """Paths of views, of which the page that asked shows the first: data of `ids.ONWARD`, which
-    the browser reads (goOnward of assets/partiscope.js)."""
+    the browser reads (goOnward of assets/modules/views.js)."""
     return {"from": f"/{from_}", "to": to}

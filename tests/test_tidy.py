@@ -4,6 +4,7 @@ An exception is a named line here, with its reason.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 ROOMS: Final = ("partiscope", "broker", "spark_metrics", "control", "dashboard", "tui")
 FILE_LINES_MAX: Final = 600
 FUNCTION_LINES_MAX: Final = 60
+LINE_CHARACTERS_MAX: Final = 100
 CLASS_METHODS_MAX: Final = 15
 POSITIONAL_ARGUMENTS_MAX: Final = 5
 BANNED_WORDS: Final = ("TO" + "DO", "FIX" + "ME", "XX" + "X", "NotImplemented" + "Error")
@@ -123,6 +125,79 @@ def test_public_things_have_docstrings() -> None:
 def test_nothing_is_left_for_later(word: str) -> None:
     found = [_name(path) for path in _tracked("*.py", "*.md", "*.toml") if word in path.read_text()]
     assert not found
+
+
+def _scripts() -> list[Path]:
+    """Ours; those of libraries are minified, as published."""
+    return [path for path in _tracked("*.js") if "vendor" not in path.parts]
+
+
+_QUOTED: Final = re.compile(
+    r"""//[^\n]*|/\*.*?\*/"""  # comments
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"""  # texts
+    r"""|(?:(?<=[(,=:!&|?])|(?<=return))\s*/(?:\\.|\[[^\]]*\]|[^/\\\n])+/""",  # regular expressions
+    re.DOTALL,
+)
+_FUNCTION_HEAD: Final = re.compile(r"(=>|\))\s*$")
+_CONTROL_HEAD: Final = re.compile(r"\b(if|for|while|switch|catch|with)\s*$")
+
+
+def _script_functions(text: str) -> Iterator[tuple[int, int]]:
+    """First and last line of each function with braces of a script."""
+    plain = _QUOTED.sub(lambda found: "\n" * found[0].count("\n"), text)
+    opened: list[tuple[int, bool]] = []
+    for at, sign in enumerate(plain):
+        if sign == "{":
+            opened.append((at, _begins_function(plain[:at])))
+        elif sign == "}":
+            start, is_function = opened.pop()
+            if is_function:
+                yield plain.count("\n", 0, start) + 1, plain.count("\n", 0, at) + 1
+    assert not opened
+
+
+def _begins_function(before: str) -> bool:
+    head = _FUNCTION_HEAD.search(before)
+    if head is None or head[1] == "=>":
+        return head is not None
+    depth, at = 0, head.start(1)
+    while True:
+        depth += (before[at] == ")") - (before[at] == "(")
+        if depth == 0:
+            return _CONTROL_HEAD.search(before[:at]) is None
+        at -= 1
+
+
+def test_scripts_are_small_and_so_are_their_functions() -> None:
+    complaints = []
+    for path in _scripts():
+        text = path.read_text()
+        lines = text.splitlines()
+        if len(lines) > FILE_LINES_MAX:
+            complaints.append(f"{_name(path)} has {len(lines)} lines")
+        complaints += [
+            f"{_name(path)}:{number} has {len(line)} characters"
+            for number, line in enumerate(lines, 1)
+            if len(line) > LINE_CHARACTERS_MAX
+        ]
+        complaints += [
+            f"{_name(path)}:{first} is a function of {last - first + 1} lines"
+            for first, last in _script_functions(text)
+            if last - first + 1 > FUNCTION_LINES_MAX
+        ]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_functions_of_scripts_are_found() -> None:
+    text = """// if (a) {
+    function first(a) {
+      if (a) { return "{"; }
+      return [1].map((it) => {
+        return /[{/]/.test(it);
+      });
+    }
+    """
+    assert sorted(_script_functions(text)) == [(2, 7), (4, 6)]
 
 
 def test_exceptions_still_exist() -> None:

@@ -107,7 +107,7 @@ def register_grid(app: Dash, kind: str) -> None:
 
 def _filter_field(kind: str, query: Mapping[str, str]) -> html.Div:
     """A field of the browser's own: one that Dash keeps gets its text back late, over letters that
-    were typed meanwhile. Tables listen to the field itself (`partiscope.js`)."""
+    were typed meanwhile. Tables listen to the field itself (`assets/modules/grids.js`)."""
     given = {
         "id": ids.grid_filter(kind),
         "type": "search",

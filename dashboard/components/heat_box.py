@@ -1,7 +1,8 @@
 """The map of brokers and topics: a picture of one pixel a cell, with names, a scale and signs.
 
 Drawn here and sent as markup: it stands with the first text of a page, before any chart library
-has been read. The browser (``partiscope.js``) tells the value of the cell under the pointer.
+has been read. The browser (``assets/modules/tips.js``) tells the value of the cell under the
+pointer.
 """
 
 import math

@@ -2,7 +2,8 @@
 
 Dash asks every component of a page at every change of anything whether it is concerned; a table of
 24 brokers alone has 300. What only shows and links is therefore sent as markup in an attribute,
-which the browser (``partiscope.js``) draws in place: nodes that stay keep focus and selection.
+which the browser (``assets/modules/markup.js``) draws in place: nodes that stay keep focus and
+selection.
 """
 
 from collections.abc import Mapping

@@ -224,6 +224,26 @@ SLOW_TO_TAKE_OVER: Final = """
 """What a browser that has much to do at first makes of ``rows.js``."""
 
 
+def test_callbacks_wait_for_scripts_that_come_late(browser: Browser, server: PageServer) -> None:
+    """Dash begins once the page's modules have run, whatever the network does."""
+    errors: list[str] = []
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.on("console", lambda it: errors.append(it.text) if it.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        late: list[Route] = []
+        page.route("**/assets/modules/*", late.append)
+        with page.expect_response("**/_dash-layout"), page.expect_response("**/_dash-dependencies"):
+            page.goto(f"{server.url}/topics", wait_until="commit")
+        page.wait_for_function("() => window.DashRenderer")
+        expect(page.locator("h1")).to_have_count(0)
+        page.unroute("**/assets/modules/*")
+        for route in late:
+            route.continue_()
+        expect(page.locator("#count-topics")).to_have_text("4 rows")
+    assert errors == []
+
+
 def test_a_filter_typed_before_the_first_rows_are_there_is_answered(
     page: Page, server: PageServer
 ) -> None:
@@ -231,7 +251,7 @@ def test_a_filter_typed_before_the_first_rows_are_there_is_answered(
         response = route.fetch()
         route.fulfill(response=response, body=response.text() + SLOW_TO_TAKE_OVER)
 
-    page.route("**/assets/rows.js*", slowed)
+    page.route("**/assets/modules/main.js*", slowed)
     go(page, server, "groups/group-1")
     expect(page.locator("#grid-lags .ag-center-cols-container .ag-row")).to_have_count(1)
     for typed in ("partition<4", "partition<3", "partition<2"):
@@ -699,7 +719,7 @@ def test_everything_comes_from_here(browser: Browser, server: PageServer) -> Non
         {"Origin": "null"},
     ],
 )
-@pytest.mark.parametrize("path", ["/", "/overview", "/_dash-layout", "/assets/partiscope.js"])
+@pytest.mark.parametrize("path", ["/", "/overview", "/_dash-layout", "/assets/modules/main.js"])
 def test_strangers_are_refused_with_the_reason(
     server: PageServer, path: str, headers: dict[str, str]
 ) -> None:

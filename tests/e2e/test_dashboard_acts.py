@@ -420,7 +420,9 @@ def test_a_plan_is_there_after_escape_back_forward_and_reload(
         expect(review).to_contain_text("20.0 MiB/s")
         expect(entries).to_have_value(edit)
         expect(page.get_by_label("Reason", exact=True)).to_have_value("kept for later")
-        expect(page.get_by_role("textbox", name="By hand")).to_have_value(f"{TOPIC}-0: {second},{first}")
+        expect(page.get_by_role("textbox", name="By hand")).to_have_value(
+            f"{TOPIC}-0: {second},{first}"
+        )
         expect(page.locator("#plan-confirm")).to_have_text("Move 1 partition")
 
     page.keyboard.press("Escape")

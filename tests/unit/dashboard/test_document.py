@@ -12,7 +12,7 @@ from plotly.offline import get_plotlyjs_version
 
 from dashboard import ids
 from dashboard.app import create_app
-from dashboard.document import ASSETS, PLOTLY
+from dashboard.document import ASSETS, MODULES, PLOTLY
 from dashboard.theme import DARK, LIGHT
 from tests.unit.dashboard.screens import screen_on
 
@@ -88,6 +88,21 @@ def test_the_document_reads_what_is_used(page: Page) -> None:
     tables = re.search(r'partiscopeTables\("([^"]*)"\)', text)
     assert tables
     assert "window.dash_ag_grid" in page.get(tables[1])
+
+
+def test_modules_are_read_before_dash_begins_and_by_their_version(page: Page) -> None:
+    text = page.get("/")
+    found = re.search(r'<script type="importmap">(.*?)</script>', text)
+    assert found
+    known = json.loads(found[1])["imports"]
+    assert set(known) == {f"/assets/modules/{path.name}" for path in (ASSETS / MODULES).glob("*")}
+    for address in known.values():
+        assert re.search(r"\?m=\d", address)
+        assert f'<link rel="modulepreload" href="{address}">' in text
+        assert page.get(address)
+    begin = 'type="module">import "/assets/modules/main.js";\nvar renderer = new DashRenderer();'
+    assert begin in text
+    assert not re.findall(r'<script src="/assets/modules', text)
 
 
 def test_the_page_comes_with_what_it_shows(page: Page) -> None:

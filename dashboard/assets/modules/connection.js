@@ -1,0 +1,53 @@
+// What the page does while it hears nothing from its server: it says so and counts the age on.
+
+const LOOK_MS = 500;
+// The server tells the age each second.
+const SILENT_MS_MAX = 2400;
+const FIRST_MS_MAX = 10000;
+const REJOIN_MS_MAX = 4000;
+const beat = { at: performance.now(), isTold: false, ageMs: null, answeredAt: 0, isLost: false };
+
+// A view that was asked for while the connection was lost is not asked for again by itself.
+function fetchView() {
+  const main = document.getElementById("content");
+  if (main && main.dataset.shown !== window.location.pathname) window.location.reload();
+}
+
+export function heard(told) {
+  if (!told) return;
+  const isBack = beat.isLost;
+  const now = performance.now();
+  Object.assign(beat, { at: now, isTold: true, ageMs: told.age_ms, answeredAt: 0, isLost: false });
+  if (!isBack) return;
+  document.documentElement.dataset.lost = "no";
+  window.setTimeout(fetchView, REJOIN_MS_MAX / 2);
+}
+
+function ageWords(ms) {
+  const s = Math.round(ms / 1000);
+  if (s < 120) return `${s} s`;
+  return s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
+}
+
+function look() {
+  const silentMs = performance.now() - beat.at;
+  if (silentMs < (beat.isTold ? SILENT_MS_MAX : FIRST_MS_MAX)) return;
+  if (!document.getElementById("age")) return;
+  beat.isLost = true;
+  document.documentElement.dataset.lost = "yes";
+  const age = beat.ageMs === null ? "" : ` · ${ageWords(beat.ageMs + silentMs)} ago`;
+  const words = `✖ connection lost${age}`;
+  window.dash_clientside.set_props("age", { children: words, className: "age tone-critical" });
+  rejoin();
+}
+
+// A server that answers plain requests again may still not be joined by Dash's own means.
+function rejoin() {
+  window.fetch("/assets/clusters.css", { cache: "no-store" }).then(() => {
+    beat.answeredAt = beat.answeredAt || performance.now();
+    const isLate = performance.now() - beat.answeredAt > REJOIN_MS_MAX;
+    if (beat.isLost && isLate) fetchView();
+  }, () => { beat.answeredAt = 0; });
+}
+
+window.setInterval(look, LOOK_MS);

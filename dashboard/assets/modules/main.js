@@ -1,0 +1,48 @@
+// All scripts of the page. They have run when Dash's renderer begins (dashboard/document.py): it
+// then finds what its callbacks and tables call in the browser.
+import "./clusters.js";
+import "./charts.js";
+import "./tables.js";
+import "./markup.js";
+import "./tips.js";
+import "./keys.js";
+import "./replica_board.js";
+import { columnsChosen } from "./columns.js";
+import { heard } from "./connection.js";
+import { toggleHelp, togglePalette } from "./dialogs.js";
+import { follow, toggleFollow } from "./follow.js";
+import * as grids from "./grids.js";
+import { greyOpeners, noteDenied, withdrawPreview } from "./operations.js";
+import { keepFields, keepPlan, markStep } from "./plan.js";
+import { rowsWanted } from "./rows.js";
+import { applyScheme, switchScheme } from "./scheme.js";
+import { closeTime, readTime, tick, togglePause } from "./time.js";
+import * as views from "./views.js";
+
+const { refreshGrids, ...ofGrids } = grids;
+
+window.dash_clientside = window.dash_clientside || {};
+window.dash_clientside.partiscope = {
+  ...views,
+  applyScheme,
+  beat: heard,
+  closeTime,
+  columnsChosen,
+  follow,
+  greyOpeners,
+  keepFields,
+  keepPlan,
+  markStep,
+  noteDenied,
+  readTime,
+  refreshGrids,
+  rowsWanted,
+  switchScheme,
+  tick,
+  toggleFollow,
+  toggleHelp,
+  togglePalette,
+  togglePause,
+  withdrawPreview,
+};
+window.dashAgGridFunctions = { ...window.dashAgGridFunctions, ...ofGrids };

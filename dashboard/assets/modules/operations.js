@@ -1,0 +1,65 @@
+// Opens the forms of operations, and tells why one may not be opened.
+
+import { navigate, query } from "./address.js";
+import { marked, scope } from "./scope.js";
+import { toast, WHY_MS } from "./toast.js";
+
+export function openForm(form, given) {
+  window.dash_clientside.set_props("operation", { data: { form, given, at: Date.now() } });
+}
+
+function reassignHere() {
+  const element = marked();
+  const plans = 'a.finding-step[href^="/plan"]';
+  const findings = element || document.getElementById("findings");
+  const step = findings && findings.querySelector(plans);
+  if (step) return navigate(step.getAttribute("href").replace(/^\//, ""));
+  const { topic, partition } = scope();
+  return navigate("plan" + query({ topics: topic, partition }));
+}
+
+// Why forms are greyed, by their names.
+let denied = {};
+
+export function operate(form) {
+  if (denied[form]) return toast(denied[form], WHY_MS);
+  const here_ = scope();
+  if (form === "reassign") return reassignHere();
+  if (form === "produce") {
+    const place = here_.topic ? "produce/" + encodeURIComponent(here_.topic) : "produce";
+    return navigate(place + query({ partition: here_.partition }));
+  }
+  return openForm(form, { topic: here_.topic, topics: here_.topic, group: here_.group });
+}
+
+export function noteDenied(now) {
+  denied = now || {};
+  document.documentElement.dataset.moves = denied.reassign ? "denied" : "allowed";
+}
+
+// Called only where a view has openers.
+export function greyOpeners(now, openers) {
+  const whys = openers.map((it) => (now || {})[it.form] || "");
+  return [whys.map(Boolean), whys];
+}
+
+// Links that lead to a plan say what lacks for it, before anything follows them.
+window.addEventListener("click", function (event) {
+  const plans = event.target.closest && event.target.closest('main a[href^="/plan"]');
+  if (!plans || !denied.reassign) return;
+  event.preventDefault();
+  event.stopPropagation();
+  toast(denied.reassign, WHY_MS);
+}, true);
+
+// What would be confirmed is what was previewed: once a field says otherwise it is withdrawn.
+export function withdrawPreview(values, previewed, fields) {
+  const was = (previewed || { values: {} }).values;
+  const isSame = fields.every((field, n) => fieldText(values[n]) === fieldText(was[field.name]));
+  return [!isSame, isSame];
+}
+
+// A field of a form as the server takes it.
+export function fieldText(value) {
+  return value === null || value === undefined || value === "no" ? "" : String(value).trim();
+}

@@ -1,0 +1,39 @@
+// The moment that the page looks at: now, or a past one that stands still.
+
+import { isSame, keepInUrl, moment } from "./address.js";
+
+const none = () => window.dash_clientside.no_update;
+let shownPast = "";
+
+// A page that looks at the past is told so once, and then stands still; one that came with
+// what is pushed first shows it already.
+export function tick(pushed, isPaused, time, shown) {
+  const past = (time && time.at) || "";
+  const isNew = past !== shownPast;
+  shownPast = past;
+  if (past) return isNew ? { past } : none();
+  return (isPaused && !isNew) || !pushed || isSame(pushed, shown || {}) ? none() : pushed;
+}
+
+export function togglePause(clicks) {
+  const isPaused = clicks % 2 === 1;
+  document.documentElement.dataset.paused = isPaused ? "yes" : "no";
+  return [isPaused, isPaused ? "▶" : "❚❚"];
+}
+
+export function readTime(pathname, search, apply, now, back, at, range, before) {
+  const cause = window.dash_clientside.callback_context.triggered_id;
+  const wanted = new URLSearchParams(search || "");
+  let time = before || {};
+  if (cause === "time-apply") time = { at: moment((at || "").trim()), range };
+  else if (cause === "time-now" || cause === "past-now") time = {};
+  else if (wanted.get("at") || wanted.get("range")) {
+    time = { at: wanted.get("at") || "", range: wanted.get("range") || "" };
+  }
+  document.documentElement.dataset.past = time.at ? "yes" : "no";
+  keepInUrl({ at: time.at, range: time.range === "10m" ? "" : time.range });
+  return isSame(time, before || {}) ? none() : time;
+}
+
+export const closeTime = () =>
+  window.dash_clientside.callback_context.triggered_id === "time-button";
