@@ -62,7 +62,7 @@ def _visit(page: Page, url: str) -> None:
     page.goto(f"{url}/overview")
     for view, selector in VIEWS.items():
         _go(page, view)
-        page.locator(selector).first.wait_for()
+        page.locator(selector).first.wait_for(state="attached")
     _go(page, "partitions")
     page.locator(".ag-row").first.wait_for()
     page.locator("#filter-partitions").fill("topic-2")

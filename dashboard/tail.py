@@ -1,10 +1,10 @@
 """Tabs follow topics: each over a WebSocket of its own, which owns the tab's one reader.
 
 The browser (``assets/modules/follow.js``) opens it when following begins, and closes it with the
-tab, the view or the button. Each of its messages says what to follow: ``{"partition": "3", "q": "text"}``.
-Another text changes the filter of the reader that runs, so that no record is skipped; another
-partition ends the reader before the next one begins. The answers are Dash components for the place
-of the results. Who does not read them holds up the reader, not the memory.
+tab, the view or the button. Each of its messages says what to follow: ``{"partition": "3", "q":
+"text"}``. Another text changes the filter of the reader that runs, so that no record is skipped;
+another partition ends the reader before the next one begins. The answers are Dash components for
+the place of the results. Who does not read them holds up the reader, not the memory.
 """
 
 import asyncio
