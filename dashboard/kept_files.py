@@ -2,7 +2,9 @@
 
 The page's libraries are two megabytes when compressed; compressing them anew for every visit would
 take most of a second of the process that also draws. What is kept are whole answers, under the
-very address that was asked for: the files of a running page do not change.
+very address that was asked for: the files of a running page do not change. The layout has the view
+of the address in it that asks for it, so nobody keeps it: a browser that goes back would show that
+of another view.
 """
 
 import asyncio
@@ -19,6 +21,7 @@ Headers = list[tuple[bytes, bytes]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 FOLDERS: Final = ("/_dash-component-suites/", "/assets/")
+LAYOUT: Final = "/_dash-layout"
 KEPT_BYTES_MAX: Final = 32 * 2**20
 _GZIP: Final = b"gzip"
 LEVEL: Final = 6
@@ -27,6 +30,7 @@ _ENCODING: Final = (b"accept-encoding",)
 _VARY: Final = (b"vary", b"Accept-Encoding")
 _FINGERPRINT: Final = b"m="
 """In the address of our own files: another file has another address."""
+_NEVER: Final = (b"cache-control", b"no-store")
 _FOR_EVER: Final = (b"cache-control", b"public, max-age=31536000, immutable")
 
 
@@ -46,7 +50,8 @@ class KeptFiles:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not _is_kept(scope):
-            await self._app(scope, receive, send)
+            is_layout = scope["type"] == "http" and scope["path"] == LAYOUT
+            await self._app(scope, receive, _never_kept(send) if is_layout else send)
             return
         address = f"{scope['path']}?{scope['query_string'].decode('latin-1')}"
         answer = self._kept.get(address) or await self._ask(scope, receive)
@@ -82,6 +87,15 @@ class KeptFiles:
         if is_new and self._kept_bytes + len(answer.body) <= KEPT_BYTES_MAX:
             self._kept[address] = answer
             self._kept_bytes += len(answer.body)
+
+
+def _never_kept(send: Send) -> Send:
+    async def send_with_header(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", []), _NEVER]
+        await send(message)
+
+    return send_with_header
 
 
 def _without(headers: Headers, names: Collection[bytes]) -> Headers:

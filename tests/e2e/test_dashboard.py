@@ -380,6 +380,7 @@ def test_from_the_table_into_a_partition_and_back_by_keys(page: Page, server: Pa
 def test_escape_closes_what_is_open_and_leaves_no_view(page: Page, server: PageServer) -> None:
     for view in ("topics/topic-1/partitions/2", "browse/topic-1", "groups/group-1", "topics"):
         go(page, server, view)
+        expect(page.locator("h1")).to_be_visible()
         address = page.url
         page.keyboard.press("Escape")
         page.keyboard.press("?")

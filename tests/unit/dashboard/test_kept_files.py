@@ -79,7 +79,14 @@ async def test_a_browser_keeps_what_has_a_fingerprint() -> None:
     assert b"cache-control" not in dict(await headers_of(app, b""))
 
 
-async def headers_of(app: KeptFiles, query: bytes) -> list[tuple[bytes, bytes]]:
+async def test_no_browser_keeps_the_layout_which_is_that_of_one_view() -> None:
+    found = await headers_of(KeptFiles(Inner()), b"", "/_dash-layout")
+    assert dict(found)[b"cache-control"] == b"no-store"
+
+
+async def headers_of(
+    app: KeptFiles, query: bytes, path: str = "/assets/a.js"
+) -> list[tuple[bytes, bytes]]:
     sent: list[MutableMapping[str, Any]] = []
 
     async def send(message: MutableMapping[str, Any]) -> None:
@@ -91,7 +98,7 @@ async def headers_of(app: KeptFiles, query: bytes) -> list[tuple[bytes, bytes]]:
     scope = {
         "type": "http",
         "method": "GET",
-        "path": "/assets/a.js",
+        "path": path,
         "query_string": query,
         "headers": [(b"accept-encoding", b"gzip")],
     }
