@@ -50,8 +50,8 @@ _CONFIGS: Final = {
     },
 }
 """A segment is compacted once another one follows it, and holds one record at least."""
-_PROGRESS: Final = b"/progress"
-
+PROGRESS: Final = b"/progress"
+"""How the keys of events end that tell progress."""
 
 _PASSING: Final = PASSING_CODES | {
     ErrorCode.out_of_order_sequence_number,
@@ -137,30 +137,35 @@ class Bus:
         """Durable when it returns."""
         await self._send(EVENTS, _key_of(event), encode_event(event))
 
-    async def read_commands(self) -> tuple[list[Command], int]:
-        """All commands, oldest first, and the offset behind them; unreadable ones are left out."""
+    async def read_commands(self, *, of: str | None = None) -> tuple[list[Command], int]:
+        """All commands, or those of one operation, oldest first, and the offset behind the last;
+        unreadable ones are left out."""
         commands, next_offset = [], 0
-        async for record in self._read_all(COMMANDS):
+        async for record in self.read_from(COMMANDS):
             next_offset = record.offset + 1
+            if of is not None and operation_of(record) != of:
+                continue
             with contextlib.suppress(CommandDecodeError):
                 commands.append(decode_command(record.value))
         return commands, next_offset
 
     async def each_event(self) -> AsyncIterator[Event]:
         """All events that are there now, oldest first; unreadable records are left out."""
-        async for record in self._read_all(EVENTS):
+        async for record in self.read_from(EVENTS):
             with contextlib.suppress(CommandDecodeError):
                 yield decode_event(record.value)
 
-    async def read_states(self) -> dict[str, OperationState]:
-        """What the events come to, folded as they are read; of progress that is followed by newer
-        one nothing is decoded."""
+    async def read_states(self, *, of: str | None = None) -> dict[str, OperationState]:
+        """What the events, or those of one operation, come to, folded as they are read; of progress
+        that is followed by newer one nothing is decoded."""
         states: dict[str, OperationState] = {}
         progress: dict[str, FetchedRecord] = {}
-        async for record in self._read_all(EVENTS):
+        async for record in self.read_from(EVENTS):
+            if of is not None and operation_of(record) != of:
+                continue
             key = record.key or b""
-            if key.endswith(_PROGRESS):
-                progress[key.removesuffix(_PROGRESS).decode(errors="replace")] = record
+            if key.endswith(PROGRESS):
+                progress[key.removesuffix(PROGRESS).decode(errors="replace")] = record
                 continue
             with contextlib.suppress(CommandDecodeError):
                 event = decode_event(record.value)
@@ -170,9 +175,27 @@ class Bus:
             _take(states, newest)
         return states
 
-    async def _read_all(self, partition: TopicPartition) -> AsyncIterator[FetchedRecord]:
+    async def ends(self) -> dict[TopicPartition, int]:
+        """The offsets behind the last records of both topics; a topic that lacks is left out."""
+        outage = Outage(ELECTION_S)
+        while True:
+            try:
+                async with RecordReader(self.settings) as reader:
+                    return {
+                        partition: end
+                        for partition in (EVENTS, COMMANDS)
+                        if (end := await _end_of(reader, partition)) is not None
+                    }
+            except UnreachableError as error:
+                await outage.wait_after(error)
+
+    async def read_from(
+        self, partition: TopicPartition, offset: int = 0
+    ) -> AsyncIterator[FetchedRecord]:
         """In order, to the end as it was at the beginning; after an outage from where it was."""
         outage, start = Outage(ELECTION_S), Start(kind=StartKind.EARLIEST)
+        if offset:
+            start = Start(kind=StartKind.OFFSET, value=offset)
         while True:
             try:
                 async with RecordReader(self.settings) as reader:
@@ -224,9 +247,25 @@ class Bus:
             await producer.__aexit__()
 
 
+async def _end_of(reader: RecordReader, partition: TopicPartition) -> int | None:
+    latest = Start(kind=StartKind.LATEST)
+    try:
+        return (await reader.positions([partition], latest))[partition]
+    except RefusedError as error:
+        if error.code is ErrorCode.unknown_topic_or_partition:
+            return None
+        raise
+
+
+def operation_of(record: FetchedRecord) -> str:
+    """The operation that a record of either topic is about, by its key: what follows a slash tells
+    what of it."""
+    return (record.key or b"").partition(b"/")[0].decode(errors="replace")
+
+
 def _key_of(event: Event) -> bytes:
     if event.kind is EventKind.PROGRESS:
-        return event.operation_id.encode() + _PROGRESS
+        return event.operation_id.encode() + PROGRESS
     return f"{event.operation_id}/{secrets.token_hex(8)}".encode()
 
 

@@ -19,7 +19,7 @@ from control.kafka.reader import RecordReader, Start, StartKind
 from control.kafka.settings import KafkaSettings
 from control.model.fleet import WatchedCluster
 from control.model.units import byte_rate_text
-from control.operations.bus import EVENTS, Bus, Outage
+from control.operations.bus import EVENTS, Bus, Outage, operation_of
 from control.operations.commands import (
     THROTTLE_AUTO,
     Command,
@@ -37,8 +37,9 @@ from control.operations.errors import (
     InvalidInputError,
 )
 from control.operations.events import Event, EventKind, decode_event
+from control.operations.ledger import Ledger, Slices
 from control.operations.planning import resolve_throttle
-from control.operations.state import OperationState, apply_event, submitted
+from control.operations.state import OperationState, apply_event
 from control.operations.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.topic_ids import NO_IDS, TopicIds
 from control.operations.verdict import Verdict
@@ -69,6 +70,7 @@ class OperationsClient:
         the bus, where they lack; who only looks leaves it so. ``of``: the one cluster whose
         operations are listed and touched, of all that share the bus; None: all of them."""
         self._bus = Bus(bus, whose="" if of is None else of.bootstrap or "")
+        self._ledger = Ledger(self._bus)
         self._who = who or whoami()
         self._has_topics = not creates_topics
         self._of = of
@@ -143,7 +145,7 @@ class OperationsClient:
             least = byte_rate_text(RATE_MIN_BYTES_PER_S)
             raise InvalidInputError({"throttle": f"{rate} B/s is less than {least}: 50MiB"})
         state = await self.get(operation_id)
-        _, waves = _asked(operation_id, (await self._bus.read_commands())[0])
+        _, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
         too_long = why_too_long(plan_waves(state.changes, waves))
         if rate is not None and too_long:
             raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
@@ -167,7 +169,7 @@ class OperationsClient:
         check = check_others(others, proposal.changes, site=state.site)
         if check.verdict is Verdict.FAIL:
             raise ConflictError(check.reason)
-        throttle, waves = _asked(operation_id, (await self._bus.read_commands())[0])
+        throttle, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
         if spread_s is not None:
             waves = replace(waves, spread_s=spread_s)
         return WayBack(
@@ -205,10 +207,11 @@ class OperationsClient:
             topic_ids=way.topic_ids,
         )
 
-    async def list(self) -> builtins.list[OperationState]:
-        """All operations, the newest first, those not yet answered included."""
-        states = await self._states()
-        ours = (state for state in states.values() if _is_of(state, self._of))
+    async def list(self, *, is_whole: bool = False) -> builtins.list[OperationState]:
+        """All operations, the newest first, those not yet answered included. What has ended comes
+        without its changes, unless ``is_whole``. The bus is read once, then only what is new."""
+        states = await self._ledger.states(is_whole=is_whole)
+        ours = (state for state in states if _is_of(state, self._of))
         return sorted(ours, key=lambda s: s.submitted_ms, reverse=True)
 
     async def get(self, operation_id: str) -> OperationState:
@@ -217,7 +220,7 @@ class OperationsClient:
         :raises InvalidInputError: there is none with this id.
         :raises ElsewhereError: it is of a cluster that this client leaves alone.
         """
-        state = (await self._states()).get(operation_id)
+        state = await self._ledger.get(operation_id)
         if state is None:
             raise InvalidInputError(
                 {"id": f"no operation {operation_id}; `partiscope moves` lists all"}
@@ -226,31 +229,25 @@ class OperationsClient:
             raise ElsewhereError(operation_id, state.bootstrap)
         return state
 
-    async def _states(self) -> dict[str, OperationState]:
-        """By id, of all clusters."""
-        states = await self._bus.read_states()
-        for command in (await self._bus.read_commands())[0]:
-            if isinstance(command, ReassignCommand):
-                states.setdefault(command.operation_id, submitted(command))
-        return states
-
     async def watch(self, operation_id: str) -> AsyncIterator[OperationState]:
         """The state after each event, from its first to its end; bears with an outage of the
         bus of up to WATCH_OUTAGE_S."""
         state = OperationState(operation_id=operation_id)
-        async for event in self.events(patience_s=WATCH_OUTAGE_S):
-            if event.operation_id == operation_id and event.kind is not EventKind.JOURNAL:
+        async for event in self.events(patience_s=WATCH_OUTAGE_S, of=operation_id):
+            if event.kind is not EventKind.JOURNAL:
                 state = apply_event(state, event)
                 yield state
                 if state.is_finished:
                     return
 
-    async def events(self, *, patience_s: float = 0.0) -> AsyncIterator[Event]:
-        """Every event of every operation from the first on, for ever, as they come.
+    async def events(
+        self, *, patience_s: float = 0.0, of: str | None = None
+    ) -> AsyncIterator[Event]:
+        """Every event of every operation, or of one, from the first on, for ever, as they come.
 
         :raises KafkaPortError: the bus has not answered for `patience_s`.
         """
-        outage = Outage(patience_s)
+        outage, slices = Outage(patience_s), Slices()
         start = Start(kind=StartKind.EARLIEST)
         while True:
             try:
@@ -260,6 +257,9 @@ class OperationsClient:
                     outage.is_over()
                     async for record in reader.follow(positions):
                         start = Start(kind=StartKind.OFFSET, value=record.offset + 1)
+                        await slices.maybe_pause()
+                        if of is not None and operation_of(record) != of:
+                            continue
                         with contextlib.suppress(CommandDecodeError):
                             yield decode_event(record.value)
             except KafkaPortError as error:

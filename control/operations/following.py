@@ -15,7 +15,8 @@ from control.operations.client import OperationsClient
 from control.operations.errors import OperationError
 from control.operations.events import Event, EventKind
 from control.operations.journal import JournalLine, line_of_event, line_of_state
-from control.operations.state import OperationState, apply_event
+from control.operations.known_states import KnownStates
+from control.operations.state import OperationState
 
 FIRST_RETRY_S: Final = 0.5
 RETRY_S_MAX: Final = 10.0
@@ -37,7 +38,7 @@ class Moves:
         on the same bus of which something is told; None: all of them."""
         self._open_client = open_client
         self._of = of
-        self._states: dict[str, OperationState] = {}
+        self._states = KnownStates(kept_max=MOVES_MAX)
         self._lines: deque[JournalLine] = deque(maxlen=LINES_MAX)
         self._listeners: set[Callable[[], None]] = set()
         self._following: asyncio.Task[None] | None = None
@@ -52,14 +53,17 @@ class Moves:
         return tuple(sorted(self._ours(), key=lambda s: s.submitted_ms, reverse=True))
 
     def get(self, operation_id: str) -> OperationState | None:
-        """One of them."""
+        """One of them, with its changes as far as they are kept."""
+        if operation_id not in self._states:
+            return None
         state = self._states.get(operation_id)
-        return state if state is not None and self._is_ours(state) else None
+        return state if self._is_ours(state) else None
 
     def elsewhere(self, operation_id: str) -> str:
         """The address of the other cluster that a move is of; empty: of none that is known."""
-        state = self._states.get(operation_id)
-        return "" if state is None or self.get(operation_id) is not None else state.bootstrap
+        if operation_id not in self._states or self.get(operation_id) is not None:
+            return ""
+        return self._states.get(operation_id, is_whole=False).bootstrap
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have ``listener`` called (in the loop) when a move gets on; returns how to end that."""
@@ -88,7 +92,7 @@ class Moves:
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 
     def _ours(self) -> Iterable[OperationState]:
-        return filter(self._is_ours, self._states.values())
+        return filter(self._is_ours, self._states.all())
 
     def _is_ours(self, what: OperationState | JournalLine) -> bool:
         return self._of is None or self._of.owns(what.site)
@@ -99,12 +103,7 @@ class Moves:
             self._lines.append(line_of_event(event))
             self._wake()
             return
-        known = self._states.get(event.operation_id)
-        known = known or OperationState(operation_id=event.operation_id)
-        self._states[event.operation_id] = apply_event(known, event)
-        if len(self._states) > MOVES_MAX:
-            oldest = min(self._states.values(), key=lambda state: state.submitted_ms)
-            del self._states[oldest.operation_id]
+        self._states.take(event)
         self._wake()
 
     async def _follow(self, open_client: Callable[[], OperationsClient]) -> None:

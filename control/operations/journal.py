@@ -109,7 +109,7 @@ def line_of_state(state: OperationState) -> JournalLine:
     return JournalLine(
         at_ms=state.submitted_ms,
         who=state.who,
-        what=f"reassign {len(state.changes):,} partitions{undo}",
+        what=f"reassign {state.partitions_count:,} partitions{undo}",
         reason=state.reason,
         outcome=outcome,
         operation_id=state.operation_id,

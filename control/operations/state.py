@@ -62,6 +62,10 @@ class OperationState:
     updated_ms: int = 0
     finished_ms: int | None = None
     changes: tuple[PartitionChange, ...] = ()
+    told_partitions: int | None = None
+    told_bytes: int | None = None
+    """How many changes, and how much they copy, where the changes themselves are left out
+    (control.operations.known_states)."""
     throttle_bytes_per_s: int | None = None
     throttle: Mapping[str, Any] | None = None
     """What was recorded to be removed; null once it is."""
@@ -114,13 +118,20 @@ class OperationState:
         if self.told_fates or self.outcome is None:
             return self.told_fates
         if self.outcome is Outcome.DONE:
-            return (Fate.MOVED,) * len(self.changes)
-        return () if self.is_started else (Fate.NEVER_BEGAN,) * len(self.changes)
+            return (Fate.MOVED,) * self.partitions_count
+        return () if self.is_started else (Fate.NEVER_BEGAN,) * self.partitions_count
 
     @property
     def planned_bytes(self) -> int:
         """What was to be copied, as known when it was planned."""
-        return sum(change.moved_bytes for change in self.changes)
+        if self.changes or self.told_bytes is None:
+            return sum(change.moved_bytes for change in self.changes)
+        return self.told_bytes
+
+    @property
+    def partitions_count(self) -> int:
+        """How many partitions it is about."""
+        return len(self.changes) or self.told_partitions or 0
 
     @property
     def may_roll_back(self) -> bool:
@@ -218,6 +229,8 @@ def accepted_data(command: ReassignCommand) -> dict[str, Any]:
         "cluster_id": command.cluster_id,
         "rollback_of": command.rollback_of,
         "submitted_ms": command.submitted_ms,
+        "partitions": len(command.changes),
+        "planned_bytes": sum(change.moved_bytes for change in command.changes),
         "changes": pack(command.changes),
     }
 
@@ -273,6 +286,8 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
                 "rollback_of": data["rollback_of"],
                 "submitted_ms": data["submitted_ms"],
                 "changes": unpack(data["changes"]),
+                "told_partitions": data.get("partitions"),
+                "told_bytes": data.get("planned_bytes"),
             }
         case EventKind.STARTED:
             expected = data.get("expected_s")
@@ -312,7 +327,7 @@ def _ended_by(state: OperationState, event: Event) -> dict[str, Any]:
         "outcome": Outcome(data["outcome"]),
         "finished_ms": event.at_ms,
         "misses": None if misses is None else Misses.parse(misses),
-        "told_fates": _fates(data.get("fates", ""), len(state.changes)),
+        "told_fates": _fates(data.get("fates", ""), state.partitions_count),
         "progress": MoveProgress.parse(progress) if progress else state.progress,
     }
 

@@ -112,6 +112,10 @@ class Move(Protocol):
     @property
     def changes(self) -> Sequence[Change]: ...
     @property
+    def partitions_count(self) -> int: ...
+    @property
+    def planned_bytes(self) -> int: ...
+    @property
     def fates(self) -> Sequence[str]: ...
     @property
     def refused(self) -> Mapping[str, str]: ...
@@ -234,7 +238,7 @@ def move_row(move: Move, *, now_ms: int) -> MoveRow:
     """A reassignment as both screens list it."""
     word = str(move.outcome or move.phase)
     progress = move.progress
-    total = sum(change.moved_bytes for change in move.changes)
+    total = move.planned_bytes
     running = move.outcome is None and progress is not None
     return MoveRow(
         key=move.operation_id,
@@ -248,7 +252,7 @@ def move_row(move: Move, *, now_ms: int) -> MoveRow:
         eta=eta_cell(progress, told_ms=move.updated_ms, now_ms=now_ms)
         if running
         else Cell(None, text.NONE),
-        partitions=Cell(len(move.changes), text.count_text(len(move.changes))),
+        partitions=Cell(move.partitions_count, text.count_text(move.partitions_count)),
         size_bytes=Cell(total, text.bytes_text(total)),
         copied=_copied_cell(progress),
         foreseen=foreseen_cell(move.expected_s),
@@ -384,7 +388,7 @@ def fate_words(move: Move) -> str:
 def ended_rows(move: Move) -> list[ChangeRow]:
     """Its partitions with what became of them, those that did not move first; no word of it while
     it runs, or where that is not known."""
-    fates = move.fates or ("",) * len(move.changes)
+    fates = move.fates if len(move.fates) == len(move.changes) else ("",) * len(move.changes)
     rows = [
         change_row(change, fate=_fate_cell(str(fate), move.refused.get(_name(change), "")))
         for change, fate in zip(move.changes, fates, strict=True)

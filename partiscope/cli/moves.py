@@ -169,7 +169,7 @@ async def _act(address: str | None, wish: Wish, *, as_json: bool) -> int:
     action, reason = wish.action, wish.reason
     async with OperationsClient(address) as client:
         if action is Action.LIST:
-            _list(await _known(client, wish), as_json=as_json)
+            _list(await _known(client, wish, is_whole=as_json), as_json=as_json)
             return Exit.DONE
         chosen = wish.move or await _newest(client, wish)
         state = await client.get(chosen)  # refuses an unknown id
@@ -231,9 +231,11 @@ async def _roll_back(
     return await follow(client, undo, as_json=as_json)
 
 
-async def _known(client: OperationsClient, wish: Wish) -> list[OperationState]:
+async def _known(
+    client: OperationsClient, wish: Wish, *, is_whole: bool = False
+) -> list[OperationState]:
     """The newest first; of the named cluster, where one was."""
-    named, states = wish.cluster, await client.list()
+    named, states = wish.cluster, await client.list(is_whole=is_whole)
     return [it for it in states if named is None or named.owns(it.site)]
 
 

@@ -11,7 +11,7 @@ from control.operations.client import OperationsClient
 from control.operations.commands import Command, ControlCommand, ReassignCommand
 from control.operations.errors import ConflictError
 from control.operations.events import EventKind, Outcome
-from control.operations.state import OperationState, Phase
+from control.operations.state import OperationState, Phase, submitted
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.fake_cluster import (
@@ -118,16 +118,23 @@ class FakeBus:
     """Holds states, and the commands that come."""
 
     def __init__(self, *states: OperationState) -> None:
-        self.states = {state.operation_id: state for state in states}
+        self.known = {state.operation_id: state for state in states}
         self.commands: list[Command] = []
 
     async def ensure_topics(self) -> None:
         """They are there."""
 
-    async def read_states(self) -> dict[str, OperationState]:
-        return dict(self.states)
+    async def states(self, *, is_whole: bool = False) -> list[OperationState]:
+        return list(self._all().values())
 
-    async def read_commands(self) -> tuple[list[Command], int]:
+    async def get(self, operation_id: str) -> OperationState | None:
+        return self._all().get(operation_id)
+
+    def _all(self) -> dict[str, OperationState]:
+        asked = [it for it in self.commands if isinstance(it, ReassignCommand)]
+        return {**{it.operation_id: submitted(it) for it in asked}, **self.known}
+
+    async def read_commands(self, *, of: str) -> tuple[list[Command], int]:
         return list(self.commands), len(self.commands)
 
     async def publish_command(self, command: Command) -> None:
@@ -144,6 +151,7 @@ def state_of(name: str, *changes: PartitionChange, phase: Phase) -> OperationSta
 def client_of(bus: FakeBus, monkeypatch: pytest.MonkeyPatch) -> OperationsClient:
     client = OperationsClient("bus:1", who="tester")
     monkeypatch.setattr(client, "_bus", bus)
+    monkeypatch.setattr(client, "_ledger", bus)
     return client
 
 
@@ -157,7 +165,7 @@ async def test_a_way_back_is_refused_while_another_moves_the_same(
     with pytest.raises(ConflictError, match="mv-2 of somebody moves 1 of these partitions"):
         await client.rollback("mv-0")
     assert bus.commands == []
-    bus.states["mv-2"] = state_of("mv-2", C, phase=Phase.RUNNING)
+    bus.known["mv-2"] = state_of("mv-2", C, phase=Phase.RUNNING)
     undo = await client.rollback("mv-0")
     cancel, back = bus.commands
     assert isinstance(cancel, ControlCommand)
