@@ -39,6 +39,7 @@ HEAD_BROKERS: Final = "head-brokers"
 HEAD_CONTROLLER: Final = "head-controller"
 HEAD_IN: Final = "head-in"
 HEAD_OUT: Final = "head-out"
+HEAD_MOVING: Final = "head-moving"
 
 # Overview.
 FINDINGS: Final = "findings"

@@ -93,6 +93,7 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.HEAD_IN, "children"),
         Output(ids.HEAD_OUT, "children"),
         Output(ids.HEALTH, "children"),
+        Output(ids.HEAD_MOVING, "children"),
         Output(ids.JOB, "children"),
         Input(ids.TICK, "data"),
         prevent_initial_call=True,
@@ -166,6 +167,7 @@ def top_bar_texts(snapshot: OperatorSnapshot, now_ms: int) -> tuple[Any, ...]:
         f"in {head.in_bytes.text}",
         f"out {head.out_bytes.text}",
         _health(snapshot),
+        _moving(snapshot),
         toned(snapshot.job_cell(now_ms)),
     )
 
@@ -174,6 +176,12 @@ def _health(snapshot: OperatorSnapshot) -> Any:
     """The badge of the whole, leading to what it is about."""
     words = toned(snapshot.health)
     return dcc.Link(words, href=f"/{snapshot.health_path}") if snapshot.health_path else words
+
+
+def _moving(snapshot: OperatorSnapshot) -> Any:
+    """That partitions move, leading to the reassignments; nothing where none does."""
+    moving = snapshot.headline.moving
+    return dcc.Link(toned(moving), href="/moves") if moving.value else None
 
 
 def view_of(pathname: str | None, search: str | None) -> ViewPath | str:
@@ -190,7 +198,7 @@ def _top_bar(screen: Screen) -> html.Header:
         if screen.watched.is_read_only
         else []
     )
-    cluster, brokers, controller, into, out, health, job = top_bar_texts(
+    cluster, brokers, controller, into, out, health, moving, job = top_bar_texts(
         screen.snapshot, screen.now_ms()
     )
     return html.Header(
@@ -201,6 +209,7 @@ def _top_bar(screen: Screen) -> html.Header:
             badge(ids.HEAD_BROKERS, brokers),
             badge(ids.HEAD_CONTROLLER, controller),
             badge(ids.HEALTH, health),
+            badge(ids.HEAD_MOVING, moving),
             *read_only,
             html.Span(className="stretch"),
             badge(ids.HEAD_IN, into),

@@ -37,6 +37,8 @@ class Headline:
     in_records: Cell
     under_replicated: Cell
     offline: Cell
+    moving: Cell
+    """``3 partitions moving``, by whomever; empty where none is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,13 @@ def headline(evidence: Evidence) -> Headline:
         in_records=_sum_cell(_record_rates(evidence), text.record_rate_text),
         under_replicated=trouble_cell(statuses.count("under-replicated"), Tone.WARNING),
         offline=trouble_cell(statuses.count("offline"), Tone.CRITICAL),
+        moving=_moving_cell(statuses.count("moving")),
     )
+
+
+def _moving_cell(count: int) -> Cell:
+    words = f"{text.plural_text(count, 'partition')} moving" if count else ""
+    return Cell(count, words, Tone.NOTICE)
 
 
 def health_cell(worst: Severity, count: int, behind: int = 0) -> Cell:

@@ -211,7 +211,9 @@ def tiles(snapshot: OperatorSnapshot) -> list[Any]:
         tile("produced", head.in_records),
         tile("offline", head.offline, "Partitions without a leader"),
         tile("under-replicated", head.under_replicated, "Partitions that lack a replica in sync"),
-    ]
+        *([tile("reassignments", head.moving, "By whomever: g r lists ours")]
+          if head.moving.value else []),
+    ]  # fmt: skip
 
 
 def rack_block(snapshot: OperatorSnapshot) -> Any:

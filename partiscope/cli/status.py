@@ -105,6 +105,7 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
         "stale": snapshot.is_stale(now_ms),
         "topics": head.topics.value,
         "partitions": head.partitions.value,
+        "moving": head.moving.value,
         "in_bytes_per_s": head.in_bytes.value,
         "out_bytes_per_s": head.out_bytes.value,
         "findings": [
@@ -141,7 +142,8 @@ def _values(page: Page[Any]) -> list[dict[str, Any]]:
 
 def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     head = snapshot.headline
-    cells = (head.cluster, head.brokers, head.controller, head.in_bytes, head.out_bytes)
+    cells = [head.cluster, head.brokers, head.controller, head.in_bytes, head.out_bytes]
+    cells += [head.moving] if head.moving.value else []
     line = "  ".join(cell.text for cell in cells)
     age = age_text(snapshot.age_ms(now_ms))
     old = f"{SHAPES[Tone.CRITICAL]} " if snapshot.is_stale(now_ms) else ""

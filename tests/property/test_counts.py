@@ -84,7 +84,8 @@ def test_a_tile_a_finding_and_the_list_it_leads_to_count_the_same(
 ) -> None:
     statuses = snapshot.evidence.statuses
     tiles = {"offline": snapshot.headline.offline,
-             "under-replicated": snapshot.headline.under_replicated}  # fmt: skip
+             "under-replicated": snapshot.headline.under_replicated,
+             "moving": snapshot.headline.moving}  # fmt: skip
     told = [it for item in snapshot.findings for it in (item, *item.consequences)]
     found = {item.kind: item for item in told if item.kind in PARTITION_SEVERITIES}
     assert len(found) == sum(it.kind in PARTITION_SEVERITIES for it in told), "each is told once"

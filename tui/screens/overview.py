@@ -17,7 +17,7 @@ from control.views.series import Series, cluster_throughput, total_lag
 from control.views.snapshot import OperatorSnapshot, broker_page, group_page
 from tui.screens.base import heading
 from tui.screens.history import HistoryScreen, throughput_line
-from tui.tones import STYLES
+from tui.tones import STYLES, cell_text
 from tui.widgets.chart import Frame
 from tui.widgets.findings import FindingsList
 from tui.widgets.row_table import RowTable
@@ -134,6 +134,8 @@ def _totals(snapshot: OperatorSnapshot, brokers: int, width: int) -> Text:
     facts = (("topics", head.topics), ("partitions", head.partitions),
              ("replicas", head.replicas), ("bytes", head.size_bytes))  # fmt: skip
     line = Text.assemble(("BROKERS", "bold"), f" {brokers}")
+    if head.moving.value:
+        line.append("   ").append_text(cell_text(head.moving, with_shape=True))
     for name, cell in facts:
         fact = Text(f"   {name} ", style="dim").append(cell.text, style="")
         if line.cell_len + fact.cell_len <= width:

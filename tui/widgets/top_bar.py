@@ -58,6 +58,7 @@ class TopBar(Static):
             *self._moment(now_ms),
             (0, cell_text(self._snapshot.health, with_shape=True)),
             (0, cell_text(head.brokers, with_shape=True)),
+            *([(0, cell_text(head.moving, with_shape=True))] if head.moving.value else []),
             *([] if self._at_ms is not None else [(0, self._age(now_ms))]),
             (1, Text(f"in {head.in_bytes.text}")),
             (1, Text(f"out {head.out_bytes.text}")),

@@ -207,6 +207,19 @@ def test_topics_are_summed_up(cluster: OperatorSnapshot) -> None:
     assert row.lag.value == 12_904
 
 
+def test_a_reassignment_shows_in_the_headline_and_is_no_finding() -> None:
+    rows = [clusters.partition("t", 0, [2, 1, 3], leader=1, isr=[1, 3], adding_replicas=[2],
+                               removing_replicas=[3])]  # fmt: skip
+    brokers = [clusters.broker(number) for number in (1, 2, 3)]
+    snapshot = build_snapshot(
+        clusters.tables(partitions=rows, brokers=brokers), version=1, now_ms=NOW_MS
+    )
+    assert snapshot.headline.moving.text == "1 partition moving"
+    assert snapshot.findings == ()
+    still = build_snapshot(clusters.tables(brokers=brokers), version=1, now_ms=NOW_MS)
+    assert still.headline.moving.text == ""
+
+
 def test_findings_are_put_into_words(cluster: OperatorSnapshot) -> None:
     shown = [(row.severity.shape, row.label.text, row.title.text) for row in cluster.finding_rows]
 

@@ -211,7 +211,8 @@ def test_top_bar(screen: Screen) -> None:
         "test-cluster", "3/3 brokers", "controller 101"
     ]  # fmt: skip
     assert words_of(texts[5]) == "▲ 1 finding"
-    assert words_of(texts[6]) == "✔ job 0.3 s"
+    assert texts[6] is None, "nothing moves"
+    assert words_of(texts[7]) == "✔ job 0.3 s"
 
 
 def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> None:
