@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dash import Dash, ctx, set_props
+from dash.exceptions import WebsocketDisconnected
+from fastapi import FastAPI
 
 from control.views import format as text
 from control.views.rows import Tone
@@ -24,26 +26,48 @@ AMBER_INTERVALS: Final = 2
 
 
 def register(app: Dash, screen: Screen) -> None:
-    """One task per open page, for as long as it is open."""
+    """One task per open page, for as long as it is open: tabs of a browser share a connection, so
+    each says when it goes."""
+    tabs: dict[str, asyncio.Event] = {}
+    server: FastAPI = app.server
+
+    @server.post("/tab-gone/{name}", include_in_schema=False, status_code=204)
+    async def end(name: str) -> None:
+        if name in tabs:
+            tabs.pop(name).set()
 
     @app.callback(persistent=True, websocket=True)
     async def push() -> None:
-        screen.desk.moves.maybe_follow()
-        changed = asyncio.Event()
-        loop = asyncio.get_running_loop()
-
-        def wake(_: OperatorSnapshot) -> None:
-            loop.call_soon_threadsafe(changed.set)
-
-        endings = (screen.feed.subscribe(wake), screen.desk.moves.subscribe(changed.set))
-        seen = Seen()
         try:
-            while not (ctx.websocket and ctx.websocket.is_shutdown):
-                seen = push_news(screen, seen)
-                await _wait(changed)
+            name = str(await ctx.websocket.get_prop(ids.TAB, "data"))
+        except (TimeoutError, WebsocketDisconnected):
+            return  # it has gone already
+        gone = tabs[name] = asyncio.Event()
+        try:
+            await _tell(screen, gone)
         finally:
-            for end in endings:
-                end()
+            if tabs.get(name) is gone:
+                del tabs[name]
+
+
+async def _tell(screen: Screen, gone: asyncio.Event) -> None:
+    """News, as they come, until the tab or its connection has gone."""
+    screen.desk.moves.maybe_follow()
+    changed = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def wake(_: OperatorSnapshot) -> None:
+        loop.call_soon_threadsafe(changed.set)
+
+    endings = (screen.feed.subscribe(wake), screen.desk.moves.subscribe(changed.set))
+    seen = Seen()
+    try:
+        while not (gone.is_set() or ctx.websocket.is_shutdown):
+            seen = push_news(screen, seen)
+            await _wait(changed)
+    finally:
+        for end in endings:
+            end()
 
 
 @dataclass(frozen=True, slots=True)

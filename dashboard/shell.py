@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
@@ -60,6 +61,7 @@ def layout(screen: Screen, opened: Opened) -> Any:
             dcc.Store(id=ids.ONWARD),
             dcc.Store(id=ids.PAUSED, data=False),
             dcc.Store(id=ids.BEAT),
+            dcc.Store(id=ids.TAB, data=uuid4().hex),
             dcc.Store(id=ids.SCHEME_CHOICE, storage_type="local"),
             dcc.Store(id=ids.SCHEME, data=opened.scheme),
             *_band(screen),
@@ -144,7 +146,7 @@ def _register_in_browser(app: Dash) -> None:
             [Input(ids.PALETTE_BUTTON, "n_clicks")],
         ),
         ("refreshGrids", [], [Input(ids.TICK, "data")]),
-        ("beat", [], [Input(ids.BEAT, "data")]),
+        ("beat", [], [Input(ids.BEAT, "data"), State(ids.TAB, "data")]),
         ("goOnward", [], [Input(ids.ONWARD, "data")]),
         ("markNav", [Output(ids.NAV, "data-view")], [Input(ids.LOCATION, "pathname")]),
     ):

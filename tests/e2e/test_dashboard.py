@@ -224,6 +224,19 @@ SLOW_TO_TAKE_OVER: Final = """
 """What a browser that has much to do at first makes of ``rows.js``."""
 
 
+def test_a_tab_says_when_it_goes(browser: Browser, server: PageServer) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{server.url}/overview")
+        expect(page.locator("#age")).to_contain_text(" ago")
+        with page.expect_request("**/tab-gone/*") as first:
+            page.reload()
+        expect(page.locator("#age")).to_contain_text(" ago")
+        with context.expect_event("request", lambda it: "/tab-gone/" in it.url) as second:
+            page.goto("about:blank")
+        assert first.value.url != second.value.url
+
+
 def test_callbacks_wait_for_scripts_that_come_late(browser: Browser, server: PageServer) -> None:
     """Dash begins once the page's modules have run, whatever the network does."""
     errors: list[str] = []

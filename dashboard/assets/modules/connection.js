@@ -13,7 +13,18 @@ function fetchView() {
   if (main && main.dataset.shown !== window.location.pathname) window.location.reload();
 }
 
-export function heard(told) {
+// Tabs of one browser share a connection to the server, so this one says when it goes; of all that
+// it would still be told for as long as another tab is open.
+let tab = "";
+window.addEventListener("pagehide", () => {
+  if (tab) navigator.sendBeacon("/tab-gone/" + tab);
+});
+window.addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) window.location.reload();
+});
+
+export function heard(told, name) {
+  tab = name;
   if (!told) return;
   const isBack = beat.isLost;
   const now = performance.now();
