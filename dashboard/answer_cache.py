@@ -13,6 +13,8 @@ from threading import Lock
 from types import FunctionType, ModuleType
 from typing import Any, Final, TypeVar
 
+PLACE_BYTES: Final = 2_000
+"""What an answer takes beside itself: its key, and what others wait by."""
 PARTS_MAX: Final = 200_000
 """Of one answer that are counted."""
 _NOT_OURS: Final = (type, FunctionType, ModuleType)
@@ -63,7 +65,7 @@ class AnswerCache:
 
     def settle(self, key: Hashable, answer: Any) -> None:
         """This is the answer that was expected, where it still is."""
-        size_bytes = bytes_of(answer)
+        size_bytes = PLACE_BYTES + bytes_of(answer)
         with self._lock:
             place = self._places.get(key)
             if place is None:

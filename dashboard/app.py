@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
-from control.views.memory import keep_loaded, take_turns, take_what_is_used
+from control.views.memory import be_small, keep_loaded, take_turns
 from control.views.store import open_store
 from control.views.watch import report_watch
 from dashboard import export, live, record_bytes, router, rows, shell
@@ -117,7 +117,7 @@ def serve(
         OSError: the port is taken.
     """
     take_turns()
-    take_what_is_used()
+    be_small()
     listener = _listen(settings)
     port = int(listener.getsockname()[1])
     screen = screen_of(settings)

@@ -17,9 +17,9 @@ from control.views.times import TimeError, parse_moment
 from dashboard.answer_cache import AnswerCache
 from dashboard.context import Screen
 
-ANSWERS_BYTES_MAX: Final = 16 << 20
-PAST_BYTES_MAX: Final = 32 << 20
-"""Of past moments; one of a large cluster takes as much as the present, and is kept alone."""
+ANSWERS_BYTES_MAX: Final = 8 << 20
+PAST_BYTES_MAX: Final = 8 << 20
+"""Of past moments, before views make tables of them; one of a large cluster is kept alone."""
 
 Time = dict[str, str]
 """The page's time as its link has it: ``at`` and ``range``, each may lack."""

@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
+DUCKDB: Final[dict[str, Any]] = {
+    "threads": 2,
+    "memory_limit": "512MB",
+    # Its allocator gives back what a query needed once that is over.
+    "allocator_flush_threshold": "8MB",
+    "allocator_bulk_deallocation_flush_threshold": "8MB",
+}
+
+
 class QueryError(OSError):
     """DuckDB could not answer over these files."""
 
@@ -109,7 +118,7 @@ class OpenedStore:
 
         with self._lock:
             if self._duckdb is None:
-                self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "512MB"})
+                self._duckdb = duckdb.connect(config=DUCKDB)
             return self._duckdb
 
     def again(self, read: Callable[[Manifest], _T]) -> _T | None:
