@@ -23,10 +23,10 @@ from dashboard.context import Place, Screen
 from dashboard.desk import Desk
 from dashboard.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
 from dashboard.guard import Guard
-from dashboard.kept_files import KeptFiles
 from dashboard.pages.browse import register_follow
 from dashboard.pages.lists import PAGES
 from dashboard.settings import DashboardSettings
+from dashboard.static_cache import StaticCache
 from dashboard.warm import warm
 
 WORKERS: Final = 6
@@ -102,7 +102,7 @@ def screen_of(settings: DashboardSettings) -> Screen:
 
 def guarded(app: Dash, screen: Screen, hosts: Callable[[], frozenset[str]]) -> Guard:
     """The page as it is served: behind the check of Host and Origin."""
-    shared = CallbackSharing(KeptFiles(app.server), lambda: screen.desk.moves.version)
+    shared = CallbackSharing(StaticCache(app.server), lambda: screen.desk.moves.version)
     return Guard(Choosing(shared, screen.settings.names), hosts)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.kept_files import KeptFiles, Receive, Send
+from dashboard.static_cache import Receive, Send, StaticCache
 
 
 class Inner:
@@ -23,7 +23,7 @@ class Inner:
         await send({"type": "http.response.body", "body": scope["path"].encode()})
 
 
-async def get(app: KeptFiles, path: str, **headers: str) -> tuple[int, bytes]:
+async def get(app: StaticCache, path: str, **headers: str) -> tuple[int, bytes]:
     sent: list[MutableMapping[str, Any]] = []
 
     async def send(message: MutableMapping[str, Any]) -> None:
@@ -44,7 +44,7 @@ async def get(app: KeptFiles, path: str, **headers: str) -> tuple[int, bytes]:
 
 async def test_a_file_is_asked_for_once() -> None:
     inner = Inner()
-    app = KeptFiles(inner)
+    app = StaticCache(inner)
     first = await get(app, "/assets/a.js")
     assert first == await get(app, "/assets/a.js") == (200, b"first /assets/a.js")
     assert (await get(app, "/assets/b.js"))[1] == b"first /assets/b.js"
@@ -65,14 +65,14 @@ async def test_what_may_change_is_asked_for_again(
     status: int, path: str, headers: dict[str, str]
 ) -> None:
     inner = Inner(status)
-    app = KeptFiles(inner)
+    app = StaticCache(inner)
     for _ in range(2):
         assert (await get(app, path, **headers))[0] == status
     assert len(inner.asked) == 2
 
 
 async def test_a_browser_keeps_what_has_a_fingerprint() -> None:
-    app = KeptFiles(Inner())
+    app = StaticCache(Inner())
     assert (b"cache-control", b"public, max-age=31536000, immutable") in await headers_of(
         app, b"m=1"
     )
@@ -80,12 +80,12 @@ async def test_a_browser_keeps_what_has_a_fingerprint() -> None:
 
 
 async def test_no_browser_keeps_the_layout_which_is_that_of_one_view() -> None:
-    found = await headers_of(KeptFiles(Inner()), b"", "/_dash-layout")
+    found = await headers_of(StaticCache(Inner()), b"", "/_dash-layout")
     assert dict(found)[b"cache-control"] == b"no-store"
 
 
 async def headers_of(
-    app: KeptFiles, query: bytes, path: str = "/assets/a.js"
+    app: StaticCache, query: bytes, path: str = "/assets/a.js"
 ) -> list[tuple[bytes, bytes]]:
     sent: list[MutableMapping[str, Any]] = []
 

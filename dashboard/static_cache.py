@@ -40,7 +40,7 @@ class _Answer:
     body: bytes
 
 
-class KeptFiles:
+class StaticCache:
     """ASGI middleware that answers a file's second visitor from memory."""
 
     def __init__(self, app: App) -> None:
