@@ -16,7 +16,7 @@ from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import crumbs, empty
 from dashboard.context import Screen
-from dashboard.shown import Look, Time, answer, shown
+from dashboard.displayed_snapshot import Look, Time, answer, displayed_snapshot
 
 Build = Callable[[ViewPath, Look], Any]
 _NAMES: Final = frozenset({"topic", "broker", "group"})
@@ -26,7 +26,7 @@ def framed(screen: Screen, path: ViewPath, look: Look, build: Build) -> Any:
     """The view, or that its thing is not there; a view of no one thing as it is."""
     if not _NAMES & set(path.params):
         return build(path, look)
-    gone = missing(shown(screen, look.time), path)
+    gone = missing(displayed_snapshot(screen, look.time), path)
     view = build(path, look) if gone is None else None
     return [
         dcc.Store(id=ids.THING, data={"path": str(path), "is_built": gone is None}),

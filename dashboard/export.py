@@ -11,9 +11,9 @@ from control.views.pages import TableQuery
 from control.views.plans import plan_files
 from control.views.times import TimeError, parse_moment
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import displayed_snapshot
 from dashboard.pages.plan_map import find_plan
 from dashboard.rows import PageOf
-from dashboard.shown import shown
 
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
@@ -38,7 +38,7 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
         query = TableQuery(
             filter=given.get("q", ""), sort=given.get("sort", ""), columns=given.get("cols", "")
         )
-        snapshot, scope = shown(screen, {"at": at}), given.get("scope")
+        snapshot, scope = displayed_snapshot(screen, {"at": at}), given.get("scope")
         if snapshot.why_empty:
             return PlainTextResponse(f"404: {snapshot.why_empty}\n", 404)
         try:

@@ -19,7 +19,7 @@ from dashboard.components.forms import good, problem, text_field
 from dashboard.components.parts import modal
 from dashboard.context import Screen
 from dashboard.desk import DeskError
-from dashboard.shown import Time
+from dashboard.displayed_snapshot import Time
 
 WITHDRAWN: Final = "The fields have changed since: preview them again."
 

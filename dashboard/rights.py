@@ -13,7 +13,7 @@ from control.views.refusals import PAST, refusals
 from dashboard import ids
 from dashboard.components.parts import attributes
 from dashboard.context import Screen
-from dashboard.shown import Time, moment_of
+from dashboard.displayed_snapshot import Time, moment_of
 
 _BUTTONS: Final = ((ids.PLAN_BUTTON, REASSIGN.name), (ids.PRODUCE_SEND, PRODUCE.name))
 

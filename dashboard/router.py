@@ -11,6 +11,7 @@ from control.views.paths import ViewPath
 from dashboard import existing, ids, shell
 from dashboard.components.parts import crumbs, empty
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import USUAL_LOOK, Look, Time
 from dashboard.pages import (
     broker,
     browse,
@@ -30,7 +31,6 @@ from dashboard.pages import (
 )
 from dashboard.pages import map as map_page
 from dashboard.shell import SHOWN
-from dashboard.shown import USUAL_LOOK, Look, Time
 
 Layout = Callable[[Screen, ViewPath, Look], Any]
 

@@ -19,7 +19,7 @@ from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot
 from dashboard.components.grid import BLOCK_ROWS
 from dashboard.context import Screen
-from dashboard.shown import shown
+from dashboard.displayed_snapshot import displayed_snapshot
 
 LEVEL: Final = 1
 """Of gzip: a block is sent once. It becomes a tenth, in a millisecond."""
@@ -43,7 +43,7 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
         except ValueError as error:
             return PlainTextResponse(f"400: from and to are row numbers: {error}\n", 400)
         screen.place.ahead.asked()
-        snapshot = shown(screen, {"at": given.get("at", "")})
+        snapshot = displayed_snapshot(screen, {"at": given.get("at", "")})
         body = json.dumps(
             answer_of(page_of(snapshot, query, given.get("scope")), snapshot.why_empty),
             ensure_ascii=False,

@@ -13,7 +13,7 @@ from control.views.times import RANGE_DEFAULT, RANGES, TimeError, span_of
 from dashboard import ids
 from dashboard.components.parts import attributes, modal
 from dashboard.context import Screen
-from dashboard.shown import moment_of, shown
+from dashboard.displayed_snapshot import displayed_snapshot, moment_of
 
 PICKS: Final = {
     "1m": "1 minute ago",
@@ -95,7 +95,7 @@ def past_words(screen: Screen, time: Mapping[str, str]) -> str:
     at_ms = moment_of(time, now_ms=now_ms)
     if at_ms is None:
         return ""
-    why_empty = shown(screen, time).why_empty
+    why_empty = displayed_snapshot(screen, time).why_empty
     if why_empty:
         return why_empty
     when = f"{clock_text(at_ms, now_ms=now_ms)} ({age_text(now_ms - at_ms)})"

@@ -10,9 +10,9 @@ from control.views.series import Span
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import Time, answer, chart
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
-from dashboard.shown import Time, answer, chart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.heat_box import heat_box
 from dashboard.context import Screen
-from dashboard.shown import AT_ONCE, Look, Time, answer
+from dashboard.displayed_snapshot import AT_ONCE, Look, Time, answer
 
 
 def register_heat_map(app: Dash, screen: Screen, box: str, measure: str) -> None:

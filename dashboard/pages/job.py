@@ -11,10 +11,10 @@ from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import Time, answer, chart
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import all_drawn
-from dashboard.shown import Time, answer, chart
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:

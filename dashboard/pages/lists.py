@@ -24,11 +24,11 @@ from dashboard.components.grid import grid_block, register_grid
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, graph, tile
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import Time, chart
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
 from dashboard.rows import PageOf
-from dashboard.shown import Time, chart
 
 
 def topics_layout(screen: Screen, path: ViewPath) -> list[Any]:

@@ -14,9 +14,9 @@ from dashboard.components import heat_box
 from dashboard.components.heat_map import heat_map, register_heat_map
 from dashboard.components.parts import attributes, card, crumbs, graph, measure_switch
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import Look, Time, answer, displayed_snapshot
 from dashboard.figures.base import empty_figure
 from dashboard.figures.cells import cells_figure
-from dashboard.shown import Look, Time, answer, shown
 
 BY_PARTITIONS = "partitions"
 
@@ -120,7 +120,7 @@ def _register_pointer(app: Dash, screen: Screen) -> None:
     )
 
     def cells(measure: str, filter_text: str, time: Time | None) -> PartitionMap:
-        return partition_map(shown(screen, time), measure, filter=filter_text)
+        return partition_map(displayed_snapshot(screen, time), measure, filter=filter_text)
 
     @app.callback(
         Output(ids.CELLS_UNDER, "children"),

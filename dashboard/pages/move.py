@@ -38,8 +38,8 @@ from dashboard.components.parts import attributes, card, crumbs, empty, tile
 from dashboard.components.tables import rows_table
 from dashboard.context import Screen
 from dashboard.desk import DeskError
+from dashboard.displayed_snapshot import Time
 from dashboard.onward import onward
-from dashboard.shown import Time
 
 CHANGES_MAX: Final = 200
 STALLED_MAX: Final = 5

@@ -28,9 +28,9 @@ from dashboard.components.parts import (
 )
 from dashboard.components.tables import rows_table
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import AT_ONCE, Look, Time, answer, chart
 from dashboard.figures import lines
 from dashboard.figures.drawing import all_drawn
-from dashboard.shown import AT_ONCE, Look, Time, answer, chart
 
 FINDINGS_MAX: Final = 5
 GROUPS_MAX: Final = 8

@@ -17,10 +17,10 @@ from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.components.tables import rows_table
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import Time, answer, chart
 from dashboard.figures import lines
 from dashboard.figures.drawing import all_drawn
 from dashboard.figures.segments import segment_bars
-from dashboard.shown import Time, answer, chart
 
 _SHORT: Final = "≥: it was short already when it was first looked at"
 _GROUP_COLUMNS: Final = tuple(

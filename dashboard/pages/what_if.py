@@ -23,7 +23,7 @@ from dashboard import ids
 from dashboard.components.parts import calm_line, card, crumbs, empty, finding_words, tile
 from dashboard.components.tables import rows_table
 from dashboard.context import Screen
-from dashboard.shown import AT_ONCE, answer
+from dashboard.displayed_snapshot import AT_ONCE, answer
 
 PARTITIONS_SHOWN_MAX: Final = 50
 _HIT_COLUMNS: Final = tuple(

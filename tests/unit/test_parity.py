@@ -19,8 +19,8 @@ from control.views.paths import VIEWS, ViewPath, parse_path, print_path
 from dashboard import router
 from dashboard.components.operation_form import FIELD
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import Look
 from dashboard.operate import body
-from dashboard.shown import Look
 from tests.support.settle import settle
 from tests.unit.dashboard.screens import screen_on
 from tests.unit.tui.conftest import services, written_store

@@ -53,7 +53,7 @@ def moment_of(time: Mapping[str, str] | None, *, now_ms: int) -> int | None:
         return None
 
 
-def shown(screen: Screen, time: Mapping[str, str] | None) -> OperatorSnapshot:
+def displayed_snapshot(screen: Screen, time: Mapping[str, str] | None) -> OperatorSnapshot:
     """The newest snapshot, or that of the moment which is looked at; an empty one that says why
     where nothing of it is kept or can be read."""
     now_ms = screen.now_ms()
@@ -94,7 +94,7 @@ def answer(
     """
     if tick is None:
         raise PreventUpdate
-    snapshot = shown(screen, time)
+    snapshot = displayed_snapshot(screen, time)
     of = (snapshot.cluster.cluster, snapshot.version, snapshot.built_ms)
     return _ANSWERS.of((of, key, time_key(time)), lambda: build(snapshot))
 

@@ -9,8 +9,8 @@ from control.views import snapshot as views
 from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
 from dashboard import rows, times
 from dashboard.context import Screen
+from dashboard.displayed_snapshot import displayed_snapshot
 from dashboard.pages import overview
-from dashboard.shown import shown
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.unit.dashboard.screens import screen_on, words_of
 
@@ -33,17 +33,18 @@ def at(screen: Screen, ago_ms: int) -> dict[str, str]:
 
 
 def test_tables_and_findings_are_of_then(screen: Screen) -> None:
-    past = shown(screen, at(screen, 10 * MINUTE_MS))
+    past = displayed_snapshot(screen, at(screen, 10 * MINUTE_MS))
     offline = [row for row in past.finding_rows if "offline" in row.title.text]
     assert offline[0].title.text == "3 partitions offline"
     statuses = [row.status.text for row in views.partition_page(past).rows]
     assert statuses.count("offline") == 3
-    assert not [row for row in shown(screen, {}).finding_rows if "offline" in row.title.text]
+    present = displayed_snapshot(screen, {}).finding_rows
+    assert not [row for row in present if "offline" in row.title.text]
 
 
 def test_one_moment_is_read_once(screen: Screen) -> None:
     moment = at(screen, 10 * MINUTE_MS)
-    assert shown(screen, moment) is shown(screen, moment)
+    assert displayed_snapshot(screen, moment) is displayed_snapshot(screen, moment)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_a_moment_that_is_not_kept_says_why_and_nothing_looks_well(
 ) -> None:
     moment = at(screen, ago_ms)
     assert words in times.past_words(screen, moment)
-    past = shown(screen, moment)
+    past = displayed_snapshot(screen, moment)
     assert past.is_past
     told = words_of(overview.blocks(past)) + words_of(past.health.text)
     assert words in told
