@@ -58,7 +58,7 @@ def layout(screen: Screen, opened: Opened) -> Any:
             dcc.Store(id=ids.TICK, data=news(snapshot)),
             dcc.Store(id=ids.DENIED, data=rights.every_word(screen)),
             dcc.Store(id=ids.MOVES_PUSHED),
-            dcc.Store(id=ids.ONWARD),
+            dcc.Store(id=ids.REDIRECT),
             dcc.Store(id=ids.PAUSED, data=False),
             dcc.Store(id=ids.BEAT),
             dcc.Store(id=ids.TAB, data=uuid4().hex),
@@ -147,7 +147,7 @@ def _register_in_browser(app: Dash) -> None:
         ),
         ("refreshGrids", [], [Input(ids.TICK, "data")]),
         ("beat", [], [Input(ids.BEAT, "data"), State(ids.TAB, "data")]),
-        ("goOnward", [], [Input(ids.ONWARD, "data")]),
+        ("followRedirect", [], [Input(ids.REDIRECT, "data")]),
         ("markNav", [Output(ids.NAV, "data-view")], [Input(ids.LOCATION, "pathname")]),
     ):
         in_browser(

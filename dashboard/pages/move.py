@@ -39,7 +39,7 @@ from dashboard.components.tables import rows_table
 from dashboard.context import Screen
 from dashboard.desk import DeskError
 from dashboard.displayed_snapshot import Time
-from dashboard.onward import onward
+from dashboard.redirect import redirect
 
 CHANGES_MAX: Final = 200
 STALLED_MAX: Final = 5
@@ -160,7 +160,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.MOVE_SAID, "children", allow_duplicate=True),
         Output(ids.MOVE_QUESTION, "children", allow_duplicate=True),
-        Output(ids.ONWARD, "data", allow_duplicate=True),
+        Output(ids.REDIRECT, "data", allow_duplicate=True),
         Input(ids.MOVE_CONFIRM, "n_clicks"),
         Input(ids.MOVE_LEAVE, "n_clicks"),
         State(ids.MOVE_ASKED, "data"),
@@ -185,7 +185,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             operator, typed = screen.desk.operator, typed or ""
             if action == "rollback":
                 undo = await roll_back(operator, operation_id, typed=typed)
-                return None, None, onward(f"moves/{operation_id}", f"moves/{undo}")
+                return None, None, redirect(f"moves/{operation_id}", f"moves/{undo}")
             said = await operator.control(action, operation_id, rate=what["rate"], typed=typed)
             return good(said), None, no_update
         except DeskError as error:

@@ -27,10 +27,10 @@ from dashboard.components.parts import attributes, card, crumbs, empty, graph
 from dashboard.context import Screen
 from dashboard.desk import DeskError, Values
 from dashboard.figures.moves import trade_off
-from dashboard.onward import onward
 from dashboard.pages.plan_last import last_step, last_words
 from dashboard.pages.plan_map import find_plan
 from dashboard.pages.plan_review import alternative_words, review
+from dashboard.redirect import redirect
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
 EDIT_DEBOUNCE_MS: Final = 700
@@ -273,7 +273,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
 def _register_confirm(app: Dash, screen: Screen) -> None:
     @app.callback(
         Output(ids.PLAN_OUTCOME, "children", allow_duplicate=True),
-        Output(ids.ONWARD, "data"),
+        Output(ids.REDIRECT, "data"),
         Input(ids.PLAN_CONFIRM, "n_clicks"),
         State(ids.PLAN_CHOICE, "value", allow_optional=True),
         State(ids.PLAN_CHOICES, "data"),
@@ -303,7 +303,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             )
         except DeskError as error:
             return problem(error), no_update
-        return None, onward("plan", f"moves/{operation_id}")
+        return None, redirect("plan", f"moves/{operation_id}")
 
 
 def judged(values: Values) -> dict[str, str]:

@@ -24,7 +24,7 @@ export function openPath(path) {
   if (path) navigate(path);
 }
 
-export function goOnward(way) {
+export function followRedirect(way) {
   if (way && window.location.pathname === way.from) navigate(way.to);
 }
 

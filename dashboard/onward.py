@@ -1,7 +1,0 @@
-"""Where the page goes by itself once something has begun, unless one went elsewhere meanwhile."""
-
-
-def onward(from_: str, to: str) -> dict[str, str]:
-    """Paths of views, of which the page that asked shows the first: data of `ids.ONWARD`, which
-    the browser reads (goOnward of assets/modules/views.js)."""
-    return {"from": f"/{from_}", "to": to}
