@@ -93,7 +93,7 @@ def screen_of(settings: DashboardSettings) -> Screen:
         )
         desk = Desk(watched, bus=settings.bus)
         place = Place(watched=watched, feed=feed, desk=desk)
-        feed.subscribe(place.ahead.follow)
+        feed.subscribe(place.prefetch.follow)
         return place
 
     places = {watched.name: place(watched) for watched in settings.clusters}

@@ -15,7 +15,7 @@ from control.views.times import TimeError, span_of
 from dashboard.choosing import chosen_cluster
 from dashboard.desk import Desk
 from dashboard.settings import DashboardSettings
-from dashboard.tables_ahead import TablesAhead
+from dashboard.table_prefetch import TablePrefetch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Place:
     watched: WatchedCluster
     feed: SnapshotFeed
     desk: Desk
-    ahead: TablesAhead = field(default_factory=TablesAhead)
+    prefetch: TablePrefetch = field(default_factory=TablePrefetch)
 
 
 class StoreReader(PastReader, Protocol):

@@ -42,7 +42,7 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
             query = query_of(given)
         except ValueError as error:
             return PlainTextResponse(f"400: from and to are row numbers: {error}\n", 400)
-        screen.place.ahead.asked()
+        screen.place.prefetch.asked()
         snapshot = displayed_snapshot(screen, {"at": given.get("at", "")})
         body = json.dumps(
             answer_of(page_of(snapshot, query, given.get("scope")), snapshot.why_empty),

@@ -5,7 +5,7 @@ from pathlib import Path
 from control.views import snapshot as views
 from control.views.feed import SnapshotFeed
 from control.views.store import open_store
-from dashboard.tables_ahead import LOOKED_S_MAX, TABLES, TablesAhead
+from dashboard.table_prefetch import LOOKED_S_MAX, TABLES, TablePrefetch
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
 SIZES = SyntheticSizes(topics=2, partitions=3)
@@ -13,7 +13,7 @@ SIZES = SyntheticSizes(topics=2, partitions=3)
 
 def test_what_is_looked_at_is_ready_with_the_version_and_the_rest_is_not(tmp_path: Path) -> None:
     clock = [100.0]
-    ahead = TablesAhead(lambda: clock[0])
+    ahead = TablePrefetch(lambda: clock[0])
     feed = SnapshotFeed(open_store(str(tmp_path)))
     feed.subscribe(ahead.follow)
     writer = StoreBuilder(tmp_path)

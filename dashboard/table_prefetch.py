@@ -15,7 +15,7 @@ LOOKED_S_MAX: Final = 15.0
 """Nobody asked for so long: nobody looks. Open tables ask at every version."""
 
 
-class TablesAhead:
+class TablePrefetch:
     """Of one cluster: who answers tables tells ``asked``; ``follow`` listens to the feed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
