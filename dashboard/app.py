@@ -18,7 +18,7 @@ from control.views.store import open_store
 from control.views.watch import report_watch
 from dashboard import export, live, record_bytes, router, rows, shell
 from dashboard.callback_sharing import CallbackSharing
-from dashboard.choosing import Choosing, ClusterDash
+from dashboard.cluster_routing import ClusterDash, ClusterRouting
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk
 from dashboard.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
@@ -103,7 +103,7 @@ def screen_of(settings: DashboardSettings) -> Screen:
 def guarded(app: Dash, screen: Screen, hosts: Callable[[], frozenset[str]]) -> Guard:
     """The page as it is served: behind the check of Host and Origin."""
     shared = CallbackSharing(StaticCache(app.server), lambda: screen.desk.moves.version)
-    return Guard(Choosing(shared, screen.settings.names), hosts)
+    return Guard(ClusterRouting(shared, screen.settings.names), hosts)
 
 
 def serve(

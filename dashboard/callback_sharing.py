@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from dashboard import ids
 from dashboard.answer_cache import AnswerCache
-from dashboard.choosing import chosen_cluster
+from dashboard.cluster_routing import chosen_cluster
 from dashboard.guard import App, Message, Receive, Scope, Send
 
 ANSWERS_BYTES_MAX: Final = 4 << 20

@@ -12,7 +12,7 @@ from control.views.past import PastReader
 from control.views.series import Span
 from control.views.snapshot import OperatorSnapshot
 from control.views.times import TimeError, span_of
-from dashboard.choosing import chosen_cluster
+from dashboard.cluster_routing import chosen_cluster
 from dashboard.desk import Desk
 from dashboard.settings import DashboardSettings
 from dashboard.table_prefetch import TablePrefetch

@@ -16,7 +16,7 @@ from control.views.paths import PathError, ViewPath, parse_path
 from control.views.rows import Cell
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids, operate, palette, rights, times
-from dashboard.choosing import QUERY
+from dashboard.cluster_routing import QUERY
 from dashboard.components.markup import still
 from dashboard.components.parts import aria, attributes, badge, modal, toned
 from dashboard.context import Screen

@@ -17,7 +17,7 @@ from control.views.moves import change_row
 from control.views.plans import CHANGES_MAX, PLAN_COLUMNS, gap_text, nothing_to_move
 from control.views.rows import Cell
 from dashboard import ids
-from dashboard.choosing import chosen_cluster
+from dashboard.cluster_routing import chosen_cluster
 from dashboard.components.checks import check_line
 from dashboard.components.parts import card, graph, tile
 from dashboard.components.replica_board import replica_board

@@ -23,7 +23,7 @@ _HTML: Final = '<html lang="en">'
 chosen_cluster: ContextVar[str] = ContextVar("chosen_cluster", default="")
 
 
-class Choosing:
+class ClusterRouting:
     """ASGI middleware: takes the name from path or query. ``names``: all, the usual one first."""
 
     def __init__(self, app: App, names: Collection[str]) -> None:
