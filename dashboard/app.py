@@ -22,7 +22,7 @@ from dashboard.cluster_routing import ClusterDash, ClusterRouting
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk
 from dashboard.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
-from dashboard.guard import Guard
+from dashboard.origin_check import OriginCheck
 from dashboard.pages.browse import register_follow
 from dashboard.pages.lists import PAGES
 from dashboard.settings import DashboardSettings
@@ -100,10 +100,10 @@ def screen_of(settings: DashboardSettings) -> Screen:
     return Screen(places=places, reader=reader, settings=settings)
 
 
-def guarded(app: Dash, screen: Screen, hosts: Callable[[], frozenset[str]]) -> Guard:
+def guarded(app: Dash, screen: Screen, hosts: Callable[[], frozenset[str]]) -> OriginCheck:
     """The page as it is served: behind the check of Host and Origin."""
     shared = CallbackSharing(StaticCache(app.server), lambda: screen.desk.moves.version)
-    return Guard(ClusterRouting(shared, screen.settings.names), hosts)
+    return OriginCheck(ClusterRouting(shared, screen.settings.names), hosts)
 
 
 def serve(

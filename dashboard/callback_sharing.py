@@ -19,7 +19,7 @@ from typing import Any, Final
 from dashboard import ids
 from dashboard.answer_cache import AnswerCache
 from dashboard.cluster_routing import chosen_cluster
-from dashboard.guard import App, Message, Receive, Scope, Send
+from dashboard.origin_check import App, Message, Receive, Scope, Send
 
 ANSWERS_BYTES_MAX: Final = 4 << 20
 """Of some 20 kB each; those of the last versions, for all views that are open."""

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote
 
 from control.model.fleet import WatchedCluster
 from dashboard.document import LeanDash
-from dashboard.guard import App, Receive, Scope, Send
+from dashboard.origin_check import App, Receive, Scope, Send
 
 QUERY: Final = "cluster"
 _MARK: Final = "/@"

@@ -8,7 +8,7 @@ import re
 from collections.abc import MutableMapping
 from typing import Any, Final
 
-from dashboard.guard import App, Message
+from dashboard.origin_check import App, Message
 
 _NAMED: Final = re.compile(r'"(/(?:assets|_dash-component-suites|@[^"/]*)[^"]*\.(?:js|css)[^"]*)"')
 """Scripts and styles in the document."""

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard import ids
 from dashboard.callback_sharing import CALLBACKS, CallbackSharing
-from dashboard.guard import Message, Receive, Scope, Send
+from dashboard.origin_check import Message, Receive, Scope, Send
 
 SCOPE: Message = {"type": "websocket", "path": CALLBACKS}
 GONE: Message = {"type": "websocket.disconnect", "code": 1000}

@@ -3,7 +3,7 @@
 from collections.abc import MutableMapping
 from typing import Any
 
-from dashboard.guard import Receive, Send
+from dashboard.origin_check import Receive, Send
 from dashboard.warm import warm
 
 DOCUMENT = b"""<link rel="stylesheet" href="/assets/a.css?m=1"><a href="/overview">

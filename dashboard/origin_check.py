@@ -25,7 +25,7 @@ _HEADERS: Final = (
 )
 
 
-class Guard:
+class OriginCheck:
     """ASGI middleware around the whole page. ``hosts`` are the names it answers to."""
 
     def __init__(self, app: App, hosts: Callable[[], frozenset[str]]) -> None:

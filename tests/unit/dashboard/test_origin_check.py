@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.guard import Guard, refusal_of
+from dashboard.origin_check import OriginCheck, refusal_of
 from dashboard.settings import DashboardSettings
 
 HOSTS = DashboardSettings(store="s", allowed_hosts=["ops.example"]).hosts(8050)
@@ -79,7 +79,7 @@ async def ask(kind: str, **headers: str) -> list[dict[str, Any]]:
     async def send(message: Any) -> None:
         sent.append(dict(message))
 
-    await Guard(app, lambda: HOSTS)(scope(kind, **headers), receive, send)
+    await OriginCheck(app, lambda: HOSTS)(scope(kind, **headers), receive, send)
     return sent
 
 
