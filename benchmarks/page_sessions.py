@@ -34,7 +34,7 @@ VIEWS: Final = {
     "brokers/1": "main h1",
     "groups": ".ag-row",
     "map": "#map-figure > *",
-    "map?by=partitions": "#map-figure > *",
+    "map?by=partitions": "#cells-figure",
     "what-if": "#loss-answer .tile",
     "job": "main",
     "moves": "main",
