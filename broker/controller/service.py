@@ -43,6 +43,7 @@ ALLOCATE_PRODUCER_IDS: Final = 67
 TOPIC_ALREADY_EXISTS: Final = 36
 ALL_BROKERS_WAIT_MS: Final = 1_500
 TIMEOUT_MS_DEFAULT: Final = 10_000
+ADMIN_LANE: Final = "admin"
 PAUSE_MS_MIN: Final = 25
 PAUSE_MS_MAX: Final = 250
 EXCHANGE_S_MAX: Final = 5.0
@@ -95,7 +96,7 @@ class ControllerService:
         message: Any,
         *,
         timeout_ms: int = TIMEOUT_MS_DEFAULT,
-        lane: str = "admin",
+        lane: str = ADMIN_LANE,
     ) -> Any:
         """The response message to a request message.
 
@@ -107,7 +108,8 @@ class ControllerService:
         pause_ms = PAUSE_MS_MIN
         while True:
             try:
-                return await self._submit_once(api_key, api_version, message, lane)
+                remaining_ms = deadline_ms - self._clock.monotonic_ms()
+                return await self._submit_once(api_key, api_version, message, lane, remaining_ms)
             except (NotControllerError, OSError) as error:
                 if self._clock.monotonic_ms() + pause_ms > deadline_ms:
                     raise ControllerUnavailableError(
@@ -213,10 +215,17 @@ class ControllerService:
         self._metadata.publish(ReplayedBatch(image=image, changed=image_difference(old, image)))
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
-        """The leader of the quorum is the active controller."""
+        """The leader of the quorum is the active controller.
+
+        What waits for the former one is asked again, unless a client wants it done once: a
+        controller that hangs answers nobody, and the new one fences brokers that do not beat.
+        """
         if leader_id != self._config.node_id or self.active.is_active:
             self.active.deactivate()
         self._metadata.set_controller(leader_id)
+        for (node_id, lane), peer in self._peers.items():
+            if node_id != leader_id and lane != ADMIN_LANE:
+                peer.disconnect()
 
     def handle_voter_gone(self, voter_id: int) -> None:
         """A voter is a broker, too: its partitions need not wait for its session to end."""
@@ -224,27 +233,18 @@ class ControllerService:
 
     # --- one attempt -----------------------------------------------------------------------------
 
-    async def _submit_once(self, api_key: int, api_version: int, message: Any, lane: str) -> Any:
+    async def _submit_once(
+        self, api_key: int, api_version: int, message: Any, lane: str, timeout_ms: int
+    ) -> Any:
         leader_id = self.quorum.leader_id
         if leader_id is None:
             raise NotControllerError("the quorum has no leader right now")
         if leader_id == self._config.node_id:
             return await self.execute(api_key, api_version, message)
-        return await self._forward(leader_id, api_key, api_version, message, lane)
-
-    async def _forward(
-        self, leader_id: int, api_key: int, api_version: int, message: Any, lane: str
-    ) -> Any:
-        frame = codec.encode_request(message, correlation_id=0, client_id=None)
-        envelope = codec.build_request(
-            ENVELOPE,
-            ENVELOPE_VERSION,
-            request_data=frame[SIZE_PREFIX_BYTES:],
-            request_principal=None,
-            client_host_address=b"",
-        )
+        timeout_s = min(timeout_ms / 1000, EXCHANGE_S_MAX)
+        envelope = _envelope(message)
         peer = self._peer(leader_id, lane)
-        answer = await peer.send(ENVELOPE, ENVELOPE_VERSION, envelope, timeout_s=EXCHANGE_S_MAX)
+        answer = await peer.send(ENVELOPE, ENVELOPE_VERSION, envelope, timeout_s=timeout_s)
         if answer.error_code != 0 or answer.response_data is None:
             raise NotControllerError(f"node {leader_id} refused: {answer.error_code!r}")
         data = bytes(answer.response_data)
@@ -266,6 +266,17 @@ class ControllerService:
                 raise NotControllerError(f"controller.quorum.voters lacks node {leader_id}")
             self._peers[key] = self._connect(voters[leader_id])
         return self._peers[key]
+
+
+def _envelope(message: Any) -> Any:
+    frame = codec.encode_request(message, correlation_id=0, client_id=None)
+    return codec.build_request(
+        ENVELOPE,
+        ENVELOPE_VERSION,
+        request_data=frame[SIZE_PREFIX_BYTES:],
+        request_principal=None,
+        client_host_address=b"",
+    )
 
 
 def _has_brokers_for(replication_factor: int, image: MetadataImage, voters: int) -> bool:

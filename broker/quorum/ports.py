@@ -121,6 +121,10 @@ class Peer(Protocol):
         ConnectionRefusedError when nobody listens."""
         ...
 
+    def disconnect(self) -> None:
+        """Drop the connection: requests in flight fail, the next one connects anew."""
+        ...
+
     async def close(self) -> None:
         """End the connection."""
         ...

@@ -240,6 +240,11 @@ class PeerClient:
         if not task.cancelled():
             task.exception()
 
+    def disconnect(self) -> None:
+        """Drop the connection, if there is one: requests in flight fail, the next one connects."""
+        if self._connection is not None:
+            self._connection.abort()
+
     async def close(self) -> None:
         """End the connection; requests in flight fail."""
         self._is_closed = True

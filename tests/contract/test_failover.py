@@ -1,6 +1,7 @@
 """kill -9 under load: nothing acknowledged is lost, nothing is there twice, and it goes on soon."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,6 +59,26 @@ def test_leaders_die_under_an_idempotent_producer(cluster: LocalCluster) -> None
     finally:
         producer.stop()
     check_ledger(producer, consume_all(cluster.bootstrap, len(producer.acknowledged)))
+
+
+@pytest.mark.timeout(120)
+def test_a_controller_that_hangs_takes_no_other_broker_with_it(cluster: LocalCluster) -> None:
+    """It still takes connections, and answers nobody: the others beat for the new controller before
+    it fences them."""
+    hung = int(cluster.metadata(101).controller_id)
+    others = set(cluster.ids) - {hung}
+    seen: list[set[int]] = []
+
+    def is_alone_fenced() -> bool:
+        seen.extend(cluster.alive_brokers(it) for it in sorted(others))
+        return all(it == others for it in seen[-2:])
+
+    cluster.processes[hung].send_signal(signal.SIGSTOP)
+    try:
+        wait_until(is_alone_fenced, f"{hung} is fenced", timeout_s=10.0, story=cluster.story)
+    finally:
+        cluster.processes[hung].send_signal(signal.SIGCONT)
+    assert all(it >= others for it in seen), f"{seen}\n{cluster.story()}"
 
 
 @pytest.mark.timeout(120)
