@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource as Resource
-from confluent_kafka.cimpl import KafkaException, NewTopic
+from confluent_kafka.cimpl import KafkaError, KafkaException, NewTopic
 
 from tests.support.kafka_oracle import ready_admin, run_tool
 
@@ -26,7 +26,14 @@ class KafkaEyes:
         """A topic whose replicas lie where they are told to."""
         replicas = [list(placement[partition]) for partition in sorted(placement)]
         new = NewTopic(topic, len(replicas), replica_assignment=replicas)
-        self._admin.create_topics([new])[topic].result(TIMEOUT_S)
+        try:
+            self._admin.create_topics([new])[topic].result(TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_CONTROLLER:
+                raise
+            # ZooKeeper's controller may have moved since this client was made.
+            self._admin = ready_admin(**{"bootstrap.servers": self._bootstrap})
+            self._admin.create_topics([new])[topic].result(TIMEOUT_S)
 
     def delete(self, topic: str) -> None:
         """It and its data."""
