@@ -1,6 +1,7 @@
 """A Spark session that starts quickly, without network, and keeps small."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -30,6 +31,8 @@ JAVA_OPTIONS: Final = (
 """One collector thread is enough for 2 cores."""
 SMALL_OPTIONS: Final = ("-XX:TieredStopAtLevel=1",)
 """C1 alone compiles a micro-batch's code soonest; large clusters gain from C2 after minutes."""
+TASK_ATTEMPTS_MAX: Final = 30
+"""Of a task in one JVM; with Spark's single one, a reader that gives up would end the query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,7 @@ def _options(settings: SessionSettings) -> dict[str, str]:
     jars = [str(jar) for jar in connector_jars()]
     is_local = settings.master.startswith("local")
     return {
-        "spark.master": settings.master,
+        "spark.master": with_retries(settings.master),
         "spark.app.name": "partiscope metrics",
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.extraJavaOptions": " ".join(_java_options(settings)),
@@ -129,6 +132,12 @@ def _options(settings: SessionSettings) -> dict[str, str]:
         "spark.cleaner.periodicGC.interval": "10min",
         **settings.further,
     }
+
+
+def with_retries(master: str) -> str:
+    """The master's name, with the attempts of a task in one JVM where it tells none. A reader whose
+    broker hangs gives up; the next attempt makes a new one. Pure."""
+    return re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TASK_ATTEMPTS_MAX}]", master)
 
 
 def gist(error: Exception) -> str:
