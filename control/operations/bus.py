@@ -1,7 +1,8 @@
 """The operations bus: two topics of one partition on the bundled cluster, commands and events.
 
-The topic of events is compacted. Of a move's progress, which is told once a second, only the
-newest counts: all of it has one key per operation. Every other event has its own key, and stays.
+Both are compacted (of commands: control.operations.commands_topic). Of a move's progress, which is
+told once a second, only the newest counts: all of it has one key per operation. Every other event
+has its own key, and stays.
 """
 
 from __future__ import annotations
@@ -18,12 +19,20 @@ from control.kafka.admin import KafkaAdmin
 from control.kafka.bus_topics import ensure_topic
 from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError, NoBusError, RefusedError, UnreachableError
+from control.kafka.ports import ConfigResource, ConfigScope
 from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
 from control.kafka.retry import PASSING_CODES
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
-from control.operations.commands import OPERATIONS_TOPIC, Command, decode_command, encode_command
+from control.operations.commands import (
+    OPERATIONS_TOPIC,
+    Command,
+    ControlAction,
+    ReassignCommand,
+    decode_command,
+    encode_command,
+)
 from control.operations.errors import CommandDecodeError
 from control.operations.events import EVENTS_TOPIC, Event, EventKind, decode_event, encode_event
 from control.operations.state import OperationState, take_event
@@ -40,19 +49,18 @@ _KEPT: Final = {
     "retention.bytes": "-1",
     "max.message.bytes": str(_RECORD_MAX),
 }
-_CONFIGS: Final = {
-    OPERATIONS_TOPIC: _KEPT,
-    EVENTS_TOPIC: {
-        **_KEPT,
-        "cleanup.policy": "compact",
-        "segment.bytes": str(_RECORD_MAX + (1 << 20)),
-        "min.cleanable.dirty.ratio": "0.1",
-    },
+_COMPACTED: Final = {
+    **_KEPT,
+    "cleanup.policy": "compact",
+    "segment.bytes": str(_RECORD_MAX + (1 << 20)),
+    "min.cleanable.dirty.ratio": "0.1",
 }
+_CONFIGS: Final = {OPERATIONS_TOPIC: _COMPACTED, EVENTS_TOPIC: _COMPACTED}
 """A segment is compacted once another one follows it, and holds one record at least."""
 PROGRESS: Final = b"/progress"
 """How the keys of events end that tell progress."""
 
+_COMMANDS_CONFIG: Final = ConfigResource(scope=ConfigScope.TOPIC, name=OPERATIONS_TOPIC)
 _PASSING: Final = PASSING_CODES | {
     ErrorCode.out_of_order_sequence_number,
     ErrorCode.unknown_producer_id,
@@ -131,7 +139,18 @@ class Bus:
 
     async def publish_command(self, command: Command) -> None:
         """Durable when it returns."""
-        await self._send(COMMANDS, command.operation_id.encode(), encode_command(command))
+        await self._send(COMMANDS, _key_of_command(command), encode_command(command))
+
+    async def are_commands_compacted(self) -> bool:
+        """False: the topic is an older release's, which kept all."""
+        async with KafkaAdmin.to(self.settings) as admin:
+            (policy,) = await admin.describe_configs(_COMMANDS_CONFIG, ["cleanup.policy"])
+        return "compact" in (policy.value or "").split(",")
+
+    async def compact_commands(self) -> None:
+        """From now on the newest command of each key is kept."""
+        async with KafkaAdmin.to(self.settings) as admin:
+            await admin.alter_configs(_COMMANDS_CONFIG, _COMPACTED)
 
     async def publish_event(self, event: Event) -> None:
         """Durable when it returns."""
@@ -261,6 +280,14 @@ def operation_of(record: FetchedRecord) -> str:
     """The operation that a record of either topic is about, by its key: what follows a slash tells
     what of it."""
     return (record.key or b"").partition(b"/")[0].decode(errors="replace")
+
+
+def _key_of_command(command: Command) -> bytes:
+    """Of pause and resume the newer counts, and of throttles the newest."""
+    if isinstance(command, ReassignCommand):
+        return command.operation_id.encode()
+    holds = command.action in (ControlAction.PAUSE, ControlAction.RESUME)
+    return f"{command.operation_id}/{'hold' if holds else command.action.value}".encode()
 
 
 def _key_of(event: Event) -> bytes:

@@ -302,8 +302,10 @@ def _is_of(state: OperationState, cluster: WatchedCluster | None) -> bool:
 
 
 def _asked(operation_id: str, commands: Iterable[Command]) -> tuple[Throttle, WaveRules]:
-    """What operators asked of one operation, the last throttle."""
+    """What operators asked of one operation: the last throttle asked for while it ran, else
+    that of its command, which is written once more at its end."""
     throttle: Throttle = THROTTLE_AUTO
+    changed: Throttle | None = None
     waves = USUAL_WAVES
     for command in commands:
         if command.operation_id != operation_id:
@@ -311,8 +313,8 @@ def _asked(operation_id: str, commands: Iterable[Command]) -> tuple[Throttle, Wa
         if isinstance(command, ReassignCommand):
             throttle, waves = command.throttle, command.waves
         elif command.throttle is not None:
-            throttle = command.throttle
-    return throttle, waves
+            changed = command.throttle
+    return throttle if changed is None else changed, waves
 
 
 def _now_ms() -> int:

@@ -25,6 +25,7 @@ from control.model.fleet import Site
 from control.operations.bus import Bus, BusUnreachableError
 from control.operations.cluster_outage import ANSWERED, ClusterOutage
 from control.operations.commands import ReassignCommand
+from control.operations.commands_topic import take_over, without_plan
 from control.operations.errors import FencedError, OperationError
 from control.operations.events import Event, EventKind, Outcome
 from control.operations.fates import pack_fates
@@ -121,6 +122,7 @@ class Executor:
         self.memory.states = await self._bus.read_states()
         for command in commands:
             self.memory.take(command)
+        await take_over(self._bus, commands, self.memory.states)
         return next_offset
 
     async def _listen(self, ownership: Ownership) -> None:
@@ -256,6 +258,12 @@ class Executor:
         """Write an event and fold it into the memory."""
         await self._bus.publish_event(event)
         self.memory.apply(event)
+        command = self.memory.commands.get(event.operation_id)
+        if command is not None:
+            slim = without_plan(command, self.memory.state_of(event.operation_id))
+            if slim is not None:
+                self.memory.commands[event.operation_id] = slim
+                await self._bus.publish_command(slim)
 
 
 class _Context:

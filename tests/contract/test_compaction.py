@@ -4,17 +4,29 @@ same for what moves tell of their progress."""
 import asyncio
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
-from control.operations.bus import Bus
-from control.operations.events import EVENTS_TOPIC, Event, EventKind, MoveProgress
+from control.operations.bus import COMMANDS, Bus
+from control.operations.client import OperationsClient, wait_for
+from control.operations.commands import (
+    OPERATIONS_TOPIC,
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+    decode_command,
+    encode_command,
+)
+from control.operations.events import EVENTS_TOPIC, Event, EventKind, MoveProgress, Outcome
+from control.planner.proposal import PartitionChange
+from tests.contract.operations_rig import ExecutorProcess
 from tests.support.cluster import LocalCluster
 from tests.support.settle import wait_until
 
@@ -138,3 +150,45 @@ async def test_of_a_moves_progress_the_bus_keeps_what_is_new_and_forgets_no_othe
     assert state.started_ms == 1
     assert state.progress is not None
     assert state.progress.bytes_done == PROGRESS - 1
+
+
+@pytest.mark.timeout(180)
+async def test_commands_of_an_older_release_are_taken_over_and_what_runs_keeps_its_plan(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """It wrote everything under the operation id: compacted as it was, a pause would have replaced
+    the reassignment that it paused."""
+    changes = (
+        PartitionChange(topic="none", partition=0, before=(101,), after=(102,), size_bytes=1),
+    )
+    async with Bus(cluster.bootstrap) as bus:
+        await bus.ensure_topics()
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        kept = ConfigEntry("cleanup.policy", "delete", incremental_operation=SET)
+        topic = ConfigResource(
+            ConfigResource.Type.TOPIC, OPERATIONS_TOPIC, incremental_configs=[kept]
+        )
+        admin.incremental_alter_configs([topic])[topic].result(20)
+        assert not await bus.are_commands_compacted()
+        command = ReassignCommand(
+            operation_id="mv-old", bootstrap=cluster.bootstrap, changes=changes, submitted_ms=1
+        )
+        throttled = ControlCommand(
+            operation_id="mv-old", action=ControlAction.THROTTLE, throttle=5_000_000
+        )
+        producer = Producer({"bootstrap.servers": cluster.bootstrap})
+        for each in (command, throttled):
+            producer.produce(OPERATIONS_TOPIC, key=b"mv-old", value=encode_command(each))
+        assert producer.flush(30) == 0
+        with ExecutorProcess(bus=cluster.bootstrap, log=tmp_path / "executor.err") as executor:
+            executor.wait_until_said("ready")
+            assert await bus.are_commands_compacted()
+            async with OperationsClient(cluster.bootstrap) as client:
+                ended = await wait_for(client, "mv-old")
+        assert ended.outcome is Outcome.REFUSED, "there is no such topic"
+        keys = [
+            (record.key, decode_command(record.value)) async for record in bus.read_from(COMMANDS)
+        ]
+    assert (b"mv-old", command) in keys[2:]
+    assert (b"mv-old/throttle", throttled) in keys
+    assert keys[-1] == (b"mv-old", replace(command, changes=())), "its plan goes with its end"
