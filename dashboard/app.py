@@ -91,7 +91,7 @@ def screen_of(settings: DashboardSettings) -> Screen:
             is_read_only=watched.is_read_only,
             unwatched=watched.unwatched,
         )
-        desk = Desk(watched, bus=settings.bus)
+        desk = Desk(watched, bus=settings.bus, denied=lambda: feed.current.denied_operations)
         place = Place(watched=watched, feed=feed, desk=desk)
         feed.subscribe(place.prefetch.follow)
         return place

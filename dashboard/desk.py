@@ -1,4 +1,4 @@
-"""Where the page acts: one operator for all browsers, opened when it is first needed.
+"""Where the page acts: one session for all browsers, opened when it is first needed.
 
 Everything here runs on the page's event loop.
 """
@@ -11,12 +11,12 @@ from control.kafka.following import TopicFollower
 from control.kafka.reader import Looking, RecordReader
 from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
+from control.operations.catalogue.operation import Done, Operation
 from control.operations.client import OperationsClient
 from control.operations.errors import OperationError, ReadOnlyError
 from control.operations.following import Moves
-from control.operations.operator import Operator
-from control.operations.performing import Done, perform
 from control.operations.rolling_back import WayBackQuestion, ask_back
+from control.operations.session import Denied, OperationSession, Previewed
 
 SESSIONS_MAX: Final = 50
 
@@ -29,25 +29,27 @@ Values = Mapping[str, str]
 class Desk:
     """Acts on one cluster, if it has an address."""
 
-    def __init__(self, watched: WatchedCluster, *, bus: str | None) -> None:
+    def __init__(self, watched: WatchedCluster, *, bus: str | None, denied: Denied = dict) -> None:
+        """``denied`` answers what may not be done, by operation, with the reason in words."""
         self._watched = watched
         self._bus = bus
-        self._operator: Operator | None = None
+        self._denied = denied
+        self._session: OperationSession | None = None
         self._sessions: dict[str, ProduceSession] = {}
         is_acting = watched.bootstrap is not None
         self.moves = Moves(self._client if is_acting else None, watched)
 
     @property
-    def operator(self) -> Operator:
+    def session(self) -> OperationSession:
         """What acts.
 
         Raises:
             ValueError: there is no cluster to act on.
         """
-        if self._operator is None:
+        if self._session is None:
             _ = self.bootstrap
-            self._operator = Operator(self._watched, bus=self._bus)
-        return self._operator
+            self._session = OperationSession(self._watched, bus=self._bus, denied=self._denied)
+        return self._session
 
     @property
     def bootstrap(self) -> str:
@@ -63,18 +65,22 @@ class Desk:
     async def close(self) -> None:
         """End following the moves, and the connections."""
         await self.moves.close()
-        if self._operator is not None:
-            await self._operator.__aexit__()
+        if self._session is not None:
+            await self._session.__aexit__()
 
-    async def perform(self, form: str, values: Values, *, typed: str = "") -> Done:
-        """Do what a form of the registry says, other than moving and producing."""
-        return await perform(self.operator, form, values, typed=typed)
+    async def preview(self, asked: Operation) -> Previewed:
+        """What an operation would change; it is kept by its name."""
+        return await self.session.preview(asked)
+
+    async def perform(self, name: str, *, typed: str = "") -> Done:
+        """Do what was previewed under that name."""
+        return await self.session.perform(self.session.kept_preview(name), typed=typed)
 
     async def ask_back(self, operation_id: str) -> WayBackQuestion:
         """What rolling a move back would do."""
         if self._watched.is_read_only:
             raise ReadOnlyError("rolling back")
-        return await ask_back(self.operator, operation_id)
+        return await ask_back(self.session, operation_id)
 
     async def produce(
         self,
@@ -88,7 +94,7 @@ class Desk:
         ``SESSIONS_MAX`` run at a time."""
         if len(self._sessions) >= SESSIONS_MAX:
             raise ValueError(f"{SESSIONS_MAX} produce sessions run already")
-        session = self.operator.produce(values, typed=typed)
+        session = self.session.produce(values, typed=typed)
         session = session.with_records(records) if records else session
         self._sessions[session_id] = session
         try:
@@ -113,4 +119,4 @@ class Desk:
         return TopicFollower(self.bootstrap, topic, partition=partition, looking=looking)
 
     def _client(self) -> OperationsClient:
-        return self.operator.moves
+        return self.session.moves

@@ -1,8 +1,9 @@
 """The dialog of operations: any form of the registry, what it is about to do, then the change.
 
 A key or a button of the page puts the form's name and what it is about into ``ids.OPERATION``.
-What was previewed is kept beside its button (``ids.OPERATION_PREVIEWED``), and that is what a
-confirmation does; the browser withdraws the button as soon as a field says otherwise.
+The session keeps what was previewed; its name is beside the button (``ids.OPERATION_PREVIEWED``),
+and a confirmation performs that preview. The browser withdraws the button as soon as a field
+differs.
 """
 
 from typing import Any, Final
@@ -10,9 +11,10 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
-from control.operations.intent import intent
-from control.operations.performing import word_to_type
-from control.operations.registry import Confirmation, OperationForm, form_named
+from control.operations.catalogue import form_named, operation_named
+from control.operations.catalogue.forms import Confirmation, OperationForm
+from control.operations.session import Previewed
+from control.views.paths import ViewPath
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import good, problem, text_field
@@ -90,8 +92,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         if not clicks:
             return no_update
         try:
-            form = form_named(previewed["form"])
-            return await performed(screen, form, previewed["values"], typed or "")
+            return await performed(screen, previewed["name"], typed or "")
         except DeskError as error:
             return problem(error)
 
@@ -134,39 +135,38 @@ def body(
 
 async def submitted(screen: Screen, form: OperationForm, values: dict[str, str]) -> Any:
     """The change itself where nothing stands before it, else what it would do."""
-    parsed = form.parse(values)
-    word = word_to_type(screen.watched, form, parsed)
-    if form.confirmation is Confirmation.NONE and not word:
-        return await performed(screen, form, values, "")
-    lines = await intent(screen.desk.operator, form.name, values)
-    if not lines:
-        return good("nothing to change: it is so already")
-    return confirmation(form, values, word, lines)
+    asked = operation_named(form.name).of(form.parse(values))
+    previewed = await screen.desk.preview(asked)
+    if not previewed.is_needed:
+        return good("; ".join(("Nothing to change", *previewed.effect.notes)))
+    if form.confirmation is Confirmation.NONE and not previewed.word:
+        return await performed(screen, previewed.name, "")
+    return confirmation(previewed, values)
 
 
-async def performed(screen: Screen, form: OperationForm, values: dict[str, str], typed: str) -> Any:
+async def performed(screen: Screen, name: str, typed: str) -> Any:
     """Done, and where to see it."""
-    done = await screen.desk.perform(form.name, values, typed=typed)
-    link = [dcc.Link("open →", href=f"/{done.path}", className="closes")] if done.path else []
+    done = await screen.desk.perform(name, typed=typed)
+    path = str(ViewPath(view=done.view, params=done.params)) if done.view else ""
+    link = [dcc.Link("open →", href=f"/{path}", className="closes")] if path else []
     return html.Div([good(done.words), *link], className="form")
 
 
-def confirmation(
-    form: OperationForm, values: dict[str, str], word: str, lines: tuple[str, ...]
-) -> html.Div:
-    """What it would do with these values, the word to type where there is one, and the button."""
-    label = f"Type {word} to confirm"
-    typed = [text_field(ids.OPERATION_TYPED, label, word)] if word else []
+def confirmation(previewed: Previewed, values: dict[str, str]) -> html.Div:
+    """What it would do, the word to type where there is one, and the button."""
+    form, word = previewed.form, previewed.word
+    typed = [text_field(ids.OPERATION_TYPED, f"Type {word} to confirm", word)] if word else []
     color = "red" if typed else "blue"
     label = form.title if typed else form.submit_label
     asked = [
-        html.Ul([html.Li(line) for line in lines], className="lines"),
+        html.Ul([html.Li(line) for line in previewed.effect.lines], className="lines"),
         *typed,
         html.Div(dmc.Button(label, id=ids.OPERATION_CONFIRM, color=color), className="actions"),
     ]
+    kept = {"name": previewed.name, "values": values}
     return html.Div(
         [
-            dcc.Store(id=ids.OPERATION_PREVIEWED, data={"form": form.name, "values": values}),
+            dcc.Store(id=ids.OPERATION_PREVIEWED, data=kept),
             html.Div(asked, id=ids.OPERATION_CONFIRMATION, className="form"),
             html.P(WITHDRAWN, id=ids.OPERATION_WITHDRAWN, className="note", hidden=True),
         ]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 
-from control.operations.registry import FORMS
+from control.operations.catalogue import FORMS
 from control.views.keymap import PLACES
 from control.views.snapshot import OperatorSnapshot
 from dashboard import ids

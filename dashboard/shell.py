@@ -10,7 +10,8 @@ import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from control.model.fleet import PRODUCTION
-from control.operations.registry import FORMS, PRODUCE
+from control.operations.catalogue import FORMS
+from control.operations.catalogue.produce import PRODUCE
 from control.views.keymap import KEYS, PLACES
 from control.views.paths import PathError, ViewPath, parse_path
 from control.views.rows import Cell

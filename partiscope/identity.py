@@ -263,6 +263,7 @@ def _shown(
         color=cluster.color,
         is_production=cluster.production,
         is_read_only=settings.read_only or cluster.read_only,
+        journal_hold_s=settings.journal_hold_s,
     )
 
 

@@ -4,6 +4,7 @@ File: ``partiscope.toml`` in the working directory, or the one that ``PARTISCOPE
 Environment: ``PARTISCOPE_`` plus the path in capitals, e.g. ``PARTISCOPE_DASHBOARD__PORT=8051``.
 """
 
+import math
 import os
 import re
 import tomllib
@@ -24,6 +25,7 @@ from pydantic_settings import (
 from control.kafka.settings import KafkaSettings
 from control.model.fleet import COLORS, is_of_any
 from control.model.ids import ClusterId
+from control.model.units import parse_duration
 from partiscope.connections import ConnectionSettings
 
 ENV_PREFIX: Final = "PARTISCOPE_"
@@ -32,6 +34,7 @@ _OTHER_VARIABLES: Final = ("config", "cache")
 _SECRET: Final = re.compile("password|secret|token")
 BROKERS_MAX: Final = 64
 CLUSTERS_MAX: Final = 64
+UNLIMITED: Final = "unlimited"
 CONFIG_FILE_DEFAULT: Final = "partiscope.toml"
 DATA_DEFAULT: Final = Path("data")
 
@@ -150,6 +153,23 @@ class Settings(BaseSettings):
     cluster_id: str | None = None
     """Id of the cluster whose figures are shown; without it, the largest one in the store."""
     read_only: bool = False
+    journal_hold: str = "5s"
+    """How long a change waits for the journal before it is refused; ``unlimited``: until it is
+    written."""
+
+    @field_validator("journal_hold")
+    @classmethod
+    def _check_journal_hold(cls, text: str) -> str:
+        if text != UNLIMITED and parse_duration(text) is None:
+            raise ValueError(f"{text!r} is neither a time such as 5s nor {UNLIMITED}")
+        return text
+
+    @property
+    def journal_hold_s(self) -> float:
+        """Infinite where it is unlimited."""
+        held_ms = None if self.journal_hold == UNLIMITED else parse_duration(self.journal_hold)
+        return math.inf if held_ms is None else held_ms / 1000
+
     cluster: ClusterSettings = Field(default_factory=ClusterSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
     dashboard: DashboardSettings = Field(default_factory=DashboardSettings)

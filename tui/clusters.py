@@ -16,7 +16,7 @@ from tui.screens.views import build_screen
 from tui.services import Elsewhere, Services
 
 if TYPE_CHECKING:
-    from control.operations.operator import Operator
+    from control.operations.session import OperationSession
 
 
 class ClusterApp(Navigation):
@@ -28,18 +28,20 @@ class ClusterApp(Navigation):
         here = Elsewhere(watched=services.watched, open=lambda: services)
         self._clusters = {each.watched.name: each for each in (here, *others)}
         self._opened = {services.watched.name: services}
-        self._operator: Operator | None = None
+        self._session: OperationSession | None = None
         self._unsubscribe = services.feed.subscribe(self._take)
 
     @property
-    def operator(self) -> Operator:
+    def session(self) -> OperationSession:
         """What acts on the cluster; made when first needed, in this loop."""
-        if self._operator is None:
-            from control.operations.operator import Operator  # a Kafka client comes with it
+        if self._session is None:
+            from control.operations.session import OperationSession  # a Kafka client comes with it
 
             services = self.services
-            self._operator = Operator(services.watched, bus=services.bus)
-        return self._operator
+            self._session = OperationSession(
+                services.watched, bus=services.bus, denied=lambda: self.snapshot.denied_operations
+            )
+        return self._session
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,8 +87,8 @@ class ClusterApp(Navigation):
     async def on_unmount(self) -> None:
         """Leave the feeds and the cluster."""
         self._unsubscribe()
-        if self._operator is not None:
-            await self._operator.__aexit__()
+        if self._session is not None:
+            await self._session.__aexit__()
 
     def _chosen(self, name: str | None) -> None:
         if name is not None and name != self.services.watched.name:
@@ -96,7 +98,7 @@ class ClusterApp(Navigation):
     async def _switch(self, name: str, path: str) -> None:
         """Everything from the other cluster, on the same view."""
         self._unsubscribe()
-        left, self._operator = self._operator, None
+        left, self._session = self._session, None
         self.services = services = self._services_of(name)
         services.feed.start()
         self._unsubscribe = services.feed.subscribe(self._take)

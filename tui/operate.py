@@ -28,7 +28,7 @@ class OperationKeys(GreyedKeys):
         is_free = event.is_printable and event.key not in self.active_bindings
         if not is_free or not isinstance(self.screen, ViewScreen):
             return
-        from control.operations.registry import FORMS
+        from control.operations.catalogue import FORMS
 
         for form in FORMS:
             if form.key == event.key and form.name not in VIEWS_OF_FORMS:
@@ -39,7 +39,7 @@ class OperationKeys(GreyedKeys):
         """The dialog of an operation, filled in with what is here."""
         if self.is_denied(name):
             return
-        from control.operations.registry import form_named
+        from control.operations.catalogue import form_named
         from tui.screens.operation import OperationScreen
 
         here = self.screen
@@ -51,7 +51,7 @@ class OperationKeys(GreyedKeys):
 
     def operation_commands(self) -> Iterator[SystemCommand]:
         """For the palette."""
-        from control.operations.registry import FORMS
+        from control.operations.catalogue import FORMS
 
         for form in FORMS:
             if form.name not in VIEWS_OF_FORMS:

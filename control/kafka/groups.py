@@ -91,6 +91,30 @@ class KafkaGroups:
 
         await self._at_coordinator(group_id, apis.OFFSET_COMMIT, fields, check)
 
+    async def delete_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Forget commits of partitions that no member of the group reads.
+
+        :raises RefusedError: GROUP_SUBSCRIBED_TO_TOPIC, GROUP_ID_NOT_FOUND.
+        """
+        by_topic: dict[str, list[int]] = {}
+        for key in sorted(partitions):
+            by_topic.setdefault(key.topic, []).append(key.partition)
+        topics = tuple(
+            {"name": name, "partitions": tuple({"partition_index": index} for index in indexes)}
+            for name, indexes in by_topic.items()
+        )
+
+        def check(answer: Answer) -> None:
+            what = f"deleting offsets of group {group_id}"
+            raise_if_refused(answer.message.error_code, what=what)
+            for topic in answer.message.topics:
+                for partition in topic.partitions:
+                    key = TopicPartition(topic.name, partition.partition_index)
+                    raise_if_refused(partition.error_code, what=f"offset of {group_id} on {key}")
+
+        fields = {"group_id": group_id, "topics": topics}
+        await self._at_coordinator(group_id, apis.OFFSET_DELETE, fields, check)
+
     async def delete_group(self, group_id: str) -> None:
         """Forget an empty group and its offsets.
 

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
 from control.kafka.collector.grants import Grants
-from control.kafka.collector.rights import NO_BITS, OPERATION_RIGHTS, bits_of_topics
+from control.kafka.collector.rights import NO_BITS, AclOperation, Lacking, bits_of_topics
 from control.kafka.errors import (
     KafkaPortError,
     RefusedError,
@@ -26,6 +26,12 @@ from control.kafka.retry import ask_controller
 from control.kafka.wire import KafkaWire
 from control.model.ids import TopicPartition
 
+REASSIGN_RIGHTS: Final[Lacking] = (
+    (AclOperation.ALTER, "cluster"),
+    # Throttles: rates are configs of brokers, throttled replicas are configs of topics.
+    (AclOperation.ALTER_CONFIGS, "cluster"),
+    (AclOperation.ALTER_CONFIGS, "topic"),
+)
 _DONE_ALREADY: Final = (ErrorCode.none, ErrorCode.election_not_needed)
 
 
@@ -56,7 +62,7 @@ class KafkaReassignments:
                 resource=resource,
                 grant=grants.commands(((operation, resource),))[0],
             )
-            for operation, resource in OPERATION_RIGHTS["reassign"]
+            for operation, resource in REASSIGN_RIGHTS
             if bits[resource] != NO_BITS and not bits[resource] >> operation & 1
         )
 

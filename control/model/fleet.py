@@ -74,6 +74,9 @@ class WatchedCluster:
     is_read_only: bool = False
     is_collected: bool = False
     """A collector reads it, and reports on the bus; the bundled brokers report themselves."""
+    journal_hold_s: float = 5.0
+    """How long a change waits for the journal before it is refused; infinite: until it can be
+    written."""
     unwatched: str = ""
     """Why nobody brings its figures, and what would; empty: somebody does."""
 

@@ -293,6 +293,8 @@ def _key_of_command(command: Command) -> bytes:
 def _key_of(event: Event) -> bytes:
     if event.kind is EventKind.PROGRESS:
         return event.operation_id.encode() + PROGRESS
+    if event.kind is EventKind.JOURNAL:  # compaction keeps the outcome alone
+        return event.operation_id.encode()
     return f"{event.operation_id}/{secrets.token_hex(8)}".encode()
 
 

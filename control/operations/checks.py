@@ -14,7 +14,6 @@ TOPIC_CHARACTERS_MAX: Final = 249
 PARTITIONS_MAX: Final = 100_000
 SPREAD_MS_MAX: Final = 86_400_000
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
-_OFFSET: Final = re.compile(r"earliest|latest|@\d+|[+-]?\d+")
 
 
 def topic_name(text: str) -> str | None:
@@ -86,7 +85,7 @@ def by_hand(text: str) -> str | None:
 
 def config_pairs(text: str) -> str | None:
     """name=value with commas or line breaks between."""
-    for part in split_pairs(text):
+    for part in _pair_texts(text):
         if "=" not in part or part.startswith("="):
             return f"'{part}' is not name=value"
     return None
@@ -97,13 +96,6 @@ def headers(text: str) -> str | None:
     return config_pairs(text)
 
 
-def reset_target(text: str) -> str | None:
-    """Where a group can be reset to."""
-    return (
-        None if _OFFSET.fullmatch(text) else "earliest, latest, an offset, +N, -N or @MILLISECONDS"
-    )
-
-
 def split_pairs(text: str) -> list[str]:
     """The parts between commas or line breaks, blanks removed."""
     return [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]
@@ -111,4 +103,24 @@ def split_pairs(text: str) -> list[str]:
 
 def pairs(text: str) -> dict[str, str]:
     """Checked name=value text as a mapping."""
-    return dict(part.split("=", 1) for part in split_pairs(text))
+    return dict(part.split("=", 1) for part in _pair_texts(text))
+
+
+def is_on(text: str) -> bool:
+    """Of a field of kind flag."""
+    return text in ("1", "true", "yes", "on")
+
+
+def _pair_texts(text: str) -> list[str]:
+    """A part without ``=`` on the same line goes on with the value before it, as in
+    ``cleanup.policy=compact,delete``."""
+    found: list[str] = []
+    for line in text.splitlines():
+        is_first = True
+        for part in (part.strip() for part in line.split(",")):
+            if part and "=" not in part and not is_first:
+                found[-1] += f",{part}"
+            elif part:
+                found.append(part)
+                is_first = False
+    return found

@@ -5,7 +5,12 @@ OperationError                 title, reason, next step
 ├── InvalidInputError          a form or flag that cannot be; names the field
 ├── ReadOnlyError              this session may only look
 ├── ProtectedTopicError        Kafka, or Partiscope, keeps its own state in the topic
+├── NoRightError               the principal may not do it on this cluster
 ├── NotConfirmedError          the typed confirmation does not match
+├── StalePreviewError          the cluster, or the clock, has moved on since the preview
+├── PreviewGoneError           a preview that is no longer kept
+├── NotJournaledError          the journal cannot be written, so nothing is changed
+├── GroupActiveError           the group has members
 ├── ConflictError              another operator moves the same partitions
 ├── ElsewhereError             a move of another cluster that is watched as well
 ├── NotReviewedError           another alternative was chosen than the one that is shown
@@ -76,6 +81,55 @@ class NotConfirmedError(OperationError):
             f"{what} was not done",
             reason="the name was not typed to confirm it",
             next_step=f"type {name} to confirm",
+        )
+
+
+class NoRightError(OperationError):
+    """`lacks` names the ACL that is missing and who grants it."""
+
+    def __init__(self, what: str, lacks: str) -> None:
+        next_step = "have the right granted, then try again"
+        super().__init__(f"{what} was not done", reason=lacks, next_step=next_step)
+
+
+class StalePreviewError(OperationError):
+    """What was previewed is not what would happen now."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        next_step = "preview it again, then confirm"
+        super().__init__(f"{what} was not done", reason=reason, next_step=next_step)
+
+
+class PreviewGoneError(OperationError):
+    """Previews are kept for a while, the newest of them."""
+
+    def __init__(self) -> None:
+        reason = "others were made since, or the program began anew"
+        super().__init__("this preview is gone", reason=reason, next_step="preview it again")
+
+
+class NotJournaledError(OperationError):
+    """An operation without a trace is refused, unless the settings have it wait."""
+
+    def __init__(self, what: str, reason: str, held_s: float) -> None:
+        super().__init__(
+            f"{what} was not done",
+            reason=f"the journal cannot be written, tried for {held_s:.0f} s: {reason}",
+            next_step=(
+                "bring the brokers of the bus back (`partiscope status`), then try again; "
+                'with the setting journal_hold = "unlimited" operations wait instead'
+            ),
+        )
+
+
+class GroupActiveError(OperationError):
+    """Members commit for themselves."""
+
+    def __init__(self, group: str, members: str) -> None:
+        super().__init__(
+            f"{group} was left as it is",
+            reason=f"it has {members}",
+            next_step="stop its consumers first, then try again",
         )
 
 

@@ -5,7 +5,6 @@ It begins again, more and more slowly, when the bus cannot be reached.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -39,7 +38,8 @@ class Moves:
         self._open_client = open_client
         self._of = of
         self._states = KnownStates(kept_max=MOVES_MAX)
-        self._lines: deque[JournalLine] = deque(maxlen=LINES_MAX)
+        self._lines: dict[str, JournalLine] = {}
+        """By operation: its outcome replaces that it has begun."""
         self._listeners: set[Callable[[], None]] = set()
         self._following: asyncio.Task[None] | None = None
         self.trouble = ""
@@ -87,7 +87,7 @@ class Moves:
     def journal(self) -> tuple[JournalLine, ...]:
         """Every change that is known of the cluster, the newest first: moves and what needed no
         executor."""
-        lines = [line for line in self._lines if self._is_ours(line)]
+        lines = [line for line in self._lines.values() if self._is_ours(line)]
         lines += map(line_of_state, self._ours())
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 
@@ -100,7 +100,9 @@ class Moves:
     def take(self, event: Event) -> None:
         """One more event; lines of the journal are no moves."""
         if event.kind is EventKind.JOURNAL:
-            self._lines.append(line_of_event(event))
+            self._lines[event.operation_id] = line_of_event(event)
+            if len(self._lines) > LINES_MAX:
+                del self._lines[next(iter(self._lines))]
             self._wake()
             return
         self._states.take(event)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from control.kafka.errors import KafkaPortError
 from control.model.units import bytes_text, counted
+from control.operations.catalogue.reassign import REASSIGN
 from control.operations.errors import ConflictError
-from control.operations.guard import check_change
-from control.operations.operator import Operator
 from control.operations.planning import Preview
 from control.operations.preflight import failures
+from control.operations.session import OperationSession
 from control.operations.verdict import Check, Verdict
 from control.operations.way_back import WayBack
 from control.operations.whole_preview import preview_way_back
@@ -23,15 +23,15 @@ class WayBackQuestion:
     is_refused: bool
 
 
-async def ask_back(operator: Operator, operation_id: str) -> WayBackQuestion:
+async def ask_back(session: OperationSession, operation_id: str) -> WayBackQuestion:
     """Of an operation, also where the cluster does not answer: the way back then waits for it.
 
     :raises OperationError: nothing of it could go back, or others move it.
     :raises KafkaPortError: the bus does not answer.
     """
-    way = await operator.moves.way_back(operation_id)
+    way = await session.moves.way_back(operation_id)
     try:
-        preview = await preview_way_back(operator.planning, operator.moves, way)
+        preview = await preview_way_back(session.planning, session.moves, way)
     except KafkaPortError as error:
         unknown = Check(name="pre-flight", verdict=Verdict.WARN, reason=f"not known: {error}")
         words = f"Roll {operation_id} back? What it would move is not known."
@@ -39,18 +39,18 @@ async def ask_back(operator: Operator, operation_id: str) -> WayBackQuestion:
     return question_of(way, preview)
 
 
-async def roll_back(operator: Operator, operation_id: str, *, typed: str = "") -> str:
+async def roll_back(session: OperationSession, operation_id: str, *, typed: str = "") -> str:
     """Submit the way back; answers its id. What runs is not cancelled for one that would be
     refused, also if that has become so since it was asked.
 
     :raises OperationError: as `ask_back`, or pre-flight refuses it.
     :raises KafkaPortError: the bus does not answer.
     """
-    check_change(operator.watched, "rolling back", typed=typed)
-    question = await ask_back(operator, operation_id)
+    session.require(REASSIGN.name, "rolling back", typed=typed)
+    question = await ask_back(session, operation_id)
     if question.is_refused:
         raise ConflictError(f"{question.words} {failures(question.doubts)}")
-    return await operator.moves.rollback(operation_id)
+    return await session.moves.rollback(operation_id)
 
 
 def question_of(way: WayBack, preview: Preview) -> WayBackQuestion:

@@ -4,11 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from control.kafka.collector.report import WatchReport
-from control.kafka.collector.rights import OPERATION_RIGHTS
 
-READS: Final = frozenset({"browse"})
-"""Operations that change nothing."""
-CHANGES: Final = tuple(name for name in OPERATION_RIGHTS if name not in READS)
 READ_ONLY: Final = (
     "✖ read-only here: nothing is changed (the setting read_only, or --read-only); "
     "start without it to change the cluster"
@@ -23,10 +19,14 @@ def refusals(
     lacking = (
         {} if watch is None else {name: _lacks(watch, name) for name in watch.denied_operations}
     )
+    if not is_read_only and not is_past:
+        return lacking
+    from control.operations.catalogue import RIGHTS  # brings a Kafka client along
+
     if is_read_only:
-        return lacking | dict.fromkeys(CHANGES, READ_ONLY)
-    # What lacks at all is told rather than what lacks there.
-    return dict.fromkeys(CHANGES, PAST) | lacking if is_past else lacking
+        return lacking | dict.fromkeys(RIGHTS, READ_ONLY)
+    # A right that lacks is told rather than the past.
+    return dict.fromkeys(RIGHTS, PAST) | lacking
 
 
 def _lacks(watch: WatchReport, name: str) -> str:

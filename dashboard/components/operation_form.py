@@ -10,8 +10,8 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ALL, Output, State, html
 
+from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
-from control.operations.registry import FieldKind, FormField, OperationForm
 from control.views.snapshot import OperatorSnapshot
 from dashboard.components.parts import opener
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from dash import Dash, dcc, html
 
-from control.operations.registry import RESET_OFFSETS
+from control.operations.catalogue import forms_about
+from control.operations.catalogue.forms import FieldKind
 from control.views import pages, series
 from control.views import snapshot as views
 from control.views.pages import TableQuery
@@ -29,7 +30,10 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         head,
         dcc.Store(id=ids.GROUP_PATH, data=group),
         html.Div(id=ids.GROUP_TILES, className="tiles"),
-        html.Div(operation_button(RESET_OFFSETS, {"group": group}), className="actions"),
+        html.Div(
+            [operation_button(form, {"group": group}) for form in forms_about(FieldKind.GROUP)],
+            className="actions",
+        ),
         card("Lag by partition, in records", graph(ids.GROUP_LAG)),
         grid_block("lags", pages.GROUP_PARTITIONS, query=path.query, scope=group),
     ]

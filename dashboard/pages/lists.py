@@ -6,12 +6,9 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
-from control.operations.registry import (
-    ADD_PARTITIONS,
-    CONFIGURE_TOPIC,
-    CREATE_TOPIC,
-    DELETE_TOPIC,
-)
+from control.operations.catalogue import forms_about
+from control.operations.catalogue.create_topic import CreateTopic
+from control.operations.catalogue.forms import FieldKind
 from control.views import pages, series
 from control.views import snapshot as views
 from control.views.pages import Page, TableQuery
@@ -38,7 +35,7 @@ def topics_layout(screen: Screen, path: ViewPath) -> list[Any]:
         return partitions_layout(screen, path)
     return [
         crumbs([("Topics", "topics")]),
-        html.Div(operation_button(CREATE_TOPIC), className="actions"),
+        html.Div(operation_button(CreateTopic.FORM), className="actions"),
         grid_block("topics", pages.TOPICS, query=path.query),
     ]
 
@@ -154,10 +151,7 @@ def _topic_actions(topic: str) -> list[Any]:
             dcc.Link(dmc.Button(label, size="xs", variant="light"), href=href)
             for label, href in links
         ),
-        *(
-            operation_button(form, {"topic": topic})
-            for form in (ADD_PARTITIONS, CONFIGURE_TOPIC, DELETE_TOPIC)
-        ),
+        *(operation_button(form, {"topic": topic}) for form in forms_about(FieldKind.TOPIC)),
     ]
 
 

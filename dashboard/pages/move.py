@@ -6,10 +6,10 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from control.model.command_line import typed
+from control.operations.catalogue.reassign import REASSIGN
+from control.operations.confirmation import word_for_control
 from control.operations.errors import ElsewhereError
 from control.operations.events import Outcome
-from control.operations.guard import word_for_control
-from control.operations.registry import REASSIGN
 from control.operations.rolling_back import WayBackQuestion, roll_back
 from control.operations.state import OperationState
 from control.views import format as text
@@ -148,7 +148,7 @@ def register(app: Dash, screen: Screen) -> None:
                 return None, way_back_question(word, what, asked), what
             if (first := question_before(screen, what)) is not None:
                 return None, first, what
-            said = await screen.desk.operator.control(action, operation_id, rate=what["rate"])
+            said = await screen.desk.session.control(action, operation_id, rate=what["rate"])
         except DeskError as error:
             return problem(error), None, None
         return good(said), None, None
@@ -182,7 +182,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             return problem(ValueError(late)), None, no_update
         action = what["action"]
         try:
-            operator, typed = screen.desk.operator, typed or ""
+            operator, typed = screen.desk.session, typed or ""
             if action == "rollback":
                 undo = await roll_back(operator, operation_id, typed=typed)
                 return None, None, redirect(f"moves/{operation_id}", f"moves/{undo}")

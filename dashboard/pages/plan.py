@@ -8,12 +8,12 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
+from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS
 from control.operations.errors import (
     InvalidInputError,
     NotReviewedError,
     PlanGoneError,
 )
-from control.operations.registry import REASSIGN, RUN_FIELDS
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
@@ -262,7 +262,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
             return None, *last_words(None, screen.watched), True, None
         given = fields.values_of(found, values)
         try:
-            preview = await screen.desk.operator.preview(chosen(screen, choices, choice), given)
+            preview = await screen.desk.session.preview_plan(chosen(screen, choices, choice), given)
         except DeskError as error:
             return problem(error), *last_words(None, screen.watched), False, None
         why = choices[int(choice)]["why"]
@@ -298,7 +298,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
                 raise NotReviewedError(by_hand=True)
             if {"name": choices[int(choice)]["name"], **judged(given)} != reviewed_one:
                 raise NotReviewedError
-            operation_id = await screen.desk.operator.reassign(
+            operation_id = await screen.desk.session.reassign(
                 chosen(screen, choices, choice), given, typed=typed or ""
             )
         except DeskError as error:
@@ -317,7 +317,7 @@ def _fields_of(error: Exception) -> set[str]:
 
 async def planned(screen: Screen, values: Values, scheme: str) -> tuple[Any, list[Any]]:
     """The choice of alternatives, and what the page keeps of them."""
-    plan = await screen.desk.operator.plan(values)
+    plan = await screen.desk.session.plan(values)
     moving = [item for item in plan.alternatives if item.proposal.changes]
     if not moving:
         title, broken = nothing_to_move(plan.alternatives[0].violations, plan.limits)
@@ -333,7 +333,7 @@ async def edited(
     choices, base = kept
     for item in choices:
         find_plan(screen, item["name"])  # what one may go back to outlives what one tried
-    plan = await screen.desk.operator.edit(_proposal(screen, base), entries, values)
+    plan = await screen.desk.session.edit(_proposal(screen, base), entries, values)
     others = [item for item in choices if "base" not in item]
     return [*others, by_hand_of(plan, base["name"], entries)]
 

@@ -65,7 +65,7 @@ def find_plan(screen: Screen, name: str) -> KeptPlan | None:
     """A plan that was made on this page or another one lately."""
     if screen.watched.bootstrap is None:
         return None
-    return screen.desk.operator.plans.find(name)
+    return screen.desk.session.plans.find(name)
 
 
 def register(app: Dash, screen: Screen) -> None:

@@ -7,7 +7,7 @@ import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_props
 
 from control.lab.session import ProduceProgress
-from control.operations.registry import PRODUCE
+from control.operations.catalogue.produce import PRODUCE
 from control.views.paths import ViewPath
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields

@@ -35,6 +35,7 @@ def collect(
     from control.kafka.collector.collector import CollectorSettings
     from control.kafka.collector.process import run_collector
     from control.kafka.connections import settings_of
+    from control.operations.catalogue import NEEDED_RIGHTS
 
     settings = settings_with(data=data, bootstrap=bootstrap, command_config=command_config)
     watched = settings.watched()
@@ -52,6 +53,7 @@ def collect(
         interval_ms=interval_ms or watched.collect.interval_ms,
         broker_rows_per_s=watched.collect.broker_rows_per_s,
         broker_times_per_s=watched.collect.broker_times_per_s,
+        needed_rights=NEEDED_RIGHTS,
     )
     asyncio.run(_until_signal(run_collector(collector, say=note, on_ready=say)))
 

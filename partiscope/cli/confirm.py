@@ -1,11 +1,11 @@
 """Nothing destructive without typing its name; what may be changed is judged by
-``control.operations.guard``, of the cluster that is meant, however it was named."""
+``control.operations.session``, of the cluster that is meant, however it was named."""
 
 import sys
 
 from control.model.fleet import WatchedCluster, is_of_any
+from control.operations.confirmation import check_confirmed, word_for_control
 from control.operations.errors import NotConfirmedError, ReadOnlyError
-from control.operations.guard import check_control
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import settings_with, target_with
 from partiscope.identity import cluster_by_name, cluster_of_move
@@ -50,7 +50,9 @@ def _judge(watched: WatchedCluster, named: str | None, action: str = "") -> None
     """
     name = watched.name or watched.bootstrap
     try:
-        check_control(watched, action, "the change", typed=named or "")
+        check_confirmed(
+            watched, "the change", typed=named or "", word=word_for_control(watched, action)
+        )
     except ReadOnlyError as error:
         whose = "this installation" if load_settings().read_only else name
         raise CommandError(

@@ -1,8 +1,7 @@
 """``partiscope groups``: list, describe, alter offsets, delete."""
 
 import asyncio
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import typer
@@ -10,10 +9,15 @@ import typer
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec
 from control.model.ids import TopicPartition
+from control.operations.catalogue.delete_group import DeleteGroup
+from control.operations.catalogue.delete_offsets import DeleteOffsets
+from control.operations.catalogue.offset_targets import TARGET_HELP, target_problem
+from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.views.format import plural_text
-from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
+from partiscope.cli.operations import Reason, run_operations
 from partiscope.cli.options import (
     Bootstrap,
     DryRun,
@@ -25,14 +29,12 @@ from partiscope.cli.options import (
     write_json,
 )
 from partiscope.cli.tables import figure, words, write_table
-from partiscope.cli.words import moment_of
 
 app = typer.Typer(
     cls=ListByDefault,
     help="List (what `partiscope groups` alone does), describe, alter (offsets), delete groups.",
 )
-TO_HELP: Final = "earliest, latest, an offset, +N or -N from now, or a time such as 10m (ago)."
-_NUMBER: Final = re.compile(r"[+-]?\d{1,18}")
+TO_HELP: Final = f"{TARGET_HELP}."
 Group = Annotated[str, typer.Argument(help="Group id.")]
 Offsets = Mapping[TopicPartition, int]
 
@@ -91,7 +93,8 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
         "note": words("note", is_long=True),
         "client": words("client", rank=2, is_long=True),
     }
-    write_table(list(heads.values()), _cells(rows, heads))
+    cells = [["–" if row[name] is None else str(row[name]) for name in heads] for row in rows]
+    write_table(list(heads.values()), cells)
 
 
 def described_rows(
@@ -145,26 +148,19 @@ def alter(
     group: Group,
     topic: Annotated[str, typer.Option(help="Whose partitions.")],
     to: Annotated[str, typer.Option(help=TO_HELP)],
+    reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
     """Set other committed offsets of a group without members, after typing its name."""
-    if not dry_run:
-        require_change(bootstrap)
-    rows = _reset(group, topic, to, bootstrap=bootstrap, does_it=False)
-    if as_json:
-        document = {"group": group, "topic": topic, "executed": not dry_run, "partitions": rows}
-        write_json(document)
-    else:
-        _show_reset(rows)
-    if dry_run:
-        note("nothing was changed")
-        return
-    require_typed(group, f"{group} will read {topic} from other offsets", is_confirmed=yes)
-    _reset(group, topic, to, bootstrap=bootstrap, does_it=True)
-    note("done")
+    problem = target_problem(to)
+    if problem is not None:
+        raise CommandError(f"--to: {problem}", Exit.WRONG_USE)
+    asked = ResetOffsets(group=group, topic=topic, to=to, reason=reason)
+    run_operations([asked], {"group": group, "topic": topic}, bootstrap=bootstrap,
+                   dry_run=dry_run, yes=yes, as_json=as_json)  # fmt: skip
 
 
 @app.command("reset", hidden=True)
@@ -184,82 +180,22 @@ def reset(
           bootstrap=bootstrap, as_json=as_json)  # fmt: skip
 
 
-def _show_reset(rows: list[dict[str, Any]]) -> None:
-    heads = ["partition", "now", "then"]
-    write_table(list(map(figure, heads)), _cells(rows, heads))
-
-
-def _cells(rows: list[dict[str, Any]], names: Iterable[str]) -> list[list[str]]:
-    return [["–" if row[name] is None else str(row[name]) for name in names] for row in rows]
-
-
-def _reset(
-    group: str, topic: str, to: str, *, bootstrap: str | None, does_it: bool
-) -> list[dict[str, Any]]:
-    async def run() -> list[dict[str, Any]]:
-        async with _admin(bootstrap) as admin:
-            before, after = await _new_offsets(admin, group, topic, to)
-            if does_it:
-                await admin.groups.commit_offsets(group, after)
-            return [
-                {"partition": key.partition, "now": before.get(key), "then": offset}
-                for key, offset in sorted(after.items())
-            ]
-
-    return asyncio.run(run())
-
-
-async def _new_offsets(
-    admin: KafkaAdmin, group: str, topic: str, to: str
-) -> tuple[Offsets, Offsets]:
-    (found,) = await admin.topics([topic])
-    keys = [partition.key for partition in found.partitions]
-    before = await admin.groups.committed_offsets(group)
-    first = await admin.offsets.list_offsets(keys, OffsetSpec.EARLIEST)
-    end = await admin.offsets.list_offsets(keys)
-    at_time = {}
-    if to not in ("earliest", "latest") and not _NUMBER.fullmatch(to):
-        at_time = await admin.offsets.list_offsets(keys, moment_of(to, "--to"))
-
-    def wanted(key: TopicPartition) -> int:
-        if to in ("earliest", "latest"):
-            return (first if to == "earliest" else end)[key].offset
-        if key in at_time:
-            found = at_time[key].offset
-            return end[key].offset if found < 0 else found
-        number = int(to)
-        return before.get(key, end[key].offset) + number if to[0] in "+-" else number
-
-    after = {key: min(max(wanted(key), first[key].offset), end[key].offset) for key in keys}
-    return before, after
-
-
 @app.command("delete", epilog="Example: partiscope groups delete billing")
 def delete(
     *,
     group: Group,
+    topic: Annotated[str | None, typer.Option(help="Only its offsets of this topic.")] = None,
+    reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
-    """Forget a group without members and its offsets, after typing its name."""
-    if not dry_run:
-        require_change(bootstrap)
-        require_typed(group, f"the offsets of {group} will be gone for ever", is_confirmed=yes)
-
-    async def run() -> GroupDescription:
-        async with _admin(bootstrap) as admin:
-            found = await admin.groups.describe_group(group)
-            if not dry_run:
-                await admin.groups.delete_group(group)
-            return found
-
-    found = asyncio.run(run())
-    if dry_run and found.members:
-        raise CommandError(
-            f"{group} has {len(found.members)} members: stop its consumers first", Exit.REFUSED
-        )
-    if as_json:
-        write_json({"group": group, "dry_run": dry_run})
-    note(f"would delete {group}; nothing was changed" if dry_run else f"deleted {group}")
+    """Forget a group without members and its offsets, after typing its name; with --topic only
+    its offsets of that topic."""
+    asked: Operation = DeleteGroup(group=group, reason=reason)
+    if topic is not None:
+        asked = DeleteOffsets(group=group, topic=topic, reason=reason)
+    document = {"group": group} if topic is None else {"group": group, "topic": topic}
+    run_operations([asked], document, bootstrap=bootstrap, dry_run=dry_run,
+                   yes=yes, as_json=as_json)  # fmt: skip

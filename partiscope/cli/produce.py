@@ -19,7 +19,7 @@ from control.lab.forecast import Forecast, forecast
 from control.lab.lines import LineFormat, LinesError, lines_of
 from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import ProduceJob, RecordStream
-from control.operations.guard import check_topic
+from control.operations.protected_topics import check_topic
 from partiscope.cli.confirm import require_change
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json

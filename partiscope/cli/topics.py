@@ -2,33 +2,32 @@
 
 import asyncio
 import sys
-from difflib import get_close_matches
 from typing import Annotated, Any, Final
 
 import typer
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import (
-    CLUSTERS_OWN,
-    ConfigEntry,
     ConfigResource,
     ConfigScope,
-    NewTopic,
     TopicMetadata,
 )
-from control.operations.guard import check_configs, check_topic, topic_doubt
-from control.views.format import plural_text
+from control.operations.catalogue.add_partitions import AddPartitions
+from control.operations.catalogue.configure_topic import ConfigureTopic
+from control.operations.catalogue.create_topic import CreateTopic
+from control.operations.catalogue.delete_records import BEFORE_HELP, DeleteRecords, before_problem
+from control.operations.catalogue.delete_topic import DeleteTopic
+from control.operations.catalogue.operation import Operation
 from control.views.printable import visible
-from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
+from partiscope.cli.operations import Reason, run_operations
 from partiscope.cli.options import (
     Bootstrap,
     DryRun,
     Json,
     Yes,
     known_bootstrap,
-    note,
     settings_with,
     write_json,
 )
@@ -119,6 +118,7 @@ def create(
         ),
     ] = None,
     config: Config = None,
+    reason: Reason = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "--validate-only", help="Only check; change nothing.")
     ] = False,
@@ -127,30 +127,15 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a topic; returns when every partition has a leader. Nothing is asked."""
-    check_topic("create_topic", topic)
-    if not dry_run:
-        require_change(bootstrap)
-    new = NewTopic(
-        name=topic,
-        partitions=CLUSTERS_OWN if partitions is None else partitions,
-        replication_factor=CLUSTERS_OWN if replication_factor is None else replication_factor,
+    asked = CreateTopic(
+        topic=topic,
+        partitions=partitions,
+        replication_factor=replication_factor,
         configs=_configs(config),
+        reason=reason,
     )
-
-    async def run() -> TopicMetadata | None:
-        async with _admin(bootstrap) as admin:
-            await admin.create_topic(new, validate_only=dry_run)
-            return None if dry_run else (await admin.topics([topic]))[0]
-
-    made = asyncio.run(run())
-    if as_json:
-        own = {"topic": topic} if made is None else _topic_document(made)
-        write_json({**own, "dry_run": dry_run})
-    elif made is None:
-        note(f"could create {topic}; nothing was changed")
-    else:
-        counted = plural_text(len(made.partitions), "partition")
-        note(f"created {topic}: {counted}, replication factor {_factor(made)}")
+    run_operations([asked], {"topic": topic}, bootstrap=bootstrap, dry_run=dry_run,
+                   yes=yes, as_json=as_json)  # fmt: skip
 
 
 @app.command("alter", epilog="Example: partiscope topics alter orders --config retention.ms=60000")
@@ -161,6 +146,7 @@ def alter(
         int | None, typer.Option(min=1, max=PARTITIONS_MAX, help="How many afterwards.")
     ] = None,
     config: Config = None,
+    reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     bootstrap: Bootstrap = None,
@@ -170,80 +156,16 @@ def alter(
 
     With more partitions, keys land on other partitions from then on; that cannot be undone.
     """
-    wanted = {name: value or None for name, value in _configs(config).items()}
-    if partitions is None and not wanted:
+    configs = {name: value or None for name, value in _configs(config).items()}
+    if partitions is None and not configs:
         raise CommandError("name what to alter: --partitions N, --config key=value", Exit.WRONG_USE)
+    asked: list[Operation] = []
+    if configs:
+        asked.append(ConfigureTopic(topic=topic, configs=configs, reason=reason))
     if partitions is not None:
-        check_topic("add_partitions", topic)
-    check_configs(topic, wanted)
-    if not dry_run:
-        require_change(bootstrap)
-    if doubt := topic_doubt(topic):
-        note(doubt)
-    now = asyncio.run(_now(bootstrap, topic))
-    changes = _changes(now, partitions, wanted)
-    if as_json:
-        write_json({"topic": topic, "dry_run": dry_run, "changes": changes})
-    else:
-        rows = [[name, str(each["now"]), str(each["then"])] for name, each in changes.items()]
-        heads = [words(f"of {topic}", is_long=True), words("now", is_long=True)]
-        write_table([*heads, words("then", is_long=True)], rows)
-    if dry_run:
-        note("nothing was changed")
-        return
-    if partitions is not None:
-        what = f"{topic} gets {partitions} partitions: keys may move, and it cannot be undone"
-        require_typed(topic, what, is_confirmed=yes)
-    asyncio.run(_alter(bootstrap, topic, partitions, wanted))
-    note(f"altered {topic}")
-
-
-Now = tuple[TopicMetadata, dict[str, ConfigEntry]]
-
-
-async def _now(bootstrap: str | None, topic: str) -> Now:
-    async with _admin(bootstrap) as admin:
-        (found,) = await admin.topics([topic])
-        resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
-        return found, {entry.name: entry for entry in await admin.describe_configs(resource)}
-
-
-def _changes(now: Now, partitions: int | None, wanted: dict[str, str | None]) -> dict[str, Any]:
-    """What becomes of what.
-
-    Raises:
-        CommandError: status 2; fewer partitions than there are, or a config that there is not.
-    """
-    topic, configs = now
-    changes: dict[str, Any] = {}
-    if partitions is not None:
-        count = len(topic.partitions)
-        if partitions <= count:
-            raise CommandError(
-                f"{topic.name} has {plural_text(count, 'partition')}, and their number only grows: "
-                f"name one above {count}",
-                Exit.WRONG_USE,
-            )
-        changes["partitions"] = {"now": count, "then": partitions}
-    for name, value in wanted.items():
-        if configs and name not in configs:
-            near = get_close_matches(name, configs, n=1)
-            meant = f"; did you mean {near[0]}?" if near else "; `configs describe` lists them"
-            raise CommandError(f"unknown config {name}{meant}", Exit.WRONG_USE)
-        before = configs[name].value if name in configs else None
-        changes[name] = {"now": before, "then": "default" if value is None else value}
-    return changes
-
-
-async def _alter(
-    bootstrap: str | None, topic: str, partitions: int | None, wanted: dict[str, str | None]
-) -> None:
-    async with _admin(bootstrap) as admin:
-        if wanted:
-            resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
-            await admin.alter_configs(resource, wanted)
-        if partitions is not None:
-            await admin.create_partitions(topic, partitions)
+        asked.append(AddPartitions(topic=topic, partitions=partitions, reason=reason))
+    run_operations(asked, {"topic": topic}, bootstrap=bootstrap, dry_run=dry_run,
+                   yes=yes, as_json=as_json)  # fmt: skip
 
 
 @app.command("add-partitions", hidden=True)
@@ -271,34 +193,38 @@ def configure(
 def delete(
     *,
     topic: Topic,
+    reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
     """Delete a topic and its data, after typing its name."""
-    check_topic("delete", topic)
-    if not dry_run:
-        require_change(bootstrap)
-    if doubt := topic_doubt(topic):
-        note(doubt)
+    run_operations([DeleteTopic(topic=topic, reason=reason)], {"topic": topic},
+                   bootstrap=bootstrap, dry_run=dry_run, yes=yes, as_json=as_json)  # fmt: skip
 
-    async def run() -> TopicMetadata:
-        async with _admin(bootstrap) as admin:
-            (found,) = await admin.topics([topic])
-            if not dry_run:
-                await admin.delete_topic(topic)
-            return found
 
-    if not dry_run:
-        what = f"{topic} and all its records will be gone for ever"
-        require_typed(topic, what, is_confirmed=yes)
-    found = asyncio.run(run())
-    if as_json:
-        write_json({**_topic_document(found), "dry_run": dry_run})
-    words = "would delete" if dry_run else "deleted"
-    after = "; nothing was changed" if dry_run else ""
-    note(f"{words} {topic}, {plural_text(len(found.partitions), 'partition')}{after}")
+@app.command(
+    "delete-records", epilog="Example: partiscope topics delete-records orders --before 7d"
+)
+def delete_records(
+    *,
+    topic: Topic,
+    before: Annotated[str, typer.Option(help=f"Up to where: {BEFORE_HELP}.")],
+    partition: Annotated[int | None, typer.Option(min=0, help="Only this one.")] = None,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """Delete records before an offset or a time, after typing the topic's name."""
+    problem = before_problem(before)
+    if problem is not None:
+        raise CommandError(f"--before {before!r}: {problem}", Exit.WRONG_USE)
+    asked = DeleteRecords(topic=topic, before=before, partition=partition, reason=reason)
+    run_operations([asked], {"topic": topic}, bootstrap=bootstrap, dry_run=dry_run,
+                   yes=yes, as_json=as_json)  # fmt: skip
 
 
 def _configs(pairs: list[str] | None) -> dict[str, str]:

@@ -20,9 +20,7 @@ from control.lab.partitioners import KeyRule, partition_for
 from control.lab.session import ProduceJob, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
-from control.operations.errors import InvalidInputError, NotConfirmedError, ReadOnlyError
 from control.operations.meters import read_fetch_backoffs
-from control.operations.operator import Operator
 from control.operations.planning import Planning
 from control.planner.proposal import PartitionChange, Proposal
 from tests.contract.operations_rig import unique
@@ -48,31 +46,6 @@ def _at(bootstrap: str, *, is_read_only: bool = False) -> WatchedCluster:
     return WatchedCluster(bootstrap=bootstrap, is_read_only=is_read_only)
 
 
-async def test_a_topic_from_birth_to_death(bootstrap: str) -> None:
-    name = unique("life")
-    async with Operator(_at(bootstrap), bus=bootstrap, who="tester") as operator:
-        values = {"topic": name, "partitions": "2", "replication_factor": "3"}
-        await operator.create_topic({**values, "configs": "retention.ms=1000"})
-        with pytest.raises(RefusedError) as taken:
-            await operator.create_topic(values)
-        assert taken.value.code is ErrorCode.topic_already_exists
-        await operator.add_partitions({"topic": name, "partitions": "5"})
-        with pytest.raises(RefusedError) as shrunk:
-            await operator.add_partitions({"topic": name, "partitions": "3"})
-        assert shrunk.value.code is ErrorCode.invalid_partitions
-        await eventually(lambda: _factors(operator.admin, name), [3] * 5)
-        await operator.configure_topic({"topic": name, "configs": "segment.bytes=1048576"})
-        expected = {"retention.ms": "1000", "segment.bytes": "1048576"}
-        await eventually(lambda: _configs(operator.admin, name, expected), expected)
-        with pytest.raises(NotConfirmedError):
-            await operator.delete_topic({"topic": name}, typed="something else")
-        await operator.delete_topic({"topic": name}, typed=name)
-        await eventually(lambda: _factors(operator.admin, name), None)
-        lines = {line.what: line.bootstrap for line in await operator.journal.lines()}
-        assert lines[f"delete topic {name}"] == bootstrap
-        assert lines[f"create topic {name}"] == bootstrap
-
-
 async def test_a_question_under_way_when_its_client_is_closed_opens_nothing(bootstrap: str) -> None:
     admin = KafkaAdmin.to(bootstrap)
     asking = asyncio.create_task(admin.describe_cluster())
@@ -82,16 +55,6 @@ async def test_a_question_under_way_when_its_client_is_closed_opens_nothing(boot
         await asking
     with pytest.raises(UnreachableError, match="closed"):
         await admin.describe_cluster()
-
-
-async def test_wrong_input_is_refused_before_anything_is_sent(bootstrap: str) -> None:
-    async with Operator(_at(bootstrap, is_read_only=True), bus=bootstrap) as operator:
-        with pytest.raises(ReadOnlyError):
-            await operator.create_topic({"topic": unique("x")})
-    async with Operator(_at(bootstrap), bus=bootstrap) as operator:
-        with pytest.raises(InvalidInputError) as wrong:
-            await operator.create_topic({"topic": "no blanks", "partitions": "0"})
-        assert set(wrong.value.fields) == {"topic", "partitions"}
 
 
 async def test_dynamic_configs_of_a_broker_go_to_that_broker(admin: KafkaAdmin) -> None:
@@ -291,32 +254,6 @@ async def test_the_producers_own_rule_is_murmur2(admin: KafkaAdmin, topic: str) 
     keys = [b"key-%d" % n for n in range(100)]
     expected = Counter(partition_for(KeyRule.MURMUR2, key, PARTITIONS) for key in keys)
     assert done.per_partition == dict(expected)
-
-
-async def test_a_group_is_reset_after_a_dry_run(bootstrap: str, topic: str) -> None:
-    group = unique("group")
-    async with Operator(_at(bootstrap), bus=bootstrap) as operator:
-        job = ProduceJob(topic=topic, partition=2, count=10)
-        await ProduceSession(operator.admin.wire.settings, job).run_to_end()
-        values = {"group": group, "topic": topic, "to": "latest"}
-        preview = {
-            r.partition: (r.before, r.after) for r in await operator.preview_reset_offsets(values)
-        }
-        assert preview[2] == (None, 10)
-        assert await operator.admin.groups.committed_offsets(group) == {}
-        with pytest.raises(NotConfirmedError):
-            await operator.reset_offsets(values, typed="")
-        await operator.reset_offsets(values, typed=group)
-        committed = await operator.admin.groups.committed_offsets(group)
-        assert committed[TopicPartition(topic, 2)] == 10
-        await operator.reset_offsets({**values, "to": "-4"}, typed=group)
-        await operator.reset_offsets({**values, "to": "-1"}, typed=group)
-        committed = await operator.admin.groups.committed_offsets(group)
-        assert (committed[TopicPartition(topic, 2)], committed[TopicPartition(topic, 0)]) == (5, 0)
-        described = await operator.admin.groups.describe_group(group)
-        assert (described.state, described.members) == ("Empty", ())
-        await operator.admin.groups.delete_group(group)
-        assert group not in {g.group_id for g in await operator.admin.groups.list_groups()}
 
 
 async def test_offsets_move_up_when_records_are_deleted(admin: KafkaAdmin, topic: str) -> None:

@@ -87,7 +87,7 @@ async def test_a_topic_is_made_grown_and_deleted_by_keys(
         await typist.form("n", topic=topic, partitions="2")
         await typist.comes_to(f"topics/{topic}")
         await typist.form("a", partitions="5")
-        await typist.confirm()
+        await typist.confirm(word=topic)
         await eventually(lambda: _partitions(admin, topic), 5)
         await typist.comes_to(f"topics/{topic}")
         await typist.form("D")
@@ -189,7 +189,30 @@ async def test_messages_are_followed_as_they_come(
         table = app.screen.query_one(RowTable)
         assert table.row_count == 20
         await pilot.press("F")
-        await settle(pilot, lambda: "40 read, 20 match" in _title(app), "what is there now")
+        await settle(pilot, lambda: "40 records read, 20 match" in _title(app), "what is there now")
+
+
+async def test_on_production_a_topic_is_created_once_the_name_was_typed(
+    our_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    topic = unique("prod")
+    with _app_on(our_cluster.bootstrap, tmp_path, is_production=True) as app:
+        async with app.run_test(size=(100, 40)) as pilot:
+            app.action_form("create_topic")
+            await settle(pilot, lambda: bool(app.screen.query("#field-topic")), "the form")
+            app.screen.query_one("#field-topic", Input).value = topic
+            for typed, outcome in (("wrong", "nothing was changed"), ("prod", "")):
+                await pilot.press("enter")
+                await settle(pilot, lambda: isinstance(app.screen, ConfirmScreen), "the question")
+                await settle(pilot, lambda: bool(app.screen.query("#word")), "the field")
+                words = _line(app, "#confirm Static")
+                assert f"{topic} is created" in words
+                assert "type prod to confirm" in words
+                await pilot.press(*typed, "enter")
+                await settle(pilot, lambda: outcome in _line(app, "#operation-outcome"), outcome)  # noqa: B023
+            await settle(pilot, lambda: f"{topic} is created" in _told(app), "that it is made")
+    async with KafkaAdmin.to(our_cluster.bootstrap) as admin:
+        assert await _partitions(admin, topic) >= 1
 
 
 def _title(app: PartiscopeApp) -> str:
@@ -206,10 +229,11 @@ def _told(app: PartiscopeApp) -> str:
 
 
 @contextmanager
-def _app_on(address: str, store: Path) -> Iterator[PartiscopeApp]:
+def _app_on(address: str, store: Path, *, is_production: bool = False) -> Iterator[PartiscopeApp]:
     reader = AggregatesReader(str(store))
     feed = SnapshotFeed(reader)
-    watched = WatchedCluster(bootstrap=address)
+    name = "prod" if is_production else ""
+    watched = WatchedCluster(name=name, bootstrap=address, is_production=is_production)
     journal = JournalWatch(address)
     services = Services(feed=feed, history=reader, watched=watched, bus=address, journal=journal)
     try:

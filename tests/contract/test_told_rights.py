@@ -13,15 +13,19 @@ from confluent_kafka.cimpl import NewTopic as Topic
 from kio.schema.errors import ErrorCode
 
 from control.kafka.admin import KafkaAdmin
-from control.kafka.collector.rights import OPERATION_RIGHTS
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, ElectionType, NewTopic
 from control.kafka.producer import OutgoingRecord, RecordProducer
 from control.kafka.reader import RecordReader
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition as Key
+from control.operations.catalogue import NEEDED_RIGHTS
+from control.operations.catalogue.delete_group import DeleteGroup
+from control.operations.catalogue.delete_offsets import DeleteOffsets
+from control.operations.catalogue.delete_records import DeleteRecords
+from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.operations.facts import read_facts
-from control.operations.group_offsets import apply_reset, preview_reset
 from control.operations.preflight import preflight
 from control.operations.throttling import Throttling
 from control.planner.proposal import PartitionChange
@@ -32,7 +36,7 @@ from tests.support.settle import eventually
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
 
-GROUP = "billing"
+GROUP, FORGETS, LEAVES = "billing", "forgets", "leaves"
 DENIED = {
     ErrorCode.cluster_authorization_failed,
     ErrorCode.topic_authorization_failed,
@@ -101,8 +105,11 @@ async def _browse(settings: KafkaSettings, _: KafkaAdmin) -> None:
         await reader.fetch({Key("orders", 0): 0}, max_wait_ms=100)
 
 
-async def _reset(_: KafkaSettings, admin: KafkaAdmin) -> None:
-    await apply_reset(admin, GROUP, await preview_reset(admin, GROUP, ["orders"], "earliest"))
+def _by(asked: Operation) -> Act:
+    async def act(_: KafkaSettings, admin: KafkaAdmin) -> None:
+        await (await asked.preview(admin)).command.perform(admin)
+
+    return act
 
 
 ACTS: Mapping[str, Act] = {
@@ -114,7 +121,10 @@ ACTS: Mapping[str, Act] = {
     "delete_topic": _delete,
     "produce": _produce,
     "browse": _browse,
-    "reset_offsets": _reset,
+    "reset_offsets": _by(ResetOffsets(group=GROUP, topic="orders", to="earliest")),
+    "delete_records": _by(DeleteRecords(topic="orders", before="latest")),
+    "delete_offsets": _by(DeleteOffsets(group=FORGETS, topic="orders")),
+    "delete_group": _by(DeleteGroup(group=LEAVES)),
 }
 
 
@@ -145,13 +155,14 @@ def _obey(secure: SecureKafka, told: str) -> None:
 
 async def test_the_command_that_is_told_is_enough_for_its_operation(secure: SecureKafka) -> None:
     """Each operation by a user of its own, to whom nothing else was granted."""
-    assert ACTS.keys() == OPERATION_RIGHTS.keys()
+    assert ACTS.keys() == NEEDED_RIGHTS.keys()
     users = dict(zip(ACTS, OPERATORS, strict=True))
     settings = {
         name: secure.connection(user, sasl_mechanism="PLAIN") for name, user in users.items()
     }
     async with KafkaAdmin.to(secure.connection(ADMIN, sasl_mechanism="PLAIN")) as admin:
-        await admin.groups.commit_offsets(GROUP, {Key("orders", 0): 0})
+        for group in (GROUP, FORGETS, LEAVES):
+            await admin.groups.commit_offsets(group, {Key("orders", 0): 0})
     secure.grant(*DESCRIBES, user=EVERYBODY)
     asking = OPERATORS[0]
     async with collecting(settings["reassign"]) as (collector, _):

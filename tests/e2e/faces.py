@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from control.model.fleet import WatchedCluster
-from control.operations.registry import REASSIGN
+from control.operations.catalogue.reassign import REASSIGN
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.contract.operations_site import Site

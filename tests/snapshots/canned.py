@@ -146,8 +146,8 @@ class CannedMoves:
         yield {state.operation_id: state for state in (_RUNNING, _DONE)}[operation_id]
 
 
-class CannedOperator:
-    """Stands where control.operations.operator.Operator does."""
+class CannedSession:
+    """Stands where control.operations.session.OperationSession does."""
 
     def __init__(self) -> None:
         self.moves = CannedMoves()
@@ -182,7 +182,7 @@ class CannedOperator:
             raise InvalidInputError({"by_hand": str(error)}) from error
         return self.plans.keep(judged_plan(topology, PlanRequest(), proposal), values)
 
-    async def preview(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+    async def preview_plan(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
         return preview_of(facts(), proposal, throttle="auto")
 
 

@@ -17,7 +17,7 @@ from control.kafka.reader import Browsed
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
-from tests.snapshots.canned import LINES, NOW_MS, CannedOperator, records
+from tests.snapshots.canned import LINES, NOW_MS, CannedSession, records
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tui.app import PartiscopeApp
@@ -109,7 +109,7 @@ def app_of(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
             now_ms=lambda: NOW_MS,
         )
         app = PartiscopeApp(services, path=path)
-        app._operator = CannedOperator()  # type: ignore[assignment]
+        app._session = CannedSession()  # type: ignore[assignment]
         return app
 
     yield make

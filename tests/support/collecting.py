@@ -17,6 +17,7 @@ from control.kafka.collector.collector import Collector, CollectorSettings
 from control.kafka.collector.report import WatchReport
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
+from control.operations.catalogue import NEEDED_RIGHTS
 from tests.support.settle import eventually
 
 ENDS_KEPT = 50
@@ -133,7 +134,9 @@ async def collecting(
 ) -> AsyncIterator[tuple[Collector, Collected]]:
     """A running collector; its defects fail the test that uses it."""
     collected = Collected()
-    settings = CollectorSettings(watched=watched, bus=watched, interval_ms=interval_ms)
+    settings = CollectorSettings(
+        watched=watched, bus=watched, interval_ms=interval_ms, needed_rights=NEEDED_RIGHTS
+    )
     collector = Collector(settings, collected, collected.said.append)
     running = asyncio.create_task(collector.run())
     try:

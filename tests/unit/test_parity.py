@@ -11,8 +11,8 @@ import pytest
 from textual.binding import Binding
 from textual.widgets import Input
 
-from control.operations.performing import PERFORMED
-from control.operations.registry import FORMS, OperationForm
+from control.operations.catalogue import FORMS, OPERATIONS
+from control.operations.catalogue.forms import OperationForm
 from control.views.export import FORMATS
 from control.views.keymap import KEYS, PLACES
 from control.views.paths import VIEWS, ViewPath, parse_path, print_path
@@ -81,7 +81,8 @@ async def test_both_faces_have_every_column(page: Screen, services: Services) ->
 async def test_both_faces_have_every_operation_with_every_field(
     page: Screen, services: Services
 ) -> None:
-    assert {form.name for form in FORMS} == PERFORMED | set(VIEWS_OF_FORMS)
+    done = {operation.FORM.name for operation in OPERATIONS}
+    assert {form.name for form in FORMS} == done | set(VIEWS_OF_FORMS)
     app = PartiscopeApp(services, path="topics")
     async with app.run_test(size=WIDE) as pilot:
         for form in FORMS:

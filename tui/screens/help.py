@@ -8,7 +8,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from control.operations.registry import FORMS
+from control.operations.catalogue import FORMS
 from control.views.keymap import KEYS, PLACES
 
 OWN: Final = (

@@ -12,9 +12,9 @@ from textual.widgets import ProgressBar, Static
 
 from control.kafka.errors import KafkaPortError
 from control.model.command_line import command
+from control.operations.confirmation import word_for_control
 from control.operations.errors import OperationError
 from control.operations.events import MoveProgress, Outcome
-from control.operations.guard import word_for_control
 from control.operations.rolling_back import ask_back, roll_back
 from control.operations.state import HELD, OperationState
 from control.views.format import (
@@ -89,7 +89,7 @@ class MovesScreen(ViewScreen):
 
     async def _read(self) -> None:
         try:
-            states = await self.partiscope.operator.moves.list()
+            states = await self.partiscope.session.moves.list()
         except KafkaPortError as error:
             self.put("#moves-title", heading("MOVES", f" ✖ {error.title}: {error.next_step}"))
             return
@@ -151,7 +151,7 @@ class MoveScreen(RightsScreen):
         return super().check_action(action, parameters)
 
     async def _follow(self) -> None:
-        moves = self.partiscope.operator.moves
+        moves = self.partiscope.session.moves
         try:
             known = await moves.get(self._move)  # refuses a name that nothing has
             self.take(known)
@@ -189,7 +189,7 @@ class MoveScreen(RightsScreen):
 
     async def _ask_back(self) -> None:
         try:
-            asked = await ask_back(self.partiscope.operator, self._move)
+            asked = await ask_back(self.partiscope.session, self._move)
         except (KafkaPortError, OperationError) as error:
             self.notify(f"{error}. {error.next_step}", severity="error")
             return
@@ -235,7 +235,7 @@ class MoveScreen(RightsScreen):
     async def _roll_back(self) -> None:
         typed = self.word_to_type or ""
         try:
-            undo = await roll_back(self.partiscope.operator, self._move, typed=typed)
+            undo = await roll_back(self.partiscope.session, self._move, typed=typed)
         except (KafkaPortError, OperationError) as error:
             words = f"{error}. {error.next_step}"
             self.app.notify(words, severity="error", timeout=REFUSED_SHOWN_S, markup=False)
@@ -246,9 +246,9 @@ class MoveScreen(RightsScreen):
             self.app.notify(f"{undo} takes {self._move} back: g r lists it", markup=False)
 
     async def _do(self, action: str, rate: str = "") -> None:
-        operator, typed = self.partiscope.operator, word_for_control(self.services.watched, action)
+        session, typed = self.partiscope.session, word_for_control(self.services.watched, action)
         try:
-            await operator.control(action, self._move, rate=rate, typed=typed)
+            await session.control(action, self._move, rate=rate, typed=typed)
         except (KafkaPortError, OperationError) as error:
             self.notify(f"{error}. {error.next_step}", severity="error", markup=False)
 

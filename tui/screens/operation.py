@@ -13,10 +13,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from control.kafka.errors import KafkaPortError
+from control.operations.catalogue import operation_named
+from control.operations.catalogue.forms import Confirmation, FieldKind, OperationForm
+from control.operations.catalogue.operation import Done
 from control.operations.errors import InvalidInputError, OperationError
-from control.operations.forms import Confirmation, FieldKind, OperationForm
-from control.operations.intent import intent
-from control.operations.performing import Done, perform, word_to_type
+from control.views.paths import ViewPath
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.form import OFFERED, FormPanel
 
@@ -81,22 +82,25 @@ class OperationScreen(ModalScreen[str]):
         else:
             if done is not None:
                 self.notify(f"✔ {done.words}", markup=False)
-                self.dismiss(done.path)
+                path = ViewPath(view=done.view, params=done.params) if done.view else ""
+                self.dismiss(str(path))
 
     async def _done(self, values: Values) -> Done | None:
         """Done; None where nothing was, which is said."""
-        operator, form = self.partiscope.operator, self._form
-        word = word_to_type(self.partiscope.services.watched, form, values)
+        session, form = self.partiscope.session, self._form
+        previewed = await session.preview(operation_named(form.name).of(form.parse(values)))
+        word = previewed.word
+        if not previewed.is_needed:
+            self._say("; ".join(("✔ Nothing to change", *previewed.effect.notes)), "green")
+            return None
         if form.confirmation is not Confirmation.NONE or word:
-            lines = await intent(operator, form.name, values)
-            if not lines:
-                self._say("✔ nothing to change: it is so already", "green")
-                return None
-            question = ConfirmScreen("\n".join(_cut(lines)), word=word or None)
+            lines = _cut(previewed.effect.lines)
+            question = ConfirmScreen("\n".join(lines), word=word or None)
             if not await self.app.push_screen_wait(question):
                 self._say("nothing was changed")
                 return None
-        return await perform(operator, form.name, values, typed=word)
+        self._say("changing it …")
+        return await session.perform(previewed, typed=word)
 
     def _say(self, line: str, style: str = "") -> None:
         self.query_one("#operation-outcome", Static).update(Text(line, style=style))

@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from control.kafka.errors import KafkaPortError
-from control.operations import registry
+from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS
 from control.operations.errors import OperationError
 from control.operations.planning import BrokerPreview, Preview
 from control.operations.preflight import failures
@@ -123,7 +123,7 @@ class PlanScreen(PlannedScreen):
         """The steps, the form, the alternatives, the review."""
         yield Steps(id="steps")
         with VerticalScroll(id="plan", can_focus=False):
-            yield FormPanel(registry.REASSIGN, {**self.path.query})
+            yield FormPanel(REASSIGN, {**self.path.query})
             yield Static(id="problem")
             yield Alternatives(id="alternatives")
             yield TradeOff(id="trade-off", markup=False)
@@ -199,7 +199,7 @@ class PlanScreen(PlannedScreen):
         """Place partitions of the chosen alternative otherwise; it is judged at once."""
         if self._plan is None:
             return
-        plan, operator, values = self._plan, self.partiscope.operator, self._values
+        plan, operator, values = self._plan, self.partiscope.session, self._values
         chosen = plan.alternatives[self._chosen].proposal
 
         async def judge(entries: str, leaders: str) -> Plan:
@@ -240,7 +240,7 @@ class PlanScreen(PlannedScreen):
 
     async def _make_plan(self) -> None:
         try:
-            made = await self.partiscope.operator.plan(self._values)
+            made = await self.partiscope.session.plan(self._values)
         except (GoalError, OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
@@ -260,7 +260,7 @@ class PlanScreen(PlannedScreen):
 
     async def _make_preview(self, chosen: Alternative) -> None:
         try:
-            preview = await self.partiscope.operator.preview(chosen.proposal, self._values)
+            preview = await self.partiscope.session.preview_plan(chosen.proposal, self._values)
         except (OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
@@ -274,7 +274,7 @@ class PlanScreen(PlannedScreen):
     async def _submit(self) -> None:
         assert self._preview is not None
         try:
-            move = await self.partiscope.operator.reassign(
+            move = await self.partiscope.session.reassign(
                 self._preview.proposal, self._values, typed=self.word_to_type or ""
             )
         except (OperationError, KafkaPortError) as error:
@@ -317,7 +317,7 @@ def _alternative(number: int, item: Alternative) -> Text:
 
 def _is_same_plan(before: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Whether only how to run it differs."""
-    return all(now[name] == before.get(name) for name in now if name not in registry.RUN_FIELDS)
+    return all(now[name] == before.get(name) for name in now if name not in RUN_FIELDS)
 
 
 def _question(preview: Preview) -> str:

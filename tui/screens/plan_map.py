@@ -47,7 +47,7 @@ class PlanMapScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """The grid has the keys; the plan is one that was made here."""
-        self._kept = self.partiscope.operator.plans.find(self.path.query["plan"])
+        self._kept = self.partiscope.session.plans.find(self.path.query["plan"])
         self.query_one(DataTable).display = self._kept is not None
         if self._kept is None:
             self.put("#plan-map-title", Text(NOT_KEPT, style="yellow"))

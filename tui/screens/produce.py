@@ -18,7 +18,7 @@ from control.lab.partitioners import partitions_for_key
 from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.lab.templates import TemplateError
 from control.model.ids import no_partition_words
-from control.operations import registry
+from control.operations.catalogue.produce import PRODUCE
 from control.operations.errors import OperationError
 from control.views.format import latency_text, record_rate_text
 from control.views.paths import ViewPath
@@ -52,7 +52,7 @@ class ProduceScreen(ViewScreen):
         yield Static("PRODUCE", classes="title")
         yield Static(id="where")
         given = {"value": "message {n}", **self.path.query, "topic": self.topic_here}
-        yield FormPanel(registry.PRODUCE, given)
+        yield FormPanel(PRODUCE, given)
         with Horizontal(classes="field", id="file-line"):
             yield Label("File")
             yield Input(id="file", compact=True, placeholder=FILE_HINT)
@@ -76,7 +76,7 @@ class ProduceScreen(ViewScreen):
 
     async def _read_topics(self) -> None:
         try:
-            topics = await self.partiscope.operator.admin.topics()
+            topics = await self.partiscope.session.admin.topics()
         except KafkaPortError as error:
             self.put("#where", Text(f"✖ {error}. {error.next_step}"))
             return
@@ -123,7 +123,7 @@ class ProduceScreen(ViewScreen):
 
     def _begin(self, values: Mapping[str, str]) -> None:
         try:
-            session = self.partiscope.operator.produce(values, typed=self._typed)
+            session = self.partiscope.session.produce(values, typed=self._typed)
             records = _records_of_file(self._file)
         except (OperationError, KeySpecError, TemplateError, LinesError, OSError) as error:
             self._say(f"✖ {error}", "bold red")

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Checkbox, Input, Label, Select, Static
 
-from control.operations.registry import FieldKind, FormField, OperationForm
+from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
 
 OFFERED: Final = frozenset({FieldKind.TOPIC, FieldKind.GROUP})
 """Their names are chosen from what the cluster has."""

@@ -11,8 +11,8 @@ read beside the turns, less often the more there is to read.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol
 
@@ -66,6 +66,8 @@ class CollectorSettings:
     broker_rows_per_s: int = 3_000
     broker_times_per_s: int = 50
     """Places in logs that one broker is asked the time of, for lag older than the collector."""
+    needed_rights: Mapping[str, Lacking] = field(default_factory=dict)
+    """By operation that screens offer: those that the principal lacks are told."""
 
 
 class Sink(Protocol):
@@ -196,7 +198,8 @@ class Collector:
         groups = common_bits(member.source.groups.bits for member in self._members.values())
         overview = self._overview
         return missing_rights(
-            {"cluster": overview.cluster_bits, "topic": overview.topic_bits, "group": groups}
+            {"cluster": overview.cluster_bits, "topic": overview.topic_bits, "group": groups},
+            self.settings.needed_rights,
         )
 
     async def _refresh(self, now_ms: int) -> None:

@@ -152,34 +152,15 @@ class Gaps:
         return not self._open.keys().isdisjoint((Gap.LOG_DIRS, Gap.TOPICS, Gap.GROUPS))
 
 
-OPERATION_RIGHTS: Final[Mapping[str, Lacking]] = {
-    "reassign": (
-        (AclOperation.ALTER, "cluster"),
-        # Throttles: rates are configs of brokers, who is throttled is one of topics.
-        (AclOperation.ALTER_CONFIGS, "cluster"),
-        (AclOperation.ALTER_CONFIGS, "topic"),
-    ),
-    "elect": ((AclOperation.ALTER, "cluster"),),
-    "create_topic": ((AclOperation.CREATE, "cluster"),),
-    "add_partitions": ((AclOperation.ALTER, "topic"),),
-    "configure_topic": ((AclOperation.ALTER_CONFIGS, "topic"),),
-    "delete_topic": ((AclOperation.DELETE, "topic"),),
-    "produce": ((AclOperation.WRITE, "topic"),),
-    "browse": ((AclOperation.READ, "topic"),),
-    "reset_offsets": ((AclOperation.READ, "topic"), (AclOperation.READ, "group")),
-}
-"""What each operation of the registry needs; topics and groups are judged by those that allow
-least."""
-
-
-def missing_rights(bits: Mapping[str, int]) -> dict[str, Lacking]:
+def missing_rights(bits: Mapping[str, int], needed: Mapping[str, Lacking]) -> dict[str, Lacking]:
     """Per operation that is not allowed, the rights that it lacks, and those not yet known.
 
-    ``bits`` by kind of resource: the cluster's, those common to all topics and to all groups;
-    NO_BITS where brokers do not tell, or nothing of the kind was judged so far.
+    ``needed`` by operation; topics and groups are judged by those that allow least. ``bits`` by
+    kind of resource: the cluster's, those common to all topics and to all groups; NO_BITS where
+    brokers do not tell, or nothing of the kind was judged so far.
     """
     missing: dict[str, Lacking] = {}
-    for name, rights in OPERATION_RIGHTS.items():
+    for name, rights in needed.items():
         lacking = tuple(
             (operation, resource)
             for operation, resource in rights

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from control.operations.registry import FORMS
+from control.operations.catalogue import FORMS
 from dashboard.context import Screen
 from dashboard.palette import ENTRIES_MAX, entries
 from tests.unit.dashboard.screens import screen_on

@@ -6,8 +6,14 @@ from pathlib import Path
 import pytest
 
 from control.kafka.collector.report import WatchReport
+from control.operations.catalogue.create_topic import CreateTopic
+from control.operations.catalogue.delete_topic import DeleteTopic
+from control.operations.catalogue.elect_leaders import ElectLeaders
+from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.produce import PRODUCE
+from control.operations.catalogue.reassign import REASSIGN
 from control.operations.errors import NotConfirmedError
-from control.operations.registry import CREATE_TOPIC, DELETE_TOPIC, ELECT, PRODUCE, REASSIGN
+from control.operations.session import Previewed
 from control.views.feed import SnapshotFeed
 from control.views.past import snapshot_at
 from control.views.paths import parse_path
@@ -15,6 +21,7 @@ from control.views.store import open_store
 from dashboard import operate, palette, rights
 from dashboard.context import Screen
 from dashboard.pages import move, produce
+from tests.unit.control.operations.previews import previewed
 from tests.unit.dashboard.screens import screen_on, words_of
 
 DENIED = WatchReport(
@@ -31,30 +38,35 @@ def _production(tmp_path: Path) -> Screen:
     return screen_on(tmp_path, name="prod", bootstrap="127.0.0.1:1", is_production=True)
 
 
+def _kept(screen: Screen, asked: Operation) -> Previewed:
+    """A preview of a cluster that answers."""
+    session = screen.desk.session
+    kept = previewed(asked, screen.watched)
+    session._keep(kept)
+    return kept
+
+
 async def test_what_changes_production_wants_its_name(tmp_path: Path) -> None:
     screen = _production(tmp_path)
-    values = {"topic": "topic-1", "reason": ""}
+    kept = _kept(screen, DeleteTopic(topic="topic-1"))
     for typed in ("", "topic-1", "prod"):
         with pytest.raises(NotConfirmedError) as refused:
-            await operate.performed(screen, DELETE_TOPIC, values, typed)
+            await operate.performed(screen, kept.name, typed)
         assert "type prod/topic-1" in refused.value.next_step
+    kept = _kept(screen, ElectLeaders())
     with pytest.raises(NotConfirmedError) as refused:
-        await operate.performed(screen, ELECT, {"topics": ""}, "")
+        await operate.performed(screen, kept.name, "")
     assert "type prod to" in refused.value.next_step
-    shown = operate.confirmation(ELECT, {}, screen.watched.word_to_type(), ("elect",))
-    assert "operation-typed" in str(shown)
+    assert "Type prod to confirm" in str(operate.confirmation(kept, {}))
 
 
 async def test_on_production_no_form_acts_at_once(tmp_path: Path) -> None:
     """Creating a topic and producing as well, which elsewhere nothing stands before."""
     screen = _production(tmp_path)
-    values = {"topic": "new", "partitions": "3", "replication_factor": "1", "configs": ""}
-    asked = await operate.submitted(screen, CREATE_TOPIC, values)
-    assert "Type prod to confirm" in str(asked)
-    assert "new: 3 partitions, replication factor 1" in words_of(asked)
+    kept = _kept(screen, CreateTopic(topic="new"))
     with pytest.raises(NotConfirmedError):
-        await operate.performed(screen, CREATE_TOPIC, values, "")
-    assert words_of(operate.body(screen, CREATE_TOPIC, {})).endswith("Preview")
+        await operate.performed(screen, kept.name, "")
+    assert words_of(operate.body(screen, CreateTopic.FORM, {})).endswith("Preview")
     form = produce.layout(screen, parse_path("produce/topic-1"))
     assert "Type prod to send there" in str(form)
     with pytest.raises(NotConfirmedError):
@@ -78,9 +90,10 @@ def test_a_move_on_production_is_stopped_without_its_name(tmp_path: Path) -> Non
 
 async def test_elsewhere_only_what_destroys_wants_a_name(tmp_path: Path) -> None:
     screen = screen_on(tmp_path, name="test", bootstrap="127.0.0.1:1")
+    kept = _kept(screen, DeleteTopic(topic="topic-1"))
     with pytest.raises(NotConfirmedError):
-        await operate.performed(screen, DELETE_TOPIC, {"topic": "topic-1", "reason": ""}, "")
-    assert "operation-typed" not in str(operate.confirmation(ELECT, {}, "", ("elect",)))
+        await operate.performed(screen, kept.name, "")
+    assert "operation-typed" not in str(operate.confirmation(_kept(screen, ElectLeaders()), {}))
 
 
 def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:
@@ -105,7 +118,7 @@ def test_where_nothing_may_be_changed_forms_say_so(tmp_path: Path) -> None:
     screen = replace(screen, places={"": replace(screen.place, feed=feed)})
     assert rights.is_denied(screen, REASSIGN.name)
     assert "read-only here" in words_of(rights.lacking(screen, PRODUCE.name))
-    assert DELETE_TOPIC.name in rights.every_word(screen)
+    assert DeleteTopic.FORM.name in rights.every_word(screen)
 
 
 def test_at_a_past_moment_forms_are_greyed_and_lead_back_to_now(tmp_path: Path) -> None:
@@ -113,7 +126,7 @@ def test_at_a_past_moment_forms_are_greyed_and_lead_back_to_now(tmp_path: Path) 
     past = {"at": "1m"}
     assert rights.is_denied(screen, REASSIGN.name, past)
     assert not rights.is_denied(screen, REASSIGN.name, {"range": "1h"})
-    told = operate.body(screen, DELETE_TOPIC, {}, past)
+    told = operate.body(screen, DeleteTopic.FORM, {}, past)
     assert "this is a past state" in words_of(told)
     assert "data-now" in str(told)
     assert "browse" not in rights.every_word(screen, past), "it changes nothing"

@@ -54,7 +54,7 @@ async def test_c_goes_to_another_cluster_on_the_same_view(
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot, lambda: "test" in _bar(app), "the name is in the bar")
         assert _topics(app) == 6
-        first = app.operator
+        first = app.session
         await pilot.press("c")
         await settle(pilot, lambda: isinstance(app.screen, ClustersScreen), "the clusters")
         shown = app.screen.query_one(OptionList)
@@ -63,8 +63,8 @@ async def test_c_goes_to_another_cluster_on_the_same_view(
         await settle(pilot, lambda: "PRODUCTION prod" in _bar(app), "the other cluster")
         assert _path(app) == "topics"
         assert _topics(app) == 2
-        assert app.operator is not first
-        assert app.operator.bootstrap == "127.0.0.1:2"
+        assert app.session is not first
+        assert app.session.bootstrap == "127.0.0.1:2"
         assert app.link_of(parse_path("topics")) == "topics?cluster=prod"
         app.action_open("groups?cluster=test")
         await settle(pilot, lambda: _topics(app) == 6 and _path(app) == "groups", "back")

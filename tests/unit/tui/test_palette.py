@@ -6,7 +6,7 @@ import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 
-from control.operations.registry import FORMS
+from control.operations.catalogue import FORMS
 from control.views.keymap import PLACES
 from tests.support.settle import settle
 from tui.app import PartiscopeApp

@@ -13,7 +13,7 @@ from control.planner.by_hand import edited, parse_edits
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan
 from control.planner.proposal import Proposal
-from tests.snapshots.canned import CannedOperator, facts
+from tests.snapshots.canned import CannedSession, facts
 from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
@@ -22,7 +22,7 @@ from tui.services import Services
 NEW: Final = 104
 
 
-class CrowdedOperator(CannedOperator):
+class CrowdedSession(CannedSession):
     """Its plan fills a disk and leaves all replicas of a partition in one rack."""
 
     async def plan(self, values: Mapping[str, str]) -> Plan:
@@ -32,7 +32,7 @@ class CrowdedOperator(CannedOperator):
         made = edited(topology, base, parse_edits("topic-1-0: 101,104"))
         return judged_plan(topology, PlanRequest(), made)
 
-    async def preview(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+    async def preview_plan(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
         """Refused by pre-flight."""
         return preview_of(crowded(), proposal, throttle="auto")
 
@@ -47,7 +47,7 @@ async def test_the_checks_are_reached_by_key_and_say_on_asking_why_it_is_refused
     services: Services,
 ) -> None:
     app = PartiscopeApp(services, path="plan")
-    app._operator = CrowdedOperator()  # type: ignore[assignment]
+    app._session = CrowdedSession()  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+s")
         review = app.screen.query_one("#review", Static)
@@ -70,7 +70,7 @@ async def test_the_checks_are_reached_by_key_and_say_on_asking_why_it_is_refused
         assert "1 by hand" in picture(app)
 
 
-class Throttled(CannedOperator):
+class Throttled(CannedSession):
     """Previews with the throttle of the form; counts its plans."""
 
     planned = 0
@@ -80,32 +80,32 @@ class Throttled(CannedOperator):
         self.planned += 1
         return await super().plan(values)
 
-    async def preview(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+    async def preview_plan(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
         """At this rate."""
         return preview_of(facts(), proposal, throttle=values["throttle"])
 
 
-class SlowOperator(CrowdedOperator):
+class SlowSession(CrowdedSession):
     """Works a preview out until it is let go."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
 
-    async def preview(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+    async def preview_plan(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
         """Not before it may."""
         self.asked.set()
         try:
             await self.may_answer.wait()
         except asyncio.CancelledError:
             await self.may_answer.wait()  # as what was on its way when it was given up
-        return await super().preview(proposal, values)
+        return await super().preview_plan(proposal, values)
 
 
 async def test_back_to_the_form_while_a_preview_is_worked_out(services: Services) -> None:
     app = PartiscopeApp(services, path="plan")
-    operator = SlowOperator()
-    app._operator = operator  # type: ignore[assignment]
+    operator = SlowSession()
+    app._session = operator  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+s")
         await operator.asked.wait()
@@ -120,7 +120,7 @@ async def test_what_was_made_by_hand_survives_a_change_of_throttle(services: Ser
     """And the confirmation tells the throttle; another scope is planned anew, and that is said."""
     app = PartiscopeApp(services, path="plan")
     operator = Throttled()
-    app._operator = operator  # type: ignore[assignment]
+    app._session = operator  # type: ignore[assignment]
     async with app.run_test(size=(120, 40)) as pilot:
         screen = app.screen
         review = screen.query_one("#review", Static)

@@ -9,15 +9,14 @@ from textual.widgets import Input, Select, Static
 
 from control.lab.session import ProduceSession
 from control.model.fleet import WatchedCluster
-from control.operations.operator import Operator
+from control.operations.session import OperationSession
 from control.operations.state import OperationState, Phase
-from tests.snapshots.canned import CannedOperator
+from tests.snapshots.canned import CannedSession
 from tests.support.settle import settle
 from tests.unit.tui.test_move_told import RUNNING
 from tui.app import PartiscopeApp
 from tui.screens.confirm import ConfirmScreen, RateScreen
 from tui.screens.moves import MoveScreen
-from tui.screens.operation import OperationScreen
 from tui.screens.produce import ProduceScreen
 from tui.services import Services
 
@@ -41,33 +40,12 @@ def _says(app: PartiscopeApp, line: str) -> Callable[[], str]:
     return lambda: str(app.screen.query_one(line, Static).render())
 
 
-async def test_a_topic_is_created_once_the_name_was_typed(production: Services) -> None:
-    app = PartiscopeApp(production, path="topics")
-    async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.pause()
-        await pilot.press("n")
-        await settle(pilot, lambda: isinstance(app.screen, OperationScreen), "the form")
-        app.screen.query_one("#field-topic", Input).focus()
-        await pilot.press(*"fresh", "enter")
-        words = await _asked(app, pilot)
-        assert "fresh: the cluster's own number of partitions" in words
-        assert "type prod to confirm" in words
-        await pilot.press(*"fresh", "enter")
-        says = _says(app, "#operation-outcome")
-        await settle(pilot, lambda: "nothing was changed" in says(), "that another word was typed")
-        await pilot.press("enter")
-        await _asked(app, pilot)
-        await pilot.press(*"prod", "enter")
-        await settle(pilot, lambda: "✖" in says(), "on to the cluster, which is away")
-        assert "127.0.0.1:1" in says()
-
-
-class JudgingOperator(CannedOperator):
+class JudgingSession(CannedSession):
     """With the topics of a cluster that answers; what may be sent is judged as ever."""
 
     def __init__(self, watched: WatchedCluster) -> None:
         super().__init__()
-        self.judge = Operator(watched, bus=None)
+        self.judge = OperationSession(watched, bus=None)
         self.typed: list[str] = []
 
     def produce(self, values: Mapping[str, str], *, typed: str = "") -> ProduceSession:
@@ -78,8 +56,8 @@ class JudgingOperator(CannedOperator):
 
 async def test_producing_wants_the_name_once_on_its_view(production: Services) -> None:
     app = PartiscopeApp(production, path="produce/topic-1")
-    operator = JudgingOperator(production.watched)
-    app._operator = operator  # type: ignore[assignment]
+    operator = JudgingSession(production.watched)
+    app._session = operator  # type: ignore[assignment]
     async with app.run_test(size=(100, 40)) as pilot:
         await settle(pilot, lambda: isinstance(app.screen, ProduceScreen), "the view")
         topic = app.screen.query_one("#field-topic", Select)
@@ -120,7 +98,7 @@ async def test_a_move_is_changed_once_the_name_was_typed(
         assert "type prod to confirm" in await _asked(app, pilot)
 
 
-class StoppedOperator(CannedOperator):
+class StoppedSession(CannedSession):
     """Keeps what was asked of a move."""
 
     def __init__(self) -> None:
@@ -142,8 +120,8 @@ async def test_a_move_is_stopped_without_the_name(
     production: Services, keys: str, asked: str
 ) -> None:
     app = PartiscopeApp(production, path="moves/mv-3f9a21c4")
-    operator = StoppedOperator()
-    app._operator = operator  # type: ignore[assignment]
+    operator = StoppedSession()
+    app._session = operator  # type: ignore[assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         await _take(app, pilot, replace(RUNNING, operation_id="mv-3f9a21c4"))
         for key in keys.split():

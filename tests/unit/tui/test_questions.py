@@ -9,7 +9,7 @@ import pytest
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
-from tests.snapshots.canned import CannedOperator
+from tests.snapshots.canned import CannedSession
 from tests.support.picture import picture
 from tests.support.question_store import write_story
 from tests.support.questions import QUESTIONS, STEPS_MAX, Question
@@ -41,7 +41,7 @@ def services(story: Path) -> Iterator[Services]:
 async def test_three_keys_lead_to_the_answer(question: Question, services: Services) -> None:
     assert len(question.keys) <= STEPS_MAX
     app = PartiscopeApp(services, path=question.start)
-    app._operator = CannedOperator()  # type: ignore[assignment]
+    app._session = CannedSession()  # type: ignore[assignment]
     wanted = question.seen if question.seen_in_terminal is None else question.seen_in_terminal
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()

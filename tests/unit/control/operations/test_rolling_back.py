@@ -12,6 +12,7 @@ from control.model.fleet import WatchedCluster
 from control.operations.errors import ConflictError
 from control.operations.planning import Planning
 from control.operations.rolling_back import WayBackQuestion, ask_back, roll_back
+from control.operations.session import OperationSession
 from control.operations.state import Phase
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change
@@ -44,12 +45,12 @@ def logs_of(cluster: FakeCluster, size_bytes: int) -> tuple[LogDir, ...]:
     return (LogDir(broker=3, path="/d", total_bytes=None, usable_bytes=None, replicas=replicas),)
 
 
-def operator_of(
+def session_of(
     monkeypatch: pytest.MonkeyPatch,
     cluster: FakeCluster,
     *changes: PartitionChange,
     phase: Phase = Phase.FINISHED,
-) -> tuple[Any, FakeBus]:
+) -> tuple[OperationSession, FakeBus]:
     """Of a cluster on which mv-0 moved these."""
 
     async def no_groups() -> Any:
@@ -60,8 +61,9 @@ def operator_of(
     admin.groups = SimpleNamespace(list_groups=no_groups)
     moves = client_of(bus, monkeypatch)
     watched = WatchedCluster(bootstrap="c:1")
-    operator = SimpleNamespace(watched=watched, moves=moves, planning=Planning(admin))
-    return operator, bus
+    session = OperationSession(watched, bus=None)
+    session.moves, session.planning = moves, Planning(admin)
+    return session, bus
 
 
 async def asked(
@@ -71,8 +73,8 @@ async def asked(
     phase: Phase = Phase.FINISHED,
 ) -> WayBackQuestion:
     """Of mv-0; asking asks nobody to move anything."""
-    operator, bus = operator_of(monkeypatch, cluster, *changes, phase=phase)
-    question = await ask_back(operator, "mv-0")
+    session, bus = session_of(monkeypatch, cluster, *changes, phase=phase)
+    question = await ask_back(session, "mv-0")
     assert (bus.commands, cluster.asked, cluster.configs) == ([], [], {})
     return question
 
@@ -149,10 +151,10 @@ async def test_what_runs_is_not_cancelled_for_a_way_back_that_would_be_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = cluster_with(RAISED)
-    operator, bus = operator_of(monkeypatch, cluster, A, phase=Phase.RUNNING)
+    session, bus = session_of(monkeypatch, cluster, A, phase=Phase.RUNNING)
     with pytest.raises(ConflictError, match="mv-0 cannot be rolled back now"):
-        await roll_back(operator, "mv-0")
+        await roll_back(session, "mv-0")
     assert bus.commands == []
     cluster.placed[A.key] = TO
-    undo = await roll_back(operator, "mv-0")
+    undo = await roll_back(session, "mv-0")
     assert [command.operation_id for command in bus.commands] == ["mv-0", undo]

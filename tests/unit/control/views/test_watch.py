@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from control.kafka.collector.report import BrokerReport, MissingRight, WatchReport
 from control.model.status import Severity
-from control.operations.registry import FORMS
+from control.operations.catalogue import FORMS
 from control.views.feed import SnapshotFeed
 from control.views.format import phrase
 from control.views.snapshot import build_snapshot

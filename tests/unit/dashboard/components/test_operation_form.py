@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from control.operations.catalogue import FORMS
+from control.operations.catalogue.forms import OperationForm
+from control.operations.catalogue.produce import PRODUCE
+from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.operations.errors import InvalidInputError
-from control.operations.registry import FORMS, PRODUCE, RESET_OFFSETS, OperationForm
 from dashboard.components.operation_form import errors_of, form_fields, values_of
 from dashboard.context import Screen
 from tests.unit.dashboard.screens import screen_on
@@ -37,7 +40,7 @@ def test_an_untouched_form_gives_back_its_defaults(form: OperationForm, screen: 
 
 def test_what_is_given_is_filled_in_even_where_it_is_not_on_offer(screen: Screen) -> None:
     shown = form_fields(
-        RESET_OFFSETS, "here", given={"group": "new"}, snapshot=screen.snapshot, only=("group",)
+        ResetOffsets.FORM, "here", given={"group": "new"}, snapshot=screen.snapshot, only=("group",)
     )
     (group,) = widgets_of(shown)
 

@@ -32,6 +32,7 @@ from control.kafka.collector.rows import orphan_rows, round_rows
 from control.kafka.collector.traffic import Traffic
 from control.kafka.ports import GroupDescription, GroupMember, ListedGroup
 from control.model.ids import TopicPartition
+from control.operations.catalogue import NEEDED_RIGHTS
 
 ORDERS_0 = TopicPartition("orders", 0)
 
@@ -242,12 +243,13 @@ def test_load_is_counted_and_bounds_the_distance_of_turns() -> None:
 def test_rights_of_operations_are_read_from_the_brokers_bits() -> None:
     everything = sum(1 << operation for operation in AclOperation)
     kinds = ("cluster", "topic", "group")
-    assert missing_rights(dict.fromkeys(kinds, everything)) == {}
+    assert missing_rights(dict.fromkeys(kinds, everything), NEEDED_RIGHTS) == {}
     silent = dict.fromkeys(kinds, NO_BITS)
-    assert missing_rights(silent) == {}, "a broker that does not tell denies nothing"
+    assert missing_rights(silent, NEEDED_RIGHTS) == {}, "a broker that does not tell denies nothing"
     describe = 1 << AclOperation.DESCRIBE
     read = describe | 1 << AclOperation.READ
-    denied = missing_rights({"cluster": describe, "topic": read, "group": describe})
+    bits = {"cluster": describe, "topic": read, "group": describe}
+    denied = missing_rights(bits, NEEDED_RIGHTS)
     assert words_of(denied["elect"]) == "ALTER on the cluster"
     assert words_of(denied["reset_offsets"]) == "READ on groups"
     assert "browse" not in denied

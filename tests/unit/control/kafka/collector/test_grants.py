@@ -1,8 +1,9 @@
 """The commands that grant what is missing, whole."""
 
 from control.kafka.collector.grants import Grants
-from control.kafka.collector.rights import OPERATION_RIGHTS, Gap
+from control.kafka.collector.rights import Gap
 from control.kafka.settings import KafkaSettings
+from control.operations.catalogue import NEEDED_RIGHTS
 
 
 def test_a_command_is_whole_and_grants_no_more_than_is_missing() -> None:
@@ -21,7 +22,7 @@ def test_a_command_is_whole_and_grants_no_more_than_is_missing() -> None:
         "kafka-acls.sh --bootstrap-server kafka1:9093 --command-config ADMIN.properties "
         "--add --allow-principal User:viewer"
     )
-    rights = [OPERATION_RIGHTS[name] for name in ("reassign", "elect", "produce")]
+    rights = [NEEDED_RIGHTS[name] for name in ("reassign", "elect", "produce")]
     assert Grants.to(settings).commands(*rights) == (
         f"{start} --operation Alter --operation AlterConfigs --cluster",
         f"{start} --operation AlterConfigs --operation Write --topic '*'",

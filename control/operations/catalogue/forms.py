@@ -66,8 +66,6 @@ class OperationForm:
     fields: tuple[FormField, ...]
     confirmation: Confirmation
     submit_label: str
-    confirm_field: str | None = None
-    """The field whose value must be typed when `confirmation` is TYPED."""
 
     def field(self, name: str) -> FormField:
         """A field by name.

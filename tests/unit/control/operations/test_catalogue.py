@@ -1,22 +1,18 @@
-"""The registry of forms."""
+"""The catalogue of operations and their forms."""
 
 from inspect import signature
 
 import pytest
 
-from control.operations.checks import spread_seconds
+from control.operations.catalogue import FORMS, OPERATIONS, RIGHTS, form_named
+from control.operations.catalogue.create_topic import CreateTopic
+from control.operations.catalogue.forms import Confirmation, OperationForm
+from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.produce import PRODUCE, produce_job
+from control.operations.catalogue.reassign import REASSIGN
+from control.operations.catalogue.reset_offsets import ResetOffsets
+from control.operations.checks import config_pairs, pairs, spread_seconds
 from control.operations.errors import InvalidInputError
-from control.operations.operator import Operator, produce_job
-from control.operations.registry import (
-    CREATE_TOPIC,
-    FORMS,
-    PRODUCE,
-    REASSIGN,
-    RESET_OFFSETS,
-    Confirmation,
-    OperationForm,
-    form_named,
-)
 from control.planner.waves import USUAL_WAVES
 from partiscope.cli.reassign import reassign
 
@@ -31,34 +27,59 @@ def test_names_and_keys_are_unique() -> None:
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_each_form_is_whole(form: OperationForm) -> None:
-    assert hasattr(Operator, form.name)
     names = [field.name for field in form.fields]
     assert len(set(names)) == len(names)
     for field in form.fields:
         assert field.default == "" or field.error_in(field.default) is None
         assert not field.choices or field.default in ("", *field.choices)
-    if form.confirmation is Confirmation.TYPED:
-        assert form.confirm_field in names
-        assert form.field(form.confirm_field or "").is_required
+
+
+VALUES = {
+    "topic": "orders",
+    "partitions": "5",
+    "configs": "retention.ms=1000,cleanup.policy=compact,delete",
+    "group": "billing",
+    "to": "latest",
+    "before": "10",
+    "reason": "a test",
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda it: it.FORM.name)
+def test_each_operation_is_whole(operation: type[Operation]) -> None:
+    asked = operation.of(operation.FORM.parse(VALUES))
+    assert asked.reason == "a test"
+    assert operation.RIGHTS == RIGHTS[operation.FORM.name] != ()
+    assert asked.what.islower()
+    is_typed = operation.FORM.confirmation is Confirmation.TYPED
+    assert bool(asked.thing) == is_typed, "what destroys wants a name"
+
+
+def test_a_comma_inside_a_config_value_stays_in_it() -> None:
+    assert pairs(VALUES["configs"]) == {"retention.ms": "1000", "cleanup.policy": "compact,delete"}
+    assert pairs("a=1,2,3\nb=,\nc=x") == {"a": "1,2,3", "b": "", "c": "x"}
+    assert "'delete'" in (config_pairs("delete,a=1") or "")
+    assert "'nothing'" in (config_pairs("a=1\nnothing") or "")
 
 
 def test_all_wrong_fields_are_named_at_once() -> None:
-    errors = CREATE_TOPIC.errors(
+    errors = CreateTopic.FORM.errors(
         {"topic": "a b", "partitions": "x", "replication_factor": "0", "configs": "retention"}
     )
     assert set(errors) == {"topic", "partitions", "replication_factor", "configs"}
     with pytest.raises(InvalidInputError) as error:
-        CREATE_TOPIC.parse({"topic": ".."})
+        CreateTopic.FORM.parse({"topic": ".."})
     assert error.value.fields.keys() == {"topic"}
 
 
 def test_values_come_back_complete() -> None:
-    values = CREATE_TOPIC.parse({"topic": " orders "})
+    values = CreateTopic.FORM.parse({"topic": " orders "})
     assert values == {
         "topic": "orders",
         "partitions": "",
         "replication_factor": "",
         "configs": "",
+        "reason": "",
     }
     assert REASSIGN.defaults({"topics": "orders"})["topics"] == "orders"
 
@@ -73,10 +94,12 @@ def test_throttles_that_are_not(text: str) -> None:
     assert set(REASSIGN.errors({"throttle": text})) == {"throttle"}
 
 
-@pytest.mark.parametrize("text", ["earliest", "latest", "12", "+3", "-3", "@1700000000000"])
+@pytest.mark.parametrize(
+    "text", ["earliest", "latest", "12", "+3", "-3", "@1700000000000", "10m", "2026-11-21T09:00"]
+)
 def test_reset_targets(text: str) -> None:
-    assert RESET_OFFSETS.errors({"group": "g", "topic": "t", "to": text}) == {}
-    assert "to" in RESET_OFFSETS.errors({"group": "g", "topic": "t", "to": f"{text}x"})
+    assert ResetOffsets.FORM.errors({"group": "g", "topic": "t", "to": text}) == {}
+    assert "to" in ResetOffsets.FORM.errors({"group": "g", "topic": "t", "to": f"{text}?"})
 
 
 def test_a_produce_job_from_a_form() -> None:

@@ -1,0 +1,94 @@
+"""Add partitions to a topic."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.collector.rights import AclOperation, Lacking
+from control.model.units import counted
+from control.operations import checks
+from control.operations.catalogue.fields import REASON, TOPIC
+from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
+from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.errors import InvalidInputError
+from control.operations.protected_topics import check_topic, doubts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddPartitions(Operation):
+    """Kafka only adds partitions; records stay where they are."""
+
+    FORM: ClassVar[OperationForm] = OperationForm(
+        name="add_partitions",
+        key="a",
+        title="Add partitions",
+        help="keys may land on other partitions afterwards; consumers rebalance",
+        submit_label="Add",
+        confirmation=Confirmation.TYPED,
+        fields=(
+            TOPIC,
+            FormField(
+                name="partitions",
+                label="New number",
+                kind=FieldKind.NUMBER,
+                is_required=True,
+                check=checks.whole(1, checks.PARTITIONS_MAX),
+            ),
+            REASON,
+        ),
+    )
+    RIGHTS: ClassVar[Lacking] = ((AclOperation.ALTER, "topic"),)
+
+    topic: str
+    partitions: int
+    """How many afterwards."""
+    reason: str = ""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """The command of a form's checked fields."""
+        partitions = int(fields["partitions"])
+        return cls(topic=fields["topic"], partitions=partitions, reason=fields["reason"])
+
+    @property
+    def what(self) -> str:
+        """For the journal."""
+        return f"add partitions to {self.topic}"
+
+    @property
+    def thing(self) -> str:
+        """The topic: partitions cannot be removed again."""
+        return self.topic
+
+    def check(self) -> None:
+        """:raises ProtectedTopicError: its owner would not find its keys again."""
+        check_topic("add_partitions", self.topic)
+
+    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+        """How many there are now.
+
+        :raises InvalidInputError: not more than now.
+        """
+        (topic,) = await admin.topics([self.topic])
+        now = len(topic.partitions)
+        if self.partitions <= now:
+            has = f"{self.topic} has {counted(now, 'partition')}, and their number only grows"
+            raise InvalidInputError({"partitions": f"{has}: name one above {now:,}"})
+        words = f"{self.topic}: {now:,} → {self.partitions:,} partitions"
+        return Effect(
+            command=self,
+            changes=(Change("partitions", now, self.partitions, words),),
+            notes=(
+                "keys may land on other partitions from then on; consumers rebalance",
+                "partitions cannot be removed again",
+                *doubts(self.topic),
+            ),
+            facts=(topic.topic_id, now),
+        )
+
+    async def perform(self, admin: KafkaAdmin) -> Done:
+        """Add them and wait until they are led."""
+        await admin.create_partitions(self.topic, self.partitions)
+        words = f"{self.topic} has {self.partitions:,} partitions"
+        return Done(words=words, view="topic", params={"topic": self.topic})

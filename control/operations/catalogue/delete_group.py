@@ -1,0 +1,72 @@
+"""Delete a group with its committed offsets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.collector.rights import AclOperation, Lacking
+from control.model.units import counted
+from control.operations.catalogue.fields import GROUP, REASON
+from control.operations.catalogue.forms import Confirmation, OperationForm
+from control.operations.catalogue.group_members import require_no_members
+from control.operations.catalogue.operation import Change, Done, Effect, Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteGroup(Operation):
+    """Consumers that come back begin where ``auto.offset.reset`` says."""
+
+    FORM: ClassVar[OperationForm] = OperationForm(
+        name="delete_group",
+        key="G",
+        title="Delete a group",
+        help="its committed offsets are lost; its consumers must be stopped",
+        submit_label="Delete",
+        confirmation=Confirmation.TYPED,
+        fields=(GROUP, REASON),
+    )
+    RIGHTS: ClassVar[Lacking] = ((AclOperation.DELETE, "group"),)
+
+    group: str
+    reason: str = ""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """The command of a form's checked fields."""
+        return cls(group=fields["group"], reason=fields["reason"])
+
+    @property
+    def what(self) -> str:
+        """For the journal."""
+        return f"delete group {self.group}"
+
+    @property
+    def thing(self) -> str:
+        """The group."""
+        return self.group
+
+    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+        """The commits that are lost.
+
+        :raises GroupActiveError: it has members.
+        :raises InvalidInputError: there is no such group.
+        """
+        await require_no_members(admin, self.group, must_exist=True)
+        committed = await admin.groups.committed_offsets(self.group)
+        commits = counted(len(committed), "committed offset")
+        lost = (
+            Change(str(key), offset, None, f"{key}: commit {offset:,} is lost")
+            for key, offset in sorted(committed.items())
+        )
+        whole = Change("group", self.group, None, f"{self.group} and {commits} are deleted")
+        return Effect(
+            command=self,
+            changes=(whole, *lost),
+            facts=tuple(sorted(committed.items())),
+        )
+
+    async def perform(self, admin: KafkaAdmin) -> Done:
+        """Delete it."""
+        await admin.groups.delete_group(self.group)
+        return Done(words=f"{self.group} is deleted", view="groups")

@@ -1,0 +1,164 @@
+"""Delete the records of a topic up to an offset or a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final, Self
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.ports import ConfigResource, ConfigScope, TopicMetadata
+from control.model.ids import TopicPartition, no_partition_words
+from control.model.moments import MOMENT_HELP, TimeError
+from control.model.units import counted
+from control.operations import checks
+from control.operations.catalogue.fields import REASON, TOPIC
+from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
+from control.operations.catalogue.offset_targets import (
+    LogBounds,
+    OffsetTarget,
+    TargetKind,
+    parse_target,
+    read_bounds,
+)
+from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.errors import InvalidInputError
+from control.operations.protected_topics import check_topic, doubts
+
+BEFORE_HELP: Final = f"an offset, latest (all records), or a time: {MOMENT_HELP}"
+
+
+def before_problem(text: str) -> str | None:
+    """What is wrong with a text that says before what records are deleted."""
+    try:
+        kind = parse_target(text).kind
+    except TimeError:
+        return BEFORE_HELP
+    return BEFORE_HELP if kind in (TargetKind.SHIFT, TargetKind.EARLIEST) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRecords(Operation):
+    """Moves log start offsets; brokers free whole segments some time later."""
+
+    FORM: ClassVar[OperationForm] = OperationForm(
+        name="delete_records",
+        key="K",
+        title="Delete records of a topic",
+        help="those before an offset or a time; they are gone for good",
+        submit_label="Delete",
+        confirmation=Confirmation.TYPED,
+        fields=(
+            TOPIC,
+            FormField(
+                name="partition",
+                label="Partition",
+                kind=FieldKind.NUMBER,
+                help="empty: every partition",
+                check=checks.whole(0, checks.PARTITIONS_MAX),
+            ),
+            FormField(
+                name="before",
+                label="Before",
+                is_required=True,
+                help=BEFORE_HELP,
+                check=before_problem,
+            ),
+            REASON,
+        ),
+    )
+    RIGHTS: ClassVar[Lacking] = ((AclOperation.DELETE, "topic"),)
+
+    topic: str
+    before: str
+    """A target as ``parse_target`` takes it; its own record stays."""
+    partition: int | None = None
+    """None: every partition."""
+    reason: str = ""
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Of the frozen command: the new log start offsets."""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """The command of a form's checked fields."""
+        return cls(
+            topic=fields["topic"],
+            before=fields["before"],
+            partition=int(fields["partition"]) if fields["partition"] else None,
+            reason=fields["reason"],
+        )
+
+    @property
+    def what(self) -> str:
+        """For the journal."""
+        where = self.topic if self.partition is None else f"{self.topic}-{self.partition}"
+        return f"delete records of {where} before {self.before}"
+
+    @property
+    def thing(self) -> str:
+        """The topic."""
+        return self.topic
+
+    def check(self) -> None:
+        """:raises ProtectedTopicError: Kafka, or Partiscope, keeps its own state there."""
+        check_topic("delete_records", self.topic)
+
+    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+        """How many offsets each log loses.
+
+        :raises InvalidInputError: no such partition, an offset beyond the end, a compacted topic.
+        """
+        (topic,) = await admin.topics([self.topic])
+        keys = self._partitions(topic)
+        await self._require_delete_policy(admin)
+        target = parse_target(self.before)
+        bounds = await read_bounds(admin, keys, target)
+        if self.partition is not None:
+            _require_inside(keys[0], bounds[keys[0]], target)
+        offsets = {
+            key: offset
+            for key, each in bounds.items()
+            if (offset := each.resolved(target) or 0) > each.first
+        }
+        changes = (
+            _change(key, bounds[key].first, offset) for key, offset in sorted(offsets.items())
+        )
+        return Effect(
+            command=replace(self, offsets=offsets),
+            changes=tuple(changes),
+            notes=("they are gone for good, also for groups that have not read them",
+                   *doubts(self.topic)),
+            facts=tuple(sorted((key, each.first) for key, each in bounds.items())),
+        )  # fmt: skip
+
+    async def perform(self, admin: KafkaAdmin) -> Done:
+        """Move the log start offsets."""
+        low = await admin.offsets.delete_records(self.offsets)
+        words = f"records deleted in {counted(len(low), 'partition')} of {self.topic}"
+        return Done(words=words, view="topic", params={"topic": self.topic})
+
+    def _partitions(self, topic: TopicMetadata) -> list[TopicPartition]:
+        keys = [each.key for each in topic.partitions]
+        if self.partition is None:
+            return keys
+        wanted = TopicPartition(self.topic, self.partition)
+        if wanted not in keys:
+            words = no_partition_words(self.topic, self.partition, len(keys))
+            raise InvalidInputError({"partition": words})
+        return [wanted]
+
+    async def _require_delete_policy(self, admin: KafkaAdmin) -> None:
+        resource = ConfigResource(scope=ConfigScope.TOPIC, name=self.topic)
+        (policy,) = await admin.describe_configs(resource, ["cleanup.policy"])
+        if "delete" not in (policy.value or ""):
+            words = f"{self.topic} is compacted only (cleanup.policy={policy.value})"
+            raise InvalidInputError({"topic": f"{words}: Kafka deletes none of its records"})
+
+
+def _require_inside(key: TopicPartition, log: LogBounds, target: OffsetTarget) -> None:
+    if target.kind is TargetKind.OFFSET and target.value > log.end:
+        raise InvalidInputError({"before": f"{key} ends at {log.end:,}, before {target.value:,}"})
+
+
+def _change(key: TopicPartition, first: int, then: int) -> Change:
+    lost = counted(then - first, "offset")
+    return Change(str(key), first, then, f"{key}: begins at {first:,} → {then:,} ({lost} deleted)")

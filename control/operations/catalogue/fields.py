@@ -1,0 +1,12 @@
+"""Fields that several operations share."""
+
+from typing import Final
+
+from control.operations import checks
+from control.operations.catalogue.forms import FieldKind, FormField
+
+TOPIC: Final = FormField(
+    name="topic", label="Topic", kind=FieldKind.TOPIC, is_required=True, check=checks.topic_name
+)
+GROUP: Final = FormField(name="group", label="Group", kind=FieldKind.GROUP, is_required=True)
+REASON: Final = FormField(name="reason", label="Reason", help="for the journal")

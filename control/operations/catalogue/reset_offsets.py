@@ -1,0 +1,128 @@
+"""Reset a group's committed offsets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.collector.rights import AclOperation, Lacking
+from control.model.ids import TopicPartition
+from control.model.units import counted
+from control.operations.catalogue.fields import GROUP, REASON, TOPIC
+from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
+from control.operations.catalogue.group_members import require_no_members
+from control.operations.catalogue.offset_targets import (
+    TARGET_HELP,
+    parse_target,
+    read_bounds,
+    target_problem,
+)
+from control.operations.catalogue.operation import Change, Done, Effect, Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetOffsets(Operation):
+    """The frozen command carries the offsets of the preview: records that are produced between
+    preview and confirmation change nothing."""
+
+    FORM: ClassVar[OperationForm] = OperationForm(
+        name="reset_offsets",
+        key="O",
+        title="Reset a group's offsets",
+        help="the group's consumers must be stopped",
+        submit_label="Preview",
+        confirmation=Confirmation.TYPED,
+        fields=(
+            GROUP,
+            TOPIC,
+            FormField(
+                name="to",
+                label="To",
+                default="latest",
+                is_required=True,
+                help=TARGET_HELP,
+                check=target_problem,
+            ),
+            REASON,
+        ),
+    )
+    RIGHTS: ClassVar[Lacking] = ((AclOperation.READ, "topic"), (AclOperation.READ, "group"))
+
+    group: str
+    topic: str
+    to: str
+    """A target as ``parse_target`` takes it."""
+    reason: str = ""
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Of the frozen command: what is committed."""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """The command of a form's checked fields."""
+        return cls(
+            group=fields["group"],
+            topic=fields["topic"],
+            to=fields["to"],
+            reason=fields["reason"],
+        )
+
+    @property
+    def what(self) -> str:
+        """For the journal."""
+        return f"reset {self.group} on {self.topic} to {self.to}"
+
+    @property
+    def thing(self) -> str:
+        """The group."""
+        return self.group
+
+    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+        """Each partition's commit now and then, inside its log. A shift leaves partitions without
+        a commit as they are.
+
+        :raises GroupActiveError: the group has members.
+        """
+        (topic,) = await admin.topics([self.topic])
+        target = parse_target(self.to)
+        bounds = await read_bounds(admin, [each.key for each in topic.partitions], target)
+        await require_no_members(admin, self.group)
+        committed = await admin.groups.committed_offsets(self.group)
+        then = {key: each.resolved(target, committed.get(key)) for key, each in bounds.items()}
+        offsets = {
+            key: offset
+            for key, offset in then.items()
+            if offset is not None and offset != committed.get(key)
+        }
+        without = [key for key, offset in then.items() if offset is None]
+        return Effect(
+            command=replace(self, offsets=offsets),
+            changes=tuple(
+                _change(key, committed.get(key), offset) for key, offset in sorted(offsets.items())
+            ),
+            notes=(_left_words(without),) if without else (),
+            facts=tuple((key, committed.get(key)) for key in sorted(bounds)),
+        )
+
+    async def perform(self, admin: KafkaAdmin) -> Done:
+        """Commit the offsets, unless a member came."""
+        await require_no_members(admin, self.group)
+        await admin.groups.commit_offsets(self.group, self.offsets)
+        words = f"{self.group} is reset on {counted(len(self.offsets), 'partition')}"
+        return Done(words=words, view="group", params={"group": self.group})
+
+
+def _change(key: TopicPartition, before: int | None, after: int) -> Change:
+    now = "no commit" if before is None else f"{before:,}"
+    again = "" if before is None else _again(after - before)
+    return Change(str(key), before, after, f"{key}: {now} → {after:,}{again}")
+
+
+def _again(shift: int) -> str:
+    if shift > 0:
+        return f" ({counted(shift, 'record')} will be skipped)"
+    return f" ({counted(-shift, 'record')} will be re-read)"
+
+
+def _left_words(partitions: list[TopicPartition]) -> str:
+    names = ", ".join(map(str, sorted(partitions)[:5])) + (", …" if len(partitions) > 5 else "")
+    return f"{counted(len(partitions), 'partition')} without a commit left alone: {names}"

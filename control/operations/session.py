@@ -1,0 +1,305 @@
+"""OperationSession: all that is done to one cluster, the same for page, terminal and scripts.
+
+An operation goes from Asked (an ``Operation``) to Previewed (its command is frozen) to Confirmed
+to Done. Read-only clusters, rights, the word to type, stale previews and the journal are judged
+here and nowhere else; a face asks for the word, and shows what is answered.
+
+    Asked --preview()--> Previewed --perform(typed)--> Done
+                              └── refused: read-only · no right · another word typed · stale ·
+                                           not journaled; nothing is changed then
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.errors import KafkaPortError
+from control.lab.session import ProduceSession
+from control.model.fleet import Site, WatchedCluster
+from control.model.units import duration_text
+from control.operations import checks
+from control.operations.catalogue.forms import OperationForm
+from control.operations.catalogue.operation import Done, Effect, Operation
+from control.operations.catalogue.produce import PRODUCE, produce_job
+from control.operations.catalogue.reassign import REASSIGN, one_partition, plan_request, wave_rules
+from control.operations.client import OperationsClient, whoami
+from control.operations.confirmation import check_confirmed, word_for_control
+from control.operations.conflicts import check_others, unknown_others
+from control.operations.errors import (
+    ConflictError,
+    InvalidInputError,
+    NoRightError,
+    PreviewGoneError,
+    ReadOnlyError,
+    StalePreviewError,
+)
+from control.operations.journal import Journal
+from control.operations.planning import Planning, Preview
+from control.operations.protected_topics import check_topic
+from control.operations.verdict import Check, Verdict
+from control.operations.whole_preview import whole_preview
+from control.planner.by_hand import NOTHING, HandError, LeaderOrder
+from control.planner.ghost import KeptPlans
+from control.planner.optimizer import Plan
+from control.planner.proposal import Proposal
+
+FRESH_S: Final = 900.0
+"""A preview that is older is made again before it is confirmed."""
+PREVIEWS_MAX: Final = 100
+CHANGES_MAX: Final = 500_000
+"""Of all kept previews together, each some 100 bytes."""
+
+Values = Mapping[str, str]
+Denied = Callable[[], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Previewed:
+    """An operation that may be confirmed."""
+
+    effect: Effect[Operation]
+    word: str
+    """What must be typed to confirm it; empty: nothing."""
+    made_s: float
+    """Of the monotonic clock."""
+    name: str
+    """By which ``OperationSession.kept_preview`` finds it."""
+
+    @property
+    def form(self) -> OperationForm:
+        """Of its operation."""
+        return self.effect.command.FORM
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is something to change."""
+        return bool(self.effect.changes)
+
+
+class OperationSession:
+    """One cluster and one bus. Use as an async context manager, in one event loop."""
+
+    def __init__(
+        self,
+        watched: WatchedCluster,
+        *,
+        bus: str | None,
+        who: str | None = None,
+        denied: Denied = dict,
+    ) -> None:
+        """``bus`` None: nobody carries out what takes time, and there is no journal. ``denied``
+        answers what the principal may not do, by operation, with the reason in words."""
+        self.watched = watched
+        self.bootstrap = bootstrap = watched.bootstrap or ""
+        self.admin = KafkaAdmin.to(bootstrap)
+        self.planning = Planning(self.admin)
+        self.plans = KeptPlans()
+        self.moves = OperationsClient(bus, who=who, of=watched)
+        self.journal = Journal(bus, of=watched, who=who or whoami())
+        self._denied = denied
+        self._previews: dict[str, Previewed] = {}
+
+    async def __aenter__(self) -> OperationSession:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(self.admin.close(), self.moves.close(), self.journal.close())
+
+    async def preview(self, asked: Operation) -> Previewed:
+        """What performing it would change; nothing is changed.
+
+        :raises OperationError: it may not be done, or has a wrong value.
+        :raises KafkaPortError: the cluster refuses or does not answer.
+        """
+        self._require_right(asked.FORM.name, asked.what)
+        asked.check()
+        effect = await asked.preview(self.admin)
+        previewed = Previewed(
+            effect=effect,
+            word=self.watched.word_to_type(asked.thing),
+            made_s=time.monotonic(),
+            name=secrets.token_urlsafe(12),
+        )
+        self._keep(previewed)
+        return previewed
+
+    def kept_preview(self, name: str) -> Previewed:
+        """A preview by its name, for a face that has nothing else in hand.
+
+        :raises PreviewGoneError: it is kept no longer.
+        """
+        if name not in self._previews:
+            raise PreviewGoneError
+        return self._previews[name]
+
+    async def perform(self, previewed: Previewed, *, typed: str = "") -> Done:
+        """Do what was previewed, and nothing else; it is in the journal before it begins.
+
+        :raises OperationError: it may not be done, is stale, or was done in part.
+        :raises KafkaPortError: the cluster refuses or does not answer.
+        """
+        command = previewed.effect.command
+        self.require(command.FORM.name, command.what, typed=typed, thing=command.thing)
+        command.check()
+        await self._require_fresh(previewed)
+        changes = previewed.effect.changes
+        async with self.journal.entry(
+            command.what,
+            reason=command.reason,
+            before={change.name: change.now for change in changes},
+            after={change.name: change.then for change in changes},
+        ):
+            done = await command.perform(self.admin)
+        self._previews.pop(previewed.name, None)
+        return done
+
+    def require(self, operation: str, what: str, *, typed: str = "", thing: str = "") -> None:
+        """``typed`` is what the operator has typed to confirm; ``thing`` would be destroyed.
+
+        :raises ReadOnlyError: nothing may be changed there.
+        :raises NoRightError: the principal lacks a right.
+        :raises NotConfirmedError: another word must be typed.
+        """
+        self._require_right(operation, what)
+        check_confirmed(self.watched, what, typed=typed, word=self.watched.word_to_type(thing))
+
+    def _require_right(self, operation: str, what: str) -> None:
+        if self.watched.is_read_only:
+            raise ReadOnlyError(what)
+        lacks = self._denied().get(operation)
+        if lacks:
+            raise NoRightError(what, lacks)
+
+    async def _require_fresh(self, previewed: Previewed) -> None:
+        effect, what = previewed.effect, previewed.effect.command.what
+        age_s = time.monotonic() - previewed.made_s
+        if age_s > FRESH_S:
+            raise StalePreviewError(what, f"its preview is {duration_text(age_s * 1000)} old")
+        if effect.facts is not None:
+            now: Effect[Any] = await effect.command.preview(self.admin)
+            if now.facts != effect.facts:
+                told = now.lines[0] if now.lines else "there is nothing to change any more"
+                raise StalePreviewError(what, f"the cluster has changed since its preview: {told}")
+
+    def _keep(self, previewed: Previewed) -> None:
+        self._previews[previewed.name] = previewed
+        total = sum(len(each.effect.changes) for each in self._previews.values())
+        while len(self._previews) > PREVIEWS_MAX or (
+            total > CHANGES_MAX and len(self._previews) > 1
+        ):
+            oldest = self._previews.pop(next(iter(self._previews)))
+            total -= len(oldest.effect.changes)
+
+    async def plan(self, values: Values) -> Plan:
+        """Alternatives for the reassign form; a partition with replicas is a plan by hand.
+
+        :raises InvalidInputError: a wrong field.
+        :raises GoalError: a request that makes no sense for the cluster.
+        """
+        fields = REASSIGN.parse(values)
+        request = plan_request(fields)
+        entries, field = fields["by_hand"], "by_hand"
+        if fields["partition"]:
+            entries, field = f"{one_partition(fields)}: {fields['replicas']}", "partition"
+        if not entries:
+            return self.plans.keep(await self.planning.plan(request), values)
+        return await self._by_hand(fields, entries, field)
+
+    async def edit(self, chosen: Proposal, entries: str, values: Values) -> Plan:
+        """A chosen alternative with some partitions placed by hand, judged again.
+
+        :raises InvalidInputError: an entry that cannot be.
+        """
+        fields = REASSIGN.parse(values)
+        return await self._by_hand(fields, entries, "by_hand", base=chosen)
+
+    async def _by_hand(
+        self, fields: Values, entries: str, field: str, *, base: Proposal = NOTHING
+    ) -> Plan:
+        order = LeaderOrder(fields["leader_order"])
+        scope = replace(plan_request(fields), topics=())
+        try:
+            made = await self.planning.by_hand(scope, entries, base=base, leaders=order)
+        except HandError as error:
+            raise InvalidInputError({field: str(error)}) from error
+        return self.plans.keep(made, fields)
+
+    async def preview_plan(self, proposal: Proposal, values: Values) -> Preview:
+        """Now and after, with pre-flight, for a chosen alternative."""
+        fields = REASSIGN.parse(values)
+        return await whole_preview(
+            self.planning,
+            self.moves,
+            proposal,
+            site=self.watched.site,
+            throttle=fields["throttle"],
+            rules=wave_rules(fields),
+        )
+
+    async def reassign(self, proposal: Proposal, values: Values, *, typed: str = "") -> str:
+        """Submit a previewed proposal; answers the operation id to watch with `moves`."""
+        self.require(REASSIGN.name, "the reassignment", typed=typed)
+        fields = REASSIGN.parse(values)
+        others = await _others(self.moves, proposal, self.watched.site)
+        if others.verdict is Verdict.FAIL:
+            raise ConflictError(others.reason)
+        return await self.moves.submit_reassign(
+            proposal,
+            bootstrap=self.bootstrap,
+            cluster_id=(await self.admin.describe_cluster()).cluster_id,
+            throttle=fields["throttle"],
+            waves=wave_rules(fields),
+            reason=fields["reason"],
+        )
+
+    async def control(
+        self, action: str, operation_id: str, *, rate: str = "", typed: str = ""
+    ) -> str:
+        """``pause``, ``resume``, ``cancel``, ``cancel_after_wave``, or ``throttle`` to a rate;
+        answers what was asked for.
+
+        :raises InvalidInputError: no such move, or no such rate.
+        """
+        words = action.replace("_", " ")
+        what = f"{words} of {operation_id}"
+        self._require_right(REASSIGN.name, what)
+        check_confirmed(
+            self.watched, what, typed=typed, word=word_for_control(self.watched, action)
+        )
+        if action == "throttle":
+            problem = checks.throttle(rate)
+            if problem is not None:
+                raise InvalidInputError({"throttle": problem})
+            await self.moves.throttle(operation_id, rate)
+            return f"throttle {rate} asked for"
+        if action.startswith("cancel"):
+            await self.moves.cancel(operation_id, after_wave=action == "cancel_after_wave")
+        else:
+            asks = {"pause": self.moves.pause, "resume": self.moves.resume}
+            await asks[action](operation_id)
+        return f"{words} asked for"
+
+    def produce(self, values: Values, *, typed: str = "") -> ProduceSession:
+        """A session for the produce form: iterate `run()`, `stop()` ends it.
+
+        :raises InvalidInputError: a wrong field.
+        """
+        fields = PRODUCE.parse(values)
+        check_topic("produce", fields["topic"])
+        self.require(PRODUCE.name, "producing", typed=typed)
+        return ProduceSession(self.admin.wire.settings, produce_job(fields))
+
+
+async def _others(moves: OperationsClient, proposal: Proposal, site: Site) -> Check:
+    """What other operators have asked for."""
+    try:
+        states = await moves.list()
+    except KafkaPortError as error:
+        return unknown_others(str(error))
+    return check_others(states, proposal.changes, site=site)

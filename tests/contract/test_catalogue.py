@@ -1,0 +1,268 @@
+"""Operations from preview to journal, on ours and on Kafka: what is confirmed is what happens."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.errors import RefusedError
+from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
+from control.lab.session import ProduceJob, ProduceSession
+from control.model.fleet import WatchedCluster
+from control.model.ids import TopicPartition
+from control.operations.catalogue.add_partitions import AddPartitions
+from control.operations.catalogue.configure_topic import ConfigureTopic
+from control.operations.catalogue.create_topic import CreateTopic
+from control.operations.catalogue.delete_group import DeleteGroup
+from control.operations.catalogue.delete_offsets import DeleteOffsets
+from control.operations.catalogue.delete_records import DeleteRecords
+from control.operations.catalogue.delete_topic import DeleteTopic
+from control.operations.catalogue.elect_leaders import ElectLeaders
+from control.operations.catalogue.operation import Done, Operation
+from control.operations.catalogue.reset_offsets import ResetOffsets
+from control.operations.errors import (
+    GroupActiveError,
+    InvalidInputError,
+    NotConfirmedError,
+    NotJournaledError,
+    StalePreviewError,
+)
+from control.operations.journal import DONE, FAILED
+from control.operations.session import OperationSession
+from tests.contract.group_clients import confluent_consumer
+from tests.contract.operations_rig import unique
+from tests.support.cluster import LocalCluster
+from tests.support.settle import eventually, wait_until
+
+
+@pytest.fixture
+async def session(bootstrap: str) -> AsyncIterator[OperationSession]:
+    watched = WatchedCluster(bootstrap=bootstrap)
+    async with OperationSession(watched, bus=bootstrap, who="tester") as opened:
+        yield opened
+
+
+async def _do(session: OperationSession, asked: Operation) -> Done:
+    previewed = await session.preview(asked)
+    return await session.perform(previewed, typed=previewed.word)
+
+
+async def _filled(session: OperationSession, *, partitions: int = 3, records: int = 10) -> str:
+    """A topic with records in partition 2."""
+    topic = unique("topic")
+    new = NewTopic(name=topic, partitions=partitions, replication_factor=2)
+    await session.admin.create_topic(new)
+    job = ProduceJob(topic=topic, partition=partitions - 1, count=records)
+    await ProduceSession(session.admin.wire.settings, job).run_to_end()
+    return topic
+
+
+async def _configs(session: OperationSession, topic: str, *names: str) -> dict[str, str | None]:
+    resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
+    entries = await session.admin.describe_configs(resource)
+    return {entry.name: entry.value for entry in entries if entry.name in names}
+
+
+async def test_a_topic_from_birth_to_death(session: OperationSession) -> None:
+    name = unique("life")
+    made = await _do(
+        session,
+        CreateTopic(
+            topic=name,
+            partitions=2,
+            replication_factor=3,
+            configs={"cleanup.policy": "compact,delete"},
+            reason="a new service",
+        ),
+    )
+    assert (made.view, made.params) == ("topic", {"topic": name})
+    with pytest.raises(RefusedError) as taken:
+        await session.preview(CreateTopic(topic=name))
+    assert taken.value.code is ErrorCode.topic_already_exists
+    await _do(session, AddPartitions(topic=name, partitions=5))
+    with pytest.raises(InvalidInputError, match="has 5 partitions, and their number only grows"):
+        await session.preview(AddPartitions(topic=name, partitions=3))
+    change = {"retention.ms": "1000", "cleanup.policy": "delete"}
+    await _do(session, ConfigureTopic(topic=name, configs=change, reason="less to keep"))
+    await eventually(lambda: _configs(session, name, *change), change)
+    with pytest.raises(InvalidInputError, match=r"did you mean retention\.ms"):
+        await session.preview(ConfigureTopic(topic=name, configs={"retentoin.ms": "1"}))
+    previewed = await session.preview(DeleteTopic(topic=name))
+    with pytest.raises(NotConfirmedError):
+        await session.perform(previewed, typed="something else")
+    await session.perform(previewed, typed=name)
+    lines = {line.what: line for line in await session.journal.lines() if name in line.what}
+    assert [line.outcome for line in lines.values()] == [DONE] * 4
+    configured = lines[f"configure {name}"]
+    assert configured.reason == "less to keep"
+    assert configured.who == "tester"
+    assert configured.before["cleanup.policy"] == "compact,delete"
+    assert configured.after == change
+    assert lines[f"add partitions to {name}"].after == {"partitions": 5}
+
+
+async def test_what_was_previewed_is_done_whatever_comes_in_between(
+    session: OperationSession,
+) -> None:
+    """Records that come after the preview of ``latest`` do not move what is committed."""
+    topic, group = await _filled(session), unique("group")
+    previewed = await session.preview(ResetOffsets(group=group, topic=topic, to="latest"))
+    assert f"{topic}-2: no commit → 10" in previewed.effect.lines
+    job = ProduceJob(topic=topic, partition=2, count=5)
+    await ProduceSession(session.admin.wire.settings, job).run_to_end()
+    await session.perform(previewed, typed=group)
+    committed = await session.admin.groups.committed_offsets(group)
+    assert committed[TopicPartition(topic, 2)] == 10
+
+
+async def test_a_stale_preview_is_refused(session: OperationSession) -> None:
+    topic, group = await _filled(session), unique("group")
+    configured = await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "9"}))
+    grown = await session.preview(AddPartitions(topic=topic, partitions=9))
+    deleted = await session.preview(DeleteTopic(topic=topic))
+    reset = await session.preview(ResetOffsets(group=group, topic=topic, to="earliest"))
+    cut = await session.preview(DeleteRecords(topic=topic, before="8"))
+    resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
+    await session.admin.alter_configs(resource, {"retention.ms": "7"})
+    await session.admin.create_partitions(topic, 4)
+    await session.admin.groups.commit_offsets(group, {TopicPartition(topic, 2): 3})
+    await session.admin.offsets.delete_records({TopicPartition(topic, 2): 2})
+    await eventually(lambda: _configs(session, topic, "retention.ms"), {"retention.ms": "7"})
+    for stale in (configured, grown, deleted, reset, cut):
+        with pytest.raises(StalePreviewError, match="the cluster has changed since its preview"):
+            await session.perform(stale, typed=stale.word)
+    assert await _configs(session, topic, "retention.ms") == {"retention.ms": "7"}
+    assert (await session.admin.groups.committed_offsets(group)) == {TopicPartition(topic, 2): 3}
+
+
+async def test_shifts_leave_partitions_without_a_commit_alone(session: OperationSession) -> None:
+    topic, group = await _filled(session), unique("group")
+    await session.admin.groups.commit_offsets(group, {TopicPartition(topic, 2): 9})
+    previewed = await session.preview(ResetOffsets(group=group, topic=topic, to="-4"))
+    assert previewed.effect.lines == (
+        f"{topic}-2: 9 → 5 (4 records will be re-read)",
+        f"2 partitions without a commit left alone: {topic}-0, {topic}-1",
+    )
+    await session.perform(previewed, typed=group)
+    assert await session.admin.groups.committed_offsets(group) == {TopicPartition(topic, 2): 5}
+    again = await session.preview(ResetOffsets(group=group, topic=topic, to="2026-01-01T00:00Z"))
+    assert f"{topic}-2: 5 → 0 (5 records will be re-read)" in again.effect.lines
+
+
+async def test_groups_with_members_are_left_alone(session: OperationSession) -> None:
+    topic, group = await _filled(session), unique("group")
+    member = confluent_consumer(session.bootstrap, group)
+    try:
+        member.subscribe([topic])
+
+        def is_member() -> bool:
+            member.poll(0.1)
+            return bool(member.assignment())
+
+        await asyncio.to_thread(wait_until, is_member, "the assignment")
+        for asked in (
+            ResetOffsets(group=group, topic=topic, to="earliest"),
+            DeleteGroup(group=group),
+        ):
+            with pytest.raises(GroupActiveError, match="it has 1 member"):
+                await session.preview(asked)
+    finally:
+        await asyncio.to_thread(member.close)
+
+
+async def test_records_are_deleted_up_to_an_offset_or_a_time(session: OperationSession) -> None:
+    topic = await _filled(session)
+    key = TopicPartition(topic, 2)
+    previewed = await session.preview(DeleteRecords(topic=topic, before="4", partition=2))
+    assert previewed.effect.lines[0] == f"{key}: begins at 0 → 4 (4 offsets deleted)"
+    await session.perform(previewed, typed=topic)
+    first = await session.admin.offsets.list_offsets([key], OffsetSpec.EARLIEST)
+    assert first[key].offset == 4
+    with pytest.raises(InvalidInputError, match="ends at 10, before 99"):
+        await session.preview(DeleteRecords(topic=topic, before="99", partition=2))
+    with pytest.raises(InvalidInputError, match=r"has no partition 7 \(0–2\)"):
+        await session.preview(DeleteRecords(topic=topic, before="1", partition=7))
+    old = await session.preview(DeleteRecords(topic=topic, before="1d"))
+    assert not old.is_needed
+    await _do(session, DeleteRecords(topic=topic, before="latest"))
+    first = await session.admin.offsets.list_offsets([key], OffsetSpec.EARLIEST)
+    assert first[key].offset == 10
+    compacted = NewTopic(
+        name=unique("compacted"),
+        partitions=1,
+        replication_factor=1,
+        configs={"cleanup.policy": "compact"},
+    )
+    await session.admin.create_topic(compacted)
+    with pytest.raises(InvalidInputError, match="is compacted only"):
+        await session.preview(DeleteRecords(topic=compacted.name, before="latest"))
+
+
+async def test_offsets_of_a_topic_and_then_the_group_are_deleted(session: OperationSession) -> None:
+    topic, other, group = await _filled(session), await _filled(session), unique("team/a[/b]")
+    commits = {TopicPartition(topic, 2): 3, TopicPartition(other, 0): 0}
+    await session.admin.groups.commit_offsets(group, commits)
+    await _do(session, DeleteOffsets(group=group, topic=topic))
+    left = await session.admin.groups.committed_offsets(group)
+    assert left == {TopicPartition(other, 0): 0}
+    nothing = await session.preview(DeleteOffsets(group=group, topic=topic))
+    assert not nothing.is_needed
+    await _do(session, DeleteGroup(group=group))
+    assert group not in {each.group_id for each in await session.admin.groups.list_groups()}
+    with pytest.raises(InvalidInputError, match="there is no group"):
+        await session.preview(DeleteGroup(group=group))
+
+
+async def test_only_named_topics_are_elected(session: OperationSession) -> None:
+    topic = await _filled(session)
+    assert not (await session.preview(ElectLeaders(topics=(f"{topic}*",)))).is_needed
+    with pytest.raises(RefusedError):
+        await session.preview(ElectLeaders(topics=("no-such-topic",)))
+
+
+async def test_a_change_that_fails_is_in_the_journal_with_its_reason(
+    session: OperationSession,
+) -> None:
+    topic = await _filled(session)
+    previewed = await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "x"}))
+    with pytest.raises(RefusedError):
+        await session.perform(previewed)
+    (line,) = [line for line in await session.journal.lines() if topic in line.what]
+    assert line.outcome == FAILED
+    assert "retention.ms" in line.error
+
+
+async def test_without_a_journal_nothing_is_changed(
+    our_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """The bus is another cluster, which hangs: the operation waits, and is refused or done."""
+    with LocalCluster(tmp_path / "bus", brokers=1) as bus:
+        patient = WatchedCluster(bootstrap=our_cluster.bootstrap, journal_hold_s=20.0)
+        hasty = WatchedCluster(bootstrap=our_cluster.bootstrap, journal_hold_s=1.0)
+        name = unique("held")
+        async with (
+            OperationSession(patient, bus=bus.bootstrap) as waits,
+            OperationSession(hasty, bus=bus.bootstrap) as refuses,
+        ):
+            await _do(waits, CreateTopic(topic=unique("first"), partitions=1))
+            (broker,) = bus.ids
+            bus.processes[broker].send_signal(signal.SIGSTOP)
+            previewed = await refuses.preview(CreateTopic(topic=name, partitions=1))
+            with pytest.raises(NotJournaledError, match="the journal cannot be written"):
+                await refuses.perform(previewed)
+            async with KafkaAdmin.to(our_cluster.bootstrap) as admin:
+                assert name not in {topic.name for topic in await admin.topics()}
+            kept = await waits.preview(CreateTopic(topic=name, partitions=1))
+            doing = asyncio.create_task(waits.perform(kept))
+            await asyncio.sleep(1.0)
+            assert not doing.done()
+            bus.processes[broker].send_signal(signal.SIGCONT)
+            await doing
+            with suppress(RefusedError):
+                lines = [line for line in await waits.journal.lines() if name in line.what]
+            assert DONE in {line.outcome for line in lines}

@@ -1,0 +1,16 @@
+"""Previews as the session makes them of a cluster that answers."""
+
+import time
+
+from control.model.fleet import WatchedCluster
+from control.operations.catalogue.operation import Change, Effect, Operation
+from control.operations.session import Previewed
+
+PROD = WatchedCluster(name="prod", bootstrap="127.0.0.1:1", is_production=True)
+
+
+def previewed(asked: Operation, watched: WatchedCluster = PROD, *, age_s: float = 0) -> Previewed:
+    """As the session makes it of a cluster that answers."""
+    effect = Effect(command=asked, changes=(Change("orders-0", 1, 2),))
+    word = watched.word_to_type(asked.thing)
+    return Previewed(effect=effect, word=word, made_s=time.monotonic() - age_s, name="kept")
