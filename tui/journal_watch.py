@@ -1,13 +1,17 @@
 """What was done to the cluster, for the marks on charts: followed in a thread of its own."""
 
+from __future__ import annotations
+
 import asyncio
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from control.model.fleet import WatchedCluster
-from control.views.journal import Line
+
+if TYPE_CHECKING:  # a Kafka client comes with it
+    from control.operations.journal import JournalLine
 
 START_AFTER_S: Final = 2.0
 """A Kafka client comes with it: not before the first picture stands."""
@@ -22,12 +26,12 @@ class JournalWatch:
         which something is told."""
         self._bus = bus
         self._of = of
-        self._lines: Sequence[Line] = ()
+        self._lines: Sequence[JournalLine] = ()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
-    def __call__(self) -> Sequence[Line]:
+    def __call__(self) -> Sequence[JournalLine]:
         """The newest first."""
         with self._lock:
             if self._thread is None and self._bus is not None:

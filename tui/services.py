@@ -1,14 +1,18 @@
 """What the screens are given: everything that they know comes through here."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
-from control.views.journal import Line
 from control.views.past import PastReader
+
+if TYPE_CHECKING:  # a Kafka client comes with it
+    from control.operations.journal import JournalLine
 
 
 def wall_clock_ms() -> int:
@@ -16,7 +20,7 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def no_journal() -> Sequence[Line]:
+def no_journal() -> Sequence[JournalLine]:
     """Nothing is known to have been done."""
     return ()
 
@@ -34,7 +38,7 @@ class Services:
     watched: WatchedCluster
     bus: str | None
     """None: nobody carries out what takes time on this cluster from here."""
-    journal: Callable[[], Sequence[Line]] = no_journal
+    journal: Callable[[], Sequence[JournalLine]] = no_journal
     """What was done to the cluster, as far as it is known by now; from any thread."""
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
 

@@ -136,6 +136,16 @@ def clock_text(
     return f"{at:%H:%M:%S}" if with_seconds else f"{at:%H:%M}"
 
 
+def date_time_text(at_ms: Number, *, zone: tzinfo | None = None) -> str:
+    """``2026-11-27 12:04:31``, local time of this machine unless ``zone`` says otherwise."""
+    if at_ms is None or math.isnan(at_ms):
+        return NA
+    try:
+        return f"{_local(at_ms, zone):%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return NA
+
+
 def ids_text(ids: Sequence[int] | None) -> str:
     """``101, 102``, in the order given: in an assignment the first is the preferred leader."""
     if ids is None:

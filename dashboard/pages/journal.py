@@ -39,8 +39,7 @@ def journal_block(screen: Screen) -> Any:
         return empty("The journal cannot be read at the moment", moves.trouble)
     if not moves.journal:
         return empty("Nothing was changed yet", "Moves, new topics and resets are listed here")
-    now_ms = screen.now_ms()
-    rows = [journal_row(line, now_ms=now_ms) for line in moves.journal[:LINES_SHOWN_MAX]]
+    rows = [journal_row(line) for line in moves.journal[:LINES_SHOWN_MAX]]
     table = rows_table(rows, JOURNAL_COLUMNS)
     if len(moves.journal) <= LINES_SHOWN_MAX:
         return table

@@ -10,6 +10,7 @@ from partiscope.cli.options import Bootstrap, DryRun, Json, Yes
 
 
 def elect(
+    *,
     topic: Annotated[
         list[str] | None, typer.Option(help="Only this topic, or a pattern; repeatable.")
     ] = None,

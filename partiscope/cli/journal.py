@@ -11,7 +11,7 @@ from control.operations.journal import Journal, JournalLine
 from control.views.journal import JOURNAL_COLUMNS, journal_row
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.listing import cells_of
-from partiscope.cli.options import Bootstrap, Bus, Json, now_ms, target_with, write_json
+from partiscope.cli.options import Bootstrap, Bus, Json, target_with, write_json
 from partiscope.cli.tables import write_rows
 from partiscope.cli.words import TIME_HELP, moment_of, zoned
 from partiscope.identity import Target
@@ -30,8 +30,7 @@ def journal(
     since_ms = 0 if since is None else moment_of(since, "--since")
     lines = [line for line in asyncio.run(_lines(target)) if line.at_ms >= since_ms]
     newest = sorted(lines, key=lambda line: line.at_ms, reverse=True)[:limit]
-    now = now_ms()
-    rows = [journal_row(line, now_ms=now) for line in newest]
+    rows = [journal_row(line) for line in newest]
     if as_json:
         write_json({"journal": [cells_of(row) for row in rows], "total": len(lines)})
     else:

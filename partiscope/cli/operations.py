@@ -52,8 +52,8 @@ def run_operations(
         write_json({
             **document,
             "dry_run": dry_run,
-            "is_done": bool(done),
-            "changes": [{"name": it.name, "now": it.now, "then": it.then} for it in changes],
+            "changes": {it.name: {"now": it.now, "then": it.then} for it in changes},
+            "done": [result.words for result in done],
         })  # fmt: skip
     _tell(done, is_needed=bool(previews), is_journaled=target.bus is not None)
 

@@ -178,7 +178,7 @@ def test_a_topic_is_made_grown_and_deleted_with_what_it_means_shown_before(
     dialog.get_by_label("Partitions").fill("3")
     dialog.get_by_label("Replication factor").fill("1")
     dialog.get_by_role("button", name="Create").click()
-    expect(dialog).to_contain_text("made-here is created; all partitions have leaders")
+    expect(dialog).to_contain_text("made-here is created: 3 partitions, replication factor 1")
     assert len(admin.list_topics(timeout=10).topics["made-here"].partitions) == 3
     dialog.get_by_text("open →").click()
     expect(page.locator("h1")).to_have_text("made-here")

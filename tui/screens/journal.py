@@ -45,8 +45,7 @@ class JournalScreen(ViewScreen):
         except KafkaPortError as error:
             self.put("#journal-title", heading("JOURNAL", f" ✖ {error.title}: {error.next_step}"))
             return
-        now_ms = self.services.now_ms()
-        rows = tuple(journal_row(line, now_ms=now_ms) for line in lines[:LINES_MAX])
+        rows = tuple(journal_row(line) for line in lines[:LINES_MAX])
         hint = "" if rows else "  nothing was changed yet"
         self.put("#journal-title", heading("JOURNAL", f"{len(lines)}{hint}"))
         page: Page[Any] = Page(

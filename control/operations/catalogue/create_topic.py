@@ -7,6 +7,7 @@ from typing import ClassVar, Final, Self
 from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.ports import CLUSTERS_OWN, NewTopic
+from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
@@ -93,7 +94,13 @@ class CreateTopic(Operation):
     async def perform(self, admin: KafkaAdmin) -> Done:
         """Create it and wait until it is led."""
         await admin.create_topic(self._new())
-        words = f"{self.topic} is created; all partitions have leaders"
+        (made,) = await admin.topics([self.topic])
+        partitions = counted(len(made.partitions), "partition")
+        factor = max(len(each.replicas) for each in made.partitions)
+        words = (
+            f"{self.topic} is created: {partitions}, replication factor {factor}; "
+            "all partitions have leaders"
+        )
         return Done(words=words, view="topic", params={"topic": self.topic})
 
     def _new(self) -> NewTopic:

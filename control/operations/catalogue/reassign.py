@@ -32,7 +32,7 @@ REASSIGN: Final = OperationForm(
             choices=tuple(goal.value for goal in Goal),
             help="balance · minimal: least data · racks: repair · leaders: no data · …",
         ),
-        FormField(name="topics", label="Topics", help="names or patterns with commas; all"),
+        FormField(name="topics", label="Topics", help="names or patterns; empty: all"),
         FormField(
             name="partition",
             label="Partition",

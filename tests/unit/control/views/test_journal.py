@@ -1,5 +1,8 @@
 """Lines of the journal as rows and as marks on charts."""
 
+import re
+from dataclasses import replace
+
 from control.operations.journal import JournalLine
 from control.views.journal import MARKS_MAX, journal_row, marks
 from control.views.series import Span
@@ -17,9 +20,25 @@ def line(at_ms: int, operation_id: str = "mv-1", outcome: str = "done") -> Journ
 
 
 def test_a_move_opens_and_what_needed_no_executor_does_not() -> None:
-    assert journal_row(line(1), now_ms=2).path == "moves/mv-1"
-    assert journal_row(line(1, "do-1"), now_ms=2).path == "journal"
-    assert journal_row(line(1), now_ms=2).reason.text == "–"
+    assert journal_row(line(1)).path == "moves/mv-1"
+    assert journal_row(line(1, "do-1")).path == "journal"
+    assert journal_row(line(1)).reason.text == "–"
+
+
+def test_a_line_tells_the_day_the_second_the_cluster_and_what_became_of_what() -> None:
+    told = replace(
+        line(1_795_766_671_000, "do-1", "failed"),
+        error="no such config",
+        cluster_id="c1",
+        before={"a": 1, "b": None, "c": "x", "d": 4},
+        after={"a": 2, "b": "on", "c": None, "d": 5},
+    )
+    row = journal_row(told)
+    assert re.fullmatch(r"2026-11-2\d \d\d:\d\d:31", row.at.text)
+    assert row.change.text == "a: 1 → 2; b: none → on; c: x → none; … 1 more"
+    assert "d: 4 → 5" in str(row.change.value)
+    assert row.outcome.text == "failed: no such config"
+    assert row.cluster.text == "c1"
 
 
 def test_marks_are_those_of_the_span_oldest_first() -> None:
