@@ -45,7 +45,7 @@ from control.operations.protected_topics import check_topic
 from control.operations.verdict import Check, Verdict
 from control.operations.whole_preview import whole_preview
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
-from control.planner.ghost import KeptPlans
+from control.planner.ghost import KeptPlans, plan_name
 from control.planner.optimizer import Plan
 from control.planner.proposal import Proposal
 
@@ -228,7 +228,9 @@ class OperationSession:
             made = await self.planning.by_hand(scope, entries, base=base, leaders=order)
         except HandError as error:
             raise InvalidInputError({field: str(error)}) from error
-        return self.plans.keep(made, fields)
+        if not base.changes:
+            return self.plans.keep(made, fields)
+        return self.plans.keep(made, fields, base=plan_name(base), entries=entries)
 
     async def preview_plan(self, proposal: Proposal, values: Values) -> Preview:
         """Now and after, with pre-flight, for a chosen alternative."""
