@@ -8,6 +8,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 
+from control.model.ids import path_segment
 from control.operations.catalogue import FORMS
 from control.views.keymap import PLACES
 from control.views.snapshot import OperatorSnapshot
@@ -84,7 +85,8 @@ def entries(snapshot: OperatorSnapshot, query: str, denied: Mapping[str, str]) -
         if all(word in f"{entry.title} {entry.help}".lower() for word in words)
     ]
     start = query.lower().strip()
-    found.sort(key=lambda entry: not entry.title.lower().startswith(start))
+    titles = {entry: entry.title.lower() for entry in found}
+    found.sort(key=lambda it: (titles[it] != start, not titles[it].startswith(start)))
     return tuple(found[:ENTRIES_MAX])
 
 
@@ -114,7 +116,7 @@ def _all(snapshot: OperatorSnapshot, denied: Mapping[str, str]) -> Iterator[Entr
     for broker in snapshot.cluster.broker_ids:
         yield Entry(title=f"broker {broker}", help="broker", path=f"brokers/{broker}")
     for group in snapshot.group_table["group_id"].to_pylist():
-        yield Entry(title=group, help="group", path=f"groups/{group}")
+        yield Entry(title=group, help="group", path=f"groups/{path_segment(group)}")
     for topic in snapshot.cluster.topics:
         yield Entry(title=topic, help="topic", path=f"topics/{topic}")
         yield Entry(title=f"messages of {topic}", help="browse", path=f"browse/{topic}")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from control.model.columns import BoolColumn, IntColumn, codes, ints, look_up, partition_keys
 from control.model.findings import Finding, Operation, sorted_findings
 from control.model.freshness import Freshness, freshness, leaders_silent, without_dead_figures
+from control.model.ids import path_segment
 from control.model.job_health import find_job_delay, find_job_errors
 from control.model.load import (
     BrokerLoads,
@@ -331,7 +332,7 @@ def find_groups(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             kind=f"group-{word}",
             severity=GROUP_SEVERITIES[word],
-            subject=f"groups/{group}",
+            subject=f"groups/{path_segment(group)}",
             label=group,
             title=title,
             reason=reason,

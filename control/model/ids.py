@@ -1,6 +1,7 @@
 """Names of things in a cluster. Plain values with a type each, so that they are not mixed up."""
 
 from typing import Final, NamedTuple, NewType
+from urllib.parse import quote
 
 ClusterId = NewType("ClusterId", str)
 BrokerId = NewType("BrokerId", int)
@@ -17,6 +18,11 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def path_segment(name: str) -> str:
+    """A name of any characters as one segment of a view's path: groups may be called ``a/b``."""
+    return quote(name, safe="")
 
 
 def no_partition_words(topic: str, partition: object, count: int) -> str:

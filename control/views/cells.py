@@ -7,6 +7,7 @@ from typing import Any, Final
 from control.model.command_line import typed
 from control.model.findings import Finding
 from control.model.health import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, SKEW_PERCENT_MAX
+from control.model.ids import path_segment
 from control.model.status import (
     BEYOND,
     BROKER_SEVERITIES,
@@ -291,7 +292,7 @@ def group_row(record: Record) -> GroupRow:
     committed = bool(record["committed_offset_count"])
     return GroupRow(
         key=group,
-        path=f"groups/{group}",
+        path=f"groups/{path_segment(group)}",
         group=text_cell(group),
         status=group_status_cell(record["status"]),
         lag=lag_cell(lag, has_group=committed),

@@ -8,6 +8,7 @@ from control.model.ids import TopicPartition
 from control.views import snapshot as views
 from control.views.cells import consequence_words
 from control.views.pages import TableQuery
+from control.views.paths import ViewPath, parse_path
 from control.views.rows import Tone
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 from tests.unit.control import clusters
@@ -244,3 +245,19 @@ def test_a_group_that_falls_behind_is_told_though_it_is_no_finding() -> None:
     view, _, query = now.health_path.partition("?q=")
     assert view == "groups"
     assert [row.key for row in views.group_page(now, TableQuery(filter=query)).rows] == ["billing"]
+
+
+@pytest.mark.parametrize("name", ["team/app", "a b%2F", "100%?x#y", "a[/b]c", "é/注"])
+def test_a_group_of_any_name_is_opened_by_its_row_its_finding_and_its_outcome(name: str) -> None:
+    shown = build(
+        partitions=[clusters.partition("orders", 0, [101], high_watermark=100)],
+        commits=[clusters.commit(name, "orders", 0, lag=90, status="STOP", stuck_ms=900_000)],
+        groups=[clusters.group(name, status="STOP", lag_sum=90)],
+    )
+    done = ViewPath(view="group", params={"group": name})
+    rows = [row for row in views.group_page(shown).rows if row.key == name]
+    findings = [each for each in shown.findings if each.subject.startswith("groups/")]
+    assert rows
+    paths = [str(done), *(row.path for row in rows), *(each.subject for each in findings)]
+    for path in paths:
+        assert parse_path(path).params == {"group": name}, path
