@@ -23,6 +23,7 @@ from typing import Any, Final
 from control.kafka.errors import KafkaPortError
 from control.kafka.settings import KafkaSettings
 from control.model.fleet import Site, WatchedCluster
+from control.model.units import counted
 from control.operations.bus import Bus
 from control.operations.errors import NotJournaledError
 from control.operations.events import Event, EventKind
@@ -226,7 +227,7 @@ def line_of_state(state: OperationState) -> JournalLine:
     return JournalLine(
         at_ms=state.submitted_ms,
         who=state.who,
-        what=f"reassign {state.partitions_count:,} partitions{undo}",
+        what=f"reassign {counted(state.partitions_count, 'partition')}{undo}",
         reason=state.reason,
         outcome=outcome,
         operation_id=state.operation_id,

@@ -67,6 +67,10 @@ def describe(
 
     async def run() -> tuple[ConfigEntry, ...]:
         async with KafkaAdmin.to(address) as admin:
+            alive = [str(each.id) for each in (await admin.describe_cluster()).brokers]
+            if wanted.scope is ConfigScope.BROKER and wanted.name not in alive:
+                known = ", ".join(alive)
+                raise CommandError(f"no broker {wanted.name} is alive; {known} are", Exit.WRONG_USE)
             return await admin.describe_configs(wanted)
 
     entries = [entry for entry in asyncio.run(run()) if filter_ in entry.name]

@@ -6,7 +6,7 @@ from typing import Any
 from control.operations.planning import Preview
 from control.operations.rolling_back import goes_words
 from control.operations.way_back import WayBack
-from control.views.format import bytes_text
+from control.views.format import bytes_text, plural_text
 from control.views.previews import check_words
 from partiscope.cli.options import write_json
 from partiscope.cli.tables import figure, write_table
@@ -30,8 +30,9 @@ def show_preview(preview: Preview) -> None:
     write_table(heads, rows)
     proposal = preview.proposal
     sys.stdout.write(
-        f"{proposal.moved_replicas} replicas move, {bytes_text(proposal.moved_bytes)}, "
-        f"{proposal.moved_leaders} new leaders; {preview.pace_words}\n"
+        f"to move: {plural_text(proposal.moved_replicas, 'replica')}, "
+        f"{bytes_text(proposal.moved_bytes)}, "
+        f"{plural_text(proposal.moved_leaders, 'new leader')}; {preview.pace_words}\n"
     )
     for check in preview.checks:
         sys.stdout.write(f"{check_words(check)}\n")

@@ -59,6 +59,7 @@ STATUSES = {
     "an unknown word": (Exit.WRONG_USE, 2, ("topics", "--no-such"), "--no-such"),
     "an odd time": (Exit.WRONG_USE, 2, ("journal", "--since", "soon"), "'soon'"),
     "an unreadable file": (Exit.WRONG_USE, 2, ("reassign", "no-such.json"), "no-such.json"),
+    "no such broker": (Exit.WRONG_USE, 2, ("configs", "describe", "broker:999"), "101, 102, 103"),
     "not confirmed": (Exit.REFUSED, 3, ("topics", "delete", "kept"), "--yes"),
     "nobody answers": (
         Exit.UNREACHABLE, 4, ("topics", "list", "--bootstrap", "127.0.0.1:1"), "127.0.0.1:1",

@@ -137,7 +137,9 @@ def _read_all(master: int) -> bytes:
 
 def _tables(lines: list[str]) -> list[str]:
     """Without what are sentences: those of a preview stand below its brokers."""
-    sentence = next((at for at, line in enumerate(lines) if "replicas move" in line), len(lines))
+    sentence = next(
+        (at for at, line in enumerate(lines) if line.startswith("to move:")), len(lines)
+    )
     return [line for line in lines[:sentence] if not line.startswith(PROSE) and "→ " not in line]
 
 
