@@ -35,6 +35,7 @@ from control.operations.errors import (
     ConflictError,
     ElsewhereError,
     InvalidInputError,
+    ReadOnlyError,
 )
 from control.operations.events import Event, EventKind, decode_event
 from control.operations.ledger import Ledger, Slices
@@ -99,7 +100,11 @@ class OperationsClient:
         topic_ids: TopicIds = NO_IDS,
     ) -> str:
         """Ask for a reassignment of the cluster at `bootstrap`, and of no other that has this
-        address by then; answers the operation id."""
+        address by then; answers the operation id.
+
+        :raises ReadOnlyError: nothing may be changed there.
+        """
+        self._require_writable("the reassignment")
         numbers_change = any(len(c.before) != len(c.after) for c in proposal.changes)
         command = ReassignCommand(
             operation_id=new_operation_id(),
@@ -272,6 +277,7 @@ class OperationsClient:
         reason: str = "",
         throttle: Throttle | None = None,
     ) -> None:
+        self._require_writable(f"{action.value.replace('_', ' ')} of {operation_id}")
         await self.get(operation_id)
         command = ControlCommand(
             operation_id=operation_id,
@@ -282,6 +288,11 @@ class OperationsClient:
             submitted_ms=_now_ms(),
         )
         await self._bus.publish_command(command)
+
+    def _require_writable(self, what: str) -> None:
+        """Judged here too, for whoever holds the client: by the cluster that it is of."""
+        if self._of is not None and self._of.is_read_only:
+            raise ReadOnlyError(what)
 
     async def _ensure_topics(self) -> None:
         if not self._has_topics:

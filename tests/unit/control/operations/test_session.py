@@ -105,6 +105,16 @@ async def test_what_is_only_read_is_never_changed(change: str) -> None:
                 await _done(CHANGES[change], session, typed)
 
 
+async def test_the_client_of_moves_refuses_by_itself() -> None:
+    async with OperationSession(replace(PROD, is_read_only=True), bus=None) as session:
+        moves = session.moves
+        for act in (moves.cancel, moves.pause, moves.resume):
+            with pytest.raises(ReadOnlyError):
+                await act("mv-1")
+        with pytest.raises(ReadOnlyError):
+            await moves.submit_reassign(NOTHING, bootstrap="127.0.0.1:1")
+
+
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda it: it.FORM.name)
 async def test_a_right_that_lacks_refuses_preview_and_change(operation: type[Operation]) -> None:
     denied = {operation.FORM.name: "✖ not allowed here: it needs ALTER on the cluster"}
