@@ -36,11 +36,11 @@ from benchmarks.moves_felt import (
 )
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
-from control.operations.calibration import Misses, calibration_of
-from control.operations.client import OperationsClient
-from control.operations.commands import THROTTLE_AUTO
-from control.operations.events import MoveProgress, Outcome
-from control.operations.planning import Planning
+from control.operations.bus.client import OperationsClient
+from control.operations.bus.commands import THROTTLE_AUTO
+from control.operations.bus.events import MoveProgress, Outcome
+from control.operations.executor.calibration import Misses, calibration_of
+from control.operations.reassignment.planning import Planning
 from control.planner.waves import WaveRules
 from tests.contract.operations_site import Site, site_of
 

@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from control.operations.bus import Bus
-from control.operations.client import OperationsClient
-from control.operations.commands import ReassignCommand
-from control.operations.events import Event, EventKind, MoveProgress
-from control.operations.state import accepted_data
+from control.operations.bus.client import OperationsClient
+from control.operations.bus.commands import ReassignCommand
+from control.operations.bus.events import Event, EventKind, MoveProgress
+from control.operations.bus.state import accepted_data
+from control.operations.bus.topics import Bus
 from control.planner.proposal import PartitionChange
 from tests.support.cluster import LocalCluster
 

@@ -11,11 +11,11 @@ from control.kafka.following import TopicFollower
 from control.kafka.reader import Looking, RecordReader
 from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
+from control.operations.bus.client import OperationsClient
+from control.operations.bus.moves_feed import Moves
 from control.operations.catalogue.operation import Done, Operation
-from control.operations.client import OperationsClient
 from control.operations.errors import OperationError, ReadOnlyError
-from control.operations.following import Moves
-from control.operations.rolling_back import WayBackQuestion, ask_back
+from control.operations.reassignment.rollback import WayBackQuestion, ask_back
 from control.operations.session import Denied, OperationSession, Previewed
 
 SESSIONS_MAX: Final = 50

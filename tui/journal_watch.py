@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from control.model.fleet import WatchedCluster
 
 if TYPE_CHECKING:  # a Kafka client comes with it
-    from control.operations.journal import JournalLine
+    from control.operations.bus.journal import JournalLine
 
 START_AFTER_S: Final = 2.0
 """A Kafka client comes with it: not before the first picture stands."""
@@ -51,8 +51,8 @@ class JournalWatch:
 
     async def _follow(self) -> None:
         """Loaded here: the first picture needs no Kafka client."""
-        from control.operations.client import OperationsClient
-        from control.operations.following import Moves
+        from control.operations.bus.client import OperationsClient
+        from control.operations.bus.moves_feed import Moves
 
         moves = Moves(partial(OperationsClient, self._bus, creates_topics=False), self._of)
         moves.maybe_follow()

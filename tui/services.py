@@ -12,7 +12,7 @@ from control.views.feed import SnapshotFeed
 from control.views.past import PastReader
 
 if TYPE_CHECKING:  # a Kafka client comes with it
-    from control.operations.journal import JournalLine
+    from control.operations.bus.journal import JournalLine
 
 
 def wall_clock_ms() -> int:

@@ -24,13 +24,13 @@ from control.lab.session import ProduceSession
 from control.model.fleet import Site, WatchedCluster
 from control.model.units import duration_text
 from control.operations import checks
+from control.operations.bus.client import OperationsClient, whoami
+from control.operations.bus.journal import Journal
 from control.operations.catalogue.forms import OperationForm
 from control.operations.catalogue.operation import Done, Effect, Operation
 from control.operations.catalogue.produce import PRODUCE, produce_job
 from control.operations.catalogue.reassign import REASSIGN, one_partition, plan_request, wave_rules
-from control.operations.client import OperationsClient, whoami
 from control.operations.confirmation import check_confirmed, word_for_control
-from control.operations.conflicts import check_others, unknown_others
 from control.operations.errors import (
     ConflictError,
     InvalidInputError,
@@ -39,11 +39,11 @@ from control.operations.errors import (
     ReadOnlyError,
     StalePreviewError,
 )
-from control.operations.journal import Journal
-from control.operations.planning import Planning, Preview
 from control.operations.protected_topics import check_topic
+from control.operations.reassignment.conflicts import check_others, unknown_others
+from control.operations.reassignment.planning import Planning, Preview
+from control.operations.reassignment.preview import whole_preview
 from control.operations.verdict import Check, Verdict
-from control.operations.whole_preview import whole_preview
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
 from control.planner.ghost import KeptPlans, plan_name
 from control.planner.optimizer import Plan

@@ -39,7 +39,7 @@ class WaveRules:
     leaders: LeaderTurn = LeaderTurn.ANY
     spread_s: float = 300.0
     """Partitions that are written to are begun over at most so many seconds for their producers'
-    sake (control.operations.spreading); 0: as soon as may be."""
+    sake (control.operations.reassignment.spreading); 0: as soon as may be."""
 
 
 USUAL_WAVES: Final = WaveRules()

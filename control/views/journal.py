@@ -12,7 +12,7 @@ from control.views.rows import Cell, Row, Tone
 from control.views.series import Span
 
 if TYPE_CHECKING:  # a Kafka client comes with it, and terminals start without one
-    from control.operations.journal import JournalLine, Values
+    from control.operations.bus.journal import JournalLine, Values
 
 MARKS_MAX: Final = 20
 """More marks than this on one chart hide it; the newest are kept."""

@@ -6,12 +6,12 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from control.model.command_line import typed
+from control.operations.bus.events import Outcome
+from control.operations.bus.state import OperationState
 from control.operations.catalogue.reassign import REASSIGN
 from control.operations.confirmation import word_for_control
 from control.operations.errors import ElsewhereError
-from control.operations.events import Outcome
-from control.operations.rolling_back import WayBackQuestion, roll_back
-from control.operations.state import OperationState
+from control.operations.reassignment.rollback import WayBackQuestion, roll_back
 from control.views import format as text
 from control.views.moves import (
     MOVING_COLUMNS,

@@ -7,7 +7,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from control.model.fleet import WatchedCluster
-from control.operations.planning import Preview
+from control.operations.reassignment.planning import Preview
 from control.planner.ghost import plan_name
 from control.views import format as text
 from control.views.ghost import NO_VALUES

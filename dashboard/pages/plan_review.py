@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from dash import dcc, html
 
-from control.operations.planning import BrokerPreview, Preview
+from control.operations.reassignment.planning import BrokerPreview, Preview
 from control.planner.figures import Spread
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative

@@ -11,7 +11,7 @@ def executor(
 ) -> None:
     """Carry out operations, one at a time on each cluster, until SIGTERM; a second one waits."""
     from control.kafka.connections import settings_of
-    from control.operations.executor import ExecutorSettings, run
+    from control.operations.executor.executor import ExecutorSettings, run
 
     # Also where the bus is given: commands name clusters by address, connections come from here.
     known = settings_with()

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from control.operations.client import whoami
-from control.operations.journal import Journal, JournalLine
+from control.operations.bus.client import whoami
+from control.operations.bus.journal import Journal, JournalLine
 from control.views.journal import JOURNAL_COLUMNS, journal_row
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.listing import cells_of

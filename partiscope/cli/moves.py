@@ -14,13 +14,13 @@ from control.kafka.admin import KafkaAdmin
 from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.model.fleet import WatchedCluster
-from control.operations.client import OperationsClient, whoami
-from control.operations.events import MoveProgress, Outcome
-from control.operations.planning import Planning
-from control.operations.preflight import failures
-from control.operations.rolling_back import goes_words, question_of
-from control.operations.state import HELD, OperationState
-from control.operations.whole_preview import preview_way_back
+from control.operations.bus.client import OperationsClient, whoami
+from control.operations.bus.events import MoveProgress, Outcome
+from control.operations.bus.state import HELD, OperationState
+from control.operations.reassignment.planning import Planning
+from control.operations.reassignment.preflight import failures
+from control.operations.reassignment.preview import preview_way_back
+from control.operations.reassignment.rollback import goes_words, question_of
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
 from control.views.moves import (
     MOVE_COLUMNS,

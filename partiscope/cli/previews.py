@@ -3,9 +3,9 @@
 import sys
 from typing import Any
 
-from control.operations.planning import Preview
-from control.operations.rolling_back import goes_words
-from control.operations.way_back import WayBack
+from control.operations.reassignment.planning import Preview
+from control.operations.reassignment.rollback import goes_words
+from control.operations.reassignment.rollback_plan import WayBack
 from control.views.format import bytes_text, plural_text
 from control.views.previews import check_words
 from partiscope.cli.options import write_json

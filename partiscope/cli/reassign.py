@@ -9,11 +9,11 @@ import typer
 
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
-from control.operations.client import OperationsClient
-from control.operations.commands import Throttle
-from control.operations.planning import Planning, Preview
-from control.operations.preflight import failures
-from control.operations.whole_preview import whole_preview
+from control.operations.bus.client import OperationsClient
+from control.operations.bus.commands import Throttle
+from control.operations.reassignment.planning import Planning, Preview
+from control.operations.reassignment.preflight import failures
+from control.operations.reassignment.preview import whole_preview
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 from partiscope.cli.confirm import require_change, require_typed

@@ -15,6 +15,7 @@ from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpe
 from control.lab.session import ProduceJob, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
+from control.operations.bus.journal import DONE, FAILED
 from control.operations.catalogue.add_partitions import AddPartitions
 from control.operations.catalogue.configure_topic import ConfigureTopic
 from control.operations.catalogue.create_topic import CreateTopic
@@ -32,7 +33,6 @@ from control.operations.errors import (
     NotJournaledError,
     StalePreviewError,
 )
-from control.operations.journal import DONE, FAILED
 from control.operations.session import OperationSession
 from tests.contract.group_clients import confluent_consumer
 from tests.contract.operations_rig import unique

@@ -14,9 +14,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
-from control.operations.bus import COMMANDS, Bus
-from control.operations.client import OperationsClient, wait_for
-from control.operations.commands import (
+from control.operations.bus.client import OperationsClient, wait_for
+from control.operations.bus.commands import (
     OPERATIONS_TOPIC,
     ControlAction,
     ControlCommand,
@@ -24,7 +23,14 @@ from control.operations.commands import (
     decode_command,
     encode_command,
 )
-from control.operations.events import EVENTS_TOPIC, Event, EventKind, MoveProgress, Outcome
+from control.operations.bus.events import (
+    EVENTS_TOPIC,
+    Event,
+    EventKind,
+    MoveProgress,
+    Outcome,
+)
+from control.operations.bus.topics import COMMANDS, Bus
 from control.planner.proposal import PartitionChange
 from tests.contract.operations_rig import ExecutorProcess
 from tests.support.cluster import LocalCluster

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from control.operations.client import OperationsClient
-from control.operations.journal import Journal
+from control.operations.bus.client import OperationsClient
+from control.operations.bus.journal import Journal
 from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
 from partiscope.cli.exits import Exit

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from control.model.fleet import WatchedCluster
-from control.operations.bus import Bus
-from control.operations.client import OperationsClient
-from control.operations.commands import (
+from control.operations.bus.client import OperationsClient
+from control.operations.bus.commands import (
     THROTTLE_NONE,
     Command,
     ControlAction,
     ControlCommand,
     ReassignCommand,
 )
+from control.operations.bus.topics import Bus
 from control.operations.errors import ElsewhereError, InvalidInputError
 from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run

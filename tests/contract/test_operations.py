@@ -9,12 +9,12 @@ import pytest
 
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
-from control.operations.client import OperationsClient, wait_for
-from control.operations.events import Outcome
-from control.operations.planning import Planning
-from control.operations.preflight import Verdict
-from control.operations.state import OperationState, Phase
-from control.operations.whole_preview import preview_way_back
+from control.operations.bus.client import OperationsClient, wait_for
+from control.operations.bus.events import Outcome
+from control.operations.bus.state import OperationState, Phase
+from control.operations.reassignment.planning import Planning
+from control.operations.reassignment.preflight import Verdict
+from control.operations.reassignment.preview import preview_way_back
 from control.planner.goals import Goal, PlanRequest
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules

@@ -20,8 +20,8 @@ from control.lab.partitioners import KeyRule, partition_for
 from control.lab.session import ProduceJob, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
-from control.operations.meters import read_fetch_backoffs
-from control.operations.planning import Planning
+from control.operations.reassignment.cluster_probes import read_fetch_backoffs
+from control.operations.reassignment.planning import Planning
 from control.planner.proposal import PartitionChange, Proposal
 from tests.contract.operations_rig import unique
 from tests.support.ports import free_ports

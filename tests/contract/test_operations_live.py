@@ -11,13 +11,13 @@ from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition
-from control.operations.client import OperationsClient, wait_for
+from control.operations.bus.client import OperationsClient, wait_for
+from control.operations.bus.events import EventKind, Outcome
+from control.operations.bus.state import HELD, OperationState, Phase
 from control.operations.errors import ConflictError, InvalidInputError
-from control.operations.events import EventKind, Outcome
-from control.operations.planning import Planning
-from control.operations.state import HELD, OperationState, Phase
-from control.operations.throttle import FOLLOWER_REPLICAS
-from control.operations.throttling import Throttling
+from control.operations.executor.throttle import FOLLOWER_REPLICAS
+from control.operations.executor.throttling import Throttling
+from control.operations.reassignment.planning import Planning
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
 from tests.contract.operations_rig import (

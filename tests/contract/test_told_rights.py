@@ -25,9 +25,9 @@ from control.operations.catalogue.delete_offsets import DeleteOffsets
 from control.operations.catalogue.delete_records import DeleteRecords
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.reset_offsets import ResetOffsets
-from control.operations.facts import read_facts
-from control.operations.preflight import preflight
-from control.operations.throttling import Throttling
+from control.operations.executor.throttling import Throttling
+from control.operations.reassignment.facts import read_facts
+from control.operations.reassignment.preflight import preflight
 from control.planner.proposal import PartitionChange
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import run_tool

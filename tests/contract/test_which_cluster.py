@@ -10,7 +10,7 @@ import pytest
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import NewTopic
-from control.operations.client import OperationsClient
+from control.operations.bus.client import OperationsClient
 from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
 from partiscope.cli.options import target_with

@@ -9,12 +9,12 @@ from typing import Any, Final
 from control.kafka.ports import BrokerNode, PartitionMetadata, TopicMetadata
 from control.kafka.reader import FetchedRecord
 from control.model.ids import TopicPartition
+from control.operations.bus.events import MoveProgress, MovingPartition, Outcome, StalledMove
+from control.operations.bus.journal import JournalLine
+from control.operations.bus.state import OperationState, Phase
 from control.operations.errors import InvalidInputError
-from control.operations.events import MoveProgress, MovingPartition, Outcome, StalledMove
-from control.operations.facts import ClusterFacts, topology_of
-from control.operations.journal import JournalLine
-from control.operations.planning import Preview, preview_of
-from control.operations.state import OperationState, Phase
+from control.operations.reassignment.facts import ClusterFacts, topology_of
+from control.operations.reassignment.planning import Preview, preview_of
 from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
 from control.planner.ghost import KeptPlans
 from control.planner.goals import PlanRequest

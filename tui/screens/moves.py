@@ -12,11 +12,11 @@ from textual.widgets import ProgressBar, Static
 
 from control.kafka.errors import KafkaPortError
 from control.model.command_line import command
+from control.operations.bus.events import MoveProgress, Outcome
+from control.operations.bus.state import HELD, OperationState
 from control.operations.confirmation import word_for_control
 from control.operations.errors import OperationError
-from control.operations.events import MoveProgress, Outcome
-from control.operations.rolling_back import ask_back, roll_back
-from control.operations.state import HELD, OperationState
+from control.operations.reassignment.rollback import ask_back, roll_back
 from control.views.format import (
     byte_rate_text,
     bytes_text,

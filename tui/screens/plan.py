@@ -15,8 +15,8 @@ from textual.widgets.option_list import Option
 from control.kafka.errors import KafkaPortError
 from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS
 from control.operations.errors import OperationError
-from control.operations.planning import BrokerPreview, Preview
-from control.operations.preflight import failures
+from control.operations.reassignment.planning import BrokerPreview, Preview
+from control.operations.reassignment.preflight import failures
 from control.planner.by_hand import NAME
 from control.planner.explain import Reasons
 from control.planner.ghost import plan_name

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from control.operations.journal import JournalLine
+from control.operations.bus.journal import JournalLine
 from control.views.journal import Mark
 from control.views.series import Series, Span
 from tests.support.picture import picture

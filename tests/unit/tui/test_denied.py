@@ -7,8 +7,8 @@ import pytest
 from textual.widgets import Static
 
 from control.kafka.collector.report import WatchReport
-from control.operations.events import MoveProgress, Outcome
-from control.operations.state import OperationState, Phase
+from control.operations.bus.events import MoveProgress, Outcome
+from control.operations.bus.state import OperationState, Phase
 from control.views.feed import REBUILD_AFTER_MS, SnapshotFeed
 from control.views.snapshot import build_snapshot
 from spark_metrics.aggregates import AggregatesReader

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Final, cast
 
-from control.operations.events import MoveProgress, Outcome
-from control.operations.fates import Fate
-from control.operations.state import OperationState, Phase
+from control.operations.bus.events import MoveProgress, Outcome
+from control.operations.bus.state import OperationState, Phase
+from control.operations.reassignment.fates import Fate
 from control.planner.proposal import PartitionChange
 from tests.support.picture import picture
 from tests.support.settle import settle

@@ -7,8 +7,8 @@ from typing import Final
 
 from textual.widgets import Input, OptionList, Static, TextArea
 
-from control.operations.facts import ClusterFacts, topology_of
-from control.operations.planning import Preview, preview_of
+from control.operations.reassignment.facts import ClusterFacts, topology_of
+from control.operations.reassignment.planning import Preview, preview_of
 from control.planner.by_hand import edited, parse_edits
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan

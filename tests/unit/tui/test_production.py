@@ -9,8 +9,8 @@ from textual.widgets import Input, Select, Static
 
 from control.lab.session import ProduceSession
 from control.model.fleet import WatchedCluster
+from control.operations.bus.state import OperationState, Phase
 from control.operations.session import OperationSession
-from control.operations.state import OperationState, Phase
 from tests.snapshots.canned import CannedSession
 from tests.support.settle import settle
 from tests.unit.tui.test_move_told import RUNNING

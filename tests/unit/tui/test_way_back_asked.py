@@ -7,7 +7,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from control.operations.rolling_back import WayBackQuestion
+from control.operations.reassignment.rollback import WayBackQuestion
 from control.operations.verdict import Check, Verdict
 from tests.support.settle import settle
 from tests.unit.tui.test_move_told import RUNNING

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from control.operations import electing, move_watch, reassign_run, throttling
+from control.operations.executor import election, move_watch, run, throttling
 
 PassS = Callable[[float], Callable[[], None]]
 
@@ -20,7 +20,7 @@ def _shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def pass_s(monkeypatch: pytest.MonkeyPatch) -> PassS:
     """A step in which so many seconds pass."""
     clock = SimpleNamespace(now_s=0.0)
-    for module in (move_watch, reassign_run, electing):
+    for module in (move_watch, run, election):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
 
     def step(seconds: float) -> Callable[[], None]:

@@ -20,12 +20,12 @@ from control.kafka.ports import (
     TopicMetadata,
 )
 from control.model.ids import TopicPartition
-from control.operations.calibration import Calibration
-from control.operations.commands import THROTTLE_NONE, ReassignCommand
-from control.operations.events import Event, EventKind
-from control.operations.reassign_run import ReassignRun
-from control.operations.run_context import ControlFlags
-from control.operations.state import OperationState, accepted_data, apply_event
+from control.operations.bus.commands import THROTTLE_NONE, ReassignCommand
+from control.operations.bus.events import Event, EventKind
+from control.operations.bus.state import OperationState, accepted_data, apply_event
+from control.operations.executor.calibration import Calibration
+from control.operations.executor.run import ReassignRun
+from control.operations.executor.run_context import ControlFlags
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules
 

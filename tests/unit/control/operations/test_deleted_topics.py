@@ -8,15 +8,15 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.errors import RefusedError
 from control.kafka.settings import KafkaSettings
-from control.operations import taking_back
-from control.operations.commands import ReassignCommand, decode_command, encode_command
-from control.operations.events import Event, EventKind, Outcome
-from control.operations.executor import Executor, ExecutorSettings
-from control.operations.facts import read_facts
-from control.operations.lasting import LASTING_READINGS, LASTING_S
-from control.operations.planning import preview_of
-from control.operations.state import NOTES_MAX, OperationState
-from control.operations.topic_ids import facts_of
+from control.operations.bus.commands import ReassignCommand, decode_command, encode_command
+from control.operations.bus.events import Event, EventKind, Outcome
+from control.operations.bus.state import NOTES_MAX, OperationState
+from control.operations.executor import cancellation as taking_back
+from control.operations.executor.debounce import LASTING_READINGS, LASTING_S
+from control.operations.executor.executor import Executor, ExecutorSettings
+from control.operations.reassignment.facts import read_facts
+from control.operations.reassignment.planning import preview_of
+from control.operations.reassignment.topic_ids import facts_of
 from control.operations.verdict import Verdict
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules

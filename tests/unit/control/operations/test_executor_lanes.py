@@ -9,11 +9,11 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.settings import KafkaSettings
-from control.operations import executor as executor_module
-from control.operations.commands import THROTTLE_NONE, ReassignCommand
-from control.operations.events import Event, EventKind, Outcome
-from control.operations.executor import TIDY_AGAIN_S, Executor, ExecutorSettings
-from control.operations.state import accepted_data
+from control.operations.bus.commands import THROTTLE_NONE, ReassignCommand
+from control.operations.bus.events import Event, EventKind, Outcome
+from control.operations.bus.state import accepted_data
+from control.operations.executor import executor as executor_module
+from control.operations.executor.executor import TIDY_AGAIN_S, Executor, ExecutorSettings
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import (
     FROM,

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from control.operations.calibration import Misses
-from control.operations.commands import (
+from control.operations.bus.commands import (
     ControlAction,
     ControlCommand,
     ReassignCommand,
@@ -14,8 +13,7 @@ from control.operations.commands import (
     encode_command,
     new_operation_id,
 )
-from control.operations.errors import CommandDecodeError
-from control.operations.events import (
+from control.operations.bus.events import (
     Event,
     EventKind,
     MoveProgress,
@@ -24,13 +22,15 @@ from control.operations.events import (
     decode_event,
     encode_event,
 )
-from control.operations.state import (
+from control.operations.bus.state import (
     OperationState,
     Phase,
     accepted_data,
     misses_of,
     submitted,
 )
+from control.operations.errors import CommandDecodeError
+from control.operations.executor.calibration import Misses
 from control.planner.proposal import PartitionChange
 from control.planner.waves import LeaderTurn, SizeOrder, WaveRules
 from tests.unit.control.operations.folded import fold

@@ -21,7 +21,7 @@ from control.operations.errors import (
     StalePreviewError,
 )
 from control.operations.protected_topics import check_configs, check_topic, doubts
-from control.operations.rolling_back import roll_back
+from control.operations.reassignment.rollback import roll_back
 from control.operations.session import FRESH_S, PREVIEWS_MAX, OperationSession
 from control.planner.by_hand import NOTHING
 from tests.unit.control.operations.previews import PROD, previewed

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from control.model.ids import TopicPartition
-from control.operations import reassign_run
-from control.operations.events import EventKind, Outcome
-from control.operations.spreading import NOT_KNOWN
+from control.operations.bus.events import EventKind, Outcome
+from control.operations.executor import run as reassign_run
+from control.operations.reassignment.spreading import NOT_KNOWN
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (

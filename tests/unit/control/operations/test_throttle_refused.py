@@ -7,12 +7,19 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.operations.adaptive import SETTLE_S
-from control.operations.catching_up import CatchUpWatch
-from control.operations.events import EventKind, Outcome
-from control.operations.throttle import RATES
-from control.operations.throttle_pauses import REFUSED_AGAIN_S
+from control.operations.bus.events import EventKind, Outcome
+from control.operations.executor.adaptive_throttle import SETTLE_S
+from control.operations.executor.catching_up import CatchUpWatch
+from control.operations.executor.throttle import RATES
+from control.operations.executor.throttle_pauses import REFUSED_AGAIN_S
 from control.planner.waves import WaveRules
+from tests.unit.control.operations.executor.test_throttle_keeper import (
+    RATE,
+    ask,
+    keeper_on,
+    rates_on,
+    reading,
+)
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     FakeCluster,
@@ -22,13 +29,6 @@ from tests.unit.control.operations.fake_cluster import (
     command_of,
     idle,
     run,
-)
-from tests.unit.control.operations.test_throttle_keeper import (
-    RATE,
-    ask,
-    keeper_on,
-    rates_on,
-    reading,
 )
 
 REFUSED = RefusedError(ErrorCode.cluster_authorization_failed, what="configs of broker 2")

@@ -6,9 +6,17 @@ from typing import Any
 import pytest
 
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.operations.events import EventKind, Outcome
-from control.operations.throttle import ThrottleRecord
-from control.operations.throttle_keeper import FORMER_RATES_MAX
+from control.operations.bus.events import EventKind, Outcome
+from control.operations.executor.throttle import ThrottleRecord
+from control.operations.executor.throttle_keeper import FORMER_RATES_MAX
+from tests.unit.control.operations.executor.test_throttle_keeper import (
+    RATE,
+    A,
+    ask,
+    keeper_on,
+    rates_on,
+    reading,
+)
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     TO,
@@ -16,14 +24,6 @@ from tests.unit.control.operations.fake_cluster import (
     FakeContext,
     command_of,
     run,
-)
-from tests.unit.control.operations.test_throttle_keeper import (
-    RATE,
-    A,
-    ask,
-    keeper_on,
-    rates_on,
-    reading,
 )
 
 DEAD = 1

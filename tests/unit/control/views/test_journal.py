@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from control.operations.journal import JournalLine
+from control.operations.bus.journal import JournalLine
 from control.views.journal import MARKS_MAX, journal_row, marks
 from control.views.series import Span
 

@@ -1,7 +1,7 @@
 """Rows of moves."""
 
-from control.operations.events import MoveProgress, Outcome
-from control.operations.state import OperationState, Phase
+from control.operations.bus.events import MoveProgress, Outcome
+from control.operations.bus.state import OperationState, Phase
 from control.planner.proposal import PartitionChange
 from control.views.moves import (
     change_row,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from control.model.ids import TopicPartition
-from control.operations.events import (
+from control.operations.bus.events import (
     Event,
     EventKind,
     MoveProgress,
@@ -15,8 +15,8 @@ from control.operations.events import (
     Outcome,
     StalledMove,
 )
-from control.operations.fates import Fate
-from control.operations.state import OperationState, Phase
+from control.operations.bus.state import OperationState, Phase
+from control.operations.reassignment.fates import Fate
 from control.planner.proposal import PartitionChange
 from dashboard import router, shell
 from dashboard.context import Screen

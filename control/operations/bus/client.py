@@ -1,0 +1,332 @@
+"""OperationsClient: how screens and command line submit operations and watch them.
+
+Submitting needs only the bus; the executor does the work, so a client may go away at any time.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import getpass
+import socket
+import time
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from typing import Final
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.reader import RecordReader, Start, StartKind
+from control.kafka.settings import KafkaSettings
+from control.model.fleet import WatchedCluster
+from control.model.units import byte_rate_text
+from control.operations.bus.commands import (
+    THROTTLE_AUTO,
+    Command,
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+    Throttle,
+    new_operation_id,
+)
+from control.operations.bus.events import Event, EventKind, decode_event
+from control.operations.bus.ledger import Ledger, Slices
+from control.operations.bus.state import OperationState, apply_event
+from control.operations.bus.topics import EVENTS, Bus, Outage, operation_of
+from control.operations.errors import (
+    CommandDecodeError,
+    ConflictError,
+    ElsewhereError,
+    InvalidInputError,
+    ReadOnlyError,
+)
+from control.operations.executor.throttle import RATE_MIN_BYTES_PER_S, why_too_long
+from control.operations.reassignment.conflicts import check_others
+from control.operations.reassignment.planning import resolve_throttle
+from control.operations.reassignment.rollback_plan import WayBack
+from control.operations.reassignment.topic_ids import NO_IDS, TopicIds
+from control.operations.verdict import Verdict
+from control.planner.proposal import Proposal
+from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
+
+WATCH_OUTAGE_S: Final = 60.0
+
+
+def whoami() -> str:
+    """user@host, for the journal."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+class OperationsClient:
+    """Submits to and watches one bus. Use as an async context manager."""
+
+    def __init__(
+        self,
+        bus: KafkaSettings | str | None,
+        *,
+        who: str | None = None,
+        creates_topics: bool = True,
+        of: WatchedCluster | None = None,
+    ) -> None:
+        """``bus`` None: everything is refused, since none is known. ``creates_topics``: those of
+        the bus, where they lack; who only looks leaves it so. ``of``: the one cluster whose
+        operations are listed and touched, of all that share the bus; None: all of them."""
+        self._bus = Bus(bus, whose="" if of is None else of.bootstrap or "")
+        self._ledger = Ledger(self._bus)
+        self._who = who or whoami()
+        self._has_topics = not creates_topics
+        self._of = of
+
+    async def __aenter__(self) -> OperationsClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._bus.close()
+
+    async def submit_reassign(
+        self,
+        proposal: Proposal,
+        *,
+        bootstrap: str,
+        cluster_id: str = "",
+        throttle: Throttle = THROTTLE_AUTO,
+        waves: WaveRules = USUAL_WAVES,
+        reason: str = "",
+        is_strict: bool = True,
+        rollback_of: str | None = None,
+        topic_ids: TopicIds = NO_IDS,
+    ) -> str:
+        """Ask for a reassignment of the cluster at `bootstrap`, and of no other that has this
+        address by then; answers the operation id.
+
+        :raises ReadOnlyError: nothing may be changed there.
+        """
+        self._require_writable("the reassignment")
+        numbers_change = any(len(c.before) != len(c.after) for c in proposal.changes)
+        command = ReassignCommand(
+            operation_id=new_operation_id(),
+            bootstrap=bootstrap,
+            cluster_id=cluster_id,
+            changes=proposal.changes,
+            throttle=throttle,
+            waves=waves,
+            allows_replication_factor_change=numbers_change,
+            is_strict=is_strict,
+            rollback_of=rollback_of,
+            topic_ids=topic_ids,
+            who=self._who,
+            reason=reason,
+            submitted_ms=_now_ms(),
+        )
+        await self._ensure_topics()
+        await self._bus.publish_command(command)
+        return command.operation_id
+
+    async def pause(self, operation_id: str) -> None:
+        """Start no new wave; running partitions go on."""
+        await self._control(operation_id, ControlAction.PAUSE)
+
+    async def resume(self, operation_id: str) -> None:
+        """Go on after a pause."""
+        await self._control(operation_id, ControlAction.RESUME)
+
+    async def cancel(
+        self, operation_id: str, *, reason: str = "", after_wave: bool = False
+    ) -> None:
+        """Take back what is moving (`after_wave`: let it arrive); finished partitions stay."""
+        action = ControlAction.CANCEL_AFTER_WAVE if after_wave else ControlAction.CANCEL
+        await self._control(operation_id, action, reason)
+
+    async def throttle(self, operation_id: str, throttle: Throttle) -> None:
+        """Another rate while it runs: bytes per second, ``50MiB``, auto or none.
+
+        :raises InvalidInputError: no such operation, no such rate, or waves too large for any.
+        """
+        rate = resolve_throttle(throttle, ())
+        if rate is not None and rate < RATE_MIN_BYTES_PER_S:
+            least = byte_rate_text(RATE_MIN_BYTES_PER_S)
+            raise InvalidInputError({"throttle": f"{rate} B/s is less than {least}: 50MiB"})
+        state = await self.get(operation_id)
+        _, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
+        too_long = why_too_long(plan_waves(state.changes, waves))
+        if rate is not None and too_long:
+            raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
+        await self._control(operation_id, ControlAction.THROTTLE, throttle=throttle)
+
+    async def way_back(self, operation_id: str, *, spread_s: float | None = None) -> WayBack:
+        """What a rollback would ask for, as spread as the operation was or over at most so many
+        seconds. Nothing is changed.
+
+        :raises InvalidInputError: no such operation, or it moved nothing.
+        :raises ConflictError: another one takes it back already, or moves what it moved.
+        """
+        state = await self.get(operation_id)
+        others = [other for other in await self.list() if other.operation_id != operation_id]
+        for other in others:
+            if other.rollback_of == operation_id and not other.is_finished:
+                raise ConflictError(f"{other.operation_id} takes {operation_id} back already")
+        if not state.may_roll_back:
+            raise InvalidInputError({"id": f"{operation_id} moved nothing that could go back"})
+        proposal = Proposal(name=operation_id, changes=state.changes).inverse()
+        check = check_others(others, proposal.changes, site=state.site)
+        if check.verdict is Verdict.FAIL:
+            raise ConflictError(check.reason)
+        throttle, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
+        if spread_s is not None:
+            waves = replace(waves, spread_s=spread_s)
+        return WayBack(
+            undone=operation_id,
+            bootstrap=state.bootstrap,
+            cluster_id=state.cluster_id,
+            proposal=proposal,
+            throttle=throttle,
+            waves=waves,
+            is_running=not state.is_finished,
+            topic_ids=state.topic_ids,
+        )
+
+    async def rollback(
+        self, operation_id: str, *, reason: str = "", spread_s: float | None = None
+    ) -> str:
+        """Cancel if it still runs, then submit the way back; what others have moved since stays.
+        Answers the new operation's id.
+
+        :raises InvalidInputError: no such operation, or it moved nothing.
+        :raises ConflictError: another one takes it back already, or moves what it moved.
+        """
+        way = await self.way_back(operation_id, spread_s=spread_s)
+        if way.is_running:
+            await self.cancel(operation_id, reason=reason or "rolled back")
+        return await self.submit_reassign(
+            way.proposal,
+            bootstrap=way.bootstrap,
+            cluster_id=way.cluster_id,
+            throttle=way.throttle,
+            waves=way.waves,
+            reason=reason or f"undo {operation_id}",
+            is_strict=False,
+            rollback_of=operation_id,
+            topic_ids=way.topic_ids,
+        )
+
+    async def list(self, *, is_whole: bool = False) -> builtins.list[OperationState]:
+        """All operations, the newest first, those not yet answered included. What has ended comes
+        without its changes, unless ``is_whole``. The bus is read once, then only what is new."""
+        states = await self._ledger.states(is_whole=is_whole)
+        ours = (state for state in states if _is_of(state, self._of))
+        return sorted(ours, key=lambda s: s.submitted_ms, reverse=True)
+
+    async def get(self, operation_id: str) -> OperationState:
+        """One operation.
+
+        :raises InvalidInputError: there is none with this id.
+        :raises ElsewhereError: it is of a cluster that this client leaves alone.
+        """
+        state = await self._ledger.get(operation_id)
+        if state is None:
+            raise InvalidInputError(
+                {"id": f"no operation {operation_id}; `partiscope moves` lists all"}
+            )
+        if not _is_of(state, self._of):
+            raise ElsewhereError(operation_id, state.bootstrap)
+        return state
+
+    async def watch(self, operation_id: str) -> AsyncIterator[OperationState]:
+        """The state after each event, from its first to its end; bears with an outage of the
+        bus of up to WATCH_OUTAGE_S."""
+        state = OperationState(operation_id=operation_id)
+        async for event in self.events(patience_s=WATCH_OUTAGE_S, of=operation_id):
+            if event.kind is not EventKind.JOURNAL:
+                state = apply_event(state, event)
+                yield state
+                if state.is_finished:
+                    return
+
+    async def events(
+        self, *, patience_s: float = 0.0, of: str | None = None
+    ) -> AsyncIterator[Event]:
+        """Every event of every operation, or of one, from the first on, for ever, as they come.
+
+        :raises KafkaPortError: the bus has not answered for `patience_s`.
+        """
+        outage, slices = Outage(patience_s), Slices()
+        start = Start(kind=StartKind.EARLIEST)
+        while True:
+            try:
+                await self._ensure_topics()
+                async with RecordReader(self._bus.settings) as reader:
+                    positions = await reader.positions([EVENTS], start)
+                    outage.is_over()
+                    async for record in reader.follow(positions):
+                        start = Start(kind=StartKind.OFFSET, value=record.offset + 1)
+                        await slices.maybe_pause()
+                        if of is not None and operation_of(record) != of:
+                            continue
+                        with contextlib.suppress(CommandDecodeError):
+                            yield decode_event(record.value)
+            except KafkaPortError as error:
+                await outage.wait_after(error)
+
+    async def _control(
+        self,
+        operation_id: str,
+        action: ControlAction,
+        reason: str = "",
+        throttle: Throttle | None = None,
+    ) -> None:
+        self._require_writable(f"{action.value.replace('_', ' ')} of {operation_id}")
+        await self.get(operation_id)
+        command = ControlCommand(
+            operation_id=operation_id,
+            action=action,
+            throttle=throttle,
+            who=self._who,
+            reason=reason,
+            submitted_ms=_now_ms(),
+        )
+        await self._bus.publish_command(command)
+
+    def _require_writable(self, what: str) -> None:
+        """Judged here too, for whoever holds the client: by the cluster that it is of."""
+        if self._of is not None and self._of.is_read_only:
+            raise ReadOnlyError(what)
+
+    async def _ensure_topics(self) -> None:
+        if not self._has_topics:
+            await self._bus.ensure_topics()
+            self._has_topics = True
+
+
+async def wait_for(client: OperationsClient, operation_id: str) -> OperationState:
+    """The state of an operation at its end."""
+    state = OperationState(operation_id=operation_id)
+    async for newer in client.watch(operation_id):
+        state = newer
+    return state
+
+
+def _is_of(state: OperationState, cluster: WatchedCluster | None) -> bool:
+    return cluster is None or cluster.owns(state.site)
+
+
+def _asked(operation_id: str, commands: Iterable[Command]) -> tuple[Throttle, WaveRules]:
+    """What operators asked of one operation: the last throttle asked for while it ran, else
+    that of its command, which is written once more at its end."""
+    throttle: Throttle = THROTTLE_AUTO
+    changed: Throttle | None = None
+    waves = USUAL_WAVES
+    for command in commands:
+        if command.operation_id != operation_id:
+            continue
+        if isinstance(command, ReassignCommand):
+            throttle, waves = command.throttle, command.waves
+        elif command.throttle is not None:
+            changed = command.throttle
+    return throttle if changed is None else changed, waves
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

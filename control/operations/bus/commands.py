@@ -1,0 +1,191 @@
+"""Commands that travel through the operations topic, as JSON of version 1.
+
+A command is a request, not a fact: the executor answers with events
+(control.operations.bus.events).
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from control.model.fleet import Site
+from control.operations.bus.change_codec import pack, unpack
+from control.operations.errors import CommandDecodeError
+from control.planner.proposal import PartitionChange, Proposal
+from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
+
+OPERATIONS_TOPIC: Final = "__partiscope_operations"
+COMMAND_VERSION: Final = 1
+
+THROTTLE_AUTO: Final = "auto"
+THROTTLE_NONE: Final = "none"
+
+Throttle = int | str
+"""Bytes per second, or THROTTLE_AUTO or THROTTLE_NONE."""
+
+
+class ControlAction(StrEnum):
+    """What can be done to a running operation."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    CANCEL_AFTER_WAVE = "cancel_after_wave"
+    """What is moving arrives; nothing else begins."""
+    THROTTLE = "throttle"
+    """To another rate, which the command carries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignCommand:
+    """Bring partitions from `before` to `after` on the cluster at `bootstrap`.
+
+    `is_strict` refuses the plan when a partition is no longer where `before` says; a way back
+    is not, and leaves that one as it is.
+    """
+
+    operation_id: str
+    bootstrap: str
+    changes: tuple[PartitionChange, ...]
+    throttle: Throttle = THROTTLE_AUTO
+    waves: WaveRules = USUAL_WAVES
+    elects_preferred: bool = True
+    allows_replication_factor_change: bool = False
+    is_strict: bool = True
+    rollback_of: str | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """Of a rollback: ids of the topics that the operation moved (see ``topic_ids``)."""
+    who: str = ""
+    reason: str = ""
+    submitted_ms: int = 0
+    cluster_id: str = ""
+    """It is about this cluster and no other one at that address; empty: nobody has told."""
+
+    @property
+    def site(self) -> Site:
+        """Where it is to be done."""
+        return Site(self.bootstrap, self.cluster_id)
+
+    @property
+    def proposal(self) -> Proposal:
+        """The changes with their figures and inverse."""
+        return Proposal(name=self.operation_id, changes=self.changes)
+
+    @property
+    def undone(self) -> str | None:
+        """The operation that this is the way back of; None: a plan of its own."""
+        return None if self.is_strict else self.rollback_of or "the move"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlCommand:
+    """Pause, resume, cancel or throttle an operation."""
+
+    operation_id: str
+    action: ControlAction
+    throttle: Throttle | None = None
+    who: str = ""
+    reason: str = ""
+    submitted_ms: int = 0
+
+
+Command = ReassignCommand | ControlCommand
+
+
+def new_operation_id() -> str:
+    """A short name that fits a link and a line: ``mv-3f9a21c4``."""
+    return f"mv-{secrets.token_hex(4)}"
+
+
+def encode_command(command: Command) -> bytes:
+    """The value of a record of the operations topic; its key is the operation id."""
+    document: dict[str, Any] = {
+        "v": COMMAND_VERSION,
+        "operation_id": command.operation_id,
+        "who": command.who,
+        "reason": command.reason,
+        "submitted_ms": command.submitted_ms,
+    }
+    if isinstance(command, ControlCommand):
+        document |= {"kind": "control", "action": command.action.value}
+        document |= {} if command.throttle is None else {"throttle": command.throttle}
+    else:
+        document |= {
+            "kind": "reassign",
+            "bootstrap": command.bootstrap,
+            "cluster_id": command.cluster_id,
+            "changes": pack(command.changes),
+            "throttle": command.throttle,
+            **_waves_document(command.waves),
+            "elects_preferred": command.elects_preferred,
+            "allows_replication_factor_change": command.allows_replication_factor_change,
+            "is_strict": command.is_strict,
+            "rollback_of": command.rollback_of,
+            "topic_ids": dict(command.topic_ids),
+        }
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def decode_command(value: bytes | None) -> Command:
+    """The inverse of encode_command; keys of later versions are ignored.
+
+    :raises CommandDecodeError: not a command.
+    """
+    try:
+        document = json.loads(value or b"")
+        shared: dict[str, Any] = {
+            "operation_id": str(document["operation_id"]),
+            "who": str(document.get("who", "")),
+            "reason": str(document.get("reason", "")),
+            "submitted_ms": int(document.get("submitted_ms", 0)),
+        }
+        if document["kind"] == "control":
+            action = ControlAction(document["action"])
+            return ControlCommand(action=action, throttle=document.get("throttle"), **shared)
+        if document["kind"] == "reassign":
+            return _decode_reassign(document, shared)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CommandDecodeError(f"{type(error).__name__}: {error}") from error
+    raise CommandDecodeError(f"kind {document['kind']!r} is unknown")
+
+
+def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> ReassignCommand:
+    return ReassignCommand(
+        bootstrap=document["bootstrap"],
+        cluster_id=str(document.get("cluster_id", "")),
+        changes=unpack(document["changes"]),
+        throttle=document.get("throttle", THROTTLE_AUTO),
+        waves=_parse_waves(document),
+        elects_preferred=bool(document.get("elects_preferred", True)),
+        allows_replication_factor_change=bool(
+            document.get("allows_replication_factor_change", False)
+        ),
+        is_strict=bool(document.get("is_strict", True)),
+        rollback_of=document.get("rollback_of"),
+        topic_ids=document.get("topic_ids", {}),
+        **shared,
+    )
+
+
+def _waves_document(rules: WaveRules) -> dict[str, Any]:
+    return {
+        "partitions_per_wave": rules.partitions,
+        "partitions_per_broker": rules.per_broker,
+        "wave_order": rules.order.value,
+        "leaders_turn": rules.leaders.value,
+        "spread_s": rules.spread_s,
+    }
+
+
+def _parse_waves(document: Mapping[str, Any]) -> WaveRules:
+    usual, per_broker = USUAL_WAVES, document.get("partitions_per_broker")
+    return WaveRules(
+        partitions=int(document.get("partitions_per_wave", usual.partitions)),
+        per_broker=None if per_broker is None else int(per_broker),
+        order=SizeOrder(document.get("wave_order", usual.order)),
+        leaders=LeaderTurn(document.get("leaders_turn", usual.leaders)),
+        spread_s=float(document.get("spread_s", 0.0)),
+    )

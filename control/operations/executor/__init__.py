@@ -1,0 +1,1 @@
+"""The process that carries out reassignments: wave by wave, throttled, watched."""

@@ -1,0 +1,105 @@
+"""What the executor knows: commands, the states that events give them, what operators asked."""
+
+import asyncio
+
+from control.model.fleet import Site
+from control.operations.bus.commands import (
+    THROTTLE_AUTO,
+    Command,
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+)
+from control.operations.bus.events import Event, EventKind
+from control.operations.bus.state import OperationState, apply_event, misses_of
+from control.operations.executor.calibration import Calibration, calibration_of
+from control.operations.executor.run_context import ControlFlags
+
+
+class Memory:
+    """What the bus says: commands by id, their states, and what operators asked of them."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, OperationState] = {}
+        self.commands: dict[str, ReassignCommand] = {}
+        self.arrived = asyncio.Event()
+        """Set, and replaced by another, when a command has come or was accepted: take it before
+        looking."""
+        self._flags: dict[str, ControlFlags] = {}
+
+    def take(self, command: Command) -> None:
+        """One more command, known or new."""
+        if isinstance(command, ReassignCommand):
+            self.commands.setdefault(command.operation_id, command)
+        else:
+            _apply_control(self.flags_of(command.operation_id), command)
+        self._wake()
+
+    def apply(self, event: Event) -> None:
+        """One more event."""
+        state = self.state_of(event.operation_id)
+        self.states[event.operation_id] = apply_event(state, event)
+        if event.kind is EventKind.ACCEPTED:
+            self._wake()
+
+    def _wake(self) -> None:
+        arrived, self.arrived = self.arrived, asyncio.Event()
+        arrived.set()
+
+    def state_of(self, operation_id: str) -> OperationState:
+        """The state as of the last event."""
+        return self.states.get(operation_id, OperationState(operation_id=operation_id))
+
+    def flags_of(self, operation_id: str) -> ControlFlags:
+        """What operators asked so far."""
+        return self._flags.setdefault(operation_id, ControlFlags())
+
+    def busy_clusters(self) -> set[Site]:
+        """The clusters where something is left to do."""
+        sites = {command.site for command in self.commands.values()}
+        return {at for at in sites if self.unfinished(at) or self.left_behind(at)}
+
+    def unfinished(self, cluster: Site) -> list[ReassignCommand]:
+        """Accepted operations on a cluster that are not finished, the oldest first."""
+        return [
+            command
+            for command in self._of(cluster)
+            if command.operation_id in self.states
+            and not self.state_of(command.operation_id).is_finished
+        ]
+
+    def unanswered(self) -> list[ReassignCommand]:
+        """Commands without any event."""
+        return [c for c in self.commands.values() if c.operation_id not in self.states]
+
+    def left_behind(self, cluster: Site) -> list[ReassignCommand]:
+        """Operations on a cluster that ended before their throttle was gone from every broker."""
+        return [
+            command
+            for command in self._of(cluster)
+            if self.state_of(command.operation_id).is_finished
+            and self.state_of(command.operation_id).throttle is not None
+        ]
+
+    def calibration(self, command: ReassignCommand) -> Calibration:
+        """What moves that ended on its cluster say of the intervals that it will tell."""
+        ended = misses_of(self.states.values(), command.site)
+        return calibration_of(ended, is_adaptive=command.throttle == THROTTLE_AUTO)
+
+    def _of(self, cluster: Site) -> list[ReassignCommand]:
+        return [command for command in self.commands.values() if command.site == cluster]
+
+
+def _apply_control(flags: ControlFlags, command: ControlCommand) -> None:
+    match command.action:
+        case ControlAction.PAUSE:
+            flags.is_paused = True
+        case ControlAction.RESUME:
+            flags.is_paused = False
+        case ControlAction.CANCEL:
+            flags.is_cancelled = True
+        case ControlAction.CANCEL_AFTER_WAVE:
+            flags.is_last_wave = True
+        case ControlAction.THROTTLE:
+            flags.throttle = command.throttle
+    flags.changed.set()

@@ -1,0 +1,138 @@
+"""One executor at a time: whoever the group assigns the operations topic's only partition.
+
+Membership is the lock. A second executor joins the same group, gets no partition and waits; when
+the owner dies, its session ends within SESSION_TIMEOUT_MS and the next one takes over. `hold`
+commits an offset, which the coordinator accepts only from the present generation: an executor
+that was paused longer than its session learns so before it touches anything (it is fenced).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, OffsetAndMetadata
+from aiokafka import TopicPartition as WireTopicPartition
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.errors import KafkaError
+
+from control.kafka.errors import UnreachableError
+from control.kafka.settings import KafkaSettings
+from control.operations.bus.commands import Command, decode_command
+from control.operations.bus.topics import COMMANDS
+from control.operations.errors import CommandDecodeError, FencedError
+
+GROUP_ID: Final = "__partiscope_executor"
+SESSION_TIMEOUT_MS: Final = 6_000
+HEARTBEAT_MS: Final = 1_000
+POLL_MS: Final = 500
+_PARTITION: Final = WireTopicPartition(*COMMANDS)
+
+
+class Ownership:
+    """Membership in the executors' group. Use as an async context manager."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._owned = asyncio.Event()
+        self._holding = asyncio.Lock()
+        self._consumer: Any = None
+
+    async def __aenter__(self) -> Ownership:
+        # The sticky assignor leaves the partition with its owner when another executor joins.
+        self._consumer = AIOKafkaConsumer(
+            bootstrap_servers=self._settings.bootstrap,
+            client_id=f"{self._settings.client_id}-executor",
+            metadata_max_age_ms=self._settings.metadata_age_ms_max,
+            group_id=GROUP_ID,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            heartbeat_interval_ms=HEARTBEAT_MS,
+            partition_assignment_strategy=(StickyPartitionAssignor,),
+            **self._settings.security_options(),
+        )
+        self._consumer.subscribe(topics=[COMMANDS.topic], listener=_Listener(self._owned))
+        try:
+            await self._consumer.start()
+        except (KafkaError, OSError, TimeoutError) as error:
+            await self._consumer.stop()
+            raise UnreachableError(
+                f"the bus at {self._settings.bootstrap} did not answer",
+                reason=str(error) or type(error).__name__,
+                next_step="check that the bundled cluster runs: `partiscope doctor`",
+            ) from error
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._consumer.stop()
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the group gave us the partition, as far as we know."""
+        return self._owned.is_set()
+
+    async def wait_until_owner(self, timeout_s: float) -> bool:
+        """Whether we became the owner within the time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._owned.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def hold(self) -> None:
+        """Prove that we still own the operations.
+
+        :raises FencedError: we do not.
+        """
+        if not self.is_owner:
+            raise FencedError("the group is giving the operations out anew")
+        try:
+            async with self._holding:
+                position = await self._consumer.position(_PARTITION)
+                await self._consumer.commit({_PARTITION: OffsetAndMetadata(position, "")})
+        except (KafkaError, OSError, TimeoutError, RuntimeError) as error:
+            raise FencedError(str(error) or type(error).__name__) from error
+        if not self.is_owner:
+            raise FencedError("the group is giving the operations out anew")
+
+    def read_from(self, offset: int) -> None:
+        """Continue `next_commands` at an offset.
+
+        :raises FencedError: the partition is not ours.
+        """
+        try:
+            self._consumer.seek(_PARTITION, offset)
+        except (KafkaError, RuntimeError) as error:
+            raise FencedError(str(error)) from error
+
+    async def next_commands(self) -> list[Command]:
+        """Commands that came since, after at most POLL_MS; unreadable records are left out."""
+        try:
+            batches = await self._consumer.getmany(timeout_ms=POLL_MS)
+        except KafkaError as error:
+            raise FencedError(str(error) or type(error).__name__) from error
+        commands: list[Command] = []
+        for records in batches.values():
+            for record in records:
+                try:
+                    commands.append(decode_command(record.value))
+                except CommandDecodeError:
+                    continue
+        return commands
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Sets and clears the flag as the partition comes and goes."""
+
+    def __init__(self, owned: asyncio.Event) -> None:
+        self._owned = owned
+
+    async def on_partitions_revoked(self, revoked: Iterable[WireTopicPartition]) -> None:
+        self._owned.clear()
+
+    async def on_partitions_assigned(self, assigned: Iterable[WireTopicPartition]) -> None:
+        if _PARTITION in assigned:
+            self._owned.set()

@@ -1,0 +1,64 @@
+"""What the executor lends to a run, and what operators asked of it."""
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from control.operations.bus.commands import Throttle
+from control.operations.bus.events import EventKind
+from control.operations.bus.state import OperationState
+
+
+@dataclass(slots=True, kw_only=True)
+class ControlFlags:
+    """What an operator asked of a running operation."""
+
+    is_paused: bool = False
+    is_cancelled: bool = False
+    is_last_wave: bool = False
+    """Nothing begins any more; what moves arrives."""
+    throttle: Throttle | None = None
+    """The last one asked for while it runs; None: as the command says."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set with each change; whoever waits clears it first."""
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether no further wave may begin."""
+        return self.is_cancelled or self.is_last_wave
+
+    async def wait(self, timeout_s: float | None = None) -> None:
+        """Until a change after this call, or the timeout."""
+        self.changed.clear()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.changed.wait()
+        except TimeoutError:
+            return
+
+
+class RunContext(Protocol):
+    """What the executor lends to a run."""
+
+    def state(self) -> OperationState:
+        """The state by all events so far."""
+
+    def flags(self) -> ControlFlags:
+        """What operators asked so far."""
+
+    async def hold(self) -> None:
+        """Raise FencedError unless we own the operations."""
+
+    async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:
+        """Write an event, durably."""
+
+    async def tidy(self, *, also_on: Collection[int] = ()) -> None:
+        """Remove throttles that ended operations left on brokers of the cluster that were down,
+        where they are back and this operation has none of its own, or not yet (`also_on`)."""
+
+
+async def tell_once(context: RunContext, words: str) -> None:
+    """A note, also over a crash."""
+    if words not in context.state().notes:
+        await context.emit(EventKind.NOTE, words)

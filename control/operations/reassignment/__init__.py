@@ -1,0 +1,1 @@
+"""Reassignments before they run: plans, pre-flight checks, previews, rollbacks."""

@@ -1,0 +1,103 @@
+"""Throttles that brokers have already: of moves of others, or left behind by one. Pure.
+
+Where a broker has a rate of somebody else, ours is not set (see ``executor.throttle``): that one
+governs what the broker sends, or receives, of our copies as well.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from control.model.fleet import Site
+from control.model.ids import TopicPartition
+from control.model.units import byte_rate_text
+from control.operations.bus.state import OperationState
+from control.operations.executor.throttle import FOLLOWER_RATE, LEADER_RATE, ThrottleRecord
+from control.operations.reassignment.producer_traffic import demands
+from control.operations.verdict import NAMES_MAX
+from control.planner.proposal import PartitionChange
+
+StandingRates = Mapping[int, Mapping[str, int]]
+"""broker → config → bytes per second."""
+
+
+def own_brokers(states: Iterable[OperationState], site: Site) -> frozenset[int]:
+    """Those of a cluster on which operations known here have set a throttle: it goes with them."""
+    records = [
+        ThrottleRecord.parse(state.throttle)
+        for state in states
+        if state.throttle and state.site.is_same(site)
+    ]
+    return frozenset(broker for record in records for broker in record.brokers)
+
+
+def lower_rates(
+    standing: StandingRates, changes: Iterable[PartitionChange], rate: int | None
+) -> dict[int, int]:
+    """Bytes per second of brokers that carry copies at less than our rate; without one nothing that
+    moves is listed as throttled, and no rate holds it back."""
+    lower: dict[int, int] = {}
+    if rate is None:
+        return lower
+    for broker, name in _links(changes):
+        found = standing.get(broker, {}).get(name)
+        if found is not None and found < rate:
+            lower[broker] = min(found, lower.get(broker, found))
+    return lower
+
+
+def starved(
+    standing: StandingRates,
+    waves: Iterable[Sequence[PartitionChange]],
+    produced: Mapping[TopicPartition, float],
+    rate: int,
+) -> tuple[list[str], str]:
+    """Where copies would never catch up with producers, though they would at our rate; how that
+    ends."""
+    words: dict[tuple[int, str], str] = {}
+    for wave in waves:
+        receives, sends = demands(wave, produced)
+        for broker, name in _links(wave):
+            found = standing.get(broker, {}).get(name, rate)
+            carries = (sends if name == LEADER_RATE else receives).get(broker, 0.0)
+            if found < rate and carries >= found:
+                words[broker, name] = (
+                    f"producers write {byte_rate_text(carries)} that broker {broker} must carry "
+                    f"for the moving partitions, and another move or somebody else has set its "
+                    f"{name} to {byte_rate_text(found)}: the copies never catch up"
+                )
+    ends = _how_to_end(standing, {broker for broker, _ in words}) if words else ""
+    return list(words.values()), ends
+
+
+def standing_words(standing: StandingRates) -> str:
+    """Which brokers have one, and how it goes."""
+    named = [
+        f"{broker} at {byte_rate_text(min(rates.values()))}"
+        for broker, rates in sorted(standing.items())
+    ]
+    more = f" and {len(named) - NAMES_MAX} more" if len(named) > NAMES_MAX else ""
+    what = "broker" if len(named) == 1 else "brokers"
+    return (
+        f"already throttled by another move or somebody else, and left so: {what} "
+        f"{', '.join(named[:NAMES_MAX])}{more}; {_how_to_end(standing, standing)}"
+    )
+
+
+def _how_to_end(standing: StandingRates, brokers: Collection[int]) -> str:
+    """Of these brokers."""
+    first, *others = sorted(brokers)
+    likewise = f" (likewise {', '.join(map(str, others[:NAMES_MAX]))})" if others else ""
+    names = ",".join(sorted(standing[first]))
+    return (
+        "wait for the move that set it, or remove it if none did: kafka-configs.sh "
+        f"--bootstrap-server … --alter --delete-config {names} --entity-type brokers "
+        f"--entity-name {first}{likewise}"
+    )
+
+
+def _links(changes: Iterable[PartitionChange]) -> Iterator[tuple[int, str]]:
+    """Brokers that send copies or receive them, with the config that limits it."""
+    for change in changes:
+        if change.adding:
+            yield change.before[0], LEADER_RATE
+        for broker in change.adding:
+            yield broker, FOLLOWER_RATE

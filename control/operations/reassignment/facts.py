@@ -1,0 +1,271 @@
+"""What a cluster looks like right now, as far as planning and pre-flight need it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from control.kafka.errors import KafkaPortError, RefusedError
+from control.kafka.ports import (
+    AdminPort,
+    BrokerNode,
+    ConfigResource,
+    ConfigScope,
+    LogDir,
+    MissingRight,
+    OngoingReassignment,
+    PartitionMetadata,
+)
+from control.model.ids import TopicPartition
+from control.operations.reassignment.placements import Placements, left_as_they_are
+from control.planner.proposal import PartitionChange
+from control.planner.topology import Topology, TopologyBroker, TopologyPartition
+
+MIN_ISR: Final = "min.insync.replicas"
+DISK_RESERVE: Final = 0.05
+"""Share of what is free that a move must leave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """One reading of the cluster. `brokers` are the live ones; fenced ones are not among them.
+
+    `sizes` are bytes of the largest replica; `usable_bytes` is absent where a broker does not tell,
+    `min_isr` where it does not or nobody needs it.
+    """
+
+    cluster_id: str
+    brokers: tuple[BrokerNode, ...]
+    partitions: Mapping[TopicPartition, PartitionMetadata]
+    reassigning: Mapping[TopicPartition, OngoingReassignment]
+    sizes: Mapping[TopicPartition, int]
+    usable_bytes: Mapping[int, int]
+    min_isr: Mapping[str, int]
+    produced: Mapping[TopicPartition, float] = field(default_factory=dict)
+    """Bytes per second that producers write, by leader; absent where not measured."""
+    readers: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    """Groups that have committed in moving partitions, with these partitions."""
+    roomiest_bytes: Mapping[int, int] = field(default_factory=dict)
+    """What is free in the roomiest log directory of a broker; absent where there is only one."""
+    missing_rights: tuple[MissingRight, ...] = ()
+    """What we lack to move them; empty also where brokers do not tell."""
+    fetch_backoff_ms: Mapping[int, int] = field(default_factory=dict)
+    """``replica.fetch.backoff.ms`` of brokers that replicate what moves; absent where not told."""
+    standing_rates: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """Throttle rates that brokers between which data moves have already, and not of ours."""
+    created_anew: frozenset[str] = frozenset()
+    """Topics that were left out: others than those asked for, under their names."""
+
+    @property
+    def broker_ids(self) -> frozenset[int]:
+        """Live brokers."""
+        return frozenset(broker.id for broker in self.brokers)
+
+    @property
+    def places(self) -> Placements:
+        """Where partitions are and where they are going."""
+        return Placements(placed=self.partitions, moving=self.reassigning)
+
+    def sized(self, changes: Iterable[PartitionChange]) -> tuple[PartitionChange, ...]:
+        """The same changes with what their partitions hold now; where that is not known, with what
+        they held when they were planned."""
+        return tuple(
+            replace(change, size_bytes=self.sizes.get(change.key, change.size_bytes))
+            for change in changes
+        )
+
+    def has_leader(self, partition: PartitionMetadata) -> bool:
+        """Whether a live broker leads it, or is about to: metadata may name one that has just died,
+        and another in sync takes over."""
+        live = self.broker_ids
+        return partition.leader in live or (partition.leader >= 0 and bool(live & {*partition.isr}))
+
+    def placement_of(self, key: TopicPartition) -> tuple[int, ...] | None:
+        """The replicas a partition has, or is going to have; null when it does not exist."""
+        moving = self.reassigning.get(key)
+        if moving is not None:
+            return moving.target_replicas
+        partition = self.partitions.get(key)
+        return None if partition is None else partition.replicas
+
+
+def nears_min_isr(change: PartitionChange, partition: PartitionMetadata | None) -> bool:
+    """Whether it leaves fewer replicas, or not all are in sync."""
+    lacks = partition is not None and len(partition.isr) < len(partition.replicas)
+    return lacks or len(change.after) < len(change.before)
+
+
+def to_go(
+    facts: ClusterFacts, changes: Iterable[PartitionChange], *, undone: str | None
+) -> tuple[PartitionChange, ...]:
+    """What a run that begins now has to move: partitions that exist and are not there. A way back,
+    which has `undone`, leaves what others have moved since and what cannot move now, and finds the
+    copies of before where partitions are in flight still."""
+    existing = [change for change in changes if change.key in facts.partitions]
+    others = left_as_they_are(facts.places, existing, undone=undone)
+    left = [c for c in existing if c.key not in others and not facts.places.is_there(c)]
+    if undone is None:
+        return tuple(left)
+    stuck = cannot_move(facts, left)
+    left = [change for change in left if change.key not in stuck]
+    return tuple(
+        replace(c, before=facts.partitions[c.key].replicas) if c.key in facts.reassigning else c
+        for c in left
+    )
+
+
+def cannot_move(
+    facts: ClusterFacts, changes: Iterable[PartitionChange]
+) -> dict[TopicPartition, str]:
+    """Why a move of these would stand until a broker is back: a partition without a leader can
+    neither copy nor change its replicas, and a move ends once all of its target is in sync."""
+    stuck = {}
+    for change in changes:
+        partition = facts.partitions.get(change.key)
+        if partition is None or set(partition.replicas) == set(change.after):
+            continue
+        down = sorted(set(change.after) - facts.broker_ids)
+        if not facts.has_leader(partition):
+            away = sorted(set(partition.isr or partition.replicas) - facts.broker_ids)
+            back = f"; its records in sync are on broker {' and '.join(map(str, away))}"
+            stuck[change.key] = f"has no leader{back if away else ''}"
+        elif down:
+            stuck[change.key] = f"would be on broker {down[0]}, which does not run"
+    return stuck
+
+
+def as_cancelled(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> ClusterFacts:
+    """The cluster once what these changes have in flight is taken back."""
+    partitions, reassigning = dict(facts.partitions), dict(facts.reassigning)
+    for change in changes:
+        if change.key in partitions and facts.places.is_moving(change):
+            del reassigning[change.key]
+            at = partitions[change.key]
+            isr = tuple(broker for broker in at.isr if broker in change.before)
+            partitions[change.key] = replace(at, replicas=change.before, isr=isr)
+    return replace(facts, partitions=partitions, reassigning=reassigning)
+
+
+async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = ()) -> ClusterFacts:
+    """Read the cluster; `min_isr` only for topics of those `changes` that bring it nearer or find
+    replicas out of sync, rights only for those that they name.
+
+    :raises KafkaPortError: unreachable.
+    """
+    changes = tuple(changes)
+    cluster = await admin.describe_cluster()
+    metadata, moving, log_dirs = await asyncio.gather(
+        admin.topics(), admin.list_reassignments(), _log_dirs(admin)
+    )
+    usable = _usable(log_dirs)
+    known = {topic.name for topic in metadata}
+    partitions = {p.key: p for topic in metadata for p in topic.partitions}
+    near = {c.topic for c in changes if nears_min_isr(c, partitions.get(c.key))} & known
+    return ClusterFacts(
+        cluster_id=cluster.cluster_id,
+        brokers=cluster.brokers,
+        partitions=partitions,
+        reassigning={reassignment.key: reassignment for reassignment in moving},
+        sizes=sizes_of(log_dirs),
+        usable_bytes={broker: sum(free) for broker, free in usable.items()},
+        roomiest_bytes={broker: max(free) for broker, free in usable.items() if len(free) > 1},
+        min_isr=await _min_isr(admin, near),
+        missing_rights=await _missing_rights(admin, {change.topic for change in changes} & known),
+    )
+
+
+def topology_of(facts: ClusterFacts) -> Topology:
+    """The planner's input. Brokers that are down and hold replicas are listed, of an unknown rack:
+    they get nothing, and a plan can move their replicas away."""
+    racks = {broker.id: broker.rack for broker in facts.brokers}
+    partitions = []
+    for key, metadata in sorted(facts.partitions.items()):
+        replicas = facts.placement_of(key) or metadata.replicas
+        for replica in replicas:
+            racks.setdefault(replica, None)
+        partitions.append(
+            TopologyPartition(
+                topic=key.topic,
+                partition=key.partition,
+                replicas=replicas,
+                size_bytes=facts.sizes.get(key, 0),
+                in_bytes_per_s=int(facts.produced.get(key, 0.0)),
+                has_leader=facts.has_leader(metadata),
+                is_size_known=key in facts.sizes,
+                is_rate_known=key in facts.produced or not facts.produced,
+            )
+        )
+    running, capacity = facts.broker_ids, _capacities(facts)
+    brokers = tuple(
+        TopologyBroker(
+            id=id_, rack=rack, capacity_bytes=capacity.get(id_), is_running=id_ in running
+        )
+        for id_, rack in sorted(racks.items())
+    )
+    return Topology(brokers=brokers, partitions=tuple(partitions))
+
+
+def _capacities(facts: ClusterFacts) -> dict[int, int]:
+    """Bytes that each broker may hold in all, where it tells what is free: the planner counts
+    every replica at its partition's largest size, and so does this."""
+    held = dict.fromkeys(facts.usable_bytes, 0)
+    for key, metadata in facts.partitions.items():
+        for replica in facts.placement_of(key) or metadata.replicas:
+            if replica in held:
+                held[replica] += facts.sizes.get(key, 0)
+    return {
+        broker: held[broker] + int(usable * (1 - DISK_RESERVE))
+        for broker, usable in facts.usable_bytes.items()
+    }
+
+
+def sizes_of(log_dirs: Iterable[LogDir]) -> dict[TopicPartition, int]:
+    """Bytes of the largest replica of each partition."""
+    sizes: dict[TopicPartition, int] = {}
+    for log_dir in log_dirs:
+        for replica in log_dir.replicas:
+            key = TopicPartition(replica.topic, replica.partition)
+            if not replica.is_future:
+                sizes[key] = max(sizes.get(key, 0), replica.size_bytes)
+    return sizes
+
+
+async def _missing_rights(admin: AdminPort, topics: set[str]) -> tuple[MissingRight, ...]:
+    try:
+        return await admin.missing_rights(topics) if topics else ()
+    except KafkaPortError:
+        return ()
+
+
+async def _log_dirs(admin: AdminPort) -> tuple[LogDir, ...]:
+    """Log directories, or none where the rights or the API lack: sizes are then unknown."""
+    try:
+        return await admin.log_dirs()
+    except KafkaPortError:
+        return ()
+
+
+def _usable(log_dirs: Iterable[LogDir]) -> dict[int, list[int]]:
+    """What is free in each directory of a broker that tells. Two on one disk look as two disks of
+    one size do, and count twice."""
+    usable: dict[int, list[int]] = {}
+    for log_dir in log_dirs:
+        if log_dir.usable_bytes is not None:
+            usable.setdefault(log_dir.broker, []).append(log_dir.usable_bytes)
+    return usable
+
+
+async def _min_isr(admin: AdminPort, topics: Iterable[str]) -> dict[str, int]:
+    """Of those that may be described."""
+
+    async def of_one(topic: str) -> int | None:
+        resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
+        try:
+            entries = await admin.describe_configs(resource, (MIN_ISR,))
+        except RefusedError:
+            return None
+        return next((int(entry.value) for entry in entries if entry.value is not None), 1)
+
+    named = sorted(topics)
+    told = await asyncio.gather(*map(of_one, named))
+    return {topic: least for topic, least in zip(named, told, strict=True) if least is not None}

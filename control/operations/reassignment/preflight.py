@@ -1,0 +1,317 @@
+"""Checks before a reassignment: each a verdict with its reason. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from control.model.units import counted
+from control.operations.reassignment.facts import (
+    ClusterFacts,
+    cannot_move,
+    nears_min_isr,
+    to_go,
+    topology_of,
+)
+from control.operations.reassignment.placements import left_as_they_are
+from control.operations.reassignment.preflight_disk import check_disk
+from control.operations.reassignment.preflight_load import (
+    check_throttle,
+    check_time,
+    expected_seconds,
+    lowest_rate,
+    spread_of,
+    waves_now,
+)
+from control.operations.reassignment.producer_latency_check import check_producers
+from control.operations.reassignment.topic_ids import ANEW
+from control.operations.verdict import NAMES_MAX, Check, Verdict
+from control.operations.verdict import check_of as _check
+from control.planner.nearest import Nearest
+from control.planner.proposal import PartitionChange
+from control.planner.racks import Racks, unknown_words
+from control.planner.waves import USUAL_WAVES, WaveRules
+
+__all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
+
+MOVING_RIGHT: Final = "ALTER"
+"""All else that a move may lack is for its throttle."""
+LISTED_MAX: Final = 20
+"""So many partitions that cannot move are named."""
+_CURRENT: Final = "plan is current"
+_WHERE: Final = {"cluster": "the cluster", "topic": "topics"}
+
+
+def preflight(
+    facts: ClusterFacts,
+    changes: tuple[PartitionChange, ...],
+    *,
+    throttle_bytes_per_s: int | None,
+    undone: str | None = None,
+    is_adaptive: bool = False,
+    rules: WaveRules = USUAL_WAVES,
+) -> tuple[Check, ...]:
+    """Every check: what cannot move at all, then in the order in which an operator would ask. Of a
+    way back, which has `undone`, partitions that do not exist any more, that others moved since or
+    that cannot move now are left out."""
+    existence = _check_existence(facts, changes, is_way_back=undone is not None)
+    current = _check_stale(facts, changes) if undone is None else _check_way(facts, changes, undone)
+    if undone is not None:
+        others = left_as_they_are(facts.places, changes, undone=undone)
+        moved = facts.partitions.keys() - others.keys()
+        changes = tuple(change for change in changes if change.key in moved)
+    immovable = _check_immovable(facts, changes, is_way_back=undone is not None)
+    if undone is not None:
+        stuck = cannot_move(facts, changes)
+        changes = tuple(change for change in changes if change.key not in stuck)
+    going = changes if undone is None else to_go(facts, changes, undone=undone)
+    waves = waves_now(facts, going, rules)
+    spread = spread_of(facts, waves, rules)
+    takes = expected_seconds(
+        facts, waves, throttle_bytes_per_s, is_adaptive=is_adaptive, spread=spread
+    )
+    lowest = lowest_rate(facts, waves, throttle_bytes_per_s)
+    return (
+        *immovable,
+        existence,
+        current,
+        _check_brokers(facts, changes),
+        _check_shape(facts, changes),
+        _check_running(facts, changes, is_way_back=undone is not None),
+        check_disk(facts, waves, takes[1] if takes else None),
+        _check_min_isr(facts, changes),
+        _check_racks(facts, changes),
+        _check_health(facts, changes),
+        _check_groups(facts, changes),
+        check_throttle(facts, waves, throttle_bytes_per_s),
+        check_time(takes, throttle_bytes_per_s, lowest, spread),
+        *check_producers(facts.fetch_backoff_ms, changes),
+        *_check_rights(facts, changes, is_throttled=throttle_bytes_per_s is not None),
+    )
+
+
+def is_refused(checks: Iterable[Check]) -> bool:
+    """Whether any check fails."""
+    return any(check.verdict is Verdict.FAIL for check in checks)
+
+
+def failures(checks: Iterable[Check]) -> str:
+    """The failed checks in one line."""
+    return "; ".join(f"{c.name}: {c.reason}" for c in checks if c.verdict is Verdict.FAIL)
+
+
+def _check_immovable(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
+) -> tuple[Check, ...]:
+    """Only where something cannot move. Of a plan: what has no leader (targets that do not run are
+    told with what works instead). Of a way back: what cannot go back is left out, unless that is
+    all."""
+    stuck = cannot_move(facts, changes)
+    if not is_way_back:
+        of = facts.partitions
+        stuck = {key: why for key, why in stuck.items() if not facts.has_leader(of[key])}
+    if not stuck:
+        return ()
+    by_reason: dict[str, list[str]] = {}
+    for key, why in sorted(stuck.items()):
+        by_reason.setdefault(why, []).append(str(key))
+    told = "; ".join(f"{_listed(names)} {why}" for why, names in by_reason.items())
+    partitions, verdict = counted(len(stuck), "partition"), Verdict.FAIL
+    what = "cannot move: plan without, or" if not is_way_back else "cannot go back:"
+    if is_way_back and len(stuck) < len(changes):
+        verdict, what = Verdict.WARN, "cannot go back and are left out; or"
+    reason = (
+        f"{told}. {partitions} {what} start the broker and wait until its replicas are there; if "
+        "it is gone for good, kafka-leader-election.sh --election-type unclean makes another "
+        "replica the leader and loses records"
+    )
+    return (Check(name="leaders", verdict=verdict, reason=reason),)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED_MAX:,} more" if len(names) > LISTED_MAX else ""
+    return ", ".join(names[:LISTED_MAX]) + more
+
+
+def _check_rights(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_throttled: bool
+) -> tuple[Check, ...]:
+    """Only where something lacks. Throttles are configs; without data to move there is none."""
+    sets_configs = is_throttled and any(change.adding for change in changes)
+    lacking = [r for r in facts.missing_rights if sets_configs or r.operation == MOVING_RIGHT]
+    bad = [f"needs {r.operation} on {_WHERE[r.resource]}; grant it: {r.grant}" for r in lacking]
+    is_throttle_only = all(right.operation != MOVING_RIGHT for right in lacking)
+    advice = "or move without a throttle (none)" if is_throttle_only else ""
+    return (_check("rights", bad, fine="", advice=advice),) if bad else ()
+
+
+def _check_existence(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
+) -> Check:
+    anew = facts.created_anew
+    lacking = [c for c in changes if c.key not in facts.partitions]
+    bad = [f"{c.key} {ANEW if c.topic in anew else 'does not exist'}" for c in lacking]
+    if is_way_back and len(bad) < len(changes):
+        bad = [f"{words.replace('not exist', 'not exist any more')}: left out" for words in bad]
+        return _check("partitions", bad, fine=f"all {len(changes)} exist", verdict=Verdict.WARN)
+    if not changes:
+        bad = ["the plan changes nothing"]
+    return _check("partitions", bad, fine=f"all {len(changes)} exist")
+
+
+def _check_stale(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    bad = []
+    for change in changes:
+        now = facts.placement_of(change.key)
+        if now is not None and set(now) != set(change.before) and now != change.after:
+            bad.append(
+                f"{change.key} is on {list(now)}, the plan was made for {list(change.before)}"
+            )
+    advice = "plan again from where it is now"
+    return _check(_CURRENT, bad, fine="nothing moved since it was made", advice=advice)
+
+
+def _check_way(facts: ClusterFacts, changes: tuple[PartitionChange, ...], undone: str) -> Check:
+    """Refused only where others have moved all of it since."""
+    others = left_as_they_are(facts.places, changes, undone=undone)
+    bad = [f"{key} {why}" for key, why in others.items()]
+    if bad and all(c.key in others for c in changes if c.key in facts.partitions):
+        advice = "take back first what moved it since, or plan from where it is now"
+        return _check(_CURRENT, bad, fine="", advice=advice)
+    fine = f"nobody moved it since {undone}"
+    return _check(_CURRENT, bad, fine=fine, verdict=Verdict.WARN)
+
+
+def _check_brokers(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    wanted = {broker for change in changes for broker in change.after}
+    bad = [
+        f"broker {broker} is unknown or not running" for broker in sorted(wanted - facts.broker_ids)
+    ]
+    advice = _what_works(facts, changes) if bad else ""
+    return _check("brokers", bad, fine="all targets are running", advice=advice)
+
+
+def _what_works(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> str:
+    """The working assignment nearest to the first that cannot be."""
+    topology = topology_of(facts)
+    known = {partition.key: partition for partition in topology.partitions}
+    for change in changes:
+        is_wrong = _is_bad(change) or not facts.broker_ids.issuperset(change.after)
+        if is_wrong and change.key in known:
+            words = Nearest(topology).words(known[change.key], change.after)
+            return f"for {change.key} {words}"
+    return ""
+
+
+def _check_shape(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    bad = [
+        f"{c.key}: {list(c.after)} is empty or names a broker twice" for c in changes if _is_bad(c)
+    ]
+    if bad:
+        return _check("replicas", bad, fine="", advice=_what_works(facts, changes))
+    changed = [f"{c.key}: {c.factor_words}" for c in changes if c.factor_words]
+    fine = "replication factors stay; Kafka 4.1 and later are told to refuse anything else"
+    return _check("replicas", changed, fine=fine, verdict=Verdict.WARN)
+
+
+def _is_bad(change: PartitionChange) -> bool:
+    return not change.after or len(set(change.after)) < len(change.after)
+
+
+def _check_running(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
+) -> Check:
+    """A way back turns round what the operation has in flight still."""
+    ours = {change.key for change in changes}
+    bad = [f"{key} is being reassigned already" for key in sorted(facts.reassigning) if key in ours]
+    if bad and not is_way_back:
+        return _check("running reassignments", bad, fine="")
+    others = [str(key) for key in sorted(facts.reassigning) if key not in ours]
+    return _check(
+        "running reassignments",
+        [f"{name} is moving as well" for name in others],
+        fine="none",
+        verdict=Verdict.WARN,
+    )
+
+
+def _check_min_isr(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    bad = [
+        f"{c.key}: {len(c.after)} replicas are fewer than min.insync.replicas "
+        f"{facts.min_isr[c.topic]}"
+        for c in changes
+        if len(c.after) < facts.min_isr.get(c.topic, 1)
+    ]
+    if bad:
+        return _check("min.insync.replicas", bad, fine="")
+    near = (c for c in changes if nears_min_isr(c, facts.partitions.get(c.key)))
+    untold = sorted({c.topic for c in near} - facts.min_isr.keys())
+    tight = [f"{topic}: unknown, needs DESCRIBE_CONFIGS on topics" for topic in untold]
+    tight += [words for change in changes if (words := _at_the_minimum(facts, change))]
+    fine = "stays possible; no moving partition is down to it"
+    return _check("min.insync.replicas", tight, fine=fine, verdict=Verdict.WARN)
+
+
+def _at_the_minimum(facts: ClusterFacts, change: PartitionChange) -> str:
+    """Whether producers with acks=all wait, or would with one replica less in sync, while it
+    moves: copies count only once they have caught up."""
+    partition, least = facts.partitions.get(change.key), facts.min_isr.get(change.topic, 1)
+    if partition is None or len(partition.isr) >= len(partition.replicas):
+        return ""
+    if len(partition.isr) > least:
+        return ""
+    means = "one more away and" if len(partition.isr) == least else "now"
+    return (
+        f"{change.key} has {len(partition.isr)} in sync and needs {least}: {means} "
+        f"producers with acks=all wait; bring its replicas back first"
+    )
+
+
+def _check_health(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    bad = []
+    for change in changes:
+        partition = facts.partitions.get(change.key)
+        if partition is not None and len(partition.isr) < len(partition.replicas):
+            bad.append(
+                f"{change.key} has {len(partition.isr)} of {len(partition.replicas)} in sync"
+            )
+    fine = "every replica is in sync"
+    return _check("in-sync replicas", bad, fine=fine, verdict=Verdict.WARN)
+
+
+def _check_racks(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    """Who loses a rack by the move; while it runs the old copies are there as well."""
+    racks = Racks(of={broker.id: broker.rack for broker in facts.brokers})
+    if not racks.known(racks.of):
+        return _check("racks", [], fine="brokers have no racks")
+    bad = [words for change in changes if (words := _loses_rack(racks, change))]
+    touched = {broker for change in changes for broker in (*change.before, *change.after)}
+    fine, told = "no partition loses one", ""
+    if racks.unknown:
+        told = f"{unknown_words(racks.unknown)} and counts as one of its own: set broker.rack"
+        fine = f"no partition loses a known one; {told}"
+    if not bad and not touched.isdisjoint(racks.unknown):
+        bad, told = [fine], ""
+    return _check("racks", bad, fine=fine, verdict=Verdict.WARN, advice=told)
+
+
+def _loses_rack(racks: Racks, change: PartitionChange) -> str:
+    before, after = change.before, change.after
+    number = racks.number(after)
+    if number < racks.number(before) and len(after) > number:
+        was = racks.words(before).removesuffix(" racks")
+        return f"{change.key} is on {racks.words(after)} afterwards, on {was} now"
+    given_up = racks.given_up(before, after)
+    return f"{change.key} {given_up}" if given_up else ""
+
+
+def _check_groups(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    """Who reads what moves: said, not judged."""
+    moving = {change.key for change in changes if change.adding or change.has_new_leader}
+    readers = [
+        f"{group} reads {len(read & moving)} of them"
+        for group, read in sorted(facts.readers.items())
+        if read & moving
+    ]
+    if not readers:
+        return _check("groups", [], fine="none reads what moves")
+    more = f" and {len(readers) - NAMES_MAX} more" if len(readers) > NAMES_MAX else ""
+    return _check("groups", [], fine="; ".join(readers[:NAMES_MAX]) + more)

@@ -1,0 +1,53 @@
+"""A preview, with what the bus of operations knows of others and of the past."""
+
+from dataclasses import replace
+
+from control.kafka.errors import KafkaPortError
+from control.model.fleet import Site
+from control.operations.bus.client import OperationsClient
+from control.operations.bus.commands import Throttle
+from control.operations.reassignment.conflicts import unknown_others
+from control.operations.reassignment.existing_throttles import own_brokers
+from control.operations.reassignment.planning import Planning, Preview
+from control.operations.reassignment.preview_history import with_past
+from control.operations.reassignment.rollback_plan import WayBack
+from control.planner.proposal import Proposal
+from control.planner.waves import WaveRules
+
+
+async def whole_preview(
+    planning: Planning,
+    moves: OperationsClient,
+    proposal: Proposal,
+    *,
+    site: Site,
+    throttle: Throttle,
+    rules: WaveRules,
+) -> Preview:
+    """Figures, pre-flight, who else moves, how long moves took; also where the bus is away.
+
+    :raises KafkaPortError: the cluster does not answer.
+    """
+    try:
+        states = await moves.list()
+    except KafkaPortError as error:
+        preview = await planning.preview(proposal, throttle=throttle, rules=rules)
+        return replace(preview, checks=(*preview.checks, unknown_others(str(error))))
+    preview = await planning.preview(
+        proposal,
+        throttle=throttle,
+        rules=rules,
+        throttled_by_us=own_brokers(states, site),
+    )
+    return with_past(preview, states, site=site, throttle=throttle)
+
+
+async def preview_way_back(planning: Planning, moves: OperationsClient, way: WayBack) -> Preview:
+    """What a rollback would do now; what it takes back, with its throttle, has ended by then.
+
+    :raises KafkaPortError: the cluster or the bus does not answer.
+    """
+    states = await moves.list()
+    preview = await planning.preview_back(way, own_brokers(states, way.site))
+    others = [state for state in states if state.operation_id != way.undone]
+    return with_past(preview, others, site=way.site, throttle=way.throttle)

@@ -1,0 +1,50 @@
+"""Ways back: what a rollback asks for, and how it begins."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from control.model.fleet import Site
+from control.operations.bus.commands import Throttle
+from control.operations.executor.move_watch import MoveWatch
+from control.operations.executor.run_context import RunContext
+from control.operations.reassignment.topic_ids import TopicIds
+from control.planner.proposal import PartitionChange, Proposal
+from control.planner.waves import WaveRules
+
+SETTLED_WITHIN_S: Final = 15.0
+SETTLED_POLL_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayBack:
+    """The inverse of an operation, in its waves, at the throttle that was asked for last."""
+
+    undone: str
+    bootstrap: str
+    proposal: Proposal
+    throttle: Throttle
+    waves: WaveRules
+    is_running: bool
+    """Whether the operation must be cancelled first."""
+    cluster_id: str = ""
+    topic_ids: TopicIds = field(default_factory=dict)
+    """Of the topics that the operation moved."""
+
+    @property
+    def site(self) -> Site:
+        """The cluster that it is about."""
+        return Site(self.bootstrap, self.cluster_id)
+
+
+async def settle(watch: MoveWatch, changes: Iterable[PartitionChange], context: RunContext) -> None:
+    """Brokers have heard how the operation ended that is taken back, or had the time to: one that
+    lags tells of the replicas of before and after together, as if somebody had added some."""
+    until_s = time.monotonic() + SETTLED_WITHIN_S
+    await watch.refresh()
+    while any(map(watch.places.is_between, changes)) and time.monotonic() < until_s:
+        if context.flags().is_cancelled:
+            return
+        await context.flags().wait(SETTLED_POLL_S)
+        await watch.refresh()

@@ -1,0 +1,160 @@
+"""What is said before a rollback is what it would do, and nothing is done by asking."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from control.kafka.errors import UnreachableError, UnsupportedApiError
+from control.kafka.ports import LogDir, ReplicaLog
+from control.model.fleet import WatchedCluster
+from control.operations.bus.state import Phase
+from control.operations.errors import ConflictError
+from control.operations.reassignment.planning import Planning
+from control.operations.reassignment.rollback import WayBackQuestion, ask_back, roll_back
+from control.operations.session import OperationSession
+from control.planner.proposal import PartitionChange
+from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change
+from tests.unit.control.operations.reassignment.test_rollback_plan import (
+    RAISED,
+    FakeBus,
+    client_of,
+    cluster_with,
+    state_of,
+)
+
+MIB = 1 << 20
+A, B, C = (change(topic, size_bytes=MIB) for topic in "abc")
+
+
+def logs_of(cluster: FakeCluster, size_bytes: int) -> tuple[LogDir, ...]:
+    """Every partition of this size on broker 3."""
+    replicas = tuple(
+        ReplicaLog(
+            broker=3,
+            topic=key.topic,
+            partition=key.partition,
+            size_bytes=size_bytes,
+            offset_lag=0,
+            is_future=False,
+            log_dir="/d",
+        )
+        for key in cluster.placed
+    )
+    return (LogDir(broker=3, path="/d", total_bytes=None, usable_bytes=None, replicas=replicas),)
+
+
+def session_of(
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: FakeCluster,
+    *changes: PartitionChange,
+    phase: Phase = Phase.FINISHED,
+) -> tuple[OperationSession, FakeBus]:
+    """Of a cluster on which mv-0 moved these."""
+
+    async def no_groups() -> Any:
+        raise UnsupportedApiError("list groups", served=None)
+
+    bus = FakeBus(state_of("mv-0", *changes, phase=phase))
+    admin: Any = cluster
+    admin.groups = SimpleNamespace(list_groups=no_groups)
+    moves = client_of(bus, monkeypatch)
+    watched = WatchedCluster(bootstrap="c:1")
+    session = OperationSession(watched, bus=None)
+    session.moves, session.planning = moves, Planning(admin)
+    return session, bus
+
+
+async def asked(
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: FakeCluster,
+    *changes: PartitionChange,
+    phase: Phase = Phase.FINISHED,
+) -> WayBackQuestion:
+    """Of mv-0; asking asks nobody to move anything."""
+    session, bus = session_of(monkeypatch, cluster, *changes, phase=phase)
+    question = await ask_back(session, "mv-0")
+    assert (bus.commands, cluster.asked, cluster.configs) == ([], [], {})
+    return question
+
+
+def doubts_of(question: WayBackQuestion) -> dict[str, str]:
+    return {check.name: check.reason for check in question.doubts}
+
+
+async def test_what_goes_back_is_told_by_what_it_holds_now_and_what_stays_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others have moved A; C is where it was."""
+    cluster = cluster_with(RAISED, TO, FROM)
+    cluster.logs = logs_of(cluster, 5 * MIB)
+    question = await asked(monkeypatch, cluster, A, B, C)
+    assert not question.is_refused
+    assert question.words.startswith(
+        "Roll mv-0 back? 1 partition goes where it was, in the same waves: 1 replica, 5.0 MiB, "
+        "from 10.0 MiB/s a broker, ≈ "
+    )
+    left = "a-0 is on [3, 2, 4] by now, not where mv-0 left it: left as it is"
+    assert doubts_of(question)["plan is current"] == left
+
+
+async def test_of_a_running_move_what_is_in_flight_goes_without_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A has arrived, B is in flight, C has not begun; mv-0 itself is nobody else. A broker that B
+    would have to come back to is down: its cancel needs nobody."""
+    away = replace(B, before=(4, 2))
+    cluster = cluster_with(TO, (4, 2), FROM)
+    cluster.begin(B.key, TO)
+    cluster.alive.discard(4)
+    question = await asked(monkeypatch, cluster, A, away, C, phase=Phase.RUNNING)
+    assert question.words.startswith(
+        "Roll mv-0 back? It is cancelled first: what is in flight goes back. 1 partition goes "
+        "where it was, in the same waves: 1 replica, 1.0 MiB, from"
+    )
+    assert "other operators" not in doubts_of(question)
+    only = cluster_with(FROM)
+    only.begin(A.key, TO)
+    question = await asked(monkeypatch, only, A, phase=Phase.RUNNING)
+    assert question.words.endswith("Everything else is where it was already: nothing moves.")
+
+
+async def test_what_cannot_go_back_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = await asked(monkeypatch, cluster_with(RAISED, FROM), A, B)
+    assert question.is_refused
+    assert question.words == "mv-0 cannot be rolled back now."
+    assert "take back first what moved it since" in doubts_of(question)["plan is current"]
+
+
+async def test_where_all_is_back_already_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = await asked(monkeypatch, cluster_with(FROM), A)
+    assert question.words.endswith("Everything is where it was already: nothing moves.")
+
+
+async def test_without_an_answer_of_the_cluster_it_is_asked_with_that_doubt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_with(TO)
+
+    async def gone() -> Any:
+        raise UnreachableError("no broker", reason="refused", next_step="wait")
+
+    monkeypatch.setattr(cluster, "describe_cluster", gone)
+    question = await asked(monkeypatch, cluster, A)
+    assert not question.is_refused
+    assert question.words == "Roll mv-0 back? What it would move is not known."
+    assert doubts_of(question) == {"pre-flight": "not known: no broker: refused"}
+
+
+async def test_what_runs_is_not_cancelled_for_a_way_back_that_would_be_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_with(RAISED)
+    session, bus = session_of(monkeypatch, cluster, A, phase=Phase.RUNNING)
+    with pytest.raises(ConflictError, match="mv-0 cannot be rolled back now"):
+        await roll_back(session, "mv-0")
+    assert bus.commands == []
+    cluster.placed[A.key] = TO
+    undo = await roll_back(session, "mv-0")
+    assert [command.operation_id for command in bus.commands] == ["mv-0", undo]

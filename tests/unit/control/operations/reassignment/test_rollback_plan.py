@@ -1,0 +1,174 @@
+"""A way back takes back what its operation did, and nothing that others did since."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from control.operations.bus.client import OperationsClient
+from control.operations.bus.commands import Command, ControlCommand, ReassignCommand
+from control.operations.bus.events import EventKind, Outcome
+from control.operations.bus.state import OperationState, Phase, submitted
+from control.operations.errors import ConflictError
+from control.operations.reassignment import rollback_plan as way_back
+from control.planner.proposal import PartitionChange
+from control.planner.waves import WaveRules
+from tests.unit.control.operations.fake_cluster import (
+    FROM,
+    TO,
+    FakeCluster,
+    FakeContext,
+    begun,
+    change,
+    command_of,
+    idle,
+    run,
+)
+
+A, B, C = (change(topic) for topic in "abc")
+"""What mv-0 moved; its way back goes from TO to FROM."""
+RAISED = (3, 2, 4)
+BETWEEN = (3, 1, 2)
+LEFT = "a-0: is on [3, 2, 4] by now, not where mv-0 left it: left as it is"
+
+
+def back_of(*changes: PartitionChange) -> ReassignCommand:
+    inverse = (one.inverse() for one in changes)
+    waves = WaveRules(partitions=len(changes))
+    return command_of(*inverse, is_strict=False, rollback_of="mv-0", waves=waves)
+
+
+def cluster_with(*placed: Sequence[int]) -> FakeCluster:
+    return FakeCluster({one.key: at for one, at in zip((A, B, C), placed, strict=False)})
+
+
+async def test_what_others_have_moved_since_is_left_and_named_and_the_rest_goes_back() -> None:
+    cluster, context = cluster_with(RAISED, TO, FROM), FakeContext(back_of(A, B, C))
+    ended = await run(cluster, context, cluster.arrive)
+    assert cluster.placed == {A.key: RAISED, B.key: FROM, C.key: FROM}
+    assert ended.outcome is Outcome.FAILED
+    assert ended.message == f"failed: 2 of 3 partitions moved; {LEFT}"
+    assert context.said(EventKind.NOTE) == [LEFT]
+
+
+async def test_where_others_have_moved_all_of_it_a_way_back_is_refused() -> None:
+    cluster, context = cluster_with(RAISED, FROM), FakeContext(back_of(A, B))
+    ended = await run(cluster, context)
+    assert (ended.outcome, cluster.asked) == (Outcome.REFUSED, [])
+    assert "a-0 is on [3, 2, 4] by now, not where mv-0 left it" in ended.message
+    assert "take back first what moved it since, or plan from where it is now" in ended.message
+
+
+async def test_what_others_move_before_its_wave_is_left_also_after_a_crash() -> None:
+    """A is raised, B is on its way elsewhere; the wave was under way before the crash."""
+    cluster = cluster_with(RAISED, TO, TO)
+    cluster.begin(B.key, (4, 2))
+    context = begun(back_of(A, B, C), wave=1)
+    ended = await run(cluster, context, lambda: cluster.arrive(C.key), idle)
+    assert (ended.outcome, cluster.placed[C.key]) == (Outcome.FAILED, FROM)
+    assert (cluster.placed[A.key], cluster.targets) == (RAISED, {B.key: (4, 2)})
+    assert "b-0: is on its way to [4, 2] by now: left as it is" in ended.message
+
+
+async def test_what_could_not_be_cancelled_is_turned_round_in_flight() -> None:
+    cluster = cluster_with(FROM)
+    cluster.begin(A.key, TO)
+    ended = await run(cluster, FakeContext(back_of(A)), idle)
+    assert (ended.outcome, cluster.placed, cluster.targets) == (Outcome.DONE, {A.key: FROM}, {})
+
+
+@pytest.mark.parametrize("raised", [True, False], ids=["raised", "new"])
+async def test_a_change_of_the_replication_factor_goes_back(raised: bool) -> None:
+    few, many = (1, 2), (1, 2, 3)
+    before, after = (few, many) if raised else (many, few)
+    one = PartitionChange(topic="a", partition=0, before=before, after=after, size_bytes=0)
+    cluster = cluster_with(after)
+    ended = await run(cluster, FakeContext(back_of(one)), lambda: cluster.arrive())
+    assert (ended.outcome, cluster.placed) == (Outcome.DONE, {A.key: before})
+
+
+async def test_old_news_of_a_cancel_is_waited_for() -> None:
+    """The broker that is asked tells of both copies, as it did while it moved."""
+    cluster, context = cluster_with(BETWEEN, TO), FakeContext(back_of(A, B))
+
+    def hear() -> None:
+        assert cluster.asked == []
+        cluster.placed[A.key] = (2, 1)
+
+    ended = await run(cluster, context, hear, cluster.arrive)
+    assert (ended.outcome, cluster.placed) == (Outcome.DONE, {A.key: FROM, B.key: FROM})
+
+
+async def test_replicas_that_somebody_added_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are as if the move were under way, for good."""
+    clock = SimpleNamespace(now_s=0.0)
+    monkeypatch.setattr(way_back, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    cluster, context = cluster_with(BETWEEN, TO), FakeContext(back_of(A, B))
+
+    def wait() -> None:
+        clock.now_s += way_back.SETTLED_WITHIN_S
+
+    ended = await run(cluster, context, wait, cluster.arrive)
+    assert (ended.outcome, cluster.placed) == (Outcome.FAILED, {A.key: BETWEEN, B.key: FROM})
+    assert "a-0: is on [3, 1, 2] by now, not where mv-0 left it" in ended.message
+
+
+class FakeBus:
+    """Holds states, and the commands that come."""
+
+    def __init__(self, *states: OperationState) -> None:
+        self.known = {state.operation_id: state for state in states}
+        self.commands: list[Command] = []
+
+    async def ensure_topics(self) -> None:
+        """They are there."""
+
+    async def states(self, *, is_whole: bool = False) -> list[OperationState]:
+        return list(self._all().values())
+
+    async def get(self, operation_id: str) -> OperationState | None:
+        return self._all().get(operation_id)
+
+    def _all(self) -> dict[str, OperationState]:
+        asked = [it for it in self.commands if isinstance(it, ReassignCommand)]
+        return {**{it.operation_id: submitted(it) for it in asked}, **self.known}
+
+    async def read_commands(self, *, of: str) -> tuple[list[Command], int]:
+        return list(self.commands), len(self.commands)
+
+    async def publish_command(self, command: Command) -> None:
+        self.commands.append(command)
+
+
+def state_of(name: str, *changes: PartitionChange, phase: Phase) -> OperationState:
+    known: dict[str, Any] = {"outcome": Outcome.DONE} if phase is Phase.FINISHED else {}
+    return OperationState(
+        operation_id=name, bootstrap="c:1", phase=phase, changes=changes, started_ms=1, **known
+    )
+
+
+def client_of(bus: FakeBus, monkeypatch: pytest.MonkeyPatch) -> OperationsClient:
+    client = OperationsClient("bus:1", who="tester")
+    monkeypatch.setattr(client, "_bus", bus)
+    monkeypatch.setattr(client, "_ledger", bus)
+    return client
+
+
+async def test_a_way_back_is_refused_while_another_moves_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor is what runs cancelled for it; others that move something else do not matter."""
+    ours = state_of("mv-0", A, B, phase=Phase.RUNNING)
+    bus = FakeBus(ours, state_of("mv-2", B, phase=Phase.WAITING))
+    client = client_of(bus, monkeypatch)
+    with pytest.raises(ConflictError, match="mv-2 of somebody moves 1 of these partitions"):
+        await client.rollback("mv-0")
+    assert bus.commands == []
+    bus.known["mv-2"] = state_of("mv-2", C, phase=Phase.RUNNING)
+    undo = await client.rollback("mv-0")
+    cancel, back = bus.commands
+    assert isinstance(cancel, ControlCommand)
+    assert isinstance(back, ReassignCommand)
+    assert (back.operation_id, back.undone) == (undo, "mv-0")
+    assert [one.after for one in back.changes] == [FROM, FROM]
