@@ -39,7 +39,7 @@ from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient
 from control.operations.bus.commands import THROTTLE_AUTO
 from control.operations.bus.events import MoveProgress, Outcome
-from control.operations.executor.calibration import Misses, calibration_of
+from control.operations.executor.timing.calibration import Misses, calibration_of
 from control.operations.reassignment.planning import Planning
 from control.planner.waves import WaveRules
 from tests.contract.operations_site import Site, site_of

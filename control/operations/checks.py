@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from control.model.units import parse_byte_rate, parse_duration
-from control.operations.executor.throttle import RATE_MIN_BYTES_PER_S
+from control.operations.executor.throttles.throttle import RATE_MIN_BYTES_PER_S
 from control.planner.by_hand import HandError, parse_edits
 
 FieldCheck = Callable[[str], str | None]

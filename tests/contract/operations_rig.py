@@ -18,7 +18,7 @@ from control.lab.session import ProduceJob, ProduceSession
 from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient
 from control.operations.bus.state import OperationState
-from control.operations.executor.throttle import RATES, REPLICA_LISTS
+from control.operations.executor.throttles.throttle import RATES, REPLICA_LISTS
 from tests.support.settle import wait_until
 
 ROOT: Final = Path(__file__).resolve().parents[2]

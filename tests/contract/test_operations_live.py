@@ -15,8 +15,8 @@ from control.operations.bus.client import OperationsClient, wait_for
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.bus.state import HELD, OperationState, Phase
 from control.operations.errors import ConflictError, InvalidInputError
-from control.operations.executor.throttle import FOLLOWER_REPLICAS
-from control.operations.executor.throttling import Throttling
+from control.operations.executor.throttles.throttle import FOLLOWER_REPLICAS
+from control.operations.executor.throttles.throttling import Throttling
 from control.operations.reassignment.planning import Planning
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules

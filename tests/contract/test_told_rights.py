@@ -25,7 +25,7 @@ from control.operations.catalogue.delete_offsets import DeleteOffsets
 from control.operations.catalogue.delete_records import DeleteRecords
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.reset_offsets import ResetOffsets
-from control.operations.executor.throttling import Throttling
+from control.operations.executor.throttles.throttling import Throttling
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.preflight import preflight
 from control.planner.proposal import PartitionChange

@@ -39,7 +39,7 @@ from control.operations.errors import (
     InvalidInputError,
     ReadOnlyError,
 )
-from control.operations.executor.throttle import RATE_MIN_BYTES_PER_S, why_too_long
+from control.operations.executor.throttles.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.rollback_plan import WayBack

@@ -23,7 +23,7 @@ from control.model.units import counted
 from control.operations.bus.change_codec import changes_document, pack, unpack
 from control.operations.bus.commands import ReassignCommand
 from control.operations.bus.events import Event, EventKind, MoveProgress, Outcome
-from control.operations.executor.calibration import Misses
+from control.operations.executor.timing.calibration import Misses
 from control.operations.reassignment.fates import Fate, fate_counts, unpack_fates
 from control.planner.proposal import PartitionChange
 

@@ -34,8 +34,8 @@ from control.operations.executor.memory import Memory
 from control.operations.executor.ownership import Ownership
 from control.operations.executor.run import ReassignRun
 from control.operations.executor.run_context import ControlFlags
-from control.operations.executor.throttle import ThrottleRecord, brokers_between
-from control.operations.executor.throttle_keeper import ThrottleKeeper
+from control.operations.executor.throttles.throttle import ThrottleRecord, brokers_between
+from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
 from control.operations.reassignment.fates import pack_fates
 
 RETRY_S: Final = 2.0

@@ -12,8 +12,8 @@ from control.operations.bus.commands import (
 )
 from control.operations.bus.events import Event, EventKind
 from control.operations.bus.state import OperationState, apply_event, misses_of
-from control.operations.executor.calibration import Calibration, calibration_of
 from control.operations.executor.run_context import ControlFlags
+from control.operations.executor.timing.calibration import Calibration, calibration_of
 
 
 class Memory:

@@ -9,13 +9,13 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.operations.bus.events import MoveProgress, StalledMove
-from control.operations.executor.adaptive_throttle import Reading
 from control.operations.executor.catching_up import CatchUpWatch
-from control.operations.executor.copy_progress import copy_of, copying_s, missing_bytes
-from control.operations.executor.debounce import LastingWatch
-from control.operations.executor.eta import ArrivalWindow
-from control.operations.executor.forecast import Finishing, Forecast
+from control.operations.executor.pacing.debounce import LastingWatch
 from control.operations.executor.stalls import StallWatch
+from control.operations.executor.throttles.adaptive_throttle import Reading
+from control.operations.executor.timing.copy_progress import copy_of, copying_s, missing_bytes
+from control.operations.executor.timing.eta import ArrivalWindow
+from control.operations.executor.timing.forecast import Finishing, Forecast
 from control.operations.reassignment.existing_throttles import StandingRates, lower_rates
 from control.operations.reassignment.placements import Placements, read_placements
 from control.operations.reassignment.topic_ids import TopicIds, created_anew, places_of

@@ -1,7 +1,7 @@
 """A pause that an operator asked for, where nothing is under way."""
 
 from control.operations.bus.events import EventKind
-from control.operations.executor.polling_interval import TICK_S
+from control.operations.executor.pacing.polling_interval import TICK_S
 from control.operations.executor.run_context import RunContext
 
 

@@ -21,23 +21,23 @@ from control.model.ids import TopicPartition
 from control.operations.bus.commands import THROTTLE_AUTO, ReassignCommand
 from control.operations.bus.events import EventKind, MoveProgress, Outcome
 from control.operations.bus.state import HELD
-from control.operations.executor.calibration import Calibration
 from control.operations.executor.cancellation import take_back, went_back_before
 from control.operations.executor.election import elect_preferred
-from control.operations.executor.forecast import Forecast
 from control.operations.executor.move_watch import MoveWatch
-from control.operations.executor.pausing import wait_while_paused
-from control.operations.executor.polling_interval import (
+from control.operations.executor.pacing.polling_interval import (
     FIRST_TICK_S,
     LAST_TICK_S,
     next_tick_s,
 )
+from control.operations.executor.pacing.run_spread import pace_of_run, still_to_ask
+from control.operations.executor.pacing.submission_pacing import Asking
+from control.operations.executor.pausing import wait_while_paused
 from control.operations.executor.progress_words import PAUSED_WORDS, first_words, reasons
 from control.operations.executor.run_context import RunContext, tell_once
-from control.operations.executor.run_spread import pace_of_run, still_to_ask
-from control.operations.executor.run_throttles import rates_of_others, remove_at_end
-from control.operations.executor.submission_pacing import Asking
-from control.operations.executor.throttle_keeper import ThrottleKeeper
+from control.operations.executor.throttles.run_throttles import rates_of_others, remove_at_end
+from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
+from control.operations.executor.timing.calibration import Calibration
+from control.operations.executor.timing.forecast import Forecast
 from control.operations.reassignment.cluster_probes import (
     measure_produced,
     read_fetch_backoffs,

@@ -10,7 +10,11 @@ from control.model.fleet import Site
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
 from control.operations.bus.state import OperationState
-from control.operations.executor.throttle import FOLLOWER_RATE, LEADER_RATE, ThrottleRecord
+from control.operations.executor.throttles.throttle import (
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    ThrottleRecord,
+)
 from control.operations.reassignment.producer_traffic import demands
 from control.operations.verdict import NAMES_MAX
 from control.planner.proposal import PartitionChange

@@ -6,7 +6,7 @@ from dataclasses import replace
 from control.model.fleet import Site
 from control.operations.bus.commands import THROTTLE_AUTO, Throttle
 from control.operations.bus.state import OperationState, misses_of
-from control.operations.executor.calibration import calibration_of, stretched
+from control.operations.executor.timing.calibration import calibration_of, stretched
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import Preview
 from control.operations.reassignment.preflight_load import TIME, check_time

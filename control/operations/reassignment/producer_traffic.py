@@ -15,8 +15,8 @@ from math import log, log1p
 from typing import Final
 
 from control.model.ids import TopicPartition
-from control.operations.executor.adaptive_throttle import SETTLE_S, UP
 from control.operations.executor.catching_up import EARNED
+from control.operations.executor.throttles.adaptive_throttle import SETTLE_S, UP
 from control.operations.reassignment.spreading import NOT_SPREAD, Foreseen
 from control.planner.proposal import PartitionChange
 
@@ -99,7 +99,7 @@ def seconds_of(
     spread: Foreseen = NOT_SPREAD,
 ) -> tuple[float, float]:
     """(soonest, latest), meant to hold the truth eight times in ten; how often they do on a
-    cluster is learned (control.operations.executor.calibration; benchmarks/moves.py).
+    cluster is learned (control.operations.executor.timing.calibration; benchmarks/moves.py).
 
     Each wave waits for its busiest link, at what producers leave of the rate; what it costs to
     set the throttle, to notice that copies are complete and to clean up comes on top, and in large

@@ -20,7 +20,7 @@ from typing import Final
 
 from control.model.ids import TopicPartition
 from control.model.units import duration_text
-from control.operations.executor.topic_pacing import Turns
+from control.operations.executor.pacing.topic_pacing import Turns
 from control.planner.proposal import PartitionChange
 from control.planner.waves import Wave
 

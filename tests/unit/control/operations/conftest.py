@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from control.operations.executor import election, move_watch, run, throttling
+from control.operations.executor import election, move_watch, run
+from control.operations.executor.throttles import throttling
 
 PassS = Callable[[float], Callable[[], None]]
 

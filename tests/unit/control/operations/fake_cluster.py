@@ -23,9 +23,9 @@ from control.model.ids import TopicPartition
 from control.operations.bus.commands import THROTTLE_NONE, ReassignCommand
 from control.operations.bus.events import Event, EventKind
 from control.operations.bus.state import OperationState, accepted_data, apply_event
-from control.operations.executor.calibration import Calibration
 from control.operations.executor.run import ReassignRun
 from control.operations.executor.run_context import ControlFlags
+from control.operations.executor.timing.calibration import Calibration
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules
 

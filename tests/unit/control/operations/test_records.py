@@ -30,7 +30,7 @@ from control.operations.bus.state import (
     submitted,
 )
 from control.operations.errors import CommandDecodeError
-from control.operations.executor.calibration import Misses
+from control.operations.executor.timing.calibration import Misses
 from control.planner.proposal import PartitionChange
 from control.planner.waves import LeaderTurn, SizeOrder, WaveRules
 from tests.unit.control.operations.folded import fold

@@ -8,10 +8,10 @@ from kio.schema.errors import ErrorCode
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations.bus.events import EventKind, Outcome
-from control.operations.executor.adaptive_throttle import SETTLE_S
 from control.operations.executor.catching_up import CatchUpWatch
-from control.operations.executor.throttle import RATES
-from control.operations.executor.throttle_pauses import REFUSED_AGAIN_S
+from control.operations.executor.throttles.adaptive_throttle import SETTLE_S
+from control.operations.executor.throttles.throttle import RATES
+from control.operations.executor.throttles.throttle_pauses import REFUSED_AGAIN_S
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.executor.test_throttle_keeper import (
     RATE,

@@ -1,6 +1,6 @@
 """An automatic throttle: up while there is headroom, down when others suffer."""
 
-from control.operations.executor.adaptive_throttle import AdaptiveThrottle, Reading
+from control.operations.executor.throttles.adaptive_throttle import AdaptiveThrottle, Reading
 
 MIB = 1 << 20
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from control.operations.executor.calibration import (
+from control.operations.executor.timing.calibration import (
     MOVES_MAX,
     Calibration,
     Misses,
@@ -12,8 +12,8 @@ from control.operations.executor.calibration import (
     miss_of,
     stretched,
 )
-from control.operations.executor.eta import ENDING_S
-from control.operations.executor.forecast import LEFT_KEPT, Finishing, Forecast
+from control.operations.executor.timing.eta import ENDING_S
+from control.operations.executor.timing.forecast import LEFT_KEPT, Finishing, Forecast
 
 
 def ended(miss: float, *, is_adaptive: bool = False) -> Misses:

@@ -6,9 +6,9 @@ import pytest
 
 from control.model.ids import TopicPartition
 from control.operations.bus.events import MovingPartition
-from control.operations.executor.calibration import Calibration
-from control.operations.executor.copy_progress import Copy, Link
-from control.operations.executor.forecast import Forecast
+from control.operations.executor.timing.calibration import Calibration
+from control.operations.executor.timing.copy_progress import Copy, Link
+from control.operations.executor.timing.forecast import Forecast
 
 MIB = 1 << 20
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

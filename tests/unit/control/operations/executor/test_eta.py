@@ -2,7 +2,7 @@
 
 import pytest
 
-from control.operations.executor.eta import DOUBT_MIN, ENDING_S, RateWindow
+from control.operations.executor.timing.eta import DOUBT_MIN, ENDING_S, RateWindow
 
 
 def window(*samples: tuple[float, int]) -> RateWindow:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from control.operations.bus.events import EventKind, Outcome
-from control.operations.executor.gentle_start import BATCH_S, BATCHES_MAX, gentle_start
-from control.operations.executor.submission_pacing import Asking
+from control.operations.executor.pacing.gentle_start import BATCH_S, BATCHES_MAX, gentle_start
+from control.operations.executor.pacing.submission_pacing import Asking
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (

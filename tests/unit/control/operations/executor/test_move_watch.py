@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from control.operations.executor.copy_progress import copying_s
-from control.operations.executor.forecast import Forecast
 from control.operations.executor.move_watch import STANDING_AGAIN_S, MoveWatch
 from control.operations.executor.stalls import STALLED_AFTER_S
-from control.operations.executor.throttle import FOLLOWER_RATE, LEADER_RATE
+from control.operations.executor.throttles.throttle import FOLLOWER_RATE, LEADER_RATE
+from control.operations.executor.timing.copy_progress import copying_s
+from control.operations.executor.timing.forecast import Forecast
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change, key_of
 

@@ -3,7 +3,7 @@
 import pytest
 
 from control.operations.bus.events import EventKind, Outcome
-from control.operations.executor.debounce import LASTING_READINGS, LASTING_S
+from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS

@@ -7,12 +7,12 @@ import pytest
 
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations.bus.events import EventKind
-from control.operations.executor import throttling
-from control.operations.executor.adaptive_throttle import SETTLE_S, Reading
-from control.operations.executor.forecast import Forecast
 from control.operations.executor.move_watch import MoveWatch
-from control.operations.executor.throttle import AUTO_FLOOR_BYTES_PER_S, RATES
-from control.operations.executor.throttle_keeper import ThrottleKeeper
+from control.operations.executor.throttles import throttling
+from control.operations.executor.throttles.adaptive_throttle import SETTLE_S, Reading
+from control.operations.executor.throttles.throttle import AUTO_FLOOR_BYTES_PER_S, RATES
+from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
+from control.operations.executor.timing.forecast import Forecast
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     FakeCluster,

@@ -4,7 +4,7 @@ from control.model.fleet import Site
 from control.operations.bus.commands import THROTTLE_NONE
 from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState, Phase
-from control.operations.executor.calibration import Misses
+from control.operations.executor.timing.calibration import Misses
 from control.operations.reassignment.planning import Preview, preview_of
 from control.operations.reassignment.preview_history import with_past
 from control.planner.proposal import Proposal

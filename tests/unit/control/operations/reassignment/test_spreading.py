@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from control.operations.executor.eta import ENDING_S
-from control.operations.executor.forecast import ASKED_S, Finishing, Forecast
-from control.operations.executor.topic_pacing import LATE_S, Turns
+from control.operations.executor.pacing.topic_pacing import LATE_S, Turns
+from control.operations.executor.timing.eta import ENDING_S
+from control.operations.executor.timing.forecast import ASKED_S, Finishing, Forecast
 from control.operations.reassignment.preflight_load import check_time
 from control.operations.reassignment.producer_traffic import seconds_of
 from control.operations.reassignment.spreading import Foreseen, Pace, Writing, foresee

@@ -5,8 +5,8 @@ from control.kafka.ports import AdminPort
 from control.operations.bus.commands import ReassignCommand
 from control.operations.bus.events import EventKind
 from control.operations.executor.run_context import RunContext
-from control.operations.executor.throttle import ThrottleRecord
-from control.operations.executor.throttle_keeper import ThrottleKeeper
+from control.operations.executor.throttles.throttle import ThrottleRecord
+from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
 from control.operations.reassignment.cluster_probes import read_standing_rates
 from control.operations.reassignment.existing_throttles import StandingRates
 

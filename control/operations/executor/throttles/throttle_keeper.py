@@ -26,16 +26,16 @@ from control.operations.bus.commands import (
     Throttle,
 )
 from control.operations.bus.events import EventKind
-from control.operations.executor.adaptive_throttle import AdaptiveThrottle, Reading
 from control.operations.executor.catching_up import CatchUpWatch
 from control.operations.executor.run_context import RunContext, tell_once
-from control.operations.executor.throttle import (
+from control.operations.executor.throttles.adaptive_throttle import AdaptiveThrottle, Reading
+from control.operations.executor.throttles.throttle import (
     AUTO_FLOOR_BYTES_PER_S,
     ThrottleRecord,
     brokers_between,
 )
-from control.operations.executor.throttle_pauses import REFUSED_AGAIN_S, Pauses, Step
-from control.operations.executor.throttling import Throttling
+from control.operations.executor.throttles.throttle_pauses import REFUSED_AGAIN_S, Pauses, Step
+from control.operations.executor.throttles.throttling import Throttling
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.producer_traffic import working_rate
 from control.planner.proposal import PartitionChange

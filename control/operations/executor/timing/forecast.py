@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from control.operations.bus.events import MovingPartition
-from control.operations.executor.calibration import (
+from control.operations.executor.catching_up import EARNED
+from control.operations.executor.timing.calibration import (
     Calibration,
     Interval,
     Misses,
     miss_of,
     stretched,
 )
-from control.operations.executor.catching_up import EARNED
-from control.operations.executor.copy_progress import Copy, CopyWatch
-from control.operations.executor.eta import ENDING_S, RateWindow
+from control.operations.executor.timing.copy_progress import Copy, CopyWatch
+from control.operations.executor.timing.eta import ENDING_S, RateWindow
 
 MANY: Final = 20
 """So many partitions may take longer for themselves than for their bytes."""

@@ -4,8 +4,8 @@ write to it want it. Pure."""
 from collections.abc import Collection, Sequence
 
 from control.model.ids import TopicPartition
-from control.operations.executor.gentle_start import BATCH_S, gentle_start
-from control.operations.executor.topic_pacing import Turns
+from control.operations.executor.pacing.gentle_start import BATCH_S, gentle_start
+from control.operations.executor.pacing.topic_pacing import Turns
 from control.operations.reassignment.spreading import Foreseen, Pace, Writing
 from control.planner.proposal import PartitionChange
 from control.planner.waves import Wave

@@ -1,0 +1,1 @@
+"""When the next partition is asked for, and how often the cluster is looked at."""

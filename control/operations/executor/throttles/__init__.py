@@ -1,0 +1,1 @@
+"""Throttles of replication: the rate, setting and removing it, adapting it."""

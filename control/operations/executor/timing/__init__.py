@@ -1,0 +1,1 @@
+"""How long a reassignment still takes."""
