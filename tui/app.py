@@ -10,6 +10,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
 
+from control.views.feed import SnapshotFeed
 from control.views.memory import settle
 from control.views.paths import ViewPath
 from control.views.printable import printable_in_place
@@ -110,6 +111,8 @@ class PartiscopeApp(PastApp):
 
     def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
         """Show it, unless paused, in the past, or shown already by the first view."""
+        if message.feed is not self.services.feed:
+            return  # of a cluster that was left meanwhile
         if not self.is_paused and self.at_ms is None and message.snapshot is not self._shown:
             self._refresh(message.snapshot)
 
@@ -141,11 +144,11 @@ class PartiscopeApp(PastApp):
         super()._left_cluster()
         self.is_paused, self._frozen = False, None
 
-    def _take(self, snapshot: OperatorSnapshot) -> None:
+    def _take(self, feed: SnapshotFeed, snapshot: OperatorSnapshot) -> None:
         """In the feed's thread: first what the view on top needs, then hand over."""
         for screen in _views(self.screen_stack[-1:]):
             screen.prepare(snapshot)
-        super()._take(snapshot)
+        super()._take(feed, snapshot)
 
     def _refresh(self, snapshot: OperatorSnapshot) -> None:
         self._shown = snapshot

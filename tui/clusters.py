@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from asyncio import Lock
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from control.views.feed import SnapshotFeed
 from control.views.paths import PathError, ViewPath, parse_path
 from control.views.snapshot import OperatorSnapshot
 from tui.actions import Navigation
@@ -29,7 +32,8 @@ class ClusterApp(Navigation):
         self._clusters = {each.watched.name: each for each in (here, *others)}
         self._opened = {services.watched.name: services}
         self._session: OperationSession | None = None
-        self._unsubscribe = services.feed.subscribe(self._take)
+        self._switching = Lock()
+        self._unsubscribe = self._subscribe()
 
     @property
     def session(self) -> OperationSession:
@@ -39,7 +43,7 @@ class ClusterApp(Navigation):
 
             services = self.services
             self._session = OperationSession(
-                services.watched, bus=services.bus, denied=lambda: self.snapshot.denied_operations
+                services.watched, bus=services.bus, denied=partial(self._denied_of, services)
             )
         return self._session
 
@@ -69,14 +73,19 @@ class ClusterApp(Navigation):
         except PathError:
             super().action_open(path)  # it says what is wrong
             return
-        name = place.query.get("cluster", "")
-        if name and name != self.services.watched.name:
+        name = self.elsewhere(place)
+        if name:
             if name not in self.names:
                 self.notify(f"no cluster {name} is watched here", severity="warning")
                 return
             self.run_worker(self._switch(name, str(_without_cluster(place))))
             return
         super().action_open(str(_without_cluster(place)))
+
+    def elsewhere(self, path: ViewPath) -> str:
+        """The name of the other cluster that a path is about; empty: it is about this one."""
+        name = path.query.get("cluster", "")
+        return name if name != self.services.watched.name else ""
 
     def link_of(self, path: ViewPath) -> str:
         """The path for others: with the cluster, where more than one is watched."""
@@ -96,20 +105,30 @@ class ClusterApp(Navigation):
             self.run_worker(self._switch(name, here))
 
     async def _switch(self, name: str, path: str) -> None:
-        """Everything from the other cluster, on the same view."""
+        """Everything from the other cluster, on the same view; one switch after the other."""
+        async with self._switching:
+            if name != self.services.watched.name:
+                await self._go_to_cluster(self._services_of(name))
+            if path not in ("", "overview"):
+                self.action_open(path)
+
+    async def _go_to_cluster(self, services: Services) -> None:
         self._unsubscribe()
         left, self._session = self._session, None
-        self.services = services = self._services_of(name)
+        self.services = services
+        self._left_cluster()  # before anything waits: screens of the old cluster still look here
         services.feed.start()
-        self._unsubscribe = services.feed.subscribe(self._take)
+        self._unsubscribe = self._subscribe()
         while len(self.screen_stack) > 1:
             await self.pop_screen()
-        self._left_cluster()
         await self.push_screen(build_screen(ViewPath()))
-        if path not in ("", "overview"):
-            super().action_open(path)
         if left is not None:
             await left.__aexit__()
+
+    def _denied_of(self, services: Services) -> Mapping[str, str]:
+        """What may not be done on the cluster that is acted on, shown or left."""
+        shown = self.snapshot if services is self.services else services.feed.current
+        return shown.denied_operations
 
     def _left_cluster(self) -> None:
         """Hook: what was held of the cluster that was shown is not shown any more."""
@@ -119,9 +138,13 @@ class ClusterApp(Navigation):
             self._opened[name] = self._clusters[name].open()
         return self._opened[name]
 
-    def _take(self, snapshot: OperatorSnapshot) -> None:
+    def _subscribe(self) -> Callable[[], None]:
+        feed = self.services.feed
+        return feed.subscribe(partial(self._take, feed))
+
+    def _take(self, feed: SnapshotFeed, snapshot: OperatorSnapshot) -> None:
         """Called in the feed's thread: hand over to ours."""
-        self.post_message(SnapshotArrived(snapshot))
+        self.post_message(SnapshotArrived(snapshot, feed))
 
 
 def _without_cluster(path: ViewPath) -> ViewPath:

@@ -2,15 +2,16 @@
 
 from textual.message import Message
 
+from control.views.feed import SnapshotFeed
 from control.views.snapshot import OperatorSnapshot
 
 
 class SnapshotArrived(Message):
-    """A newer snapshot is there."""
+    """A newer snapshot is there; ``feed``: of which cluster it is."""
 
-    def __init__(self, snapshot: OperatorSnapshot) -> None:
+    def __init__(self, snapshot: OperatorSnapshot, feed: SnapshotFeed) -> None:
         super().__init__()
-        self.snapshot = snapshot
+        self.snapshot, self.feed = snapshot, feed
 
 
 class PathChosen(Message):

@@ -16,6 +16,7 @@ from tui.charts import Stretch
 from tui.clusters import ClusterApp
 from tui.screens.base import ViewScreen
 from tui.screens.time import TimeScreen
+from tui.services import Services
 
 
 class PastApp(ClusterApp):
@@ -26,6 +27,8 @@ class PastApp(ClusterApp):
         self.at_ms: int | None = None
         """The moment that is shown; None: now."""
         self._past: OperatorSnapshot | None = None
+        self._asked = object()
+        """Another one for each question about the past: only the answer to the last is shown."""
         self.stretch = Stretch()
 
     def action_time(self) -> None:
@@ -41,6 +44,9 @@ class PastApp(ClusterApp):
         """Show a view; with ``at=…`` as it was then, with ``range=…`` so much of it in charts."""
         try:
             place = parse_path(path)
+            if self.elsewhere(place):
+                super().action_open(path)  # which comes back here when it is there
+                return
             if range_ := place.query.get("range", ""):
                 self.stretch.take(range_)
             if at := place.query.get("at", ""):
@@ -78,8 +84,9 @@ class PastApp(ClusterApp):
         self._moment_chosen(min(until_ms, now_ms))
 
     def leave_past(self) -> None:
-        """Back to now."""
+        """Back to now, whatever is still being read."""
         self.at_ms = self._past = None
+        self._asked = object()
 
     def _left_cluster(self) -> None:
         self.leave_past()
@@ -102,21 +109,27 @@ class PastApp(ClusterApp):
             self._go_back_to(at_ms)
 
     def _go_back_to(self, at_ms: int) -> None:
-        self.run_worker(partial(self._read_past, at_ms), thread=True, exclusive=True, group="past")
+        self._asked = asked = object()
+        read = partial(self._read_past, self.services, at_ms, asked)
+        self.run_worker(read, thread=True, exclusive=True, group="past")
 
-    def _read_past(self, at_ms: int) -> None:
+    def _read_past(self, services: Services, at_ms: int, asked: object) -> None:
         """In a worker thread: history is read from files."""
-        cluster = self.services.feed.current.cluster.cluster
-        now_ms = self.services.now_ms()
+        cluster, now_ms = services.feed.current.cluster.cluster, services.now_ms()
         try:
-            past = look_back(self.services.history, cluster=cluster, at_ms=at_ms, now_ms=now_ms)
+            past = look_back(services.history, cluster=cluster, at_ms=at_ms, now_ms=now_ms)
         except (NothingKeptError, StoreUnreadableError) as error:
-            words = f"{error}. Shown is what was before."
-            self.call_from_thread(self.notify, words, severity="warning", markup=False)
+            self.call_from_thread(self._show_past, asked, at_ms, error)
             return
-        self.call_from_thread(self._show_past, at_ms, past)
+        self.call_from_thread(self._show_past, asked, at_ms, past)
 
-    def _show_past(self, at_ms: int, past: OperatorSnapshot) -> None:
+    def _show_past(self, asked: object, at_ms: int, past: OperatorSnapshot | Exception) -> None:
+        if asked is not self._asked:
+            return
+        if isinstance(past, Exception):
+            words = f"{past}. Shown is what was before."
+            self.notify(words, severity="warning", markup=False)
+            return
         self.at_ms, self._past = at_ms, past
         self.show_again()
         self.ask_history()

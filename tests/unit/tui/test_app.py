@@ -62,7 +62,7 @@ async def test_the_first_view_shows_the_first_figures_once(
     app = PartiscopeApp(services)
     async with app.run_test() as pilot:
         await settle(pilot, lambda: bool(shown), "the overview")
-        app.post_message(SnapshotArrived(services.feed.current))
+        app.post_message(SnapshotArrived(services.feed.current, services.feed))
         await pilot.pause()
         assert shown == [services.feed.current.version]
 

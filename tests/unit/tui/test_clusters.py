@@ -1,7 +1,10 @@
 """Several clusters in the terminal: switched by a key or a link, flagged so that nobody errs."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from textual.widgets import OptionList, Static
@@ -9,16 +12,53 @@ from textual.widgets import OptionList, Static
 from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId
 from control.views.feed import SnapshotFeed
+from control.views.past import PastReader
 from control.views.paths import parse_path
+from control.views.snapshot import OperatorSnapshot
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
+from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
 from tui.screens.clusters import ClustersScreen
 from tui.services import Elsewhere, Services
 from tui.widgets.row_table import RowTable
+
+
+class HeldHistory:
+    """A store's history that answers about a past moment when it is let go."""
+
+    def __init__(self, reader: PastReader) -> None:
+        self._reader = reader
+        self.is_asked, self.may_answer = Event(), Event()
+
+    def as_of(self, *, cluster: str, at_ms: int) -> Any:
+        """What it was asked, later."""
+        self.is_asked.set()
+        assert self.may_answer.wait(60)
+        return self._reader.as_of(cluster=cluster, at_ms=at_ms)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+
+@pytest.fixture
+def held(services: Services) -> Iterator[HeldHistory]:
+    history = HeldHistory(services.history)
+    yield history
+    history.may_answer.set()
+
+
+@pytest.fixture
+def both(services: Services, other: Services, held: HeldHistory) -> Iterator[PartiscopeApp]:
+    """On the topics of the first of two clusters, whose past is told when it is let go."""
+    elsewhere = Elsewhere(watched=other.watched, open=lambda: other)
+    test = replace(services.watched, name="test", cluster_id=ClusterId("c"), color="teal")
+    first = replace(services, watched=test, history=held)
+    yield PartiscopeApp(first, path="topics", others=[elsewhere])
+    other.feed.stop()
 
 
 @pytest.fixture
@@ -105,3 +145,71 @@ async def test_one_cluster_has_no_switcher_and_plain_links(services: Services) -
         await pilot.press("c")
         assert not isinstance(app.screen, ClustersScreen)
         assert "PRODUCTION" not in _bar(app)
+
+
+async def test_the_past_of_a_cluster_is_not_shown_in_another(
+    both: PartiscopeApp, held: HeldHistory
+) -> None:
+    async with both.run_test(size=(160, 36)) as pilot:
+        await settle(pilot, lambda: _path(both) == "topics", "the topics")
+        both.action_open(f"topics?at={(NOW_MS - 60_000) // 1000}")
+        await settle(pilot, held.is_asked.is_set, "history is asked")
+        await pilot.press("c", "enter")
+        await settle(pilot, lambda: "PRODUCTION prod" in _bar(both), "the other cluster")
+        held.may_answer.set()
+        await both.workers.wait_for_complete()
+        await pilot.pause()
+        assert (both.at_ms, _topics(both)) == (None, 2)
+        assert "you are looking at" not in _bar(both)
+
+
+async def test_who_went_back_to_now_stays_there(both: PartiscopeApp, held: HeldHistory) -> None:
+    async with both.run_test(size=(160, 36)) as pilot:
+        await settle(pilot, lambda: _path(both) == "topics", "the topics")
+        both.action_open(f"topics?at={(NOW_MS - 60_000) // 1000}")
+        await settle(pilot, held.is_asked.is_set, "history is asked")
+        await pilot.press("at", *"0s", "enter")
+        held.may_answer.set()
+        await both.workers.wait_for_complete()
+        await pilot.pause()
+        assert both.at_ms is None
+
+
+async def test_figures_on_their_way_are_not_shown_in_another_cluster(
+    both: PartiscopeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with both.run_test(size=(160, 36)) as pilot:
+        await settle(pilot, lambda: _path(both) == "topics", "the topics")
+        first = both.services
+        late = replace(first.feed.current)
+        await pilot.press("c", "enter")
+        await settle(pilot, lambda: "PRODUCTION prod" in _bar(both), "the other cluster")
+        shown: list[OperatorSnapshot] = []
+        monkeypatch.setattr(type(both.screen), "receive", lambda _, it: shown.append(it))
+        both.post_message(SnapshotArrived(late, first.feed))
+        await pilot.pause()
+        assert late not in shown
+
+
+async def test_a_link_with_a_time_and_a_cluster_shows_that_time_of_that_cluster(
+    both: PartiscopeApp,
+) -> None:
+    at_s = NOW_MS // 1000 - 20
+    async with both.run_test(size=(160, 36)) as pilot:
+        await settle(pilot, lambda: _path(both) == "topics", "the topics")
+        both.action_open(f"groups?cluster=prod&at={at_s}&range=1h")
+        await settle(pilot, lambda: both.at_ms == at_s * 1000, "that moment")
+        assert (both.services.watched.name, _path(both), _topics(both)) == ("prod", "groups", 2)
+        assert both.stretch.words == "1h"
+        assert not both._notifications
+
+
+async def test_two_links_to_another_cluster_at_once_end_at_the_last(both: PartiscopeApp) -> None:
+    async with both.run_test(size=(160, 36)) as pilot:
+        await settle(pilot, lambda: _path(both) == "topics", "the topics")
+        both.action_open("groups?cluster=prod")
+        both.action_open("brokers?cluster=prod")
+        await settle(pilot, lambda: _path(both) == "brokers", "the second link")
+        await pilot.press("escape", "escape")
+        await settle(pilot, lambda: _path(both) == "overview", "the ground floor")
+        assert (both.services.watched.name, len(both.screen_stack)) == ("prod", 2)
