@@ -1,130 +1,21 @@
-"""Rows of reassignments, running and past, for both screens.
+"""Rows of reassignments, running and past, for all faces."""
 
-States come from ``control.operations``, which is this room's sibling: the Protocols below say
-what of them is read.
-"""
+from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from control.views import format as text
 from control.views.columns import Column
 from control.views.paths import ViewPath
 from control.views.rows import Cell, Row, Tone
 
-
-class Pace(Protocol):
-    """How much has arrived, how fast, and when the rest will have; seconds."""
-
-    @property
-    def bytes_done(self) -> int: ...
-    @property
-    def bytes_total(self) -> int: ...
-    @property
-    def rate_bytes_per_s(self) -> float | None: ...
-    @property
-    def eta_s_low(self) -> float | None: ...
-    @property
-    def eta_s_high(self) -> float | None: ...
-
-
-class Copying(Pace, Protocol):
-    """How far one partition of a move is."""
-
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int: ...
-
-
-class Stalled(Protocol):
-    """A partition that does not get on."""
-
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def reason(self) -> str: ...
-
-
-class Progress(Pace, Protocol):
-    """How far a move is."""
-
-    @property
-    def partitions_done(self) -> int: ...
-    @property
-    def partitions_total(self) -> int: ...
-    @property
-    def wave(self) -> int: ...
-    @property
-    def waves(self) -> int: ...
-    @property
-    def spread_s(self) -> float: ...
-    @property
-    def moving(self) -> Sequence[Copying]: ...
-    @property
-    def stalled(self) -> Sequence[Stalled]: ...
-
-
-class Change(Protocol):
-    """One partition's part of a move."""
-
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def before(self) -> tuple[int, ...]: ...
-    @property
-    def after(self) -> tuple[int, ...]: ...
-    @property
-    def adding(self) -> tuple[int, ...]: ...
-    @property
-    def moved_bytes(self) -> int: ...
-    @property
-    def has_new_leader(self) -> bool: ...
-
-
-class Move(Protocol):
-    """A reassignment."""
-
-    @property
-    def operation_id(self) -> str: ...
-    @property
-    def phase(self) -> str: ...
-    @property
-    def outcome(self) -> str | None: ...
-    @property
-    def who(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def submitted_ms(self) -> int: ...
-    @property
-    def updated_ms(self) -> int: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def notes(self) -> Sequence[str]: ...
-    @property
-    def changes(self) -> Sequence[Change]: ...
-    @property
-    def partitions_count(self) -> int: ...
-    @property
-    def planned_bytes(self) -> int: ...
-    @property
-    def fates(self) -> Sequence[str]: ...
-    @property
-    def refused(self) -> Mapping[str, str]: ...
-    @property
-    def progress(self) -> Progress | None: ...
-    @property
-    def expected_s(self) -> tuple[float, float] | None: ...
-    @property
-    def took_s(self) -> float | None: ...
+if TYPE_CHECKING:  # a Kafka client comes with them, and terminals start without one
+    from control.operations.bus.events import MoveProgress, MovingPartition
+    from control.operations.bus.state import OperationState
+    from control.planner.proposal import PartitionChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +125,7 @@ _TONES: Final = {
 }
 
 
-def move_row(move: Move, *, now_ms: int) -> MoveRow:
+def move_row(move: OperationState, *, now_ms: int) -> MoveRow:
     """A reassignment as both screens list it."""
     word = str(move.outcome or move.phase)
     progress = move.progress
@@ -264,7 +155,7 @@ def move_row(move: Move, *, now_ms: int) -> MoveRow:
     )
 
 
-def moving_rows(move: Move, *, now_ms: int) -> list[MovingRow]:
+def moving_rows(move: OperationState, *, now_ms: int) -> list[MovingRow]:
     """The partitions on their way, one by one; who stands still says why."""
     progress = move.progress
     if progress is None:
@@ -281,17 +172,17 @@ def moving_rows(move: Move, *, now_ms: int) -> list[MovingRow]:
     ]
 
 
-def heard_of_words(move: Move, *, now_ms: int) -> str:
+def heard_of_words(move: OperationState, *, now_ms: int) -> str:
     """When this was so: news may fail to come."""
     return f"as of {text.clock_text(move.updated_ms, now_ms=now_ms, with_seconds=True)}"
 
 
-def earlier_notes(move: Move) -> list[str]:
+def earlier_notes(move: OperationState) -> list[str]:
     """What it noted, without the one that is its newest word as well."""
     return [note for note in move.notes if note != move.message]
 
 
-def spread_words(progress: Progress) -> str:
+def spread_words(progress: MoveProgress) -> str:
     """What is waited for though nothing stands still; empty: nothing is."""
     if not progress.spread_s:
         return ""
@@ -299,7 +190,7 @@ def spread_words(progress: Progress) -> str:
     return f"the last begins in {over}, so that producers wait less"
 
 
-def _moving_row(part: Copying, reason: str, *, told_ms: int, now_ms: int) -> MovingRow:
+def _moving_row(part: MovingPartition, reason: str, *, told_ms: int, now_ms: int) -> MovingRow:
     name = f"{part.topic}-{part.partition}"
     share = part.bytes_done / part.bytes_total * 100.0 if part.bytes_total else None
     done, total = text.bytes_text(part.bytes_done), text.bytes_text(part.bytes_total)
@@ -337,13 +228,13 @@ def throttle_cell(rate: int | None, *, is_gone: bool) -> Cell:
     return Cell(rate, words, Tone.MUTED if is_gone else Tone.PLAIN)
 
 
-def _copied_cell(progress: Progress | None) -> Cell:
+def _copied_cell(progress: MoveProgress | None) -> Cell:
     if progress is None:
         return Cell(None, text.NONE)
     return Cell(progress.bytes_done, text.bytes_text(progress.bytes_done))
 
 
-def done_percent(progress: Progress | None) -> float | None:
+def done_percent(progress: MoveProgress | None) -> float | None:
     """By bytes where any travel, else by partitions; None before the start."""
     if progress is None:
         return None
@@ -354,13 +245,13 @@ def done_percent(progress: Progress | None) -> float | None:
     return 100.0
 
 
-def done_cell(progress: Progress | None) -> Cell:
+def done_cell(progress: MoveProgress | None) -> Cell:
     """Share that is done."""
     share = done_percent(progress)
     return Cell(share, text.NONE if share is None else text.percent_text(float(int(share))))
 
 
-def eta_cell(progress: Progress | Copying | None, *, told_ms: int, now_ms: int) -> Cell:
+def eta_cell(progress: MoveProgress | MovingPartition | None, *, told_ms: int, now_ms: int) -> Cell:
     """``12:40-12:52``: between when and when it ends; one time when both fall together; what is
     left where that is less than `SOON_S`. ``told_ms``: when the progress was so."""
     if progress is None or progress.eta_s_low is None or progress.eta_s_high is None:
@@ -379,13 +270,13 @@ def eta_cell(progress: Progress | Copying | None, *, told_ms: int, now_ms: int) 
     return Cell(progress.eta_s_high, f"{text.ESTIMATE}{shown}")
 
 
-def fate_words(move: Move) -> str:
+def fate_words(move: OperationState) -> str:
     """``3 moved, 1 went back, 1 never began``; empty while it runs, or where that is not known."""
     counts = Counter(map(str, sorted(move.fates, key=lambda fate: fate != MOVED)))
     return ", ".join(f"{count:,} {fate}" for fate, count in counts.items())
 
 
-def ended_rows(move: Move) -> list[ChangeRow]:
+def ended_rows(move: OperationState) -> list[ChangeRow]:
     """Its partitions with what became of them, those that did not move first; no word of it while
     it runs, or where that is not known."""
     fates = move.fates if len(move.fates) == len(move.changes) else ("",) * len(move.changes)
@@ -396,7 +287,7 @@ def ended_rows(move: Move) -> list[ChangeRow]:
     return sorted(rows, key=lambda row: row.fate.value == MOVED)
 
 
-def change_columns_of(move: Move) -> tuple[Column, ...]:
+def change_columns_of(move: OperationState) -> tuple[Column, ...]:
     """With what became of them, once that is known."""
     return FATE_COLUMNS if move.fates else CHANGE_COLUMNS
 
@@ -408,17 +299,17 @@ def _fate_cell(fate: str, reason: str) -> Cell:
     return Cell(fate, words, Tone.FINE if fate == MOVED else Tone.WARNING)
 
 
-def _name(change: Change) -> str:
+def _name(change: PartitionChange) -> str:
     return f"{change.topic}-{change.partition}"
 
 
-def plan_anew_path(changes: Sequence[Change]) -> ViewPath:
+def plan_anew_path(changes: Sequence[PartitionChange]) -> ViewPath:
     """The form for the topics of a move that was refused; empty where these are too many."""
     topics = ", ".join(sorted({change.topic for change in changes}))
     return ViewPath(view="plan", query={"topics": topics} if len(topics) <= TOPICS_MAX else {})
 
 
-def change_row(change: Change, why: str = text.NONE, fate: Cell = NO_FATE) -> ChangeRow:
+def change_row(change: PartitionChange, why: str = text.NONE, fate: Cell = NO_FATE) -> ChangeRow:
     """One line of a plan's diff."""
     name = _name(change)
     led = change.has_new_leader

@@ -1,12 +1,14 @@
-"""Checks of a pre-flight as screens and terminals show them. Pure.
+"""Checks of a pre-flight as all faces show them. Pure."""
 
-They come from ``control.operations``, this room's sibling: the Protocol says what of them is shown.
-"""
+from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from control.views.rows import SHAPES, Tone
+
+if TYPE_CHECKING:
+    from control.operations.verdict import Check
 
 TONES: Final[Mapping[str, Tone]] = {
     "ok": Tone.FINE,
@@ -16,22 +18,6 @@ TONES: Final[Mapping[str, Tone]] = {
 """By verdict."""
 
 
-class ShownCheck(Protocol):
-    """``control.operations.verdict.Check``."""
-
-    @property
-    def name(self) -> str:
-        """What was looked at."""
-
-    @property
-    def verdict(self) -> str:
-        """ok, warn or fail."""
-
-    @property
-    def reason(self) -> str:
-        """Why."""
-
-
-def check_words(check: ShownCheck) -> str:
+def check_words(check: Check) -> str:
     """Its verdict's shape, its name and reason, on one line."""
     return f"{SHAPES[TONES[check.verdict]]} {check.name}: {check.reason}"
