@@ -2,7 +2,8 @@
 
 A thread looks at the store's version every interval, rebuilds the snapshot when it changed, and
 tells its subscribers. The last good snapshot is kept whatever happens: an unreadable store is a
-finding on the screen, never an exception in it. Ten screens share one feed; none waits for it.
+finding on the screen, never an exception in it, and so is an error that nobody expected; figures
+age meanwhile, and come again by themselves. Ten screens share one feed; none waits for it.
 """
 
 import asyncio
@@ -18,9 +19,10 @@ from control.kafka.collector.report import WatchReport
 from control.model.findings import Finding, sorted_findings
 from control.model.ids import ClusterId
 from control.model.status import Severity
+from control.views.error_log import ErrorLog
 from control.views.memory import give_back
 from control.views.series import HistoryReader
-from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.snapshot import STORE_KIND, OperatorSnapshot, build_snapshot
 from spark_metrics.aggregates import MetricsError
 
 INTERVAL_S: Final = 0.25
@@ -28,6 +30,9 @@ SUBSCRIBERS_MAX: Final = 1_000
 REBUILD_AFTER_MS: Final = 5_000
 """Even an unchanged store is judged anew this often: what it holds grows stale. Clusters that are
 sampled slowly twice their interval later, lest each version be judged just before the next."""
+RETRY_INTERVALS: Final = 4
+"""While figures cannot be read the store is looked at so many times less often: each look may
+cost as much as a new version."""
 STOP_TIMEOUT_S: Final = 5.0
 
 Listener = Callable[[OperatorSnapshot], None]
@@ -81,7 +86,10 @@ class SnapshotFeed:
             is_read_only=is_read_only,
             unwatched=unwatched,
         )
+        self._judged_ms = self._current.built_ms
+        """When the store was last judged, whether or not something failed since."""
         self._failure: Finding | None = None
+        self._errors = ErrorLog(_log, now_ms)
 
     @property
     def current(self) -> OperatorSnapshot:
@@ -158,17 +166,22 @@ class SnapshotFeed:
         return changed
 
     def _take_new(self) -> bool:
+        new, failure = None, None
         try:
             new = self._read()
-            failure = None
         except MetricsError as error:
-            new, failure = None, _unreadable(error, now_ms=self._now_ms())
-        changed = new is not None or _kind(failure) != _kind(self._failure)
+            failure = _unreadable(error, now_ms=self._now_ms())
+        except Exception as error:  # noqa: BLE001 (a watcher that dies leaves screens frozen)
+            self._errors.note("the snapshot feed cannot read figures; it tries again", error)
+            failure = _unexpected(error, now_ms=self._now_ms())
+        changed = new is not None or _facts(failure) != _facts(self._failure)
         if not changed:
             return False
         self._failure = failure
-        base = new or self._without_failure()
-        self._current = base if failure is None else _with_finding(base, failure)
+        if new is not None:
+            self._current, self._judged_ms = new, new.built_ms
+        else:
+            self._current = self._with(failure)
         return True
 
     def _read(self) -> OperatorSnapshot | None:
@@ -176,7 +189,7 @@ class SnapshotFeed:
         now_ms = self._now_ms()
         version = self._reader.version() or 0
         due_ms = max(REBUILD_AFTER_MS, 2 * self._current.interval_ms)
-        is_due = now_ms - self._current.built_ms >= due_ms or self._is_silence_due(now_ms)
+        is_due = now_ms - self._judged_ms >= due_ms or self._is_silence_due(now_ms)
         if version == self._current.version and not (is_due and version):
             return None
         aggregates = self._reader.now()
@@ -200,28 +213,33 @@ class SnapshotFeed:
     def _is_silence_due(self, now_ms: int) -> bool:
         """Whether the metrics job has become silent since the snapshot was built."""
         due_ms = self._current.evidence.freshness.due_ms
-        return due_ms is not None and self._current.built_ms < due_ms <= now_ms
+        return due_ms is not None and self._judged_ms < due_ms <= now_ms
 
     def _watch(self) -> None:
-        while not self._stopping.wait(self._interval_s):
-            try:
-                self.refresh()
-            except Exception:  # noqa: BLE001 (a watcher that dies leaves screens frozen)
-                _log.exception("the snapshot feed failed to refresh; it goes on")
+        while not self._stopping.wait(self._wait_s):
+            self.refresh()
+
+    @property
+    def _wait_s(self) -> float:
+        return self._interval_s * (1 if self._failure is None else RETRY_INTERVALS)
 
     def _notify(self) -> None:
         for listener in tuple(self._listeners.values()):
             try:
                 listener(self._current)
-            except Exception:  # noqa: BLE001 (one broken screen must not stop the others)
-                _log.exception("a listener of the snapshot feed failed")
+            except Exception as error:  # noqa: BLE001 (one broken screen must not stop the others)
+                self._errors.note("a listener of the snapshot feed failed", error)
 
-    def _without_failure(self) -> OperatorSnapshot:
-        kept = tuple(item for item in self._current.findings if item.kind != STORE_KIND)
-        return replace(self._current, findings=kept)
+    def _with(self, failure: Finding | None) -> OperatorSnapshot:
+        """The last good figures, and that there are no newer ones. It is another snapshot for the
+        screens, so it has a time of its own."""
+        kept = [item for item in self._current.findings if item.kind != STORE_KIND]
+        findings = kept if failure is None else sorted_findings([*kept, failure])
+        return replace(self._current, findings=tuple(findings), built_ms=self._now_ms())
 
 
-STORE_KIND: Final = "store-unreadable"
+WHY_CHARACTERS: Final = 300
+"""Of an unexpected error's words that a finding tells."""
 
 
 def void(_: object) -> None:
@@ -242,9 +260,19 @@ def _unreadable(error: MetricsError, *, now_ms: int) -> Finding:
     )
 
 
-def _with_finding(snapshot: OperatorSnapshot, finding: Finding) -> OperatorSnapshot:
-    return replace(snapshot, findings=sorted_findings([*snapshot.findings, finding]))
+def _unexpected(error: Exception, *, now_ms: int) -> Finding:
+    return Finding(
+        kind=STORE_KIND,
+        severity=Severity.CRITICAL,
+        subject="overview",
+        label="figures",
+        title="cannot be read",
+        reason="{error}: {why}. The figures shown are the last that could be read",
+        next_step="It is tried again every second; this is a fault of Partiscope, please report it",
+        since_ms=now_ms,
+        facts={"error": type(error).__name__, "why": str(error)[:WHY_CHARACTERS] or "no reason"},
+    )
 
 
-def _kind(finding: Finding | None) -> str | None:
-    return None if finding is None else finding.kind
+def _facts(finding: Finding | None) -> object:
+    return None if finding is None else finding.facts

@@ -86,9 +86,9 @@ def _moving_cell(count: int) -> Cell:
     return Cell(count, words, Tone.NOTICE)
 
 
-def health_cell(worst: Severity, count: int, behind: int = 0) -> Cell:
+def health_cell(worst: Severity, count: int, behind: int = 0, *, words: str = "") -> Cell:
     """The badge of the whole: worst finding's severity, and how many findings there are; where
-    there is none, how many groups fall ``behind``."""
+    there is none, how many groups fall ``behind``. ``words``: what is told instead of a count."""
     if worst is Severity.FINE and behind:
         words = f"{text.plural_text(behind, 'group')} {'warns' if behind == 1 else 'warn'}"
         return Cell(int(worst), words, Tone.MUTED)
@@ -98,8 +98,8 @@ def health_cell(worst: Severity, count: int, behind: int = 0) -> Cell:
         Severity.WARNING: (Tone.WARNING, text.plural_text(count, "finding")),
         Severity.CRITICAL: (Tone.CRITICAL, text.plural_text(count, "finding")),
     }
-    tone, words = tones[worst]
-    return Cell(int(worst), words, tone)
+    tone, counted = tones[worst]
+    return Cell(int(worst), words or counted, tone)
 
 
 def job_cell(health: JobHealth | None, *, interval_ms: int, now_ms: int) -> Cell:

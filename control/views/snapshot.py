@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,6 +51,9 @@ from control.views.rows import (
 from control.views.series import HistoryReader
 from control.views.since import dated
 from control.views.watch import watch_findings
+
+STORE_KIND: Final = "store-unreadable"
+"""The finding that no newer figures can be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +117,10 @@ class OperatorSnapshot:
 
     @cached_property
     def health(self) -> Cell:
+        unreadable = next((item for item in self.findings if item.kind == STORE_KIND), None)
+        if unreadable is not None:
+            worst = max(item.severity for item in self.findings)
+            return overview.health_cell(worst, len(self.findings), words="figures cannot be read")
         if self.is_empty and not self.findings:
             return overview.NO_FIGURES
         worst = max((item.severity for item in self.findings), default=Severity.FINE)

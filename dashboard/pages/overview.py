@@ -177,7 +177,8 @@ def findings(snapshot: OperatorSnapshot, *, most: int | None = FINDINGS_MAX) -> 
         return [empty(_sentence(snapshot.why_empty), "@ chooses another time")]
     if snapshot.is_empty and snapshot.unwatched:
         return [empty("No figures of this cluster", snapshot.unwatched)]
-    if snapshot.is_empty:
+    rows = snapshot.finding_rows
+    if snapshot.is_empty and not rows:
         return [
             empty(
                 "No data yet",
@@ -185,7 +186,6 @@ def findings(snapshot: OperatorSnapshot, *, most: int | None = FINDINGS_MAX) -> 
                 "`partiscope doctor` says what is missing",
             )
         ]
-    rows = snapshot.finding_rows
     if not rows:
         groups = snapshot.behind_words or "all groups moving"
         return [calm_line(f"No findings: all partitions online and in sync, {groups}")]

@@ -42,13 +42,9 @@ class TopBar(Static):
     def _line(self, now_ms: int) -> Text:
         assert self._snapshot is not None
         if self._snapshot.is_empty:
-            is_waiting = not self._snapshot.unwatched
-            waiting = (
-                "  waiting for the first figures …"
-                if is_waiting
-                else f"  {self._watched.name} is not watched"
+            return Text.assemble(
+                (" partiscope", "bold"), *self._cluster_name(), "  ", self._why_empty()
             )
-            return Text.assemble((" partiscope", "bold"), *self._cluster_name(), waiting)
         if not self._has_room():
             return self._too_small(now_ms)
         head = self._snapshot.headline
@@ -67,6 +63,14 @@ class TopBar(Static):
             (3, Text(head.cluster.text, style="dim")),
         ]
         return _fitted(parts, self.app.size.width)
+
+    def _why_empty(self) -> Text:
+        assert self._snapshot is not None
+        if self._snapshot.findings:
+            return cell_text(self._snapshot.health, with_shape=True)
+        if self._snapshot.unwatched:
+            return Text(f"{self._watched.name} is not watched")
+        return Text("waiting for the first figures …")
 
     def _has_room(self) -> bool:
         return self.app.size.width >= COLUMNS_MIN and self.app.size.height >= LINES_MIN

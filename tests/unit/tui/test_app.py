@@ -67,6 +67,18 @@ async def test_the_first_view_shows_the_first_figures_once(
         assert shown == [services.feed.current.version]
 
 
+async def test_figures_that_cannot_be_read_are_said_on_every_view(
+    services: Services, tmp_path: Path
+) -> None:
+    app = PartiscopeApp(services, path="topics")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, partial(_is_at, app, "topics"), "the topics")
+        (tmp_path / "manifest.json").write_bytes(b"{")
+        bar = app.screen.query_one(TopBar)
+        await settle(pilot, lambda: "figures cannot be read" in str(bar.render()), "the word")
+        assert len(app.snapshot.cluster.topics) == 6
+
+
 async def test_g_and_a_letter_go_to_a_view_and_escape_comes_back(services: Services) -> None:
     app = PartiscopeApp(services)
     async with app.run_test() as pilot:
