@@ -103,6 +103,34 @@ Clocks = Mapping[SourceKey, SourceClock]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """A clock that is found to be behind: times read from it before are too early."""
+
+    source: SourceKey
+    until_ms: int
+    """Times before this one, as they were corrected so far, …"""
+    by_ms: int
+    """… are too early by so much."""
+
+
+def corrections(before: Clocks, after: Clocks) -> list[Correction]:
+    """What a batch has found out about clocks that are behind.
+
+    A clock that was set back while the job ran is among them, but its earlier times are right. They
+    are not before ``until_ms``, for the clock shows them a second time.
+    """
+    return [
+        Correction(
+            source=key,
+            until_ms=clock.since_ms - clock.before_ms,
+            by_ms=clock.before_ms - clock.skew_ms,
+        )
+        for key, clock in after.items()
+        if (was := before.get(key)) is not None and was.skew_ms - clock.skew_ms > TOLERATED_MS
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """What a batch has of one source."""
 

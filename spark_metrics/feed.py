@@ -21,6 +21,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_metrics.brought import met
+from spark_metrics.clock_corrections import corrected
+from spark_metrics.clocks import Correction
 from spark_metrics.coordinators import told_still, with_alive
 from spark_metrics.files import StoreFiles
 from spark_metrics.gather import gather
@@ -54,6 +56,8 @@ class State:
     partitions: Sequence[str] = ()
     commits: Sequence[str] = ()
     rows: int = 0
+    corrections: Sequence[Correction] = ()
+    """Of times in them."""
 
 
 Put = Callable[[str, str, pa.Table], str]
@@ -212,6 +216,7 @@ class FileFeed:
         slot.give_table("logs", logs_of(there))
         known, state = self._commits(wave, share)
         beside = aligned(with_alive(told, wave.alive), known, there)
+        state = corrected(known, state, wave.state.corrections)
         rows, carried = met(beside.fresh, state)
         slot.give_table("commits", rows)
         del rows, state
@@ -307,6 +312,7 @@ class FrameFeed:
         path = wave.put("partitions", "0", there)
         known, state = self._commits(wave)
         beside = aligned(with_alive(brought.commits, wave.alive), known, there)
+        state = corrected(known, state, wave.state.corrections)
         rows, carried = met(beside.fresh, state)
         commits = newest_commits(
             self._session.createDataFrame(rows),

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_metrics.backlog import newest_rounds
-from spark_metrics.clocks import observe_clocks
+from spark_metrics.clocks import corrections, decode_clocks, observe_clocks
 from spark_metrics.feed import Answer, Feed, State, Wave
 from spark_metrics.heads import (
     Head,
@@ -229,7 +229,7 @@ class StoreSink:
         return _Pass(
             memory=before,
             groups=[] if groups is None else decode_groups(groups),
-            state=_state_of(manifest),
+            state=_state_of(manifest, before),
         )
 
     def _run(self, done: _Pass, wave: list[tuple[int, Head]], number: int, phases: Phases) -> None:
@@ -337,12 +337,13 @@ def _alive(groups: pa.Table) -> dict[tuple[str, str], int]:
     }
 
 
-def _state_of(manifest: Manifest | None) -> State:
-    """What the job goes on from."""
+def _state_of(manifest: Manifest | None, memory: Memory) -> State:
+    """What the job goes on from; ``memory``: with what this batch says of clocks."""
     if manifest is None:
         return State()
     return State(
         partitions=manifest.now.get("partitions", ()),
         commits=manifest.now.get("commits", ()),
         rows=manifest.state_rows,
+        corrections=corrections(decode_clocks(manifest.memory.get("clocks", ())), memory.clocks),
     )

@@ -168,7 +168,8 @@ FROM found
 
 def _turns(name: str, window_ms: int) -> str:
     """SQL of whether anchors begin anew with this reading, and whether the newer becomes older."""
-    return f"""lag IS NOT NULL AND ({name}_a_ms IS NULL OR is_back) AS {name}_begins,
+    return f"""is_fresh AND lag IS NOT NULL AND ({name}_a_ms IS NULL OR is_back)
+      AS {name}_begins,
     is_fresh AND coalesce(read_ms - {name}_b_ms >= {window_ms // 2}, false) AS {name}_rolls"""
 
 
