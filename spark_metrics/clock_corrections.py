@@ -1,9 +1,9 @@
-"""Commits in the state that were read before the clock of their coordinator was known. Pure.
+"""Rows of the state that were read before a clock was found to be behind. Pure.
 
-A clock that is behind is known only after some batches (``spark_metrics.clocks``). The commits read
-until then have times that are too early, and were paired with end offsets that are too old. Speeds
-and trends that begin with such a reading would be wrong for a minute. So its times are set right,
-and speeds and trends begin anew.
+A clock that is behind is known only after some batches (``spark_metrics.clocks``). What was read
+from it until then has times that are too early: a rate from there to now spans the difference, too.
+So its times are set right. Commits of then were also paired with end offsets that are too old:
+their speeds and trends begin anew.
 """
 
 from collections.abc import Sequence
@@ -28,36 +28,74 @@ _ANCHORS: Final = (
 _NEWEST: Final = ("wait_b_ms", "wait_a_ms", "read_ms")
 
 
-def corrected(names: pa.Table, state: pa.Table, corrections: Sequence[Correction]) -> pa.Table:
+def corrected_commits(
+    names: pa.Table, state: pa.Table, corrections: Sequence[Correction]
+) -> pa.Table:
     """The state of commits (``schema.COMMIT_STATE``) after these corrections.
 
     ``names``: of its rows (``names.names_of``).
     """
     if not corrections or not state.num_rows:
         return state
-    by_ms = _by_ms(names, state, corrections)
-    is_early = pa.array(by_ms > 0)
-    ahead = pa.array(by_ms)
-    for name in (it for it in (*_TIMES, *_ANCHORS) if it in state.column_names):
-        place = state.schema.get_field_index(name)
-        column = state[name]
-        known: Any = pc.add(column, ahead)
-        if name in _ANCHORS:
-            known = pc.if_else(is_early, pa.scalar(None, column.type), column)
-        state = state.set_column(place, name, known)
-    return state
-
-
-def _by_ms(names: pa.Table, state: pa.Table, corrections: Sequence[Correction]) -> Any:
-    """By how much each row's times are too early; 0: they are right."""
     newest = pc.coalesce(*(state[name] for name in _NEWEST))
-    newest_ms = pc.fill_null(newest, 0).to_numpy()
-    sources = pc.fill_null(state["source"], -1).to_numpy()
-    clusters = coded(names["cluster"])
-    codes = clusters.indices.to_numpy()
-    by_ms = np.zeros(state.num_rows, np.int64)
+    early_ms = _early_ms(names["cluster"], state["source"], newest, corrections)
+    is_early = pa.array(early_ms > 0)
+    for name in (it for it in _ANCHORS if it in state.column_names):
+        nothing = pa.scalar(None, state[name].type)
+        state = _with(state, name, pc.if_else(is_early, nothing, state[name]))
+    return _later(state, _TIMES, early_ms)
+
+
+def corrected_partitions(rows: pa.Table, corrections: Sequence[Correction]) -> pa.Table:
+    """The state of partitions (``schema.PARTITION_STATE``) after these corrections."""
+    if not corrections or not rows.num_rows:
+        return rows
+    view_ms = _early_ms(rows["cluster"], rows["view_broker"], rows["view_ms"], corrections)
+    log_ms = _early_ms(rows["cluster"], rows["log_broker"], rows["read_ms"], corrections)
+    rows = _later(_later(rows, ("view_ms",), view_ms), ("read_ms",), log_ms)
+    for name, field in (("ends", "read_ms"), ("points", "ms")):
+        rows = _with(rows, name, _later_items(rows[name].combine_chunks(), field, log_ms))
+    starts = rows["starts"].combine_chunks()
+    both = [_later_field(starts.field(it), "ms", log_ms) for it in ("a", "b")]
+    return _with(rows, "starts", pa.StructArray.from_arrays(both, ["a", "b"]))
+
+
+def _early_ms(clusters: Any, brokers: Any, read_ms: Any, corrections: Sequence[Correction]) -> Any:
+    """By how much the times of each row are too early; 0: they are right."""
+    names = coded(clusters)
+    codes = names.indices.to_numpy()
+    sources = pc.fill_null(brokers, -1).to_numpy()
+    newest_ms = pc.fill_null(read_ms, 0).to_numpy()
+    early_ms = np.zeros(len(codes), np.int64)
     for it in corrections:
-        code = clusters.dictionary.index(it.source.cluster).as_py()
+        code = names.dictionary.index(it.source.cluster).as_py()
         is_of = (codes == code) & (sources == it.source.broker) & (newest_ms < it.until_ms)
-        by_ms[is_of] = it.by_ms
-    return by_ms
+        early_ms[is_of] = it.by_ms
+    return early_ms
+
+
+def _later(rows: pa.Table, names: Sequence[str], by_ms: Any) -> pa.Table:
+    """The rows with these times later by so much."""
+    for name in (it for it in names if it in rows.column_names):
+        rows = _with(rows, name, pc.add(rows[name], pa.array(by_ms)))
+    return rows
+
+
+def _later_items(lists: pa.ListArray, field: str, by_ms: Any) -> pa.ListArray:
+    """The same for a field of the structs in each row's list."""
+    counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    items = _later_field(lists.flatten(), field, np.repeat(by_ms, counts))
+    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), items)
+
+
+def _later_field(structs: pa.StructArray, field: str, by_ms: Any) -> pa.StructArray:
+    names = [it.name for it in structs.type]
+    values = [structs.field(name) for name in names]
+    place = names.index(field)
+    values[place] = pc.add(values[place], pa.array(by_ms))
+    return pa.StructArray.from_arrays(values, names)
+
+
+def _with(rows: pa.Table, name: str, values: Any) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(name), name, values)

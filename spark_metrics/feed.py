@@ -19,12 +19,13 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_metrics.brought import met
-from spark_metrics.clock_corrections import corrected
+from spark_metrics.clock_corrections import corrected_commits, corrected_partitions
 from spark_metrics.clocks import Correction
 from spark_metrics.coordinators import told_still, with_alive
-from spark_metrics.files import StoreFiles
+from spark_metrics.files import StoreFiles, conform
 from spark_metrics.gather import gather
 from spark_metrics.heads import Head
 from spark_metrics.logs import logs_of
@@ -202,10 +203,12 @@ class FileFeed:
         del brought
         slot.give_known(wave.known_lines())
         before = wave.state.partitions
-        if (file := share.file_of(before)) is not None:
+        file = share.file_of(before)
+        if file is not None and not wave.state.corrections:
             _give(slot, "partitions", file, wave.files)
         elif before:
-            slot.give_table("partitions", _rows_of(share, wave.files, before))
+            known_rows = _rows_of(share, wave.files, before)
+            slot.give_table("partitions", corrected_partitions(known_rows, wave.state.corrections))
         there = _present(slot.partitions_plan.toArrow())
         part = str(share.bucket)
         path = wave.put("partitions", part, there)
@@ -216,7 +219,7 @@ class FileFeed:
         slot.give_table("logs", logs_of(there))
         known, state = self._commits(wave, share)
         beside = aligned(with_alive(told, wave.alive), known, there)
-        state = corrected(known, state, wave.state.corrections)
+        state = corrected_commits(known, state, wave.state.corrections)
         rows, carried = met(beside.fresh, state)
         slot.give_table("commits", rows)
         del rows, state
@@ -312,7 +315,7 @@ class FrameFeed:
         path = wave.put("partitions", "0", there)
         known, state = self._commits(wave)
         beside = aligned(with_alive(brought.commits, wave.alive), known, there)
-        state = corrected(known, state, wave.state.corrections)
+        state = corrected_commits(known, state, wave.state.corrections)
         rows, carried = met(beside.fresh, state)
         commits = newest_commits(
             self._session.createDataFrame(rows),
@@ -340,6 +343,10 @@ class FrameFeed:
         columns, paths = TABLES["partitions"], wave.state.partitions
         if not paths:
             return self._session.createDataFrame([], columns)
+        if wave.state.corrections:
+            rows = corrected_partitions(_together(wave.files, paths), wave.state.corrections)
+            schema = to_arrow_schema(self._session.createDataFrame([], columns).schema)
+            return self._session.createDataFrame(conform(rows, schema))
         reader = self._session.read.schema(columns)
         return reader.parquet(*(wave.files.hadoop_url(path) for path in paths))
 

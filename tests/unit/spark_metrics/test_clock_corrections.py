@@ -5,11 +5,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_metrics.clock_corrections import corrected
+from spark_metrics.clock_corrections import corrected_commits, corrected_partitions
 from spark_metrics.clocks import Correction, Seen, SourceClock, corrections, observe_clocks
 from spark_metrics.names import NAMES
 from spark_metrics.rounds import SourceKey
-from spark_metrics.schema import COMMIT_STATE, TEXT, arrow_schema
+from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE, TEXT, arrow_schema
 
 T0_MS = 1_800_000_000_000
 KEY = SourceKey("c", 1)
@@ -55,18 +55,38 @@ def test_readings_of_a_clock_that_is_behind_are_set_right_once(skew_ms: int) -> 
     read_ms = now_ms - 1_200 + skew_ms
     row = {"read_ms": read_ms, "still_since_ms": read_ms - 1_000, "lag": 7, "trend_a_ms": read_ms}
     names, before = state(row, {**row, "source": 2}, {**row, "cluster": "other"})
-    mended, *others = corrected(names, before, [correction]).to_pylist()
+    mended, *others = corrected_commits(names, before, [correction]).to_pylist()
     assert mended["read_ms"] == pytest.approx(now_ms - 1_200, abs=1_000)
     assert mended["read_ms"] - mended["still_since_ms"] == 1_000
     assert (mended["lag"], mended["trend_a_ms"]) == (7, None)
     assert others == before.to_pylist()[1:]
 
 
+def test_readings_of_a_leader_whose_clock_is_behind_are_set_right() -> None:
+    correction = Correction(source=KEY, until_ms=1_000, by_ms=400)
+    points = [{"ms": 900, "offset": 2}, {"ms": 800, "offset": 1}]
+    start = {"ms": 800, "offset": 0}
+    told = {
+        **{"cluster": "c", "topic": "t", "view_broker": 2, "view_ms": 905, "log_broker": 1},
+        **{"read_ms": 900, "points": points, "starts": {"a": start, "b": start}},
+        "ends": [{"read_ms": 900, "broker_epoch": 1, "high_watermark": 2}],
+    }
+    rows = [told, {**told, "log_broker": 2}, {**told, "read_ms": 1_000}, {**told, "points": None}]
+    before = pa.Table.from_pylist(rows, schema=arrow_schema(PARTITION_STATE))
+    mended, of_other, of_now, unpointed = corrected_partitions(before, [correction]).to_pylist()
+    assert (mended["view_ms"], mended["read_ms"], mended["ends"][0]["read_ms"]) == (905, 1300, 1300)
+    assert mended["ends"][0]["high_watermark"] == 2
+    assert mended["points"] == [{"ms": 1_300, "offset": 2}, {"ms": 1_200, "offset": 1}]
+    assert mended["starts"] == {name: {"ms": 1_200, "offset": 0} for name in ("a", "b")}
+    assert [of_other, of_now] == before.to_pylist()[1:3]
+    assert unpointed["points"] == []
+
+
 def test_readings_of_before_a_clock_was_set_back_stay() -> None:
     ((now_ms, correction),) = found([0] * 10 + [-45_000] * 10)
     names, before = state({"read_ms": T0_MS + 9_000, "trend_a_ms": T0_MS, "trend_a_lag": 3})
     assert now_ms > T0_MS + 9_000
-    assert corrected(names, before, [correction]).equals(before)
+    assert corrected_commits(names, before, [correction]).equals(before)
 
 
 @pytest.mark.parametrize("skews_ms", [[0] * 20, [45_000] * 20, [0] * 5 + [45_000] * 10])
