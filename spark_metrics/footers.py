@@ -1,7 +1,7 @@
 """Footers of files of history, kept: a file never changes."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final
 
@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 
 from spark_metrics.stretches import Index, read_index
 
-BYTES_MAX: Final = 8 << 20
-"""Of all that are kept, as they lie in their files; in memory footers are eight times that."""
+BYTES_MAX: Final = 64 << 20
+"""Of all that are kept."""
+BYTES_OF_ONE: Final = 12
+"""So many bytes of memory are taken by one byte of a footer in its file."""
 
 Keys = Mapping[str, object]
 Ends = tuple[Any, Any] | None
@@ -26,8 +28,8 @@ class Footer:
 
     @property
     def size(self) -> int:
-        """Bytes in the file."""
-        return int(self.metadata.serialized_size)
+        """Bytes in memory, about."""
+        return int(self.metadata.serialized_size) * BYTES_OF_ONE
 
     def groups(self, keys: Keys) -> list[int]:
         """The row groups that can hold these keys.
@@ -79,6 +81,12 @@ class Footers:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    def forget_all_but(self, paths: Collection[str]) -> None:
+        """Those of other files: they were merged, or have grown too old."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0] not in paths]:
+                self._bytes -= self._kept.pop(key).size
 
     def of(self, path: str, source: Any, keys: Keys) -> list[Footer]:
         """Those of the stretches of an open file that can hold these keys.

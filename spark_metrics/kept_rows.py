@@ -4,7 +4,7 @@ A chart that is drawn again at every version asks the same of the same files, bu
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from threading import Lock
 from typing import Any, Final
 
@@ -16,17 +16,20 @@ TABLE_BYTES: Final = 1_000
 COLUMN_BYTES: Final = 500
 """What Arrow takes beside the values, about."""
 
+Key = tuple[str, Hashable]
+"""A file, and what it was asked."""
+
 
 class KeptRows:
     """The least recently asked for go first. Safe to share between threads."""
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
         self._bytes_max = bytes_max
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
-    def find(self, key: Hashable) -> Any:
+    def find(self, key: Key) -> Any:
         """The rows that are kept under this key, an Arrow table; None: none are."""
         with self._lock:
             if key not in self._kept:
@@ -34,7 +37,13 @@ class KeptRows:
             self._kept.move_to_end(key)
             return self._kept[key][0]
 
-    def keep(self, key: Hashable, rows: Any) -> None:
+    def forget_all_but(self, paths: Collection[str]) -> None:
+        """Those of other files: they were merged, or have grown too old."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0] not in paths]:
+                self._bytes -= self._kept.pop(key)[1]
+
+    def keep(self, key: Key, rows: Any) -> None:
         """Remember these rows under this key, unless they are many."""
         size = rows.nbytes + TABLE_BYTES + COLUMN_BYTES * rows.num_columns
         if size * SHARE_MAX > self._bytes_max:

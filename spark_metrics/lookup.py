@@ -7,7 +7,7 @@ else. (DuckDB reads and judges the footers of all files for each question; that 
 day of one partition cost.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 from typing import Any, Final
@@ -32,6 +32,11 @@ class Lookup:
         self._files = files
         self._footers = Footers()
         self._kept = KeptRows()
+
+    def forget_all_but(self, paths: Collection[str]) -> None:
+        """What is kept of files that no manifest names any more is not asked for again."""
+        self._footers.forget_all_but(paths)
+        self._kept.forget_all_but(paths)
 
     def rows(self, paths: Sequence[str], keys: Keys, schema: Any) -> pa.Table | None:
         """The columns of ``schema`` of the rows with these keys; None: too many to look at.

@@ -64,6 +64,7 @@ class OpenedStore:
             known = self._decoded
             if known is None or known[0] != value:
                 known = self._decoded = (value, decode_manifest(value))
+                self._lookup.forget_all_but(known[1].paths())
             return known[1]
         except (ManifestError, OSError) as error:
             raise unreadable(self._store, error) from error

@@ -8,6 +8,7 @@ gives the turn to another thread, at times that keys and requests feel.
 import ctypes
 import gc
 import sys
+from functools import cache
 from typing import Final
 
 _MMAP_THRESHOLD: Final = -3
@@ -35,7 +36,7 @@ def be_small() -> None:
     import pyarrow as pa  # not before `be_quick`
 
     pa.set_memory_pool(pa.system_memory_pool())
-    library = ctypes.CDLL(None)
+    library = _c_library()
     if hasattr(library, "mallopt"):  # other C libraries have no such knobs
         library.mallopt(_MMAP_THRESHOLD, COLUMN_BYTES)
         library.mallopt(_ARENA_MAX, ARENAS)
@@ -47,7 +48,7 @@ def take_what_is_used() -> None:
     own, 2 MiB wherever a few bytes are in use. A page that showed 600 partitions grew from 190 to
     198 MB at once, twelve minutes after its start.
     """
-    library = ctypes.CDLL(None)
+    library = _c_library()
     if hasattr(library, "prctl"):
         library.prctl(_THP_DISABLE, *map(ctypes.c_ulong, (1, 0, 0, 0)))
 
@@ -80,11 +81,17 @@ def keep_loaded() -> None:
     gc.freeze()
 
 
+@cache
+def _c_library() -> ctypes.CDLL:
+    """Opened once: each opening makes a class that only Python's collector removes."""
+    return ctypes.CDLL(None)
+
+
 def give_back() -> None:
     """Return what is not in use to the operating system."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
-    library = ctypes.CDLL(None)
+    library = _c_library()
     if hasattr(library, "malloc_trim"):
         library.malloc_trim(0)

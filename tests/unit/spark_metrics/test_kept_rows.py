@@ -11,16 +11,16 @@ SIZE = ROWS.nbytes + TABLE_BYTES + COLUMN_BYTES
 def test_what_was_asked_for_least_recently_goes_first() -> None:
     kept = KeptRows(bytes_max=10 * SIZE)
     for number in range(10):
-        kept.keep(number, ROWS)
-    assert kept.find(0) is ROWS
+        kept.keep((str(number), ()), ROWS)
+    assert kept.find(("0", ())) is ROWS
 
-    kept.keep(10, ROWS)
-    kept.keep(10, ROWS)
+    kept.keep(("10", ()), ROWS)
+    kept.keep(("10", ()), ROWS)
 
-    assert [number for number in range(11) if kept.find(number) is None] == [1]
+    assert [number for number in range(11) if kept.find((str(number), ())) is None] == [1]
 
 
 def test_many_rows_are_not_kept() -> None:
     kept = KeptRows(bytes_max=7 * SIZE)
-    kept.keep("many", ROWS)
-    assert kept.find("many") is None
+    kept.keep(("many", ()), ROWS)
+    assert kept.find(("many", ())) is None
