@@ -95,7 +95,7 @@ async def _delete(_: KafkaSettings, admin: KafkaAdmin) -> None:
     await admin.delete_topic("leaves")
 
 
-async def _produce(settings: KafkaSettings, _: KafkaAdmin) -> None:
+async def _produce(settings: KafkaSettings, _: KafkaAdmin | None = None) -> None:
     async with RecordProducer(settings) as producer:
         await producer.send(OutgoingRecord(topic="orders", partition=0, value=b"hello"))
 
@@ -160,9 +160,11 @@ async def test_the_command_that_is_told_is_enough_for_its_operation(secure: Secu
     settings = {
         name: secure.connection(user, sasl_mechanism="PLAIN") for name, user in users.items()
     }
-    async with KafkaAdmin.to(secure.connection(ADMIN, sasl_mechanism="PLAIN")) as admin:
+    by_admin = secure.connection(ADMIN, sasl_mechanism="PLAIN")
+    await _produce(by_admin)
+    async with KafkaAdmin.to(by_admin) as admin:
         for group in (GROUP, FORGETS, LEAVES):
-            await admin.groups.commit_offsets(group, {Key("orders", 0): 0})
+            await admin.groups.commit_offsets(group, {Key("orders", 0): 1})
     secure.grant(*DESCRIBES, user=EVERYBODY)
     asking = OPERATORS[0]
     async with collecting(settings["reassign"]) as (collector, _):

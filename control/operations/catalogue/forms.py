@@ -30,7 +30,7 @@ class Confirmation(StrEnum):
     PREVIEW = "preview"
     """The change is shown and one key confirms."""
     TYPED = "typed"
-    """The name must be typed: it destroys."""
+    """It destroys: a name must be typed. Which one, ``Operation.thing`` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
