@@ -9,6 +9,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from control.operations import checks
+from control.views.printable import visible
 
 
 class ConfirmScreen(ModalScreen[bool]):
@@ -29,11 +30,13 @@ class ConfirmScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """The question and how to answer it."""
         with Vertical(id="confirm"):
-            yield Static(self._question, markup=False)
+            yield Static(visible(self._question, keeps_lines=True), markup=False)
             if self._word is None:
                 yield Static("y confirms · Esc changes nothing", classes="hint")
             else:
-                yield Static(f"type {self._word} to confirm · Esc changes nothing", markup=False)
+                yield Static(
+                    f"type {visible(self._word)} to confirm · Esc changes nothing", markup=False
+                )
                 yield Input(id="word", compact=True)
 
     def action_yes(self) -> None:

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widgets import Checkbox, Input, Label, Select, Static
 
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
+from control.views.printable import printable
 
 OFFERED: Final = frozenset({FieldKind.TOPIC, FieldKind.GROUP})
 """Their names are chosen from what the cluster has."""
@@ -81,7 +82,7 @@ class FormPanel(VerticalScroll, can_focus=False):
         kept = chooser.value if isinstance(chooser.value, str) else self._given[name]
         if texts != self._offered.get(name):
             self._offered[name] = texts
-            chooser.set_options([(text, text) for text in texts])
+            chooser.set_options([(Content(printable(text)), text) for text in texts])
             if kept in texts:
                 chooser.value = kept
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from textual.widgets import Select
 
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
@@ -15,6 +16,7 @@ from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
+from tui.screens.operation import OperationScreen
 from tui.services import Services
 
 ODD = ("a[/b]c", "\x1b[2Jevil", "[red", "two\nlines", "user\u202egpj")
@@ -61,6 +63,22 @@ async def test_no_view_takes_a_name_for_more_than_text(odd: Services, path: str)
         while time.monotonic() < until:
             await pilot.pause()
         app.notify("[/nothing] \x1b[2J")
+        await pilot.pause()
+        for strip in app.screen._compositor.render_strips():
+            assert strip.text.isprintable()
+    assert app.return_code in (0, None)
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_forms_offer_every_name_as_text(odd: Services, name: str) -> None:
+    app = PartiscopeApp(odd, path=f"groups/{quote(name, safe='')}")
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("TopBar")), "the group")
+        await pilot.press("O")
+        await settle(pilot, lambda: isinstance(app.screen, OperationScreen), "the form")
+        chooser = app.screen.query_one("#field-group", Select)
+        await settle(pilot, lambda: chooser.value == name, "the group is chosen")
+        chooser.expanded = True
         await pilot.pause()
         for strip in app.screen._compositor.render_strips():
             assert strip.text.isprintable()
