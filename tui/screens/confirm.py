@@ -38,6 +38,7 @@ class ConfirmScreen(ModalScreen[bool]):
                     f"type {visible(self._word)} to confirm · Esc changes nothing", markup=False
                 )
                 yield Input(id="word", compact=True)
+                yield Static("", id="word-problem", classes="wrong", markup=False)
 
     def action_yes(self) -> None:
         """Confirmed, where no word is asked."""
@@ -47,7 +48,12 @@ class ConfirmScreen(ModalScreen[bool]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """The word must match."""
         event.stop()
-        self.dismiss(event.value.strip() == self._word)
+        typed = event.value.strip()
+        if typed == self._word:
+            self.dismiss(True)
+        else:
+            words = visible(f"✖ {typed!r} is not {self._word!r}" if typed else "")
+            self.query_one("#word-problem", Static).update(words)
 
 
 class RateScreen(ModalScreen[str | None]):

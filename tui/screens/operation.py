@@ -24,6 +24,7 @@ from tui.widgets.form import OFFERED, FormPanel
 if TYPE_CHECKING:
     from tui.app import PartiscopeApp
 
+HINT: Final = "Enter goes on · Esc changes nothing"
 LINES_MAX: Final = 12
 """So many lines of what would change fit beside the question."""
 
@@ -50,7 +51,7 @@ class OperationScreen(ModalScreen[str]):
         with VerticalScroll(id="operation"):
             yield Static(Text.assemble((self._form.title, "bold"), f"  {self._form.help}"))
             yield FormPanel(self._form, self._given)
-            yield Static("Enter goes on · Esc changes nothing", id="operation-outcome")
+            yield Static(HINT, id="operation-outcome")
 
     def on_mount(self) -> None:
         """Topics and groups to choose from, and whether it may be done here at all."""
@@ -76,7 +77,7 @@ class OperationScreen(ModalScreen[str]):
             done = await self._done(values)
         except InvalidInputError as error:
             self.query_one(FormPanel).show_errors(error.fields)
-            self._say("")
+            self._say(HINT)
         except (KafkaPortError, OperationError) as error:
             self._say(f"✖ {error.title}: {error.reason}. {error.next_step}", "bold red")
         else:

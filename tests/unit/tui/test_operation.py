@@ -11,6 +11,7 @@ from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.operate import VIEWS_OF_FORMS
 from tui.screens.base import ViewScreen
+from tui.screens.confirm import ConfirmScreen
 from tui.screens.operation import OperationScreen
 from tui.services import Services
 
@@ -141,3 +142,18 @@ async def test_a_key_that_is_lost_holds_the_next_ones_for_a_moment_only(
         monkeypatch.setattr(name, "call_later", lambda *it: it[0] == app._follow or later(*it))
         _arrive(app, *"ab")
         await settle(pilot, lambda: name.value == "ab", "the second one comes as well")
+
+
+async def test_a_wrong_word_is_told_and_may_be_typed_again(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics")
+    answers: list[bool | None] = []
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: _place(app) == "topics", "the topics")
+        app.push_screen(ConfirmScreen("Delete orders?", word="orders"), answers.append)
+        await settle(pilot, lambda: bool(app.screen.query("#word")), "the question")
+        await pilot.press(*"order", "enter")
+        problem = app.screen.query_one("#word-problem", Static)
+        await settle(pilot, lambda: "'order' is not 'orders'" in str(problem.render()), "why not")
+        assert not answers
+        await pilot.press("s", "enter")
+        await settle(pilot, lambda: answers == [True], "the answer")
