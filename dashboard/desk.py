@@ -15,8 +15,9 @@ from control.operations.bus.client import OperationsClient
 from control.operations.bus.moves_feed import Moves
 from control.operations.catalogue.operation import Done, Operation
 from control.operations.errors import OperationError, ReadOnlyError
+from control.operations.previews import Previewed
 from control.operations.reassignment.rollback import WayBackQuestion, ask_back
-from control.operations.session import Denied, OperationSession, Previewed
+from control.operations.session import Denied, OperationSession
 
 SESSIONS_MAX: Final = 50
 

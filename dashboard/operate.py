@@ -13,7 +13,8 @@ from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html,
 
 from control.operations.catalogue import form_named, operation_named
 from control.operations.catalogue.forms import Confirmation, OperationForm
-from control.operations.session import Previewed
+from control.operations.errors import InvalidInputError, NotConfirmedError
+from control.operations.previews import Previewed
 from control.views.paths import ViewPath
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields
@@ -73,7 +74,7 @@ def register(app: Dash, screen: Screen) -> None:
         try:
             return await submitted(screen, form, given), fields.errors_of(found, None)
         except DeskError as error:
-            return problem(error), fields.errors_of(found, error)
+            return refused(form, error), fields.errors_of(found, error)
 
     _register_confirm(app, screen)
 
@@ -93,6 +94,10 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             return no_update
         try:
             return await performed(screen, previewed["name"], typed or "")
+        except NotConfirmedError as error:
+            asked = screen.desk.session.kept_preview(previewed["name"])
+            again = confirmation(asked, previewed["values"])
+            return html.Div([problem(error), again], className="form")
         except DeskError as error:
             return problem(error)
 
@@ -131,6 +136,16 @@ def body(
         ],
         className="form operation-form",
     )
+
+
+def refused(form: OperationForm, error: Exception) -> html.Div:
+    """What went wrong; what stands under its field is not told again."""
+    wrong = error.fields if isinstance(error, InvalidInputError) else {}
+    labels = [field.label for field in form.fields if field.name in wrong]
+    if not labels or len(labels) < len(wrong):
+        return problem(error)
+    words = f"Check {'this field' if len(labels) == 1 else 'these fields'}: {', '.join(labels)}"
+    return html.Div(words, className="finding edge-critical", role="alert")
 
 
 async def submitted(screen: Screen, form: OperationForm, values: dict[str, str]) -> Any:

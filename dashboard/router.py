@@ -36,7 +36,6 @@ Layout = Callable[[Screen, ViewPath, Look], Any]
 
 
 _LATER: Final[dict[str, Callable[[Screen, ViewPath], Any]]] = {
-    "findings": overview.findings_layout,
     "topics": lists.topics_layout,
     "topic": lists.topic_layout,
     "partitions": lists.partitions_layout,
@@ -54,7 +53,6 @@ _LATER: Final[dict[str, Callable[[Screen, ViewPath], Any]]] = {
     "produce_any": produce.layout,
     "browse": browse.layout,
     "journal": journal.layout,
-    "job": job.layout,
     "what-if": what_if.layout,
 }
 """Views whose figures come with the first news."""
@@ -66,7 +64,9 @@ def _without_figures(layout: Callable[[Screen, ViewPath], Any]) -> Layout:
 
 VIEWS: Final[dict[str, Layout]] = {
     "overview": overview.layout,
+    "findings": overview.findings_layout,
     "map": map_page.layout,
+    "job": job.layout,
     **{name: _without_figures(layout) for name, layout in _LATER.items()},
 }
 

@@ -15,7 +15,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from control.kafka.admin import KafkaAdmin
@@ -26,7 +26,6 @@ from control.model.units import duration_text
 from control.operations import checks
 from control.operations.bus.client import OperationsClient, whoami
 from control.operations.bus.journal import Journal
-from control.operations.catalogue.forms import OperationForm
 from control.operations.catalogue.operation import Done, Effect, Operation
 from control.operations.catalogue.produce import PRODUCE, produce_job
 from control.operations.catalogue.reassign import REASSIGN, one_partition, plan_request, wave_rules
@@ -35,10 +34,10 @@ from control.operations.errors import (
     ConflictError,
     InvalidInputError,
     NoRightError,
-    PreviewGoneError,
     ReadOnlyError,
     StalePreviewError,
 )
+from control.operations.previews import Previewed, Previews
 from control.operations.protected_topics import check_topic
 from control.operations.reassignment.conflicts import check_others, unknown_others
 from control.operations.reassignment.planning import Planning, Preview
@@ -51,35 +50,9 @@ from control.planner.proposal import Proposal
 
 FRESH_S: Final = 900.0
 """A preview that is older is made again before it is confirmed."""
-PREVIEWS_MAX: Final = 100
-CHANGES_MAX: Final = 500_000
-"""Of all kept previews together, each some 100 bytes."""
 
 Values = Mapping[str, str]
 Denied = Callable[[], Mapping[str, str]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Previewed:
-    """An operation that may be confirmed."""
-
-    effect: Effect[Operation]
-    word: str
-    """What must be typed to confirm it; empty: nothing."""
-    made_s: float
-    """Of the monotonic clock."""
-    name: str
-    """By which ``OperationSession.kept_preview`` finds it."""
-
-    @property
-    def form(self) -> OperationForm:
-        """Of its operation."""
-        return self.effect.command.FORM
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether there is something to change."""
-        return bool(self.effect.changes)
 
 
 class OperationSession:
@@ -103,7 +76,7 @@ class OperationSession:
         self.moves = OperationsClient(bus, who=who, of=watched)
         self.journal = Journal(bus, of=watched, who=who or whoami())
         self._denied = denied
-        self._previews: dict[str, Previewed] = {}
+        self._previews = Previews()
 
     async def __aenter__(self) -> OperationSession:
         return self
@@ -126,7 +99,7 @@ class OperationSession:
             made_s=time.monotonic(),
             name=secrets.token_urlsafe(12),
         )
-        self._keep(previewed)
+        self._previews.keep(previewed)
         return previewed
 
     def kept_preview(self, name: str) -> Previewed:
@@ -134,12 +107,11 @@ class OperationSession:
 
         :raises PreviewGoneError: it is kept no longer.
         """
-        if name not in self._previews:
-            raise PreviewGoneError
-        return self._previews[name]
+        return self._previews.named(name)
 
     async def perform(self, previewed: Previewed, *, typed: str = "") -> Done:
-        """Do what was previewed, and nothing else; it is in the journal before it begins.
+        """Do what was previewed, once, and nothing else; it is in the journal before it begins.
+        Who confirms it again hears what came of it.
 
         :raises OperationError: it may not be done, is stale, or was done in part.
         :raises KafkaPortError: the cluster refuses or does not answer.
@@ -147,17 +119,22 @@ class OperationSession:
         command = previewed.effect.command
         self.require(command.FORM.name, command.what, typed=typed, thing=command.thing)
         command.check()
+        kept = self._previews.entry(previewed)
+        async with kept.turn:
+            if kept.done is None:
+                kept.done = await self._perform(previewed)
+            return kept.done
+
+    async def _perform(self, previewed: Previewed) -> Done:
         await self._require_fresh(previewed)
-        changes = previewed.effect.changes
+        command, changes = previewed.effect.command, previewed.effect.changes
         async with self.journal.entry(
             command.what,
             reason=command.reason,
             before={change.name: change.now for change in changes},
             after={change.name: change.then for change in changes},
         ):
-            done = await command.perform(self.admin)
-        self._previews.pop(previewed.name, None)
-        return done
+            return await command.perform(self.admin)
 
     def require(self, operation: str, what: str, *, typed: str = "", thing: str = "") -> None:
         """``typed`` is what the operator has typed to confirm; ``thing`` would be destroyed.
@@ -186,15 +163,6 @@ class OperationSession:
             if now.facts != effect.facts:
                 told = now.lines[0] if now.lines else "there is nothing to change any more"
                 raise StalePreviewError(what, f"the cluster has changed since its preview: {told}")
-
-    def _keep(self, previewed: Previewed) -> None:
-        self._previews[previewed.name] = previewed
-        total = sum(len(each.effect.changes) for each in self._previews.values())
-        while len(self._previews) > PREVIEWS_MAX or (
-            total > CHANGES_MAX and len(self._previews) > 1
-        ):
-            oldest = self._previews.pop(next(iter(self._previews)))
-            total -= len(oldest.effect.changes)
 
     async def plan(self, values: Values) -> Plan:
         """Alternatives for the reassign form; a partition with replicas is a plan by hand.

@@ -20,7 +20,7 @@ MARKS_MAX: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalRow(Row):
-    """One line; its path opens the move, where it was one."""
+    """One line; its path opens the move, where it was one, and is empty else."""
 
     at: Cell
     what: Cell
@@ -76,7 +76,7 @@ def journal_row(line: JournalLine) -> JournalRow:
     outcome = f"{line.outcome}: {line.error}" if line.error else line.outcome
     return JournalRow(
         key=line.operation_id,
-        path=f"moves/{line.operation_id}" if is_move else "journal",
+        path=f"moves/{line.operation_id}" if is_move else "",
         at=Cell(line.at_ms, text.date_time_text(line.at_ms)),
         what=Cell(line.what, line.what),
         change=_change_cell(line),

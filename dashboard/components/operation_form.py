@@ -13,7 +13,7 @@ from dash import ALL, Output, State, html
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
 from control.views.snapshot import OperatorSnapshot
-from dashboard.components.parts import opener
+from dashboard.components.parts import attributes, opener
 
 FIELD: Final = "field"
 PLAN: Final = "plan"
@@ -63,13 +63,22 @@ def form_fields(
     """The fields in the form's order, side by side where there is room; long texts below."""
     chosen = set(only) or {field.name for field in form.fields} - set(without)
     values = form.defaults(given)
+    first = _first_to_type(form, values)
     short: list[Any] = []
     long: list[Any] = []
     for field in form.fields:
         if field.name in chosen:
             kind = long if field.kind is FieldKind.LONG_TEXT else short
-            kind.append(_widget(field, place, values[field.name], snapshot))
+            has_focus = place == DIALOG and field.name == first
+            kind.append(_widget(field, place, values[field.name], snapshot, has_focus=has_focus))
     return html.Div([html.Div(short, className="form-line"), *long], className="form")
+
+
+def _first_to_type(form: OperationForm, values: Mapping[str, str]) -> str:
+    """The first text that lacks: a dialog that opens has its cursor there."""
+    lacks = (it for it in form.fields if it.is_required and not values[it.name])
+    first = next(lacks, None)
+    return first.name if first and first.kind not in _OFFERS else ""
 
 
 def operation_button(
@@ -82,7 +91,9 @@ def operation_button(
     )
 
 
-def _widget(field: FormField, place: str, value: str, snapshot: OperatorSnapshot) -> Any:
+def _widget(
+    field: FormField, place: str, value: str, snapshot: OperatorSnapshot, *, has_focus: bool
+) -> Any:
     shared: dict[str, Any] = {
         "id": field_id(place, field.name),
         "label": field.label,
@@ -90,6 +101,7 @@ def _widget(field: FormField, place: str, value: str, snapshot: OperatorSnapshot
         "required": field.is_required,
         "size": "sm",
         "inputWrapperOrder": ["label", "input", "description", "error"],
+        **(attributes({"data-autofocus": "true"}) if has_focus else {}),
     }
     if field.kind is FieldKind.FLAG:
         options = [{"value": _NO, "label": "no"}, {"value": "yes", "label": "yes"}]

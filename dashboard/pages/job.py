@@ -11,17 +11,17 @@ from control.views.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.context import Screen
-from dashboard.displayed_snapshot import Time, answer, chart
+from dashboard.displayed_snapshot import AT_ONCE, Look, Time, answer, chart
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import all_drawn
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
     """Tiles, and how batch time, delay and input went."""
     return [
         crumbs([("Metrics job", "job")]),
-        html.Div(id=ids.JOB_TILES, className="tiles"),
+        html.Div(_tiles(screen, look.time), id=ids.JOB_TILES, className="tiles"),
         card("Batch time and delay", graph(ids.JOB_TIMES)),
         card("Samples in", graph(ids.JOB_INPUT, 180)),
         card("State rows", graph(ids.JOB_STATE, 180)),
@@ -35,10 +35,11 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.JOB_TILES, "children"),
         Input(ids.TICK, "data"),
         Input(ids.TIME, "data"),
+        prevent_initial_call=True,
         websocket=True,
     )
     def fill(tick: Any, time: Time | None) -> Any:
-        return answer(screen, tick, time, ("job",), lambda found: tiles(found, screen.now_ms()))
+        return _tiles(screen, time, tick)
 
     @app.callback(
         Output(ids.JOB_TIMES, "figure"),
@@ -56,6 +57,10 @@ def register(app: Dash, screen: Screen) -> None:
             return all_drawn(lambda: figures(screen, shown, screen.span(time)), 3, shown)
 
         return chart(screen, tick, time, ("job charts", shown), build)
+
+
+def _tiles(screen: Screen, time: Time | None, tick: Any = AT_ONCE) -> Any:
+    return answer(screen, tick, time, ("job",), lambda found: tiles(found, screen.now_ms()))
 
 
 def tiles(snapshot: OperatorSnapshot, now_ms: int) -> Any:

@@ -72,11 +72,12 @@ def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
     ]
 
 
-def findings_layout(screen: Screen, path: ViewPath) -> list[Any]:
+def findings_layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
     """All findings."""
+    found = _all_findings(screen, look.time)
     return [
         crumbs([("Findings", "findings")]),
-        html.Div(id=ids.ALL_FINDINGS, className="findings"),
+        html.Div(found, id=ids.ALL_FINDINGS, className="findings"),
     ]
 
 
@@ -87,10 +88,11 @@ def register(app: Dash, screen: Screen) -> None:
         Output(ids.ALL_FINDINGS, "children"),
         Input(ids.TICK, "data"),
         Input(ids.TIME, "data"),
+        prevent_initial_call=True,
         websocket=True,
     )
     def fill_findings(tick: Any, time: Time | None) -> list[Any]:
-        return answer(screen, tick, time, "findings", lambda found: findings(found, most=None))
+        return _all_findings(screen, time, tick)
 
     @app.callback(
         Output(ids.FINDINGS, "children"),
@@ -108,6 +110,10 @@ def register(app: Dash, screen: Screen) -> None:
         return _as_text(screen, time, tick)
 
     _register_charts(app, screen)
+
+
+def _all_findings(screen: Screen, time: Time | None, tick: Any = AT_ONCE) -> list[Any]:
+    return answer(screen, tick, time, "findings", lambda found: findings(found, most=None))
 
 
 def _as_text(screen: Screen, time: Time | None, tick: Any = AT_ONCE) -> tuple[Any, ...]:

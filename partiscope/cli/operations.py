@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from control.operations.catalogue.operation import Change, Done, Operation
-from control.operations.session import OperationSession, Previewed
+from control.operations.previews import Previewed
+from control.operations.session import OperationSession
 from partiscope.cli.confirm import require_change, require_typed
 from partiscope.cli.options import note, target_with, write_json
 from partiscope.cli.tables import words, write_table

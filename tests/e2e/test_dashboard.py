@@ -31,6 +31,8 @@ expect.set_options(timeout=60_000)
 SIZES = SyntheticSizes(topics=4, partitions=40, groups=3)
 VIEWS = {
     "overview": "#broker-bars .bar-part",
+    "findings": "#all-findings .finding",
+    "job": "#job-tiles .tile",
     "topics/topic-1": "#grid-partitions .ag-center-cols-container .ag-row",
     "topics/topic-1/partitions/1": "#detail-replicas tbody tr",
     "groups/group-1": "#grid-lags .ag-center-cols-container .ag-row",

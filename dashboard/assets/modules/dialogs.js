@@ -10,6 +10,9 @@ export function closeDialogs() {
   }
 }
 
+// Back leads to another view: what was about to be confirmed does not stay over it.
+window.addEventListener("popstate", closeDialogs);
+
 export function isDialogOpen() {
   return document.querySelector('[role="dialog"]') !== null;
 }

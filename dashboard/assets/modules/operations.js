@@ -52,6 +52,14 @@ window.addEventListener("click", function (event) {
   toast(denied.reassign, WHY_MS);
 }, true);
 
+// The second click of a double click changes nothing twice.
+const CHANGING = ".operation-form button, #plan-confirm, #move-confirm, #produce-send";
+window.addEventListener("click", function (event) {
+  if (event.detail < 2 || !event.target.closest || !event.target.closest(CHANGING)) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, true);
+
 // What would be confirmed is what was previewed: once a field says otherwise it is withdrawn.
 export function withdrawPreview(values, previewed, fields) {
   const was = (previewed || { values: {} }).values;

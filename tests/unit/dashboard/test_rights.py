@@ -13,7 +13,7 @@ from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.produce import PRODUCE
 from control.operations.catalogue.reassign import REASSIGN
 from control.operations.errors import NotConfirmedError
-from control.operations.session import Previewed
+from control.operations.previews import Previewed
 from control.views.feed import SnapshotFeed
 from control.views.past import snapshot_at
 from control.views.paths import parse_path
@@ -42,7 +42,7 @@ def _kept(screen: Screen, asked: Operation) -> Previewed:
     """A preview of a cluster that answers."""
     session = screen.desk.session
     kept = previewed(asked, screen.watched)
-    session._keep(kept)
+    session._previews.keep(kept)
     return kept
 
 

@@ -20,9 +20,10 @@ from control.operations.errors import (
     ReadOnlyError,
     StalePreviewError,
 )
+from control.operations.previews import PREVIEWS_MAX
 from control.operations.protected_topics import check_configs, check_topic, doubts
 from control.operations.reassignment.rollback import roll_back
-from control.operations.session import FRESH_S, PREVIEWS_MAX, OperationSession
+from control.operations.session import FRESH_S, OperationSession
 from control.planner.by_hand import NOTHING
 from tests.unit.control.operations.previews import PROD, previewed
 
@@ -135,7 +136,7 @@ async def test_a_preview_that_is_too_old_is_not_performed() -> None:
 async def test_previews_are_kept_by_name_the_newest_of_them() -> None:
     async with OperationSession(CALM, bus=None) as session:
         for number in range(PREVIEWS_MAX + 1):
-            session._keep(replace(previewed(ElectLeaders()), name=str(number)))
+            session._previews.keep(replace(previewed(ElectLeaders()), name=str(number)))
         assert session.kept_preview(str(PREVIEWS_MAX)).name == str(PREVIEWS_MAX)
         with pytest.raises(PreviewGoneError):
             session.kept_preview("0")

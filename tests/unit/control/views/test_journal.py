@@ -21,7 +21,7 @@ def line(at_ms: int, operation_id: str = "mv-1", outcome: str = "done") -> Journ
 
 def test_a_move_opens_and_what_needed_no_executor_does_not() -> None:
     assert journal_row(line(1)).path == "moves/mv-1"
-    assert journal_row(line(1, "do-1")).path == "journal"
+    assert journal_row(line(1, "do-1")).path == ""
     assert journal_row(line(1)).reason.text == "–"
 
 

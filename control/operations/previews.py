@@ -1,0 +1,71 @@
+"""Previews that wait for their confirmation, and what came of those that were confirmed."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from control.operations.catalogue.forms import OperationForm
+from control.operations.catalogue.operation import Done, Effect, Operation
+from control.operations.errors import PreviewGoneError
+
+PREVIEWS_MAX: Final = 100
+CHANGES_MAX: Final = 500_000
+"""Of all kept previews together, each some 100 bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Previewed:
+    """An operation that may be confirmed."""
+
+    effect: Effect[Operation]
+    word: str
+    """What must be typed to confirm it; empty: nothing."""
+    made_s: float
+    """Of the monotonic clock."""
+    name: str
+    """By which ``OperationSession.kept_preview`` finds it."""
+
+    @property
+    def form(self) -> OperationForm:
+        """Of its operation."""
+        return self.effect.command.FORM
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is something to change."""
+        return bool(self.effect.changes)
+
+
+@dataclass(slots=True, kw_only=True)
+class KeptPreview:
+    """One preview and what came of it."""
+
+    previewed: Previewed
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Whoever performs it holds this: a button clicked twice changes the cluster once."""
+    done: Done | None = None
+
+
+class Previews:
+    """The newest previews by name: at most ``PREVIEWS_MAX``, with ``CHANGES_MAX`` changes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, KeptPreview] = {}
+
+    def keep(self, previewed: Previewed) -> None:
+        """The oldest make room for it."""
+        self._kept[previewed.name] = KeptPreview(previewed=previewed)
+        total = sum(len(each.previewed.effect.changes) for each in self._kept.values())
+        while len(self._kept) > PREVIEWS_MAX or (total > CHANGES_MAX and len(self._kept) > 1):
+            oldest = self._kept.pop(next(iter(self._kept)))
+            total -= len(oldest.previewed.effect.changes)
+
+    def named(self, name: str) -> Previewed:
+        """:raises PreviewGoneError: it is kept no longer."""
+        if name not in self._kept:
+            raise PreviewGoneError
+        return self._kept[name].previewed
+
+    def entry(self, previewed: Previewed) -> KeptPreview:
+        """With what came of it so far; a preview that is not kept any more begins anew."""
+        return self._kept.get(previewed.name) or KeptPreview(previewed=previewed)
