@@ -343,8 +343,8 @@ class FrameFeed:
         columns, paths = TABLES["partitions"], wave.state.partitions
         if not paths:
             return self._session.createDataFrame([], columns)
-        if wave.state.corrections:
-            rows = corrected_partitions(_together(wave.files, paths), wave.state.corrections)
+        if wave.state.corrections and (known := _together(wave.files, paths)).num_rows:
+            rows = corrected_partitions(known, wave.state.corrections)
             schema = to_arrow_schema(self._session.createDataFrame([], columns).schema)
             return self._session.createDataFrame(conform(rows, schema))
         reader = self._session.read.schema(columns)

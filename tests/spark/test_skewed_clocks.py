@@ -67,7 +67,7 @@ def test_lag_is_right_whoever_has_the_wrong_clock(
         end = 10_000 + RATE * second
         told_ms = at_ms + coordinator_ms
         rows: list[Row] = [*known(told_ms), group(told_ms), commit(told_ms, end - 3_000)]
-        story.round(COORDINATOR, told_ms, *rows)
+        story.round(COORDINATOR, told_ms, *rows, replica(told_ms, end, leader=LEADER))
         led_ms = at_ms + 100 + leader_ms
         end_row = replica(led_ms, end, leader=LEADER)
         story.round(LEADER, led_ms, *known(led_ms), end_row)
