@@ -120,6 +120,19 @@ async def test_what_was_previewed_is_done_whatever_comes_in_between(
     assert committed[TopicPartition(topic, 2)] == 10
 
 
+async def test_a_preview_that_is_confirmed_twice_is_performed_once(
+    session: OperationSession,
+) -> None:
+    """A button clicked twice: both hear the same, and the journal has one line."""
+    topic, group = await _filled(session), unique("group")
+    previewed = await session.preview(ResetOffsets(group=group, topic=topic, to="earliest"))
+    first, second = await asyncio.gather(
+        session.perform(previewed, typed=group), session.perform(previewed, typed=group)
+    )
+    assert first == second == await session.perform(previewed, typed=group)
+    assert len([line for line in await session.journal.lines() if group in line.what]) == 1
+
+
 async def test_a_stale_preview_is_refused(session: OperationSession) -> None:
     topic, group = await _filled(session), unique("group")
     configured = await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "9"}))
