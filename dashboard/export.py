@@ -7,8 +7,8 @@ from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
 from control.views.export import ExportError, export
-from control.views.pages import TableQuery
 from control.views.plans import plan_files
+from control.views.table_query import TableQuery
 from control.views.times import TimeError, parse_moment
 from dashboard.context import Screen
 from dashboard.displayed_snapshot import displayed_snapshot

@@ -14,9 +14,9 @@ from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from control.views.columns import Column
-from control.views.pages import Page, TableQuery
 from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import Page, TableQuery
 from dashboard.components.grid import BLOCK_ROWS
 from dashboard.context import Screen
 from dashboard.displayed_snapshot import displayed_snapshot

@@ -2,7 +2,7 @@
 
 Which of two readings is the newer, and who told it, is judged here, for all rows at once: a dozen
 columns less that the plan would read, copy and hand back as they were. What a commit's figures are
-is the plan's alone (``spark_metrics.status``).
+is the plan's alone (``spark_metrics.group_lag``).
 """
 
 from typing import Any, Final, NamedTuple

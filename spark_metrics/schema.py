@@ -109,7 +109,7 @@ COMMIT_STATE: Final[Mapping[str, Any]] = {
     **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
     **{"is_owned": "BOOLEAN", **dict.fromkeys(_KEPT, "BIGINT")},
 }
-"""What is read back of ``commits`` (``spark_metrics.status`` tells what each is for)."""
+"""What is read back of ``commits`` (``spark_metrics.group_lag`` tells what each is for)."""
 LOGS: Final[Mapping[str, Any]] = {
     ROW: "INT",
     **dict.fromkeys(("end_times", "end_offsets"), "ARRAY<BIGINT>"),

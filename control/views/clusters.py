@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from control.model.fleet import WatchedCluster
 from control.model.status import GROUP_SEVERITIES, Severity
-from control.views import cells
 from control.views import format as text
+from control.views import row_builders
 from control.views.columns import Column
 from control.views.overview import trouble_cell
 from control.views.rows import TONE_OF, Cell, Row, Tone
@@ -81,7 +81,7 @@ def _row(watched: WatchedCluster, snapshot: OperatorSnapshot, now_ms: int) -> Cl
         topics=head.topics if is_known else unknown,
         partitions=Cell(count, text.count_text(count)) if is_known else unknown,
         groups=_groups(snapshot) if is_known else unknown,
-        lag=cells.count_cell(pc.sum(snapshot.group_table["lag_sum"]).as_py()),
+        lag=row_builders.count_cell(pc.sum(snapshot.group_table["lag_sum"]).as_py()),
         in_bytes=head.in_bytes if is_known else unknown,
         out_bytes=head.out_bytes if is_known else unknown,
         age=_age(snapshot, now_ms),

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from control.views.pages import Page, TableQuery
+from control.views.table_query import Page, TableQuery
 
 FORMATS: Final = ("csv", "json")
 ROWS_AT_ONCE: Final = 10_000

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Final
 
-from control.views.pages import Order
+from control.views.table_query import Order
 
 ORDERS_MAX: Final = 16
 """Of 133,000 rows each takes one megabyte."""

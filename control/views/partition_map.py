@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, floats, list_lengths
 from control.model.status import INTERNAL_PREFIX
-from control.views import cells
 from control.views import format as text
-from control.views.pages import PARTITIONS, TableQuery, matching
+from control.views import row_builders
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import PARTITIONS, TableQuery, matching
 
 MEASURES: Final = {
     "size_bytes": "bytes",
@@ -101,7 +101,7 @@ class PartitionMap:
         words = f"{self.to_text(value)} {MEASURES[self.measure]}"
         if self.measure == "isr_short_ms":
             short_ms = None if math.isnan(value) else value
-            short = cells.isr_short_cell(short_ms, is_at_least=found["is_at_least"])
+            short = row_builders.isr_short_cell(short_ms, is_at_least=found["is_at_least"])
             words = f"ISR short for {short.text}" if short_ms else "ISR whole"
         return {**found, "words": words, "path": str(path)}
 

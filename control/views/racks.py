@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from control.model.health import SKEW_PERCENT_MAX
-from control.views import cells
 from control.views import format as text
+from control.views import row_builders
 from control.views.columns import Column
 from control.views.rows import BrokerRow, Cell, Row, Tone
 
@@ -65,12 +65,12 @@ def _row(name: str, own: Sequence[BrokerRow], even_bytes: float | None) -> RackR
         key=name,
         path=f"what-if?rack={name}" if name != text.NONE else "brokers",
         rack=Cell(name, name),
-        brokers=cells.count_cell(len(own)),
-        replicas=cells.count_cell(_sum(row.replicas for row in own)),
-        leaders=cells.count_cell(_sum(row.leaders for row in own)),
-        size_bytes=cells.bytes_cell(size),
-        in_bytes=cells.byte_rate_cell(_sum(row.in_bytes for row in own)),
-        out_bytes=cells.byte_rate_cell(_sum(row.out_bytes for row in own)),
+        brokers=row_builders.count_cell(len(own)),
+        replicas=row_builders.count_cell(_sum(row.replicas for row in own)),
+        leaders=row_builders.count_cell(_sum(row.leaders for row in own)),
+        size_bytes=row_builders.bytes_cell(size),
+        in_bytes=row_builders.byte_rate_cell(_sum(row.in_bytes for row in own)),
+        out_bytes=row_builders.byte_rate_cell(_sum(row.out_bytes for row in own)),
         skew=_skew_cell(size, even_bytes),
     )
 

@@ -18,23 +18,11 @@ from control.model.isr_age import SHORT_ISR, short_isr
 from control.model.job_health import sampling_interval_ms, stale_after_ms
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import BEHIND, Severity
-from control.views import cells, overview, tables
+from control.views import overview, row_builders, tables
 from control.views.brokers import broker_table
 from control.views.format import plural_text
 from control.views.orders import Orders
 from control.views.overview import Headline, HeatMap
-from control.views.pages import (
-    BROKERS,
-    GROUP_PARTITIONS,
-    GROUPS,
-    PARTITIONS,
-    TOPICS,
-    Page,
-    R,
-    TableQuery,
-    TableSpec,
-    page_of,
-)
 from control.views.refusals import refusals
 from control.views.rows import (
     BrokerRow,
@@ -50,6 +38,18 @@ from control.views.rows import (
 )
 from control.views.series import HistoryReader
 from control.views.since import dated
+from control.views.table_query import (
+    BROKERS,
+    GROUP_PARTITIONS,
+    GROUPS,
+    PARTITIONS,
+    TOPICS,
+    Page,
+    R,
+    TableQuery,
+    TableSpec,
+    page_of,
+)
 from control.views.watch import watch_findings
 
 STORE_KIND: Final = "store-unreadable"
@@ -174,7 +174,7 @@ class OperatorSnapshot:
 
     @cached_property
     def finding_rows(self) -> tuple[FindingRow, ...]:
-        return tuple(cells.finding_row(item, now_ms=self.built_ms) for item in self.findings)
+        return tuple(row_builders.finding_row(item, now_ms=self.built_ms) for item in self.findings)
 
     def job_cell(self, now_ms: int) -> Cell:
         """The metrics job in a word: how long its batches take, or that it is late."""
@@ -280,13 +280,13 @@ def groups_of_partition(
     """The groups that read this partition."""
     table = _where(snapshot.commit_table, topic=name.topic, partition=name.partition)
     table = table.sort_by([("rank", "ascending"), ("lag", "descending"), ("group_id", "ascending")])
-    return tuple(cells.group_partition_row(record) for record in table.to_pylist())
+    return tuple(row_builders.group_partition_row(record) for record in table.to_pylist())
 
 
 def partition_row(snapshot: OperatorSnapshot, name: TopicPartition) -> PartitionRow | None:
     """One partition; None when it does not exist."""
     record = partition_record(snapshot, name)
-    return None if record is None else cells.partition_row(record)
+    return None if record is None else row_builders.partition_row(record)
 
 
 def partition_record(snapshot: OperatorSnapshot, name: TopicPartition) -> dict[str, Any] | None:
@@ -299,7 +299,7 @@ def partition_record(snapshot: OperatorSnapshot, name: TopicPartition) -> dict[s
 def segment_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[SegmentRow, ...]:
     """The newest segments of a partition's leader, oldest first; empty where unknown."""
     record = partition_record(snapshot, name)
-    return () if record is None else cells.segment_rows(record)
+    return () if record is None else row_builders.segment_rows(record)
 
 
 def replica_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[ReplicaRow, ...]:
@@ -321,7 +321,7 @@ def replica_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Repl
         )
     )
     return tuple(
-        cells.replica_row(
+        row_builders.replica_row(
             {
                 **_UNREPORTED,
                 **reported.get(broker, {}),

@@ -12,12 +12,12 @@ from control.model.columns import exploded, ints
 from control.model.health import Evidence, find_all
 from control.model.loss import without_brokers
 from control.views import format as text
-from control.views.cells import STAR
 from control.views.columns import Column
 from control.views.overview import trouble_cell
-from control.views.pages import PARTITIONS, Page, TableQuery, page_of
+from control.views.row_builders import STAR
 from control.views.rows import Cell, FindingRow, PartitionRow, Row, Tone
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import PARTITIONS, Page, TableQuery, page_of
 
 NAMES_MAX: Final = 3
 LOSS_KINDS: Final = ("broker", "rack")

@@ -16,7 +16,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from control.views.columns import Column, ColumnError, chosen
 from control.views.export import FORMATS
-from control.views.pages import TableSpec
+from control.views.table_query import TableSpec
 from dashboard import ids
 from dashboard.components.markup import MARKUP
 from dashboard.components.parts import attributes

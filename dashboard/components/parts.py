@@ -10,7 +10,7 @@ from dash import dcc, html
 
 from control.model.command_line import typed
 from control.views.actions import action_of
-from control.views.cells import in_words
+from control.views.row_builders import in_words
 from control.views.rows import SHAPES, Cell, FindingRow, Tone
 from dashboard import ids
 from dashboard.figures.base import HEIGHT, Figure

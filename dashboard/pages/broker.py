@@ -5,12 +5,12 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, dcc, html
 
-from control.views import pages, series
+from control.views import series, table_query
 from control.views import snapshot as views
 from control.views.collector import load_cell
-from control.views.pages import TableQuery
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import TableQuery
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
@@ -33,7 +33,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         html.Div(id=ids.BROKER_TILES, className="tiles"),
         html.Div(_actions(broker), className="actions"),
         card("Throughput of what it leads", graph(ids.BROKER_THROUGHPUT, 200)),
-        grid_block("partitions", pages.PARTITIONS, query=query),
+        grid_block("partitions", table_query.PARTITIONS, query=query),
     ]
 
 

@@ -32,7 +32,7 @@ from dashboard.components.markup import still
 from dashboard.components.parts import attributes, card, crumbs, empty
 from dashboard.context import Screen
 from dashboard.desk import DeskError
-from dashboard.tail import KEPT_MAX, Readers, Tail
+from dashboard.follow import KEPT_MAX, Readers, Tail
 
 SHOWN_MAX: Final = 100
 WHOLE_BYTES_MAX: Final = 16 << 10

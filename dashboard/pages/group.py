@@ -6,12 +6,12 @@ from dash import Dash, dcc, html
 
 from control.operations.catalogue import forms_about
 from control.operations.catalogue.forms import FieldKind
-from control.views import pages, series
+from control.views import series, table_query
 from control.views import snapshot as views
-from control.views.pages import TableQuery
 from control.views.paths import ViewPath
 from control.views.rows import GroupRow
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import TableQuery
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
@@ -35,7 +35,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
             className="actions",
         ),
         card("Lag by partition, in records", graph(ids.GROUP_LAG)),
-        grid_block("lags", pages.GROUP_PARTITIONS, query=path.query, scope=group),
+        grid_block("lags", table_query.GROUP_PARTITIONS, query=path.query, scope=group),
     ]
 
 

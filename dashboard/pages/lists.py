@@ -9,12 +9,12 @@ from dash import Dash, Input, Output, dcc, html
 from control.operations.catalogue import forms_about
 from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.forms import FieldKind
-from control.views import pages, series
+from control.views import series, table_query
 from control.views import snapshot as views
-from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath
 from control.views.skew import broker_skew, most_skewed
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import Page, TableQuery
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block, register_grid
@@ -36,7 +36,7 @@ def topics_layout(screen: Screen, path: ViewPath) -> list[Any]:
     return [
         crumbs([("Topics", "topics")]),
         html.Div(operation_button(CreateTopic.FORM), className="actions"),
-        grid_block("topics", pages.TOPICS, query=path.query),
+        grid_block("topics", table_query.TOPICS, query=path.query),
     ]
 
 
@@ -49,7 +49,9 @@ def topic_layout(screen: Screen, path: ViewPath) -> list[Any]:
         dcc.Store(id=ids.TOPIC_PATH, data=topic),
         html.Div(id=ids.TOPIC_TILES, className="tiles"),
         card("Throughput", graph(ids.TOPIC_THROUGHPUT, 180)),
-        grid_block("partitions", pages.PARTITIONS, query=path.query, scope=topic, without="topic"),
+        grid_block(
+            "partitions", table_query.PARTITIONS, query=path.query, scope=topic, without="topic"
+        ),
     ]
 
 
@@ -57,7 +59,7 @@ def partitions_layout(screen: Screen, path: ViewPath) -> list[Any]:
     """All partitions of all topics."""
     return [
         crumbs([("Partitions", "partitions")]),
-        grid_block("partitions", pages.PARTITIONS, query=path.query),
+        grid_block("partitions", table_query.PARTITIONS, query=path.query),
     ]
 
 
@@ -65,14 +67,17 @@ def brokers_layout(screen: Screen, path: ViewPath) -> list[Any]:
     """All registered brokers."""
     return [
         crumbs([("Brokers", "brokers")]),
-        grid_block("brokers", pages.BROKERS, query=path.query),
+        grid_block("brokers", table_query.BROKERS, query=path.query),
         card("Bytes against the mean, over time", graph(ids.SKEW_CHART, 220)),
     ]
 
 
 def groups_layout(screen: Screen, path: ViewPath) -> list[Any]:
     """All consumer groups."""
-    return [crumbs([("Groups", "groups")]), grid_block("groups", pages.GROUPS, query=path.query)]
+    return [
+        crumbs([("Groups", "groups")]),
+        grid_block("groups", table_query.GROUPS, query=path.query),
+    ]
 
 
 def register(app: Dash, screen: Screen) -> None:
@@ -109,7 +114,7 @@ def skew_figure(
     screen: Screen, snapshot: OperatorSnapshot, scheme: str, span: series.Span
 ) -> Figure:
     """How far the most uneven brokers were from the mean."""
-    rows = views.broker_page(snapshot, TableQuery(limit=pages.LIMIT_MAX)).rows
+    rows = views.broker_page(snapshot, TableQuery(limit=table_query.LIMIT_MAX)).rows
     found = broker_skew(screen.reader, snapshot.cluster.cluster, most_skewed(rows), len(rows), span)
     named = [series.named(line, f"broker {line.name}") for line in found]
     return lines.lines(named, scheme, keep="skew", marks=screen.marks(span), span=span)

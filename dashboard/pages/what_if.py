@@ -6,10 +6,10 @@ import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, html
 
 from control.views.columns import PARTITION_COLUMNS
-from control.views.pages import TableQuery
 from control.views.paths import ViewPath
 from control.views.rows import Tone
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import TableQuery
 from control.views.what_if import (
     LOSS_KINDS,
     SURVIVOR_COLUMNS,

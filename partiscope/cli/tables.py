@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from control.views.columns import Column
-from control.views.pages import Page
 from control.views.printable import visible
 from control.views.rows import Row, Tone
+from control.views.table_query import Page
 
 WIDTH_DEFAULT: Final = 80
 """Of a terminal that does not say how wide it is."""

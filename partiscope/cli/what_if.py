@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from control.views.format import plural_text
-from control.views.pages import TableQuery
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import TableQuery
 from control.views.what_if import SURVIVOR_COLUMNS, Loss, WhatIf, hit_page, losses
 from control.views.what_if import what_if as ask
 from partiscope.cli.exits import CommandError, Exit

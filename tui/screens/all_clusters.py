@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
-from control.views.pages import Page
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import Page
 from tui.screens.base import ViewScreen, heading
 from tui.widgets.row_table import RowTable
 

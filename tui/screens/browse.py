@@ -28,11 +28,11 @@ from control.views.messages import (
     moment_text,
     summary,
 )
-from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.printable import printable, readable
 from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import Page
 from tui.browsing import FIELDS, LATEST, Wanted
 from tui.screens.base import ViewScreen
 from tui.widgets.filter_line import FilterLine

@@ -34,10 +34,10 @@ from control.views.moves import (
     spread_words,
     throttle_cell,
 )
-from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.previews import check_words
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import Page
 from tui.rights import RightsScreen
 from tui.screens.base import ViewScreen, heading
 from tui.screens.confirm import ConfirmScreen, RateScreen

@@ -11,7 +11,6 @@ from textual.widgets import Static, TabbedContent, TabPane
 from control.model.ids import TopicPartition
 from control.views import columns
 from control.views.format import byte_rate_text, bytes_text, count_text, record_rate_text
-from control.views.pages import Page
 from control.views.paths import ViewPath
 from control.views.rows import PartitionRow, Row, SegmentRow
 from control.views.series import Series, group_lag, named, partition_series
@@ -22,6 +21,7 @@ from control.views.snapshot import (
     replica_rows,
     segment_rows,
 )
+from control.views.table_query import Page
 from tui.screens.base import heading
 from tui.screens.history import HistoryScreen
 from tui.tones import facts_text

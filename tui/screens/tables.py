@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
 
 from control.views.export import ExportError, export
-from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath
 from control.views.snapshot import (
     OperatorSnapshot,
@@ -20,6 +19,7 @@ from control.views.snapshot import (
     partition_page,
     topic_page,
 )
+from control.views.table_query import Page, TableQuery
 from tui.screens.base import ViewScreen, heading
 from tui.screens.sort import ColumnsScreen, SortScreen
 from tui.widgets.filter_line import FilterLine

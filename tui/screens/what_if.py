@@ -9,10 +9,10 @@ from textual.containers import VerticalScroll
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from control.views.pages import Page, TableQuery
 from control.views.paths import ViewPath
 from control.views.rows import Cell
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import Page, TableQuery
 from control.views.what_if import (
     LOSS_KINDS,
     SURVIVOR_COLUMNS,

@@ -10,8 +10,8 @@ from textual.message import Message
 from textual.widgets import DataTable
 
 from control.views.columns import Column
-from control.views.pages import Page
 from control.views.rows import Row
+from control.views.table_query import Page
 from tui.messages import PathChosen
 from tui.names import cut_middle
 from tui.tones import cell_text

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI, Request
 
 from control.views import snapshot as views
-from control.views.pages import TableQuery
+from control.views.table_query import TableQuery
 from dashboard import rows
 from dashboard.components.grid import BLOCK_ROWS
 from dashboard.pages.lists import PAGES

@@ -5,8 +5,8 @@ import pytest
 from control.model.findings import Finding, Operation
 from control.model.status import Severity
 from control.views.actions import action_of
-from control.views.cells import finding_row
 from control.views.paths import parse_path
+from control.views.row_builders import finding_row
 
 
 def finding(kind: str, operation: Operation, subject: str = "brokers/103") -> Finding:

@@ -9,10 +9,10 @@ import pytest
 
 from control.views import snapshot as views
 from control.views.export import ExportError, export, exported
-from control.views.pages import LIMIT_MAX, Page, TableQuery
 from control.views.rows import PartitionRow
 from control.views.snapshot import OperatorSnapshot, build_snapshot
 from control.views.store import open_store
+from control.views.table_query import LIMIT_MAX, Page, TableQuery
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.unit.control.clusters import NOW_MS, commit, group, tables
 

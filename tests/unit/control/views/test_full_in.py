@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from control.views.cells import full_cell
+from control.views.row_builders import full_cell
 from control.views.rows import Tone
 from control.views.snapshot import broker_page, build_snapshot
 from spark_metrics.aggregates import AggregatesReader

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from control.views import snapshot as views
-from control.views.pages import TableQuery
 from control.views.partition_map import partition_map
 from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.table_query import TableQuery
 from spark_metrics.tables import NOW_TABLES
 from tests.support.store_builder import SyntheticSizes, synthetic_rows, table_of
 

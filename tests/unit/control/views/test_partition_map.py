@@ -6,10 +6,10 @@ import pytest
 
 from control.views import snapshot as views
 from control.views.filters import FilterError
-from control.views.pages import TableQuery
 from control.views.partition_map import LEVELS, partition_map, table_path
 from control.views.paths import parse_path
 from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import TableQuery
 from tests.unit.dashboard.screens import screen_on
 
 CELLS = 12

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from control.model.ids import ClusterId, TopicPartition
-from control.views.pages import TableQuery
 from control.views.past import NothingKeptError, look_back, snapshot_at
 from control.views.rows import Row, Tone
 from control.views.snapshot import (
@@ -18,6 +17,7 @@ from control.views.snapshot import (
     replica_rows,
     topic_page,
 )
+from control.views.table_query import TableQuery
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.store_builder import CLUSTER, StoreBuilder, SyntheticSizes
 

@@ -1,8 +1,8 @@
 """Racks where one broker does not tell its bytes, or has no rack."""
 
-from control.views.pages import BROKERS, TableQuery, page_of
 from control.views.racks import rack_rows
 from control.views.snapshot import build_snapshot
+from control.views.table_query import BROKERS, TableQuery, page_of
 from tests.unit.control.clusters import MIB, NOW_MS, broker, partition, replica, tables
 
 

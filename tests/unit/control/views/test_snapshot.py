@@ -6,11 +6,11 @@ import pytest
 
 from control.model.ids import TopicPartition
 from control.views import snapshot as views
-from control.views.cells import consequence_words
-from control.views.pages import TableQuery
 from control.views.paths import ViewPath, parse_path
+from control.views.row_builders import consequence_words
 from control.views.rows import Tone
 from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.table_query import TableQuery
 from tests.unit.control import clusters
 from tests.unit.control.clusters import NOW_MS
 

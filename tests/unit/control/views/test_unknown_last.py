@@ -8,7 +8,6 @@ import pytest
 
 from control.model.ids import ClusterId
 from control.model.status import UNJUDGED
-from control.views.pages import Page, TableQuery
 from control.views.rows import Cell
 from control.views.snapshot import (
     OperatorSnapshot,
@@ -19,6 +18,7 @@ from control.views.snapshot import (
     partition_page,
     topic_page,
 )
+from control.views.table_query import Page, TableQuery
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.store_builder import CLUSTER, Row, StoreBuilder, SyntheticSizes, synthetic_rows
 

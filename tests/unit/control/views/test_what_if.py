@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from control.views.pages import TableQuery
 from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.table_query import TableQuery
 from control.views.what_if import Loss, hit_page, losses, wanted_loss, what_if
 from spark_metrics.tables import NOW_TABLES
 from tests.support.store_builder import table_of

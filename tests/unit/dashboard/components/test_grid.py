@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from control.views import pages
-from control.views.pages import TableQuery
+from control.views import table_query
+from control.views.table_query import TableQuery
 from dashboard.components.grid import EXAMPLES, grid_block
 from dashboard.components.markup import MARKUP
 from tests.unit.dashboard.screens import screen_on
@@ -13,7 +13,7 @@ from tests.unit.dashboard.screens import screen_on
 
 @pytest.mark.parametrize("sort", ["", "-lag", "topic"])
 def test_a_view_path_sets_filter_and_sort(sort: str) -> None:
-    block = grid_block("partitions", pages.PARTITIONS, query={"q": "lag>1", "sort": sort})
+    block = grid_block("partitions", table_query.PARTITIONS, query={"q": "lag>1", "sort": sort})
 
     grid = block.children[2]
     sorted_columns = {item["field"]: item["sort"] for item in grid.columnDefs if "sort" in item}
@@ -27,11 +27,11 @@ def test_the_example_of_each_table_is_a_filter_that_it_understands(
     kind: str, tmp_path: Path
 ) -> None:
     spec = {
-        "topics": pages.TOPICS,
-        "partitions": pages.PARTITIONS,
-        "brokers": pages.BROKERS,
-        "groups": pages.GROUPS,
-        "lags": pages.GROUP_PARTITIONS,
+        "topics": table_query.TOPICS,
+        "partitions": table_query.PARTITIONS,
+        "brokers": table_query.BROKERS,
+        "groups": table_query.GROUPS,
+        "lags": table_query.GROUP_PARTITIONS,
     }[kind]
     snapshot = screen_on(tmp_path).snapshot
     tables = {
@@ -41,5 +41,5 @@ def test_the_example_of_each_table_is_a_filter_that_it_understands(
         "groups": snapshot.group_table,
         "lags": snapshot.commit_table,
     }
-    page = pages.page_of(tables[kind], spec, TableQuery(filter=EXAMPLES[kind]))
+    page = table_query.page_of(tables[kind], spec, TableQuery(filter=EXAMPLES[kind]))
     assert page.problem == ""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.views import cells, columns
+from control.views import columns, row_builders
 from control.views.columns import Column, ColumnError, chosen
 from control.views.filters import FieldKind, FilterError, FilterField, filter_mask
 from control.views.rows import Row
@@ -217,7 +217,7 @@ PARTITIONS: Final = TableSpec(
         "high_watermark": "high_watermark",
         "age": "age_ms",
     },
-    build=cells.partition_row,
+    build=row_builders.partition_row,
     exports={"status": "status", "leader": "leader", "replicas": "replicas", "isr": "isr"},
 )
 TOPICS: Final = TableSpec(
@@ -245,7 +245,7 @@ TOPICS: Final = TableSpec(
         "out_bytes": "out_bytes_per_s_sum",
         "lag": "lag_max",
     },
-    build=cells.topic_row,
+    build=row_builders.topic_row,
     exports={"status": "status"},
 )
 GROUPS: Final = TableSpec(
@@ -281,7 +281,7 @@ GROUPS: Final = TableSpec(
         "rests_on": "rests_on",
         "status_unknown_because": "unjudged",
     },
-    build=cells.group_row,
+    build=row_builders.group_row,
     exports={"status": "verdict"},
 )
 GROUP_PARTITIONS: Final = TableSpec(
@@ -323,7 +323,7 @@ GROUP_PARTITIONS: Final = TableSpec(
         "member": "member_id",
         "status_unknown_because": "unjudged",
     },
-    build=cells.group_partition_row,
+    build=row_builders.group_partition_row,
     exports={"status": "verdict", "leader": "leader"},
 )
 BROKERS: Final = TableSpec(
@@ -357,6 +357,6 @@ BROKERS: Final = TableSpec(
         "disk": "disk_percent",
         "age": "age_ms",
     },
-    build=cells.broker_row,
+    build=row_builders.broker_row,
     exports={"status": "status"},
 )

@@ -4,7 +4,7 @@ import pytest
 
 from control.kafka.following import Notice
 from control.kafka.sources import Passed
-from dashboard.tail import KEPT_MAX, Asked, Tail, asked_of
+from dashboard.follow import KEPT_MAX, Asked, Tail, asked_of
 from tests.unit.dashboard.pages.test_browse import record
 
 
