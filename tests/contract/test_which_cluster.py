@@ -217,6 +217,14 @@ def test_an_empty_name_is_not_the_usual_cluster(data: Path, told: Told) -> None:
         assert (status, "is empty" in said) == ((WRONG_USE, True) if flag else (DONE, False)), said
 
 
+async def _leave_no_bus(bootstrap: str) -> None:
+    """Other tests use the same Kafka as their bus."""
+    async with KafkaAdmin.to(bootstrap) as admin:
+        for topic in await admin.topics():
+            if topic.name.startswith("__partiscope"):
+                await admin.delete_topic(topic.name)
+
+
 @pytest.mark.kafka_oracle
 def test_a_kafka_that_nobody_watches_is_left_as_it_is(
     kafka_cluster: KafkaCluster,
@@ -228,6 +236,7 @@ def test_a_kafka_that_nobody_watches_is_left_as_it_is(
     founded = {"cluster_id": OTHER_ID, "first_id": 101, "brokers": 1}
     (data / "cluster.json").write_text(json.dumps(founded))
     kafka = kafka_cluster.bootstrap
+    asyncio.run(_leave_no_bus(kafka))
     first = kafka.partition(",")[0]
     status, said = told("status", "--bootstrap", kafka, "--store", str(data.parent / "none"))
     assert (status, f"`partiscope up --bootstrap {kafka}" in said) == (UNREACHABLE, True), said
