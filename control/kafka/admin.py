@@ -195,13 +195,18 @@ class KafkaTopics:
         return tuple(answer.message.results)
 
     async def alter_configs(
-        self, resource: ConfigResource, changes: Mapping[str, str | None]
+        self,
+        resource: ConfigResource,
+        changes: Mapping[str, str | None],
+        *,
+        validate_only: bool = False,
     ) -> None:
         """Set (or, with null, remove) single configs; others stay.
 
         :raises RefusedError: unknown config, bad value, unknown topic.
         """
-        await self.alter_many_configs({resource: changes})
+        alterations = [_alteration(resource, changes)]
+        await self._alter(_owner(resource), alterations, validate_only=validate_only)
 
     async def alter_many_configs(
         self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
@@ -211,8 +216,14 @@ class KafkaTopics:
         for node_id, some in _together(changes):
             await self._alter(node_id, [_alteration(one, changes[one]) for one in some])
 
-    async def _alter(self, node_id: int | None, resources: list[dict[str, Any]]) -> None:
-        fields = {"resources": tuple(resources), "validate_only": False}
+    async def _alter(
+        self,
+        node_id: int | None,
+        resources: list[dict[str, Any]],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        fields = {"resources": tuple(resources), "validate_only": validate_only}
 
         async def alter() -> None:
             answer = await self._wire.send(apis.ALTER_CONFIGS, fields, node_id=node_id)

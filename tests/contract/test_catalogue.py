@@ -241,13 +241,23 @@ async def test_only_named_topics_are_elected(session: OperationSession) -> None:
 async def test_a_change_that_fails_is_in_the_journal_with_its_reason(
     session: OperationSession,
 ) -> None:
-    topic = await _filled(session)
-    previewed = await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "x"}))
+    """Somebody else was quicker."""
+    topic = unique("taken")
+    previewed = await session.preview(CreateTopic(topic=topic, partitions=1))
+    await session.admin.create_topic(NewTopic(name=topic, partitions=1, replication_factor=1))
     with pytest.raises(RefusedError):
         await session.perform(previewed)
     (line,) = [line for line in await session.journal.lines() if topic in line.what]
     assert line.outcome == FAILED
-    assert "retention.ms" in line.error
+    assert "already exists" in line.error
+
+
+async def test_a_value_that_the_cluster_does_not_take_is_told_by_the_preview(
+    session: OperationSession,
+) -> None:
+    topic = await _filled(session)
+    with pytest.raises(RefusedError, match=r"retention\.ms"):
+        await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "x"}))
 
 
 async def test_without_a_journal_nothing_is_changed(

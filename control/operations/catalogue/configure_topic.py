@@ -67,11 +67,13 @@ class ConfigureTopic(Operation):
         """Each config now and then; those that have the value already are left out.
 
         :raises InvalidInputError: a topic has no such config.
+        :raises RefusedError: a value that the cluster does not take.
         """
         found = {entry.name: entry for entry in await admin.describe_configs(self._resource())}
         unknown = [name for name in self.configs if name not in found]
         if unknown:
             raise InvalidInputError({"configs": _unknown_words(unknown[0], found)})
+        await admin.alter_configs(self._resource(), self.configs, validate_only=True)
         now = {name: found[name] for name in self.configs}
         return Effect(
             command=self,
