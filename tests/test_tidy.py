@@ -229,7 +229,6 @@ CYCLES_ALLOWED: Final[dict[str, str]] = {
     "broker.replication": "a fetch and its session know each other",
     "broker.server": "a connection dispatches, and what is dispatched answers by it",
     "spark_metrics": "goes with the job that folds on executors",
-    "tui": "screens name the application that shows them, for its type",
 }
 """Rooms in which modules still import each other in a circle."""
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from textual.command import Hit, Hits, Provider
 from textual.content import Content
 
 from control.views.paths import ViewPath
 from control.views.snapshot import OperatorSnapshot
-
-if TYPE_CHECKING:
-    from tui.actions import Navigation
+from tui.context import AppContext
 
 HITS_MAX: Final = 200
 """Of those that hold all words, the first in order of names."""
@@ -33,7 +31,7 @@ class Names(Provider):
 
     async def search(self, query: str) -> Hits:
         """All words of the query are parts of the name or of what is seen."""
-        app = cast("Navigation", self.app)
+        app = cast("AppContext", self.app)
         matcher = self.matcher(query)
         wanted = query.lower().split()
         for number, named in enumerate(_matching(app.snapshot, wanted)):

@@ -13,6 +13,7 @@ from textual.widgets import Static
 from control.views.paths import ViewPath
 from control.views.printable import printable_in_place
 from control.views.snapshot import OperatorSnapshot
+from tui.context import AppContext
 from tui.services import Services
 from tui.widgets.key_line import GotoLine, KeyLine
 from tui.widgets.top_bar import TopBar
@@ -20,7 +21,6 @@ from tui.widgets.top_bar import TopBar
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-    from tui.app import PartiscopeApp
     from tui.widgets.form import FormPanel
 
 
@@ -35,9 +35,9 @@ class ViewScreen(Screen[Any]):
         self._put: dict[str, VisualType] = {}
 
     @property
-    def partiscope(self) -> PartiscopeApp:
+    def partiscope(self) -> AppContext:
         """The application, typed."""
-        return cast("PartiscopeApp", self.app)
+        return cast("AppContext", self.app)
 
     @property
     def services(self) -> Services:

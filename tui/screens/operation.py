@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import ClassVar, Final, cast
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -18,11 +18,9 @@ from control.operations.catalogue.forms import Confirmation, FieldKind, Operatio
 from control.operations.catalogue.operation import Done
 from control.operations.errors import InvalidInputError, OperationError
 from control.views.paths import ViewPath
+from tui.context import AppContext
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.form import OFFERED, FormPanel
-
-if TYPE_CHECKING:
-    from tui.app import PartiscopeApp
 
 HINT: Final = "Enter goes on · Esc changes nothing"
 LINES_MAX: Final = 12
@@ -42,9 +40,9 @@ class OperationScreen(ModalScreen[str]):
         self._given = given
 
     @property
-    def partiscope(self) -> PartiscopeApp:
+    def partiscope(self) -> AppContext:
         """The application, typed."""
-        return cast("PartiscopeApp", self.app)
+        return cast("AppContext", self.app)
 
     def compose(self) -> ComposeResult:
         """What it does, its fields, what came of it."""

@@ -1,0 +1,42 @@
+"""What the screens ask of the application that shows them; they import it by this alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from control.views.snapshot import OperatorSnapshot
+from tui.charts import Stretch
+from tui.services import Services
+
+if TYPE_CHECKING:  # a Kafka client comes with it
+    from control.operations.session import OperationSession
+
+
+class AppContext(Protocol):
+    """``tui.app.PartiscopeApp``."""
+
+    is_paused: bool
+    at_ms: int | None
+    """The past moment that is shown; None: now."""
+    stretch: Stretch
+    """How much of the past charts show."""
+    services: Services
+    """Of the cluster that is shown."""
+
+    @property
+    def snapshot(self) -> OperatorSnapshot:
+        """What is shown: now, a past moment, or what was there at the pause."""
+
+    @property
+    def session(self) -> OperationSession:
+        """What acts on the cluster."""
+
+    @property
+    def every_services(self) -> tuple[Services, ...]:
+        """Of all clusters, in the order in which they are watched."""
+
+    def action_open(self, path: str) -> None:
+        """Show the view of a path."""
+
+    async def action_back(self) -> None:
+        """One level back."""
