@@ -1,0 +1,199 @@
+"""Operations in the page's dialog: on groups of any name, once however often confirmed."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.cimpl import NewTopic
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser import chromium, dialog_of, open_page
+from tests.support.cluster import LocalCluster
+from tests.support.node_cluster import CLUSTER_ID
+from tests.support.page_server import PageServer
+from tests.support.store_builder import StoreBuilder
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
+
+GROUPS: Final = ("team/app", "a[/b]c?x#y")
+COMMITTED: Final = 4
+END: Final = 10
+expect.set_options(timeout=30_000)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("operations"), brokers=1) as cluster:
+        where: dict[str, str | int | float | bool] = {"bootstrap.servers": cluster.bootstrap}
+        admin = AdminClient(where)
+        admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result(20)
+        producer = Producer(where)
+        for number in range(END):
+            producer.produce("orders", str(number), partition=0)
+        producer.flush(20)
+        for group in GROUPS:
+            consumer = Consumer({**where, "group.id": group})
+            at = TopicPartition("orders", 0, COMMITTED)
+            consumer.commit(offsets=[at], asynchronous=False)
+            consumer.close()
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def server(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    folder = tmp_path_factory.mktemp("operations") / "store"
+    StoreBuilder(folder).write(rows(cluster))
+    flags = ("--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap)
+    with PageServer(folder, *flags) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def errors() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, server: PageServer, errors: list[str]) -> Iterator[Page]:
+    page = open_page(browser, f"{server.url}/overview", errors)
+    expect(page.locator("#tiles .tile").first).to_be_visible()
+    yield page
+    page.context.close()
+    assert errors == []
+
+
+def rows(cluster: LocalCluster) -> dict[str, list[dict[str, Any]]]:
+    """What the metrics job would have written."""
+    now_ms = time.time_ns() // 1_000_000
+    shared = {"cluster": CLUSTER_ID, "read_ms": now_ms}
+    (broker,) = cluster.ids
+    partition = {**shared, "topic": "orders", "partition": 0}
+    stuck_ms = now_ms - 900_000
+    return {
+        "brokers": [{**shared, "broker": broker, "is_fenced": False, "interval_ms": 120_000,
+                     "sampled_ms": now_ms}],
+        "partitions": [{**partition, "leader": broker, "replicas": [broker], "isr": [broker],
+                        "adding_replicas": [], "removing_replicas": [], "min_isr": 1,
+                        "log_start_offset": 0, "high_watermark": END}],
+        "commits": [
+            {**partition, "group_id": group, "committed_offset": COMMITTED, "end_offset": END,
+             "lag": END - COMMITTED, "commit_ms": stuck_ms, "consumed_records_per_s": 0.0,
+             "lag_records_per_s": 0.0, "stuck_since_ms": stuck_ms, "end_read_ms": now_ms,
+             "status": "STOP"}
+            for group in GROUPS
+        ],
+        "groups": [
+            {**shared, "group_id": group, "state": "Empty", "protocol": "", "members": 0,
+             "status": "STOP", "lag_sum": END - COMMITTED}
+            for group in GROUPS
+        ],
+    }  # fmt: skip
+
+
+def committed(cluster: LocalCluster, group: str) -> int:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+    (found,) = consumer.committed([TopicPartition("orders", 0)], timeout=20)
+    consumer.close()
+    return int(found.offset)
+
+
+def configure(page: Page, server: PageServer, configs: str) -> None:
+    """Up to the button that confirms."""
+    page.goto(f"{server.url}/topics/orders")
+    page.get_by_role("button", name="Configure a topic (C)").click()
+    dialog = dialog_of(page)
+    expect(dialog.get_by_label("Configs")).to_be_focused()
+    dialog.get_by_label("Configs").fill(configs)
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog.get_by_role("button", name="Change")).to_be_visible()
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_of_any_name_is_opened_reset_once_and_opened_again(
+    page: Page, server: PageServer, cluster: LocalCluster, group: str
+) -> None:
+    page.goto(f"{server.url}/groups")
+    page.locator(".ag-row", has_text=group).first.click()
+    expect(page.locator("h1")).to_have_text(group)
+    page.keyboard.press("Shift+O")
+    dialog = dialog_of(page)
+    expect(dialog.get_by_role("textbox", name="Group")).to_have_value(group)
+    dialog.get_by_role("textbox", name="Topic").click()
+    page.get_by_role("option", name="orders").click()
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog).to_contain_text("6 records will be skipped")
+    word = dialog.get_by_label(f"Type {group} to confirm")
+    word.fill("another")
+    word.press("Enter")
+    expect(dialog).to_contain_text("the name was not typed")
+    expect(word).to_have_value("")
+    word.fill(group)
+    dialog.get_by_role("button", name="Reset a group's offsets").dblclick()
+    expect(dialog).to_contain_text(f"{group} is reset on 1 partition")
+    dialog.get_by_text("open →").click()
+    expect(dialog).to_be_hidden()
+    expect(page.locator("h1")).to_have_text(group)
+    assert committed(cluster, group) == END
+    page.goto(f"{server.url}/journal")
+    line = page.locator("#journal-table tbody tr", has_text=f"reset {group} on orders to latest")
+    expect(line).to_have_count(1)
+    expect(line).to_contain_text("orders-0: 4 → 10")
+
+
+def test_a_topic_that_is_created_by_a_double_click_is_not_refused(
+    page: Page, server: PageServer
+) -> None:
+    page.keyboard.press("n")
+    dialog = dialog_of(page)
+    expect(dialog.get_by_label("Name")).to_be_focused()
+    dialog.get_by_label("Name").fill("twice")
+    dialog.get_by_label("Partitions").fill("0")
+    dialog.get_by_role("button", name="Create").dblclick()
+    expect(dialog).to_contain_text("Check this field: Partitions")
+    dialog.get_by_label("Partitions").fill("1")
+    dialog.get_by_role("button", name="Create").dblclick()
+    expect(dialog).to_contain_text("twice is created: 1 partition")
+    page.goto(f"{server.url}/journal")
+    line = page.locator("#journal-table tbody tr", has_text="create topic twice")
+    expect(line).to_have_count(1)
+
+
+def test_a_preview_that_another_client_makes_stale_is_refused(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    configure(page, server, "retention.ms=3600000")
+    other = ConfigEntry("retention.ms", "7", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "orders", incremental_configs=[other])
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(20)
+    dialog = dialog_of(page)
+    dialog.get_by_role("button", name="Change").click()
+    expect(dialog).to_contain_text("the cluster has changed since its preview")
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog).to_contain_text("retention.ms: 7 → 3600000")
+
+
+def test_back_and_a_reload_leave_nothing_to_confirm(page: Page, server: PageServer) -> None:
+    page.goto(f"{server.url}/topics")
+    configure(page, server, "retention.ms=60000")
+    page.reload()
+    expect(page.locator("h1")).to_have_text("orders")
+    expect(dialog_of(page)).to_be_hidden()
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    expect(page.locator("h1")).to_have_text("Topics")
+    page.keyboard.press("n")
+    expect(dialog_of(page)).to_be_visible()
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("orders")
+    expect(dialog_of(page)).to_be_hidden()
