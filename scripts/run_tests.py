@@ -14,9 +14,11 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 LAST_FAILED: Final = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 PYTEST: Final = (sys.executable, "-m", "pytest", "-m", "not soak")
-SIDE_BY_SIDE: Final = ("-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder")
+SIDE_BY_SIDE: Final = (
+    "-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder", "--durations=25",
+)  # fmt: skip
 TESTS_FAILED: Final = 1
-FILES_MAX: Final = 3
+FILES_MAX: Final = 5
 
 
 def main(arguments: list[str]) -> int:

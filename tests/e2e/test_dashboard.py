@@ -786,8 +786,15 @@ KEEP_WHEN_TEXT_CHANGES: Final = """place => {
 clock, so that a busy machine delays both alike."""
 
 
-@pytest.mark.parametrize("kind", ["cut", "silent"])
-@pytest.mark.parametrize("keys", ["gt", ""])
+@pytest.mark.parametrize(
+    ("keys", "kind"),
+    [
+        ("gt", "cut"),
+        ("", "silent"),
+        pytest.param("gt", "silent", marks=pytest.mark.soak),
+        pytest.param("", "cut", marks=pytest.mark.soak),
+    ],
+)
 def test_a_lost_connection_is_said_and_what_was_asked_meanwhile_comes_with_it(
     browser: Browser, server: PageServer, kind: str, keys: str
 ) -> None:
