@@ -34,6 +34,8 @@ def _written_until_it_ends(terminal: Terminal) -> bytes:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_the_terminal_as_it_was(number: signal.Signals, tmp_path: Path) -> None:
     write_story(tmp_path, at_ms=time.time_ns() // 1_000_000)
+    # Under nohup children would ignore SIGHUP, as they should.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with Terminal(tmp_path, (80, 24)) as terminal:
         before = terminal.attributes()
         terminal.read_until(b"THROUGHPUT")
