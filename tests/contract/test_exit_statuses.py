@@ -54,7 +54,7 @@ def typed(alone: Typed, our_cluster: LocalCluster, monkeypatch: pytest.MonkeyPat
 
 STATUSES = {
     "done": (Exit.DONE, 0, ("topics", "list"), ""),
-    "no such topic": (Exit.FAILED, 1, ("topics", "describe", "no-such"), "no-such"),
+    "no such topic": (Exit.FAILED, 1, ("topics", "describe", "never-made"), "never-made"),
     "no such group": (Exit.FAILED, 1, ("groups", "describe", "no-such"), "no-such"),
     "an unknown word": (Exit.WRONG_USE, 2, ("topics", "--no-such"), "--no-such"),
     "an odd time": (Exit.WRONG_USE, 2, ("journal", "--since", "soon"), "'soon'"),
