@@ -1,4 +1,4 @@
-"""The dialog of operations: any form of the registry, what it is about to do, then the change.
+"""The dialog of operations: any form of the catalogue, what it is about to do, then the change.
 
 A key or a button of the page puts the form's name and what it is about into ``ids.OPERATION``.
 The session keeps what was previewed; its name is beside the button (``ids.OPERATION_PREVIEWED``),

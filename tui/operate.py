@@ -21,7 +21,7 @@ COPIES: Final = 3
 
 
 class OperationKeys(GreyedKeys):
-    """The registry of operations brings a Kafka client along: it is loaded when first needed."""
+    """The catalogue of operations brings a Kafka client along: it is loaded when first needed."""
 
     def on_key(self, event: Key) -> None:
         """A key that nobody else has taken may be that of an operation."""

@@ -21,7 +21,7 @@ class RightsScreen(ViewScreen):
     """A view with keys of its own that change something."""
 
     NEEDS: ClassVar[Mapping[str, str]] = {}
-    """Per action, the operation of the registry that must be allowed."""
+    """Per action, the operation of the catalogue that must be allowed."""
     WRITES: ClassVar[Mapping[str, str]] = {}
     """Per action that needs no right but to change anything at all, the operation that tells."""
 

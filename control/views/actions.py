@@ -9,7 +9,7 @@ from control.views.rows import FindingRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """What the next step opens: a view path, or a form of the registry by name with ``given``
+    """What the next step opens: a view path, or a form of the catalogue by name with ``given``
     values of its fields (``form`` empty: the path)."""
 
     path: str

@@ -15,7 +15,7 @@ PAST: Final = "✖ this is a past state: go back to now to change the cluster"
 def refusals(
     watch: WatchReport | None, *, is_read_only: bool, is_past: bool = False
 ) -> Mapping[str, str]:
-    """Per operation of the registry that may not be done, why not and what would allow it."""
+    """Per operation of the catalogue that may not be done, why not and what would allow it."""
     lacking = (
         {} if watch is None else {name: _lacks(watch, name) for name in watch.denied_operations}
     )

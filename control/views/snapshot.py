@@ -84,11 +84,11 @@ class OperatorSnapshot:
 
     @cached_property
     def denied_operations(self) -> Mapping[str, str]:
-        """Per operation of the registry that may not be done here, why not and what would help."""
+        """Per operation of the catalogue that may not be done here, why not and what would help."""
         return refusals(self.watch, is_read_only=self.is_read_only, is_past=self.is_past)
 
     def denied_words(self, operation: str) -> str:
-        """Why an operation of the registry may not be done; empty: it may."""
+        """Why an operation of the catalogue may not be done; empty: it may."""
         return self.denied_operations.get(operation, "")
 
     @property

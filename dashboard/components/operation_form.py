@@ -1,4 +1,4 @@
-"""Forms of the registry of operations as fields of the page.
+"""Forms of the catalogue of operations as fields of the page.
 
 A field's id names the place of the form on the page and the field, so that a callback takes all
 fields of a place at once, whichever the registry has.

@@ -1,4 +1,4 @@
-"""A form of the registry as a dialog: fields, what it would change, one confirmation, done."""
+"""A form of the catalogue as a dialog: fields, what it would change, one confirmation, done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A form of the registry of operations as fields in the terminal."""
+"""A form of the catalogue of operations as fields in the terminal."""
 
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final

@@ -52,7 +52,7 @@ class WatchReport:
     brokers: Sequence[BrokerReport] = ()
     missing_rights: Sequence[MissingRight] = ()
     denied_operations: Mapping[str, str] = field(default_factory=dict)
-    """Per operation of the registry that is not allowed, the rights that it lacks."""
+    """Per operation of the catalogue that is not allowed, the rights that it lacks."""
     grants: Mapping[str, str] = field(default_factory=dict)
     """Per such operation, the command that grants them."""
     grant_all: Sequence[str] = ()

@@ -82,11 +82,6 @@ class Journal:
         self._undelivered: deque[Event] = deque(maxlen=UNDELIVERED_MAX)
         self._delivery: asyncio.Task[None] | None = None
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether there is a bus to keep it."""
-        return self._bus is not None
-
     async def close(self) -> None:
         """Deliver what is left within ``CLOSE_S``, then close the connections."""
         if self._delivery is not None:
@@ -108,13 +103,11 @@ class Journal:
         if self._bus is None:
             yield
             return
-        left_out = max(0, len(before.keys() | after.keys()) - VALUES_MAX)
         data = {
             "who": self._who,
             "reason": reason,
             "before": _first(before),
             "after": _first(after),
-            "values_left_out": left_out,
             **self._of.site._asdict(),
         }
         begun = Event(
@@ -241,7 +234,9 @@ def _values(found: object) -> Values:
 
 
 def _first(values: Values) -> Values:
-    return dict(list(values.items())[:VALUES_MAX])
+    shown = dict(list(values.items())[:VALUES_MAX])
+    left = len(values) - len(shown)
+    return shown | ({"…": f"{left:,} more values"} if left else {})
 
 
 def _why(error: Exception) -> str:
