@@ -26,10 +26,10 @@ import numpy as np
 import pyarrow as pa
 
 from spark_metrics.aggregates import COMMITS, HISTORY_TABLES, PARTITIONS, AggregatesReader
-from spark_metrics.files import Order
-from spark_metrics.layout import MANIFEST, HistoryFile, encode_manifest
 from spark_metrics.points import FINE, MINUTE, SHAPES, SPANS_MS
-from spark_metrics.store import Commit, StoreWriter
+from spark_metrics.store.files import Order
+from spark_metrics.store.layout import MANIFEST, HistoryFile, encode_manifest
+from spark_metrics.store.writer import Commit, StoreWriter
 from spark_metrics.tables import NOW_TABLES
 from spark_metrics.upkeep import LEVEL_MAX, MERGE_FILES, MERGE_ROWS_MAX
 

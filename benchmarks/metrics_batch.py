@@ -27,15 +27,15 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.metrics_samples import BROKERS, READERS, Rounds
 from benchmarks.processes import cpu_by_mode, cpu_seconds, resident_mb
 from spark_metrics.feed import FileFeed
-from spark_metrics.files import Order, StoreFiles, conform
 from spark_metrics.java import find_java
-from spark_metrics.layout import HistoryFile
 from spark_metrics.points import MINUTE, SHAPES
 from spark_metrics.run import end_jvm
 from spark_metrics.session import SessionSettings, build_session
 from spark_metrics.sink import BatchReport, StoreSink
 from spark_metrics.size import session_for
-from spark_metrics.store import StoreWriter
+from spark_metrics.store.files import Order, StoreFiles, conform
+from spark_metrics.store.layout import HistoryFile
+from spark_metrics.store.writer import StoreWriter
 from spark_metrics.upkeep import Task, Upkeep
 
 WARM: Final = 4

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.readings import Clocks, commit_points, partition_points, sum_points
-from spark_metrics.store import Commit, StoreWriter
+from spark_metrics.store.writer import Commit, StoreWriter
 from spark_metrics.tables import NOW_TABLES
 from tests.support.store_builder import CLUSTER, SyntheticSizes, synthetic_rows, table_of
 

@@ -24,7 +24,7 @@ from spark_metrics.run import Run, RunSettings, leave, say
 from spark_metrics.session import SessionSettings
 from spark_metrics.size import OutgrownError
 from spark_metrics.source import RECORDS_PER_BATCH_MAX, SourceSettings
-from spark_metrics.store import RETENTION_MS
+from spark_metrics.store.writer import RETENTION_MS
 
 MASTER: Final = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+")
 """As ``org.apache.spark.deploy.SparkSubmit`` takes them."""

@@ -15,7 +15,6 @@ since the epoch, UTC. Every row carries the time at which its source read it.
 """
 
 from spark_metrics.errors import MetricsError, StoreUnreadableError
-from spark_metrics.existing_store import set_aside_folders
 from spark_metrics.points import (
     ALL_BROKERS,
     BROKER_HISTORY,
@@ -27,6 +26,7 @@ from spark_metrics.points import (
     TOPIC_HISTORY,
 )
 from spark_metrics.reader import Aggregates, AggregatesReader
+from spark_metrics.store.existing import set_aside_folders
 from spark_metrics.tables import (
     BROKERS,
     COMMITS,

@@ -28,7 +28,7 @@ from spark_metrics.session import (
     build_session,
 )
 from spark_metrics.sink import BatchReport, StoreSink
-from spark_metrics.store import StoreWriter, wall_clock_ms
+from spark_metrics.store.writer import StoreWriter, wall_clock_ms
 
 MAKE_TIMEOUT_S: Final = 300
 BATCHES: Final = 3

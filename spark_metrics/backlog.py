@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from broker.metrics_packed import parts_of
 from broker.metrics_schema import PACKED_VERSION
-from spark_metrics.heads import Head
+from spark_metrics.decode.record_head import Head
 from spark_metrics.rounds import SourceKey
 
 Wave = Sequence[tuple[int, Head]]

@@ -25,19 +25,19 @@ from spark_metrics.brought import met
 from spark_metrics.clock_corrections import corrected_commits, corrected_partitions
 from spark_metrics.clocks import Correction
 from spark_metrics.coordinators import told_still, with_alive
-from spark_metrics.files import StoreFiles, conform
+from spark_metrics.decode.record_head import Head
+from spark_metrics.decode.record_rows import cut_rows
 from spark_metrics.gather import gather
 from spark_metrics.group_lag import newest_commits
-from spark_metrics.heads import Head
 from spark_metrics.logs import logs_of
 from spark_metrics.memory import KnownBroker
 from spark_metrics.names import NAMES, NOBODY, aligned, named, names_of
-from spark_metrics.parse import cut_rows
 from spark_metrics.schema import COMMIT_STATE
 from spark_metrics.session import compiled_session
 from spark_metrics.shares import Rows, Share, rows_told, shares
 from spark_metrics.size import OutgrownError
 from spark_metrics.slot import TABLES, Slot, known_frame
+from spark_metrics.store.files import StoreFiles, conform
 from spark_metrics.tables import COMMITS
 from spark_metrics.transform import newest_partitions
 

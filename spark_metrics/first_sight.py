@@ -18,16 +18,23 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from spark_metrics.clocks import observe_clocks
-from spark_metrics.files import conform
+from spark_metrics.decode.record_head import (
+    Head,
+    KafkaRecord,
+    observed,
+    read_head,
+    seen_of,
+    set_right,
+)
+from spark_metrics.decode.record_rows import parse_rows
 from spark_metrics.gather import gather
-from spark_metrics.heads import Head, KafkaRecord, observed, read_head, seen_of, set_right
 from spark_metrics.memory import Memory
-from spark_metrics.parse import parse_rows
 from spark_metrics.registry import merge_groups
 from spark_metrics.rollup import broker_table, group_table, replica_table
 from spark_metrics.schema import LOG, ROWS, VIEW, arrow_schema
 from spark_metrics.source import SourceSettings
-from spark_metrics.store import Commit, StoreWriter, wall_clock_ms
+from spark_metrics.store.files import conform
+from spark_metrics.store.writer import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.tables import COMMITS, HEALTH, PARTITIONS
 
 LOOK_BACK_MS: Final = 15_000

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spark_metrics.files import StoreFiles
+from spark_metrics.store.files import StoreFiles
 
 if TYPE_CHECKING:
     import duckdb
@@ -18,7 +18,13 @@ def open_history(
         connection.register("history", schema.empty_table())
     elif files.is_local:
         quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in whole)
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW history AS FROM read_parquet([{quoted}])")
+        # Files of earlier versions lack some columns, and perhaps all do.
+        connection.register("columns_of_history", schema.empty_table())
+        connection.execute(
+            "CREATE OR REPLACE TEMP VIEW history AS "
+            f"FROM read_parquet([{quoted}], union_by_name = true) "
+            "UNION ALL BY NAME FROM columns_of_history"
+        )
     else:
         import pyarrow.dataset as ds
 

@@ -29,6 +29,7 @@ EXCLUDES: Final = (
     "org.slf4j:slf4j-api",
     "com.google.code.findbugs:jsr305",
     "org.lz4:lz4-java",
+    "at.yawk.lz4:lz4-java",
     "org.xerial.snappy:snappy-java",
 )
 """What pyspark brings along itself: 50 of 62 MB."""

@@ -14,7 +14,7 @@ from spark_metrics.errors import MetricsError
 from spark_metrics.feed import Feed
 from spark_metrics.sink import BatchReport, StoreSink
 from spark_metrics.source import SourceSettings, read_samples
-from spark_metrics.store import StoreWriter
+from spark_metrics.store.writer import StoreWriter
 
 TRIGGER_MS: Final = 1_000
 

@@ -22,8 +22,7 @@ def key_codes(tables: Sequence[pa.Table], key: Sequence[str]) -> list[Any]:
         each = _column_codes([table[name] for table in tables])
         width = int(each.max(initial=0)) + 1
         if size * width > _CODES_MAX:
-            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-            size = int(codes.max(initial=0)) + 1
+            (codes, size), (each, width) = _dense(codes), _dense(each)
         codes, size = codes * width + each, size * width
     return np.split(codes, np.cumsum([table.num_rows for table in tables])[:-1])
 
@@ -72,6 +71,12 @@ def _column_codes(columns: Sequence[pa.ChunkedArray]) -> Any:
     ranks[pc.sort_indices(whole.dictionary).to_numpy()] = np.arange(1, len(ranks) + 1)
     places = pc.fill_null(whole.indices, -1).to_numpy()
     return np.append(ranks, 0)[places]
+
+
+def _dense(codes: Any) -> tuple[Any, int]:
+    """The same order in the least numbers, and how many there are."""
+    found, places = np.unique(codes, return_inverse=True)
+    return places.astype(np.int64), len(found)
 
 
 def _integers(column: pa.ChunkedArray) -> Any:

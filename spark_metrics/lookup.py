@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_metrics.files import StoreFiles, conform
 from spark_metrics.footers import Footers, Keys
 from spark_metrics.kept_rows import KeptRows
+from spark_metrics.store.files import StoreFiles, conform
 
 THREADS: Final = 2
 ROWS_MAX: Final = 4_000_000

@@ -116,6 +116,17 @@ class Memory:
             late_rounds_total=self.late_rounds_total + self._late(observed.parts),
         )
 
+    def of_the_topic(self) -> "Memory":
+        """What is known of the topic and of clocks, without what was read there."""
+        return Memory(
+            sources=self.sources,
+            clocks=self.clocks,
+            reached_ms=self.reached_ms,
+            next_offsets=self.next_offsets,
+            lost_records_total=self.lost_records_total,
+            late_rounds_total=self.late_rounds_total,
+        )
+
     def _late(self, parts: Iterable[RoundPart]) -> int:
         late = set()
         for part in parts:

@@ -35,7 +35,7 @@ def merged_points(rows: Any, shape: Shape, bucket: int, schema: Any) -> Any:
     """
     if not rows.num_rows:
         return schema.empty_table()
-    wanted = {*schema.names, *shape.key, "at_ms", "readings"}
+    wanted = {*schema.names, *shape.key, "at_ms", "readings", *(f"{it}_known" for it in shape.mean)}
     rows = rows.select([name for name in rows.column_names if name in wanted])
     key = [*shape.key]
     points = _Points(in_order(rows, key), key, bucket)
@@ -73,12 +73,27 @@ class _Points:
         return np.add.reduceat(values, self._starts)
 
     def mean(self, name: str) -> Any:
-        """Weighted by readings; an unknown value has no weight."""
+        """Weighted by the readings that tell it."""
         values, known = _known(self.rows[name])
-        weight = self.sums(self.weight * known)
+        each = self._telling(name)
+        weight = self.sums(each)
         with np.errstate(invalid="ignore"):
-            mean = self.sums(np.where(known, values * self.weight, 0.0)) / weight
+            mean = self.sums(np.where(known, values * each, 0.0)) / weight
         return pa.array(mean, mask=weight == 0)
+
+    def known(self, name: str) -> Any:
+        """How many readings tell it; null: all of the point's."""
+        telling, readings = self.sums(self._telling(name)), self.sums(self.weight)
+        return pa.array(telling, mask=telling == readings)
+
+    def _telling(self, name: str) -> Any:
+        """Per row how many of its readings tell this figure."""
+        told = f"{name}_known"
+        each = self.weight
+        if told in self.rows.column_names and self.rows[told].null_count < self.rows.num_rows:
+            counts, is_counted = _known(self.rows[told])
+            each = np.where(is_counted, counts, each)
+        return each * pc.is_valid(self.rows[name]).to_numpy()
 
     def extreme(self, name: str, end: str) -> Any:
         """The least or greatest; of a row that was not merged before it is the value itself."""
@@ -111,4 +126,6 @@ def _column(points: _Points, name: str, shape: Shape) -> Any:
     if name in shape.last or name in shape.key or name == "at_ms":
         return points.newest(name)
     of, _, end = name.rpartition("_")
+    if end == "known":
+        return points.known(of)
     return points.extreme(of, end)

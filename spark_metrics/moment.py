@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.files import conform
 from spark_metrics.points import ALL_BROKERS
+from spark_metrics.store.files import conform
 from spark_metrics.tables import NOW_TABLES
 
 _IDS: Final = pa.list_(pa.int32())

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
-from spark_metrics.existing_store import unreadable
-from spark_metrics.files import StoreFiles
 from spark_metrics.history_view import open_history
-from spark_metrics.layout import MANIFEST, Manifest, ManifestError, decode_manifest
 from spark_metrics.lookup import Lookup
 from spark_metrics.merge_in_memory import ROWS_MAX
 from spark_metrics.queries import Query
+from spark_metrics.store.existing import unreadable
+from spark_metrics.store.files import StoreFiles
+from spark_metrics.store.layout import MANIFEST, Manifest, ManifestError, decode_manifest
 
 ATTEMPTS: Final = 4
 """How often a reading begins again because the job has replaced the files under it."""

@@ -36,7 +36,8 @@ class Shape:
     last: Types
     """The newest counts, null or not."""
     mean: Sequence[str] = ()
-    """Weighted by the readings that each point stands for."""
+    """Weighted by the readings that each point stands for; where some of them did not tell it,
+    ``…_known`` says how many did (null: all). What is unknown has no weight."""
     extremes: Sequence[str] = ()
     """Of these (which are in ``last`` or ``mean``) a point tells the least and the greatest too,
     as ``…_min`` and ``…_max``; of a reading they are null: it is both itself."""
@@ -46,11 +47,13 @@ class Shape:
         """Key, ``at_ms`` (of the newest reading), figures, and its number of ``readings``."""
         types = {**self.last, **dict.fromkeys(self.mean, pa.float64())}
         ends = {f"{name}_{end}": types[name] for name in self.extremes for end in ("min", "max")}
-        return pa.schema({**self.key, "at_ms": pa.int64(), **types, **ends, "readings": pa.int64()})
+        known = {f"{name}_known": pa.int64() for name in self.mean}
+        times, readings = {"at_ms": pa.int64()}, {"readings": pa.int64()}
+        return pa.schema({**self.key, **times, **types, **ends, **known, **readings})
 
     def schema_of(self, columns: Sequence[str]) -> Any:
-        """The same of some figures: with their extremes."""
-        ends = {f"{name}_{end}" for name in columns for end in ("min", "max")}
+        """The same of some figures: with their extremes, and how many readings told them."""
+        ends = {f"{name}_{end}" for name in columns for end in ("min", "max", "known")}
         wanted = {*self.key, "at_ms", *columns, *ends}
         return pa.schema([item for item in self.schema if item.name in wanted])
 

@@ -60,6 +60,7 @@ def merged(shape: Shape, bucket: int, where: str = "TRUE", schema: Any = None) -
         "at_ms": "max(h.at_ms)",
         **{name: f"arg_max_null({name}, h.at_ms)" for name in shape.last},
         **{name: _mean(name) for name in shape.mean},
+        **{f"{name}_known": _known(name) for name in shape.mean},
         **{
             f"{name}_{end}": f"{end}(coalesce({name}_{end}, {name}))"
             for name in shape.extremes
@@ -74,9 +75,17 @@ def merged(shape: Shape, bucket: int, where: str = "TRUE", schema: Any = None) -
         GROUP BY {key}h.at_ms // {bucket} ORDER BY {key}max(h.at_ms)"""  # noqa: S608 (names are ours)
 
 
+def _weight(name: str) -> str:
+    """SQL: how many readings of a point tell this figure."""
+    return f"CASE WHEN {name} IS NULL THEN 0 ELSE coalesce({name}_known, {_WEIGHT}) END"
+
+
 def _mean(name: str) -> str:
-    known = f"FILTER (WHERE {name} IS NOT NULL)"
-    return f"sum({name} * {_WEIGHT}) / sum({_WEIGHT}) {known}"
+    return f"sum({name} * {_weight(name)}) / nullif(sum({_weight(name)}), 0)"
+
+
+def _known(name: str) -> str:
+    return f"nullif(sum({_weight(name)}), sum({_WEIGHT}))::BIGINT"
 
 
 def points(

@@ -6,13 +6,13 @@ from threading import Lock
 
 import pyarrow as pa
 
-from spark_metrics.layout import Manifest
 from spark_metrics.merge_in_memory import merged_few
 from spark_metrics.moment import now_tables_of
 from spark_metrics.opened import OpenedStore
 from spark_metrics.points import ALL_BROKERS, SHAPES
 from spark_metrics.queries import HistoryRange, most_lag, newest, points
 from spark_metrics.spans import files_at, files_for, range_at
+from spark_metrics.store.layout import Manifest
 from spark_metrics.tables import COMMITS, NOW_TABLES
 
 

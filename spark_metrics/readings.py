@@ -1,14 +1,15 @@
 """What a batch adds to history: the readings that it brought, as fine points."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.files import conform
 from spark_metrics.points import ALL_BROKERS, HISTORY_TABLES
+from spark_metrics.rollup import summed
+from spark_metrics.store.files import conform
 
 _RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
 
@@ -100,9 +101,11 @@ def _broker_points(partitions: pa.Table, brokers: pa.Table) -> pa.Table:
     )
     kept = brokers.drop_columns(["in_bytes_per_s", "out_bytes_per_s"])
     each = kept.join(led, ["cluster", "broker"])
-    sums = ("replicas", "leaders", "size_bytes", "disk_total_bytes", "disk_usable_bytes", *_RATES)
+    sums = ("replicas", "leaders", "size_bytes", "disk_total_bytes", "disk_usable_bytes")
     total = each.group_by("cluster").aggregate([(name, "sum") for name in sums])
     total = total.rename_columns(["cluster", *sums])
+    of_all = _summed(partitions, ["cluster"], "partitions").select(["cluster", *_RATES])
+    total = total.join(of_all, "cluster")
     all_of_them = pa.array([ALL_BROKERS] * total.num_rows, pa.int32())
     total = total.append_column("broker", all_of_them)
     leads_nothing = pc.is_null(each["led"])
@@ -114,6 +117,4 @@ def _broker_points(partitions: pa.Table, brokers: pa.Table) -> pa.Table:
 
 def _summed(partitions: pa.Table, key: list[str], count: str) -> pa.Table:
     """Per key how many partitions there are, their bytes and rates."""
-    wanted: Iterable[Any] = (([], "count_all"), *((it, "sum") for it in ("size_bytes", *_RATES)))
-    found = partitions.group_by(key).aggregate(list(wanted))
-    return found.rename_columns([*key, count, "size_bytes", *_RATES])
+    return summed(partitions, key, count, ("size_bytes",), _RATES)

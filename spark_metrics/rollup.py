@@ -11,14 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.files import conform
 from spark_metrics.memory import Memory
 from spark_metrics.registry import RegisteredGroup
 from spark_metrics.rounds import SourceKey
+from spark_metrics.store.files import conform
 from spark_metrics.tables import BROKERS, GROUPS, REPLICAS
 
 _KEY: Final = ("cluster", "topic", "partition")
 _RATES: Final = ("in_bytes_per_s", "out_bytes_per_s")
+UNKNOWN_SHARE_MAX: Final = 0.01
 HOT_PARTITIONS_MIN: Final = 3
 """A topic with fewer partitions has no partition that is hotter than the others."""
 HOT_SIGMAS: Final = 2.0
@@ -193,16 +194,32 @@ def _assignment(partitions: pa.Table) -> pa.Table:
     return pa.table({"cluster": owners, "broker": whole.flatten()})
 
 
-def _counted(table: pa.Table, broker: str, count: str, *sums: str) -> list[dict[str, Any]]:
+def summed(
+    rows: pa.Table, key: list[str], count: str, sums: Sequence[str], rates: Sequence[str]
+) -> pa.Table:
+    """Per key how many rows there are (as ``count``), and their sums.
+
+    A sum of rates of which more than ``UNKNOWN_SHARE_MAX`` are unknown is unknown: after a restart
+    of a broker it would be a dip of traffic that never was.
+    """
+    wanted: list[Any] = [([], "count_all"), *((name, "sum") for name in (*sums, *rates))]
+    found = rows.group_by(key).aggregate([*wanted, *((name, "count") for name in rates)])
+    told: dict[str, Any] = {name: found[name] for name in key}
+    told[count] = found["count_all"]
+    told |= {name: found[f"{name}_sum"] for name in sums}
+    least = pc.multiply(found["count_all"], 1 - UNKNOWN_SHARE_MAX)
+    for name in rates:
+        is_known = pc.greater_equal(found[f"{name}_count"], least)
+        whole = found[f"{name}_sum"]
+        told[name] = pc.if_else(is_known, whole, pa.scalar(None, whole.type))
+    return pa.table(told)
+
+
+def _counted(table: pa.Table, broker: str, count: str, *rates: str) -> list[dict[str, Any]]:
     """Rows per broker with their number and sums, keyed."""
-    wanted: list[Any] = [([], "count_all"), *((name, "sum") for name in sums)]
-    found = table.group_by(["cluster", broker]).aggregate(wanted)
+    found = summed(table, ["cluster", broker], count, (), rates)
     return [
-        {
-            "key": SourceKey(row["cluster"], row[broker]),
-            count: row["count_all"],
-            **{name: row[f"{name}_sum"] for name in sums},
-        }
+        {"key": SourceKey(row["cluster"], row[broker]), **{it: row[it] for it in (count, *rates)}}
         for row in found.to_pylist()
     ]
 

@@ -29,7 +29,7 @@ from spark_metrics.job import JobSettings, build_job
 from spark_metrics.session import SessionSettings, build_session, gist
 from spark_metrics.sink import BatchReport
 from spark_metrics.size import OutgrownError, rows_max, session_for
-from spark_metrics.store import StoreWriter
+from spark_metrics.store.writer import StoreWriter
 from spark_metrics.topic import wait_for_topic
 
 POLL_S: Final = 0.1
@@ -162,7 +162,7 @@ class Run:
                 on_notice=say,
                 on_fatal=partial(self._on_fatal, session),
             ).start()
-            self._watch(session, query)
+            self._watch(session, query, writer)
             if self._fatal is not None:
                 raise self._fatal
             if not self._stopped.is_set():
@@ -178,7 +178,7 @@ class Run:
         source = replace(job.source, interval_ms=known.interval_ms, rows=known.state_rows)
         return replace(job, source=source)
 
-    def _watch(self, session: SparkSession, query: StreamingQuery) -> None:
+    def _watch(self, session: SparkSession, query: StreamingQuery, writer: StoreWriter) -> None:
         """Until the query fails or the run is stopped."""
         try:
             while not self._stopped.is_set():
@@ -189,6 +189,7 @@ class Run:
                 return
             self._failures += 1
             say(f"the query failed: {gist(error)}")
+            writer.look_again()
             return
         # A batch that is cut off fails, as it must; nobody needs to read its stack.
         session.sparkContext.setLogLevel("OFF")

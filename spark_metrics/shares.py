@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_metrics.heads import Head, bad_value
-from spark_metrics.parse import cut_rows, parse_rows
+from spark_metrics.decode.record_head import Head, bad_value
+from spark_metrics.decode.record_rows import cut_rows, parse_rows
 from spark_metrics.rounds import SourceKey
 
 Records = Sequence[tuple[int, Head]]

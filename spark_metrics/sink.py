@@ -16,8 +16,7 @@ from pyspark.sql import DataFrame
 
 from spark_metrics.backlog import newest_rounds
 from spark_metrics.clocks import corrections, decode_clocks, observe_clocks
-from spark_metrics.feed import Answer, Feed, State, Wave
-from spark_metrics.heads import (
+from spark_metrics.decode.record_head import (
     Head,
     KafkaRecord,
     bad_value,
@@ -26,8 +25,9 @@ from spark_metrics.heads import (
     read_head,
     seen_of,
     set_right,
+    without_taken,
 )
-from spark_metrics.layout import Manifest
+from spark_metrics.feed import Answer, Feed, State, Wave
 from spark_metrics.memory import Memory, decode_memory, encode_memory
 from spark_metrics.phases import Phases
 from spark_metrics.readings import (
@@ -46,7 +46,8 @@ from spark_metrics.rollup import (
     replica_table,
 )
 from spark_metrics.source import RECORDS_PER_BATCH_MAX
-from spark_metrics.store import Commit, StoreWriter, wall_clock_ms
+from spark_metrics.store.layout import Manifest
+from spark_metrics.store.writer import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.tables import HEALTH
 
 BAD_TEXTS_MAX: Final = 20
@@ -88,7 +89,7 @@ class _Pass:
 
 
 class StoreSink:
-    """``foreachBatch`` of the job: idempotent by batch id, and the store's only writer."""
+    """``foreachBatch`` of the job: idempotent by offsets, and the store's only writer."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class StoreSink:
         self._threads = ThreadPoolExecutor(2)
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Commit the batch, unless it is committed already.
+        """Commit what is not in the store already of the batch.
 
         Raises:
             StoreTakenError: another job writes the same store.
@@ -126,10 +127,9 @@ class StoreSink:
         self._writer.check()
         if self._writer.begun_afresh_because:
             self._on_notice(f"beginning a fresh store: {self._writer.begun_afresh_because}")
-        query_id = self._query_id()
-        if self._writer.has_committed(query_id, batch_id):
+        report = self._commit(batch, self._query_id(), batch_id, began_ms)
+        if report is None:
             return
-        report = self._commit(batch, query_id, batch_id, began_ms)
         pa.default_memory_pool().release_unused()
         self._on_batch(report)
 
@@ -139,13 +139,25 @@ class StoreSink:
         found = self._writer.manifest
         return None if found is None or found.is_provisional else found
 
-    def _commit(self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int) -> BatchReport:
-        manifest = self._batch_before
+    @property
+    def _memory_before(self) -> Memory:
+        """The memory of the batch before; of a state that was lost, how far the topic was read."""
+        manifest = self._writer.manifest
+        known = decode_memory(manifest.memory if manifest else {})
+        return known if self._batch_before else known.of_the_topic()
+
+    def _commit(
+        self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int
+    ) -> BatchReport | None:
+        """What it did; None: all of its records are in the store already."""
         phases = Phases()
         seen_ms = self._clock()
-        heads = _read_heads(batch, phases)
+        before = self._memory_before
+        read = _read_heads(batch, phases)
+        heads = without_taken(read, before)
+        if read and not heads:
+            return None
         records = len(heads)
-        before = decode_memory(manifest.memory if manifest else {})
         before, heads = self._set_right(before, heads, seen_ms)
         done = self._waves(heads, before, phases)
         with phases.of("tables"):

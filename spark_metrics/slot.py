@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from spark_metrics.files import conform
 from spark_metrics.group_lag import newest_commits
 from spark_metrics.nullability import declared
 from spark_metrics.schema import (
@@ -25,6 +24,7 @@ from spark_metrics.schema import (
     PARTITION_STATE,
     ddl,
 )
+from spark_metrics.store.files import conform
 from spark_metrics.transform import newest_partitions
 
 LISTED_BYTES: Final = 1 << 36

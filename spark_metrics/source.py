@@ -6,7 +6,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from broker.metrics_schema import METRICS_TOPIC, ROWS_PER_RECORD_MAX
-from spark_metrics.store import wall_clock_ms
+from spark_metrics.store.writer import wall_clock_ms
 
 RECORDS_PER_BATCH_MAX: Final = 6_000
 """Two rounds of a million commits; of a small cluster, many minutes. A batch that took longer than

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spark_metrics.layout import HistoryFile
 from spark_metrics.points import COARSER, FINE, SPANS_MS
 from spark_metrics.queries import HistoryRange, bucket_ms
+from spark_metrics.store.layout import HistoryFile
 
 LOOK_BACK_MS_MIN: Final = 25_000
 """How far back the newest point of a partition is looked for, at least."""

@@ -21,12 +21,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from spark_metrics.damage import damage
-from spark_metrics.files import Order, StoreFiles
-from spark_metrics.layout import HistoryFile, history_path
 from spark_metrics.merge_in_memory import in_order, merged_points
 from spark_metrics.merging import open_run, slices
 from spark_metrics.points import COARSER, SHAPES, SPANS_MS, Shape
+from spark_metrics.store.damage import damage
+from spark_metrics.store.files import Order, StoreFiles
+from spark_metrics.store.layout import HistoryFile, history_path
 
 MERGE_FILES: Final = 16
 LEVEL_MAX: Final = 2

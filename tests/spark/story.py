@@ -20,7 +20,7 @@ from broker.metrics_schema import (
 from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.feed import Feed
 from spark_metrics.sink import BatchReport, StoreSink
-from spark_metrics.store import StoreWriter
+from spark_metrics.store.writer import StoreWriter
 
 CLUSTER = "story"
 T0_MS = 1_800_000_000_000
@@ -86,10 +86,20 @@ class Story:
         self.offset += len(rows)
         return self.session.createDataFrame(rows, _SCHEMA)
 
+    def commit_at(self, records: Sequence[tuple[int, bytes]], batch_id: int) -> None:
+        """A batch of records at these offsets."""
+        at = datetime.fromtimestamp(T0_MS / 1_000, tz=UTC)
+        rows = [(bytearray(value), 0, offset, at) for offset, value in records]
+        self.sink(self.session.createDataFrame(rows, _SCHEMA), batch_id)
+
     def now(self) -> dict[str, list[dict[str, Any]]]:
         found = AggregatesReader(str(self.store)).now()
         assert found is not None
         return {name: table.to_pylist() for name, table in found.tables.items()}
+
+
+def round_values(broker: int, at_ms: int, *rows: Row) -> list[bytes]:
+    return encode_round(envelope(broker, at_ms), rows)
 
 
 def envelope(broker: int, at_ms: int, epoch: int = 1, **further: Any) -> Envelope:

@@ -15,10 +15,20 @@ from broker.metrics_schema import (
     encode_round,
 )
 from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.feed import FileFeed, FrameFeed
 from spark_metrics.first_sight import first_sight
-from spark_metrics.heads import KafkaRecord, read_head
-from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, envelope, group, replica
+from tests.spark.story import (
+    CLUSTER,
+    T0_MS,
+    Story,
+    broker,
+    commit,
+    envelope,
+    group,
+    replica,
+    round_values,
+)
 
 pytestmark = [
     pytest.mark.spark,
@@ -388,6 +398,7 @@ def test_a_replayed_batch_changes_nothing(story: Story) -> None:
     before = story.batch()
     version = AggregatesReader(str(story.store)).version()
     restarted = story.make_sink()
+    story.offset -= len(values)
     restarted(story.frame(values), story.batch_id)
     assert AggregatesReader(str(story.store)).version() == version
     assert story.now() == before
@@ -483,3 +494,33 @@ def test_the_plan_made_once_shuffles_nothing(feed: FileFeed) -> None:
         text = jvm_plan.queryExecution().executedPlan().toString()
         assert "Exchange" not in text
         assert "Scan" in text
+
+
+def test_an_older_checkpoint_reads_once_more_what_the_store_has(story: Story) -> None:
+    """The batches are cut in other places then, and have numbers that the store has seen."""
+    told = [round_values(101, 1_000 * n, replica(1_000 * n, 10 * n)) for n in range(7)]
+    records = [(n, value) for n, values in enumerate(told) for value in values]
+    for n in range(0, 4):
+        story.commit_at(records[n : n + 1], batch_id=n)
+    reports = len(story.reports)
+    story.commit_at(records[1:3], batch_id=1)
+    assert len(story.reports) == reports, "nothing is new"
+    story.commit_at(records[2:6], batch_id=2)
+    assert only(story.now()["partitions"])["high_watermark"] == 50
+    assert story.reports[-1].records == 2
+    story.commit_at(records[6:], batch_id=3)
+    assert only(story.now()["partitions"])["high_watermark"] == 60
+    history = AggregatesReader(str(story.store)).partition_history(
+        cluster=CLUSTER, topic="t", since_ms=0, until_ms=1 << 53, points_max=1 << 53
+    )
+    assert history["high_watermark"].to_pylist() == [0, 10, 20, 30, 40, 50, 60]
+    assert story.reports[-1].lost_records == 0
+
+
+def test_a_topic_that_is_begun_anew_is_read_from_its_beginning(story: Story) -> None:
+    for n in range(4):
+        story.commit_at([(n + 100, round_values(101, 1_000 * n, replica(1_000 * n, n))[0])], n)
+    story.commit_at([(0, round_values(101, 9_000, replica(9_000, 90))[0])], 4)
+    assert only(story.now()["partitions"])["high_watermark"] == 90
+    story.commit_at([(1, round_values(101, 10_000, replica(10_000, 95))[0])], 5)
+    assert only(story.now()["partitions"])["high_watermark"] == 95

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_metrics import stretches
-from spark_metrics.files import Order, StoreFiles
+from spark_metrics.store.files import Order, StoreFiles
 
 pytestmark = [
     pytest.mark.spark,

@@ -14,8 +14,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from broker.metrics_schema import encode_round
 from spark_metrics.aggregates import AggregatesReader
-from spark_metrics.layout import MANIFEST, SET_ASIDE, decode_manifest
 from spark_metrics.size import SMALL_ROWS_MAX
+from spark_metrics.store.layout import MANIFEST, SET_ASIDE, decode_manifest
 from tests.spark.story import T0_MS, envelope, replica
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob, is_running

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from broker.metrics_schema import ReplicaSample, Row, encode_round
 from spark_metrics import sink
+from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.feed import FileFeed, FrameFeed
 from spark_metrics.first_sight import first_sight
-from spark_metrics.heads import KafkaRecord, read_head
 from spark_metrics.transform import MISSING_MS
 from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, envelope, group, replica
 

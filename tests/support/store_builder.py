@@ -16,11 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_metrics.layout import Manifest
 from spark_metrics.points import HISTORY_TABLES
 from spark_metrics.readings import Clocks, job_points, sum_points
 from spark_metrics.rollup import group_sums
-from spark_metrics.store import Commit, StoreWriter
+from spark_metrics.store.layout import Manifest
+from spark_metrics.store.writer import Commit, StoreWriter
 from spark_metrics.tables import COMMITS, NOW_TABLES
 from tests.support.at_once import Never
 

@@ -8,8 +8,8 @@ import pytest
 
 from broker import metrics_schema as schema
 from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS
-from spark_metrics.heads import KafkaRecord, read_head
-from spark_metrics.parse import parse_rows
+from spark_metrics.decode.record_head import KafkaRecord, read_head
+from spark_metrics.decode.record_rows import parse_rows
 
 ENVELOPE = schema.Envelope(
     cluster="c", broker=101, broker_epoch=7, round_ms=1_000, interval_ms=1_000

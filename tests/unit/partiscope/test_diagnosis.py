@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from partiscope.diagnosis import Verdict, _store
-from spark_metrics.layout import MANIFEST, SET_ASIDE
+from spark_metrics.store.layout import MANIFEST, SET_ASIDE
 from tests.support.store_builder import StoreBuilder
 
 

@@ -14,8 +14,8 @@ from broker.metrics_schema import (
     encode_round,
 )
 from spark_metrics.backlog import newest_rounds
-from spark_metrics.heads import Head, KafkaRecord, read_head
-from spark_metrics.parse import parse_rows
+from spark_metrics.decode.record_head import Head, KafkaRecord, read_head
+from spark_metrics.decode.record_rows import parse_rows
 
 T0_MS = 1_800_000_000_000
 MANY = 600

@@ -20,8 +20,8 @@ from spark_metrics.clocks import (
     encode_clocks,
     observe_clocks,
 )
-from spark_metrics.heads import Head, KafkaRecord, read_head, seen_of, set_right
-from spark_metrics.parse import parse_rows
+from spark_metrics.decode.record_head import Head, KafkaRecord, read_head, seen_of, set_right
+from spark_metrics.decode.record_rows import parse_rows
 from spark_metrics.registry import SILENT_MS_MAX, merge_groups
 from spark_metrics.rounds import SourceKey, newest_by_cluster, observe_rounds
 

@@ -16,9 +16,9 @@ from broker.metrics_schema import (
     encode_round,
 )
 from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.decode.record_head import Head, KafkaRecord, read_head
 from spark_metrics.first_sight import first_sight, is_whole
-from spark_metrics.heads import Head, KafkaRecord, read_head
-from spark_metrics.store import StoreWriter
+from spark_metrics.store.writer import StoreWriter
 from spark_metrics.tables import NOW_TABLES
 
 ROUND_MS = 1_000

@@ -61,3 +61,25 @@ def test_as_duckdb_does(database: duckdb.DuckDBPyConnection, table: str, bucket:
         found = merged_few(rows, shape, SPAN, bucket, query.schema)
         assert found.num_rows > 0
         assert found.to_pylist() == expected.cast(query.schema).to_pylist()
+
+
+def test_merging_merged_points_is_merging_their_readings() -> None:
+    """Of an hour of which most readings are unknown: 9.8, and not 300 by way of minutes."""
+    shape, span = (
+        SHAPES["partition_history"],
+        HistoryRange(since_ms=0, until_ms=1 << 53, points_max=9),
+    )
+    schema = shape.schema
+    rates = [300.0, *[None] * 58, 1.0, *[5.0] * 60]
+    rows = [
+        {"cluster": "c", "topic": "t", "partition": 0, "at_ms": 1_000 * n, "in_bytes_per_s": it}
+        for n, it in enumerate(rates)
+    ]
+    readings = pa.Table.from_pylist(rows, schema=schema)
+    minutes = merged_few(readings, shape, span, 60_000, schema)
+    assert minutes["in_bytes_per_s_known"].to_pylist() == [2, None]
+    (by_way_of_minutes,) = merged_few(minutes, shape, span, 3_600_000, schema).to_pylist()
+    (at_once,) = merged_few(readings, shape, span, 3_600_000, schema).to_pylist()
+    known = [it for it in rates if it is not None]
+    assert at_once["in_bytes_per_s"] == pytest.approx(sum(known) / len(known))
+    assert by_way_of_minutes == at_once

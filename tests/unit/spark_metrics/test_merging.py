@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_metrics import footers, lookup, merging, stretches
-from spark_metrics.files import Order, StoreFiles
 from spark_metrics.keys import sorted_by
 from spark_metrics.lookup import Lookup
 from spark_metrics.merging import open_run, slices
+from spark_metrics.store.files import Order, StoreFiles
 
 KEY: Final = ["cluster", "topic", "partition"]
 SCHEMA: Final = pa.schema(

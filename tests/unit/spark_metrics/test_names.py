@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_metrics.files import StoreFiles
 from spark_metrics.keys import key_codes, places_of, sorted_by
 from spark_metrics.names import ID, NAMES, NOBODY, Aligned, aligned, named, names_of
 from spark_metrics.schema import CARRIED, ROWS, arrow_schema
+from spark_metrics.store.files import StoreFiles
 
 Name = tuple[str, str, str, int]
 A, B, C = ("c", "g", "t", 0), ("c", "g", "t", 1), ("c", "h", "s", 0)

@@ -19,8 +19,8 @@ from broker.metrics_schema import (
     encode_part,
     encode_round,
 )
-from spark_metrics.heads import Head, KafkaRecord, read_head
-from spark_metrics.parse import Parsed, cut_rows, parse_rows
+from spark_metrics.decode.record_head import Head, KafkaRecord, read_head
+from spark_metrics.decode.record_rows import Parsed, cut_rows, parse_rows
 
 T0_MS = 1_800_000_000_000
 

@@ -15,7 +15,7 @@ from spark_metrics.aggregates import (
     AggregatesReader,
     StoreUnreadableError,
 )
-from spark_metrics.layout import MANIFEST
+from spark_metrics.store.layout import MANIFEST
 from tests.support.at_once import AtOnce
 from tests.support.store_builder import CLUSTER, StoreBuilder, SyntheticSizes
 

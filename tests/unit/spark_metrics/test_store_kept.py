@@ -11,9 +11,9 @@ import pytest
 
 from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.errors import StoreTakenError, StoreUnreadableError
-from spark_metrics.layout import GRACE_MS, MANIFEST, SET_ASIDE, HistoryFile
 from spark_metrics.points import FINE
-from spark_metrics.store import SWEEP_MS
+from spark_metrics.store.layout import GRACE_MS, MANIFEST, SET_ASIDE, HistoryFile
+from spark_metrics.store.sweep import SWEEP_MS
 from tests.support.at_once import AtOnce, Never
 from tests.support.faulty_files import FaultyFiles
 from tests.unit.spark_metrics.test_upkeep import Job

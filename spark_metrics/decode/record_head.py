@@ -1,24 +1,33 @@
 """Records of the metrics topic as the driver looks at them first: envelopes and verdicts.
 
 The driver reads the head of each record (a few hundred bytes; of a record of version 1, which has
-none, the whole) and leaves the rest to ``spark_metrics.parse``. A record is bad when it is not
-JSON, lacks what every sample has, or claims a time far ahead of its own timestamp in the topic (it
-would stay "the newest" for ever).
+none, the whole) and leaves the rest to ``decode.record_rows``. A record is bad when it is not JSON,
+lacks what every sample has, says something out of range (``decode.checks``), or claims a time far
+ahead of its own timestamp in the topic (it would stay "the newest" for ever).
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from broker.metrics_schema import BUCKETS, PACKED_VERSION, SCHEMA_VERSION
 from spark_metrics.clocks import Clocks, Seen, Shift
-from spark_metrics.memory import Observed, RegisteredBroker
+from spark_metrics.decode.checks import (
+    AHEAD_MS_MAX,
+    ENVELOPE,
+    INT_MAX,
+    RECORD_ROWS_MAX,
+    UNREADABLE,
+    flag,
+    json_object,
+    text,
+    whole,
+    whole_or_none,
+)
+from spark_metrics.memory import Memory, Observed, RegisteredBroker
 from spark_metrics.registry import RegisteredGroup
 from spark_metrics.rounds import RoundPart, SourceKey
 
-AHEAD_MS_MAX: Final = 86_400_000
-"""What claims to be read so much later than it was written is bad."""
 SENT_MS_MAX: Final = 60_000
 """A record's timestamp is when it was sent, if it is so much after its round's begin at most."""
 BAD_CHARS_MAX: Final = 4_000
@@ -26,8 +35,8 @@ WAVES_MAX: Final = 6
 """So many rounds of one source are told apart in one batch; older ones count as the oldest."""
 WAVES_ROWS_MAX: Final = 20_000
 """A batch of more rows is one wave: who must catch up must not be made slower."""
-_ENVELOPE: Final = ("cluster", "broker", "broker_epoch", "round_ms", "interval_ms")
-_INTEGERS: Final = (*("v", "broker", "round_ms", "broker_epoch", "interval_ms", "part", "parts"),)
+_DEFAULTS: Final = {"broker_epoch": -1, "interval_ms": 1_000, "part": 0, "parts": 1}
+_BLANKS: Final = frozenset("\t\n\r")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,42 +94,46 @@ def read_head(record: KafkaRecord) -> Head:
     try:
         end = record.value.find(b"\n")
         has_body = end >= 0
-        document = json.loads((record.value[:end] if has_body else record.value).decode())
+        document = json_object(record.value[:end] if has_body else record.value)
         body = memoryview(record.value)[end + 1 :] if has_body else b""
         if not document.get("packed"):
             record.value.decode()
             if document["v"] == 1 or (has_body and record.value.find(b"\n", end + 1) >= 0):
-                document, body = json.loads(record.value), record.value
-        if not _is_sample(document, record.timestamp_ms):
-            return Head(record=record, is_bad=True)
-        return _head(record, document, body)
-    except (ValueError, TypeError, LookupError, AttributeError):
+                document, body = json_object(record.value), record.value
+        return _head(record, _part(document, record.timestamp_ms), document, body)
+    except UNREADABLE:
         return Head(record=record, is_bad=True)
 
 
-def _is_sample(document: Mapping[str, Any], kafka_ms: int) -> bool:
-    envelope = {"broker_epoch": -1, "interval_ms": 1_000, "part": 0, "parts": 1, **document}
-    return (
-        all(type(envelope[name]) is int for name in _INTEGERS)
-        and envelope["v"] >= 1
-        and isinstance(document["cluster"], str)
-        and not set(document["cluster"]) & set("\t\n\r")
-        and document["round_ms"] <= kafka_ms + AHEAD_MS_MAX
-    )
+def _part(document: Mapping[str, Any], kafka_ms: int) -> RoundPart:
+    """The envelope, judged.
 
-
-def _head(record: KafkaRecord, document: Mapping[str, Any], body: bytes | memoryview) -> Head:
-    brokers, bad_brokers = _readable(document, "brokers", _broker)
-    groups, bad_groups = _readable(document, "groups", _group)
-    part = RoundPart(
-        **{"broker_epoch": -1, "interval_ms": 1_000}
-        | {name: document[name] for name in _ENVELOPE if name in document},
-        part=document.get("part", 0),
-        parts=document.get("parts", 1),
+    Raises:
+        UNREADABLE: it is none.
+    """
+    told = {**_DEFAULTS, **document}
+    numbers = {name: whole(told[name], of) for name, of in ENVELOPE.items()}
+    if numbers.pop("v") < 1 or numbers["part"] >= numbers["parts"]:
+        raise ValueError("no part of a round")
+    if numbers["round_ms"] > kafka_ms + AHEAD_MS_MAX or _BLANKS & set(text(document["cluster"])):
+        raise ValueError("no sample")
+    return RoundPart(
+        cluster=document["cluster"],
+        **numbers,
         has_brokers=bool(document.get("brokers")),
         tells_orphans=document.get("tells_orphans") is True,
         of_orphans=document.get("of_orphans") is True,
     )
+
+
+def _head(
+    record: KafkaRecord,
+    part: RoundPart,
+    document: Mapping[str, Any],
+    body: bytes | memoryview,
+) -> Head:
+    brokers, bad_brokers = _readable(part, document.get("brokers"), _broker)
+    groups, bad_groups = _readable(part, document.get("groups"), _group)
     return Head(
         record=record,
         part=part,
@@ -135,52 +148,57 @@ def _head(record: KafkaRecord, document: Mapping[str, Any], body: bytes | memory
 
 
 def _count(rows: Any) -> int:
-    return rows if isinstance(rows, int) else len(rows or ())
+    """How many rows the body has, as the head says."""
+    return whole(rows if isinstance(rows, int) else len(rows or ()), (0, RECORD_ROWS_MAX))
 
 
 def _bucket(told: Any) -> int | None:
     return told if type(told) is int and 0 <= told < BUCKETS else None
 
 
-def _readable(document: Mapping[str, Any], kind: str, read: Any) -> tuple[tuple[Any, ...], bool]:
+def _readable(
+    part: RoundPart, rows: Any, read: Callable[[RoundPart, Any], Any]
+) -> tuple[tuple[Any, ...], bool]:
     """The rows that can be read, and whether some could not."""
     found, is_bad = [], False
-    for row in document.get(kind) or ():
+    for row in rows or ():
         try:
-            found.append(read(document, row))
-        except (TypeError, LookupError, ValueError):
+            found.append(read(part, row))
+        except UNREADABLE:
             is_bad = True
     return tuple(found), is_bad
 
 
-def _broker(document: Mapping[str, Any], row: Mapping[str, Any]) -> RegisteredBroker:
-    if row["read_ms"] > document["round_ms"] + AHEAD_MS_MAX:
-        raise ValueError("read in the future")
+def _read_ms(part: RoundPart, row: Mapping[str, Any]) -> int:
+    return whole(row["read_ms"], (0, part.round_ms + AHEAD_MS_MAX))
+
+
+def _broker(part: RoundPart, row: Mapping[str, Any]) -> RegisteredBroker:
     return RegisteredBroker(
-        cluster=document["cluster"],
-        broker=int(row["id"]),
-        host=str(row["host"]),
-        port=int(row["port"]),
-        rack=row.get("rack"),
-        is_fenced=bool(row["fenced"]),
-        is_controller=bool(row.get("is_controller")),
-        broker_epoch=row.get("epoch"),
-        disk_total_bytes=row.get("disk_total_bytes"),
-        disk_usable_bytes=row.get("disk_usable_bytes"),
-        read_ms=int(row["read_ms"]),
+        cluster=part.cluster,
+        broker=whole(row["id"], (0, INT_MAX)),
+        host=text(row["host"]),
+        port=whole(row["port"], (-1, 65_535)),
+        rack=None if row.get("rack") is None else text(row["rack"]),
+        is_fenced=flag(row["fenced"]),
+        is_controller=flag(row.get("is_controller", False)),
+        broker_epoch=whole_or_none(row.get("epoch"), ENVELOPE["broker_epoch"]),
+        disk_total_bytes=whole_or_none(row.get("disk_total_bytes")),
+        disk_usable_bytes=whole_or_none(row.get("disk_usable_bytes")),
+        read_ms=_read_ms(part, row),
     )
 
 
-def _group(document: Mapping[str, Any], row: Mapping[str, Any]) -> RegisteredGroup:
+def _group(part: RoundPart, row: Mapping[str, Any]) -> RegisteredGroup:
     return RegisteredGroup(
-        cluster=document["cluster"],
-        group_id=str(row["group_id"]),
-        source=document["broker"],
-        round_ms=document["round_ms"],
-        state=str(row["state"]),
-        protocol=str(row.get("protocol") or ""),
-        members=int(row.get("members") or 0),
-        read_ms=int(row["read_ms"]),
+        cluster=part.cluster,
+        group_id=text(row["group_id"]),
+        source=part.broker,
+        round_ms=part.round_ms,
+        state=text(row["state"]),
+        protocol=text(row.get("protocol") or ""),
+        members=whole(row.get("members") or 0, (0, INT_MAX)),
+        read_ms=_read_ms(part, row),
     )
 
 
@@ -201,6 +219,27 @@ def _sent_ms(head: Head) -> int:
     assert head.part is not None
     late_ms = head.record.timestamp_ms - head.part.round_ms
     return head.part.round_ms + (late_ms if 0 <= late_ms <= SENT_MS_MAX else 0)
+
+
+def without_taken(heads: Sequence[Head], memory: Memory) -> list[Head]:
+    """Without the records that earlier batches have taken in.
+
+    A checkpoint that is older than the store reads them once more. A topic that was begun anew has
+    the same offsets, but its rounds are newer than all that is known of their source.
+    """
+    return [head for head in heads if not _is_taken(head, memory)]
+
+
+def _is_taken(head: Head, memory: Memory) -> bool:
+    if head.record.offset >= memory.next_offsets.get(head.record.partition, 0):
+        return False
+    if head.part is None:
+        return True
+    key, round_ms = SourceKey(head.part.cluster, head.part.broker), head.part.round_ms
+    clock, source = memory.clocks.get(key), memory.sources.get(key)
+    if clock is not None and clock.shift is not None:
+        round_ms -= clock.shift.of(round_ms)
+    return source is not None and round_ms <= source.newest_ms
 
 
 def set_right(heads: Sequence[Head], clocks: Clocks) -> list[Head]:

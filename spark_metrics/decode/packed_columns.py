@@ -3,7 +3,6 @@
 A record that is not as it should be is bad as a whole: half a column would shift all its rows.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,11 +12,19 @@ import pyarrow as pa
 
 from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS
 from broker.metrics_packed import CODES, ITEMS, parts_of
+from spark_metrics.decode.checks import (
+    LONG_MAX,
+    RECORD_ITEMS_MAX,
+    RECORD_ROWS_MAX,
+    UNREADABLE,
+    holds_too_much,
+    json_object,
+    names,
+    whole,
+)
 
-ROWS_MAX: Final = 1 << 16
-"""Of one record: a column in which all are the same claims rows without a byte for them."""
-ITEMS_MAX: Final = 1 << 20
 _TIMES: Final = ("read_ms", "since_ms")
+_LONGEST: Final = (1 << 63) - 1
 _KINDS: Final = {size: np.dtype(f"<u{size}") for size in CODES}
 
 
@@ -31,6 +38,11 @@ class Column:
     least: int
     known: Any = None
     """NumPy array, which rows are known; None: all."""
+
+    def is_within(self, most: int) -> bool:
+        """Whether no number is further from 0."""
+        greatest = self.least + (0 if self.more is None else int(self.more.max(initial=0)))
+        return -most <= self.least and greatest <= most
 
     def numbers(self) -> Any:
         """A number for each row, 0 where it is unknown."""
@@ -58,38 +70,45 @@ class PackedRecord:
     """One record's columns of a kind."""
 
     def __init__(self, kind: str, text: bytes | memoryview, round_ms: int) -> None:
-        """Raises ValueError, TypeError, LookupError, AttributeError: it is not as it should be."""
+        """Raises ``checks.UNREADABLE``: it is not as it should be."""
         line, _, packed = bytes(text).partition(b"\n")
-        layout, self._packed = parts_of(json.loads(line), packed)[f"{kind}_columns"]
-        self.rows: int = layout["rows"]
+        layout, self._packed = parts_of(json_object(line), packed)[f"{kind}_columns"]
+        self.rows = whole(layout["rows"], (1, RECORD_ROWS_MAX))
         self.round_ms = round_ms
-        if type(self.rows) is not int or not 0 < self.rows <= ROWS_MAX:
-            raise ValueError("so many rows are in no record")
         self._at = 0
         self.columns: dict[str, Column] = {}
         self.items: dict[str, Any] = {}
         """What is in the lists of a column, end to end."""
         for name, size, least, *has_unknown in layout["columns"]:
+            if name in self.columns or name.removesuffix(ITEMS) in self.items:
+                raise ValueError(f"{name} comes twice")
             if name.endswith(ITEMS):
                 self._read_items(name.removesuffix(ITEMS), size, least)
             else:
-                self.columns[name] = self._column(size, least, has_unknown=bool(has_unknown))
+                column = self._column(size, least, has_unknown=bool(has_unknown))
+                if name in _TIMES and not column.is_within(LONG_MAX):
+                    raise ValueError(f"{name} is no time")
+                self.columns[name] = column
+        if any(name in self.columns and name not in self.items for name in NESTED):
+            raise ValueError("lists without their items")
         self.dictionaries = self._dictionaries(kind, layout)
 
     def _column(self, size: int, least: int, *, has_unknown: bool) -> Column:
-        if type(least) is not int or abs(least) > 1 << 62:
-            raise ValueError("no number")
-        if not has_unknown:
-            return Column(self.rows, self._more(self.rows, size), least)
-        known = self._more(self.rows, 1).astype(bool)
-        return Column(self.rows, self._more(int(known.sum()), size), least, known)
+        known = self._more(self.rows, 1).astype(bool) if has_unknown else None
+        count = self.rows if known is None else int(known.sum())
+        return self._judged(Column(self.rows, self._more(count, size), least, known))
+
+    def _judged(self, column: Column) -> Column:
+        if type(column.least) is not int or not column.is_within(_LONGEST):
+            raise ValueError("no numbers of 64 bits")
+        return column
 
     def _read_items(self, name: str, size: int, least: int) -> None:
         lengths = self.columns[name].numbers()
-        if lengths.min() < 0 or lengths.max() > ROWS_MAX or lengths.sum() > ITEMS_MAX:
+        if lengths.min() < 0 or lengths.max() > RECORD_ITEMS_MAX:
             raise ValueError("so much is in no list")
-        count = int(lengths.sum())
-        self.items[name] = Column(count, self._more(count, size), least).numbers()
+        count = whole(int(lengths.sum()), (0, RECORD_ITEMS_MAX))
+        self.items[name] = self._judged(Column(count, self._more(count, size), least)).numbers()
 
     def _more(self, count: int, size: int) -> Any:
         if not size:
@@ -101,7 +120,7 @@ class PackedRecord:
     def _dictionaries(self, kind: str, layout: Mapping[str, Any]) -> dict[str, pa.Array]:
         """What stands at the places that columns name; none of them names another."""
         of: dict[str, str] = {**TEXTS[kind]}
-        found = {name: pa.array(layout.get(name, ()), pa.string()) for name in of.values()}
+        found = {name: names(layout.get(name, ())) for name in of.values()}
         if kind == "replicas":
             of |= dict.fromkeys(LISTS, "lists")
             found["lists"] = pa.array(layout.get("lists", ()), pa.list_(pa.int32()))
@@ -111,6 +130,12 @@ class PackedRecord:
             is_known = column.known is None or column.known.any()
             if is_known and not 0 <= column.least < len(found[dictionary]) - most:
                 raise ValueError(f"{name} is not in {dictionary}")
+            if dictionary == "lists" and is_known and name in self.columns:
+                places = (
+                    column.numbers() if column.known is None else column.numbers()[column.known]
+                )
+                if holds_too_much(places, found[dictionary]):
+                    raise ValueError(f"{name} holds more than a record")
         return found
 
 
@@ -126,7 +151,7 @@ def read_packed(
         try:
             records.append(PackedRecord(kind, text, round_ms))
             places.append(place)
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
+        except UNREADABLE:
             unreadable.append(place)
     owners = np.repeat(np.array(places, np.int64), [it.rows for it in records])
     return _laid(kind, records) if records else {}, owners, tuple(unreadable)

@@ -1,14 +1,16 @@
 """Writes a store, version by version: files first, the manifest last.
 
-A batch that was committed is never written twice (``has_committed``); a batch that was killed
-half way leaves files that no manifest names, which ``sweep`` removes. What lay there before, and
-was not understood, is set aside (``spark_metrics.existing_store``). Of history a batch writes one
+Files are forced to disk before a version names them. A version exists once it is put as the
+successor of the one before it, which only one writer can do; then the manifest is replaced, which
+is where readers look. A batch that was killed half way leaves files that no manifest names, which
+are swept after a grace, whether or not commits succeed. What lay there before, and
+was not understood, is set aside (``spark_metrics.store.existing``). Of history a batch writes one
 file per table (two, where a minute ends in it); ``upkeep`` makes fewer of them.
 """
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,24 +19,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.errors import StoreTakenError
-from spark_metrics.existing_store import FOLDERS, ExistingStore, look
-from spark_metrics.files import Order, StoreFiles
+from spark_metrics.errors import StoreTakenError, StoreUnreadableError
 from spark_metrics.keys import sorted_by
-from spark_metrics.layout import (
-    GRACE_MS,
-    MANIFEST,
-    SET_ASIDE,
-    ForeignFormatError,
-    HistoryFile,
-    Manifest,
-    ManifestError,
-    decode_manifest,
-    encode_manifest,
-    history_path,
-    next_version,
-    now_path,
-)
 from spark_metrics.nullability import declared
 from spark_metrics.points import (
     COARSER,
@@ -45,12 +31,31 @@ from spark_metrics.points import (
     SHAPES,
     SPANS_MS,
 )
+from spark_metrics.store.durable import make_lasting, put_if_absent
+from spark_metrics.store.existing import FOLDERS, ExistingStore, look
+from spark_metrics.store.files import Order, StoreFiles
+from spark_metrics.store.layout import (
+    COMMITS,
+    MANIFEST,
+    SET_ASIDE,
+    ForeignFormatError,
+    HistoryFile,
+    Manifest,
+    ManifestError,
+    decode_manifest,
+    encode_manifest,
+    history_path,
+    newest_successor,
+    next_version,
+    now_path,
+    successor_path,
+)
+from spark_metrics.store.sweep import Sweep
 from spark_metrics.upkeep import LATE_MS, Upkeep, adopted, due_tasks
 
 RETENTION_MS: Final = RETENTIONS_MS[FINE]
 UPKEEP_RETRY_MS: Final = 60_000
 """History that could not be merged (no space, say) is tried again so long after."""
-SWEEP_MS: Final = 10_000
 BAD_FILES_MAX: Final = 20
 WRITERS: Final = 2
 """So many files of history are written side by side."""
@@ -60,6 +65,11 @@ BAD: Final = "bad"
 def wall_clock_ms() -> int:
     """Milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000
+
+
+def monotonic_ms() -> int:
+    """Milliseconds of a clock that nobody sets."""
+    return time.monotonic_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +101,14 @@ class StoreWriter:
         *,
         retention_ms: int = RETENTION_MS,
         clock_ms: Callable[[], int] = wall_clock_ms,
+        steady_ms: Callable[[], int] = monotonic_ms,
         executor: Executor | None = None,
         on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         """``retention_ms`` is that of fine history, and the least of the coarser spans.
 
-        ``executor`` runs the upkeep; a thread of its own where none is given.
+        ``executor`` runs the upkeep; a thread of its own where none is given. Files are swept by
+        ``steady_ms``, whatever becomes of the clock.
         """
         self.files = StoreFiles(store)
         self._store = store
@@ -105,11 +117,11 @@ class StoreWriter:
             for span, kept_ms in RETENTIONS_MS.items()
         }
         self._upkeep = Upkeep(self.files, executor)
-        self._upkeep_due_ms = 0
+        self._upkeep_due_ms: int | None = None
         self._on_notice = on_notice
         self._clock_ms = clock_ms
-        self._unnamed_since_ms: dict[str, int] = {}
-        self._swept_ms = 0
+        self._steady_ms = steady_ms
+        self._sweep = Sweep(self.files, steady_ms=steady_ms, on_notice=on_notice)
         self._pending: int | None = None
         self._threads = ThreadPoolExecutor(WRITERS)
         self.files.make_folders(*FOLDERS, BAD)
@@ -119,6 +131,8 @@ class StoreWriter:
         """Why an earlier store could not be gone on with."""
         self._seen = found.value
         """The newest manifest in the store, as it was written or judged."""
+        self._claimed: bytes | None = None
+        """The version that was put last, whether or not it is in the manifest yet."""
         self._to_set_aside: dict[str, None] = {}
         self._take_over(found)
 
@@ -129,6 +143,31 @@ class StoreWriter:
             self.begun_afresh_because = found.why or self.begun_afresh_because
         elif found.why:
             self._on_notice(f"the metrics store {self._store}: {found.why}")
+        newest = newest_successor(self.files.list_files(COMMITS))
+        if found.manifest is None or newest is None or newest < found.manifest.version:
+            return
+        # Its writer ended before the manifest had it.
+        if (value := self.files.read_bytes(successor_path(newest))) is not None:
+            self._become(decode_manifest(value), value)
+
+    def _become(self, manifest: Manifest, value: bytes) -> None:
+        """Show readers this version, and go on from it."""
+        self.files.replace(MANIFEST, value)
+        self.manifest, self._seen = manifest, value
+        self.begun_afresh_because = None
+        self._pending = None
+
+    def look_again(self) -> None:
+        """Judge the newest version anew, after a batch has failed: its files may be spoilt.
+
+        Raises:
+            StoreTakenError: another job has committed since this one last did.
+        """
+        try:
+            if self.manifest is not None and self._is_ours():
+                self._take_over(look(self.files, self._store))
+        except (OSError, StoreUnreadableError) as error:
+            self._on_notice(f"the metrics store {self._store} cannot be read now: {error}")
 
     def check(self) -> None:
         """Look whether the store is still as this job left it; begin afresh where it is gone.
@@ -137,10 +176,14 @@ class StoreWriter:
             StoreTakenError: another job has committed since this one last did.
         """
         self._pending = None
+        self._sweep.maybe_sweep(self._kept)
         if not self._is_ours():
             self.files.make_folders(*FOLDERS, BAD)
             self._take_over(look(self.files, self._store))
             self.begun_afresh_because = self.begun_afresh_because or "its manifest is gone"
+        elif self._claimed is not None and self._claimed != self._seen:
+            # Our own, which the manifest could not be replaced by.
+            self._become(decode_manifest(self._claimed), self._claimed)
 
     def _is_ours(self) -> bool:
         """Whether this job can go on with what it knows: two would undo each other's history.
@@ -148,7 +191,10 @@ class StoreWriter:
         A manifest that was spoilt or lost meanwhile is written again, while its files are there.
         """
         value = self.files.read_bytes(MANIFEST)
-        if value == self._seen:
+        newest = newest_successor(self.files.list_files(COMMITS))
+        if self.manifest is not None and newest is not None and newest > self.manifest.version:
+            raise _taken(self._store, f"it has written what follows version {newest}")
+        if value == self._seen or (value is not None and value == self._claimed):
             return True
         try:
             found = None if value is None else decode_manifest(value)
@@ -157,6 +203,8 @@ class StoreWriter:
         except ManifestError:
             found = None
         if found is not None:
+            if self._claimed is not None and found.version < decode_manifest(self._claimed).version:
+                return True  # of a writer that was overtaken, and has not stopped yet
             why = f"it holds version {found.version}, which this job has not written"
             raise _taken(self._store, why)
         if self.manifest is None:
@@ -167,11 +215,6 @@ class StoreWriter:
         self._seen = value
         self._on_notice(f"the manifest of {self._store} was lost or spoilt: it is written again")
         return True
-
-    def has_committed(self, query_id: str, batch_id: int) -> bool:
-        """Whether this batch is in the store already (Spark replays the last one after a kill)."""
-        found = self.manifest
-        return found is not None and found.query_id == query_id and batch_id <= found.batch_id
 
     def commit(self, batch: Commit) -> Manifest:
         """Write the batch and make it the newest version.
@@ -200,14 +243,34 @@ class StoreWriter:
         if not self._is_ours():
             raise FileNotFoundError(f"{self._store} was removed while a batch was written to it")
         self._set_aside(now_ms)
-        value = encode_manifest(manifest)
-        self.files.replace(MANIFEST, value)
-        self.manifest, self._seen = manifest, value
-        self.begun_afresh_because = None
-        self._pending = None
+        self._put(manifest)
         self._keep_up(manifest, now_ms)
-        self.maybe_sweep(now_ms)
+        self._sweep.maybe_sweep(self._kept)
         return manifest
+
+    def _put(self, manifest: Manifest) -> None:
+        """Make it the newest version, unless another writer was quicker.
+
+        Raises:
+            StoreTakenError: it was.
+        """
+        before = self.manifest
+        make_lasting(self.files, manifest.paths() - (before.paths() if before else set()))
+        value = encode_manifest(manifest)
+        place = successor_path(before.version if before else 0)
+        if not put_if_absent(self.files, place, value):
+            raise _taken(self._store, "it has written the version that this job was writing")
+        self._claimed = value
+        # One that was paused until the successor was swept finds another manifest.
+        if not self._is_ours():
+            raise FileNotFoundError(f"{self._store} was removed while a batch was written to it")
+        self._become(manifest, value)
+
+    @property
+    def _kept(self) -> set[str]:
+        """Files that are not to be swept."""
+        named = self.manifest.paths() if self.manifest else set()
+        return {*named, *self._to_set_aside, *self._upkeep.outputs}
 
     @property
     def bad_records_total(self) -> int:
@@ -235,7 +298,7 @@ class StoreWriter:
         done = self._upkeep.take()
         for it in done:
             if it.problem:
-                self._upkeep_due_ms = now_ms + UPKEEP_RETRY_MS
+                self._upkeep_due_ms = self._steady_ms() + UPKEEP_RETRY_MS
                 again = f"it is tried again in {UPKEEP_RETRY_MS // 1_000} s"
                 self._on_notice(f"{it.task.table} could not be merged: {it.problem}; {again}")
             for path, why in it.damaged.items():
@@ -282,7 +345,8 @@ class StoreWriter:
 
     def _keep_up(self, manifest: Manifest, now_ms: int) -> None:
         """Begin what is due of merging history, unless the last lot is still under way."""
-        if not self._upkeep.is_idle or now_ms < self._upkeep_due_ms:
+        due_ms = self._upkeep_due_ms
+        if not self._upkeep.is_idle or (due_ms is not None and self._steady_ms() < due_ms):
             return
         late_ms = max(LATE_MS, 3 * manifest.interval_ms)
         tasks = due_tasks(manifest.history, now_ms, late_ms)
@@ -307,30 +371,13 @@ class StoreWriter:
         if paths:
             folder = f"{SET_ASIDE}/{datetime.fromtimestamp(now_ms / 1_000, UTC):%Y%m%dT%H%M%SZ}"
             self.files.set_aside(paths, folder)
+            if MANIFEST in paths:
+                self._seen = None
             self._on_notice(
                 f"{len(paths)} files that could not be gone on with now lie in "
                 f"{self._store}/{folder} ({paths[0]}, …); delete them when nobody wants them"
             )
         self._to_set_aside = {}
-
-    def maybe_sweep(self, now_ms: int) -> None:
-        """Remove files that no manifest has named for ``GRACE_MS``."""
-        if self.manifest is None or now_ms - self._swept_ms < SWEEP_MS:
-            return
-        self._swept_ms = now_ms
-        try:
-            self._sweep(self.manifest.paths() | self._upkeep.outputs, now_ms)
-        except OSError as error:
-            self._on_notice(f"old files of the store could not be removed, tried again: {error}")
-
-    def _sweep(self, named: Set[str], now_ms: int) -> None:
-        found = [path for folder in FOLDERS for path in self.files.list_files(folder)]
-        since_ms = self._unnamed_since_ms
-        unnamed = {path: since_ms.get(path, now_ms) for path in found if path not in named}
-        self._unnamed_since_ms = dict(unnamed)
-        for path in [path for path, at_ms in unnamed.items() if now_ms - at_ms >= GRACE_MS]:
-            self.files.delete(path)
-            del self._unnamed_since_ms[path]
 
 
 def _taken(store: str, why: str) -> StoreTakenError:

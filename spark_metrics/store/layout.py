@@ -1,7 +1,8 @@
 """How a store is laid out: file names and the manifest, pure.
 
 ```
-STORE/manifest.json                          written last, replaced atomically
+STORE/manifest.json                          the newest version, replaced atomically
+STORE/commits/<version>.json                 the version that follows this one, put only if absent
 STORE/now/<table>-<version>-<part>.parquet   the newest state, large tables in several parts
 STORE/history/<table>-<span>-<version>-<n>.parquet    (``spark_metrics.points``)
 STORE/bad/<version>.jsonl                    records that could not be read, bounded
@@ -14,8 +15,9 @@ others: a reader that holds an older manifest goes on reading for ``GRACE_MS``. 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import PurePosixPath
 from typing import Any, Final, TypeVar, get_origin
 
 from spark_metrics.points import SPANS_MS
@@ -24,6 +26,7 @@ MANIFEST: Final = "manifest.json"
 FORMAT: Final = 3
 GRACE_MS: Final = 30_000
 """How long a file that no manifest names any more stays readable."""
+COMMITS: Final = "commits"
 SET_ASIDE: Final = "set-aside"
 _T = TypeVar("_T")
 
@@ -145,6 +148,17 @@ _TYPES: Final[Mapping[type, tuple[tuple[str, type], ...]]] = {
 def next_version(previous: int, now_ms: int) -> int:
     """The time, or one more than the version before where the clock stands still."""
     return max(previous + 1, now_ms)
+
+
+def successor_path(version: int) -> str:
+    """File of the version that follows this one: who puts it first has written it."""
+    return f"{COMMITS}/{version}.json"
+
+
+def newest_successor(paths: Iterable[str]) -> int | None:
+    """Of these files of successors, the version that the newest one follows."""
+    stems = [PurePosixPath(path).stem for path in paths]
+    return max((int(stem) for stem in stems if stem.isdecimal()), default=None)
 
 
 def now_path(table: str, version: int, part: str) -> str:

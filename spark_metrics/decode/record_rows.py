@@ -6,7 +6,7 @@ batch that catches up, a record that was sent again) the newest counts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from broker.metrics_columns import TEXTS
 from broker.metrics_schema import bucket_of
 from spark_metrics.clocks import Shift
-from spark_metrics.columns import Body, Rows, read_bodies
-from spark_metrics.heads import AHEAD_MS_MAX, Head
+from spark_metrics.decode.checks import AHEAD_MS_MAX, is_out_of_range, with_readable
+from spark_metrics.decode.json_columns import Body, Rows, read_bodies
+from spark_metrics.decode.record_head import Head
 from spark_metrics.keys import coded, key_codes
 from spark_metrics.rounds import source_of
 from spark_metrics.schema import ROWS, coded_schema
@@ -48,10 +49,11 @@ def parse_rows(kind: str, heads: Sequence[tuple[int, Head]]) -> Parsed:
         return Parsed(rows=schema.empty_table(), bad_numbers=frozenset())
     bodies = [_body(number, head) for number, head in told]
     read = read_bodies(kind, bodies)
-    rows = _set_right(read, [head for _, head in told])
+    is_out = is_out_of_range(kind, read.table)
+    rows = _set_right(replace(read, table=with_readable(read.table)), [head for _, head in told])
     for name, column in _envelopes(told).items():
         rows = rows.append_column(name, column.take(pa.array(read.place)))
-    is_bad = _bad(kind, rows)
+    is_bad = _bad(kind, rows) | is_out.to_numpy(zero_copy_only=False)
     numbers = np.array([body.number for body in bodies])
     bad = {int(number) for number in np.unique(numbers[read.place[is_bad]])}
     bad |= {bodies[place].number for place in read.unreadable}
@@ -170,7 +172,7 @@ def _where(condition: Any, values: Any) -> Any:
 
 
 def _cast(column: Any, to: pa.DataType) -> Any:
-    return column if column.type == to else column.cast(to, safe=False)
+    return column if column.type == to else column.cast(to)
 
 
 def _merged(kind: str, rows: pa.Table, codes: Any, schema: pa.Schema) -> pa.Table:

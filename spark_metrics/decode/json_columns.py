@@ -1,12 +1,11 @@
-"""Bodies of sample records as Arrow columns, pure; what they mean is ``spark_metrics.parse``'s.
+"""Bodies of sample records as Arrow columns, pure; what they mean is ``decode.record_rows``'s.
 
 A body of version 2 is columns already (``broker.metrics_columns``): those of all records together
 are read by Arrow's own reader and laid end to end. What it cannot read, and version 1, goes
 through Python row by row: rare, and as tolerant as can be. Version 3 is read by
-``spark_metrics.packed``.
+``decode.packed_columns``.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +17,15 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS, from_columns
-from spark_metrics.packed import read_packed
+from spark_metrics.decode.checks import (
+    RECORD_ITEMS_MAX,
+    RECORD_ROWS_MAX,
+    UNREADABLE,
+    holds_too_much,
+    json_object,
+    text,
+)
+from spark_metrics.decode.packed_columns import read_packed
 from spark_metrics.schema import TEXT
 
 BLOCK_BYTES_MIN: Final = 1 << 20
@@ -145,8 +152,8 @@ class _Laid:
         self._body = body
         self._round_ms = np.array([it.round_ms for it in bodies], np.int64)
         self._lengths = _lengths(body.field("partition"))
-        if not self._lengths.all():
-            raise _UnevenError("a record without rows")
+        if not self._lengths.all() or self._lengths.max() > RECORD_ROWS_MAX:
+            raise _UnevenError("a record without rows, or with too many")
         self._place = np.repeat(np.arange(len(bodies)), self._lengths)
 
     def rows(self) -> Rows:
@@ -190,7 +197,10 @@ class _Laid:
         if not pc.all(inside, min_count=0).as_py():
             raise _UnevenError(dictionary)
         texts = known.dictionary_encode() if known.type == pa.string() else known
-        return texts.take(pc.add(places, pa.array(starts[self._place])))
+        wanted = pc.add(places, pa.array(starts[self._place]))
+        if dictionary == "lists" and holds_too_much(pc.drop_null(wanted).to_numpy(), known):
+            raise _UnevenError("lists of more than a record")
+        return texts.take(wanted)
 
 
 def _lengths(lists: pa.ListArray) -> Any:
@@ -221,12 +231,20 @@ def _read_slowly(kind: str, bodies: Sequence[Body]) -> Rows:
 def _rows_of(kind: str, body: Body) -> list[Mapping[str, Any]]:
     """The rows of one body as mappings; none when it cannot be read."""
     try:
-        document = json.loads(bytes(body.text))
+        document = json_object(body.text)
+        rows: list[Mapping[str, Any]]
         if body.version > 1:
-            return list(from_columns(kind, document[f"{kind}_columns"], body.round_ms))
-        return [row if isinstance(row, dict) else {} for row in document[kind]]
-    except (ValueError, TypeError, LookupError, AttributeError):
+            rows = list(from_columns(kind, document[f"{kind}_columns"], body.round_ms))
+        else:
+            rows = [row if isinstance(row, dict) else {} for row in document[kind]]
+        return rows if _fits_a_record(rows) else []
+    except UNREADABLE:
         return []
+
+
+def _fits_a_record(rows: Sequence[Mapping[str, Any]]) -> bool:
+    items = sum(len(it) for row in rows for it in row.values() if isinstance(it, list))
+    return len(rows) <= RECORD_ROWS_MAX and items <= RECORD_ITEMS_MAX
 
 
 def _keeper(of: pa.DataType) -> Callable[[Any], Any]:
@@ -235,6 +253,20 @@ def _keeper(of: pa.DataType) -> Callable[[Any], Any]:
         item = _keeper(of.value_type)
         return lambda value: [item(it) for it in value] if isinstance(value, list) else None
     if of == TEXT:
-        return lambda value: value if isinstance(value, str) else None
-    most = (1 << (of.bit_width - 1)) - 1
-    return lambda value: value if type(value) is int and -most <= value <= most else None
+        return _text_or_none
+    least = -1 << (of.bit_width - 1)
+    return lambda value: _whole_or_none(value, least)
+
+
+def _whole_or_none(value: Any, least: int) -> int | None:
+    """The number; one that needs more bits is the least, which is out of every range."""
+    if type(value) is not int:
+        return None
+    return value if least <= value < -least else least
+
+
+def _text_or_none(value: Any) -> str | None:
+    try:
+        return text(value)
+    except ValueError:
+        return None

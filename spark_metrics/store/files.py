@@ -4,6 +4,7 @@ Nothing here knows what the files mean.
 """
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,13 +66,16 @@ class StoreFiles:
             return None
 
     def replace(self, path: str, value: bytes) -> None:
-        """Put the file in one step: renamed into place, or a single put on an object store."""
+        """Put the file in one step, forced to disk: renamed into place, or a single put on an
+        object store."""
         target = self.absolute(path)
         written = f"{target}.new" if self.is_local else target
         with self.system.open_output_stream(written) as stream:
             stream.write(value)
         if written != target:
+            force(written)
             self.system.move(written, target)
+            force(str(Path(target).parent))
 
     def make_folders(self, *folders: str) -> None:
         for folder in folders:
@@ -167,6 +171,15 @@ class StoreFiles:
             self.system.delete_file(self.absolute(path))
         except FileNotFoundError:
             return
+
+
+def force(path: str) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def group_rows(rows: int) -> int:

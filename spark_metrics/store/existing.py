@@ -12,8 +12,10 @@ from typing import Final
 from pyarrow import fs
 
 from spark_metrics.errors import StoreUnreadableError
-from spark_metrics.files import StoreFiles
-from spark_metrics.layout import (
+from spark_metrics.store.damage import damage
+from spark_metrics.store.files import StoreFiles
+from spark_metrics.store.layout import (
+    COMMITS,
     MANIFEST,
     SET_ASIDE,
     ForeignFormatError,
@@ -22,7 +24,7 @@ from spark_metrics.layout import (
     decode_manifest,
 )
 
-FOLDERS: Final = ("now", "history")
+FOLDERS: Final = ("now", "history", COMMITS)
 """Folders whose files a manifest names."""
 
 
@@ -60,18 +62,22 @@ def look(files: StoreFiles, store: str) -> ExistingStore:
         raise unreadable(store, error) from error
     except ManifestError as error:
         return ExistingStore(value=value, set_aside=(*found, MANIFEST), why=str(error))
-    return _understood(value, manifest, found)
+    return _understood(files, value, manifest, found)
 
 
-def _understood(value: bytes, manifest: Manifest, found: list[str]) -> ExistingStore:
-    newer = _newer_history(manifest, found)
-    missing = {path for paths in manifest.now.values() for path in paths} - {*found}
+def _understood(
+    files: StoreFiles, value: bytes, manifest: Manifest, there: list[str]
+) -> ExistingStore:
+    newer = _newer_history(manifest, there)
+    state = {path for paths in manifest.now.values() for path in paths}
+    spoilt = {path: found for path in sorted(state) if (found := damage(files, path))}
     why = []
     if newer:
         why.append("its manifest is older than some of its history")
-    if missing and not manifest.is_provisional:
+    if spoilt and not manifest.is_provisional:
         manifest = replace(manifest, query_id="")
-        why.append(f"{min(missing)} is gone, so the state is begun afresh; history is kept")
+        path, reason = next(iter(spoilt.items()))
+        why.append(f"{path}: {reason}, so the state is begun afresh; history is kept")
     return ExistingStore(value=value, manifest=manifest, set_aside=newer, why="; ".join(why))
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_metrics.files import StoreFiles
+from spark_metrics.store.files import StoreFiles
 
 ROWS: Final = 8_192
 """So many are read at a time."""
