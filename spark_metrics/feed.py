@@ -83,9 +83,8 @@ class Wave:
     def known_lines(self) -> Iterator[str]:
         for it in self.known:
             fenced = "" if it.fenced_ms is None else it.fenced_ms
-            yield "\t".join(
-                map(str, (it.cluster, it.broker, it.complete_ms, fenced, it.lost_ms, it.told_ms))
-            )
+            times = (it.complete_ms, fenced, it.lost_ms, it.told_ms, it.patience_ms)
+            yield "\t".join(map(str, (it.cluster, it.broker, *times)))
 
     def take(self, buckets: int) -> Iterator[Share]:
         """The share of each bucket, one after the other; the wave forgets them."""

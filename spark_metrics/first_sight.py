@@ -95,7 +95,7 @@ def first_sight(heads: Sequence[Head]) -> Commit:
         (),
         (group for head in heads for group in head.groups),
         memory.complete_rounds(),
-        memory.newest_rounds(),
+        memory.silent_sources(),
     )
     replicas = replica_table(partitions)
     return Commit(

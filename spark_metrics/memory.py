@@ -17,13 +17,18 @@ from spark_metrics.rounds import (
     Sources,
     decode_source,
     forget_sources,
+    heard_by_cluster,
     newest_by_cluster,
     observe_rounds,
     orphans_by_cluster,
     orphans_teller,
     registry_by_cluster,
+    retired_clusters,
+    unheard_ms,
 )
 
+LATE_MS: Final = 1_500
+"""A round may come so much later than an interval after the one before."""
 NEVER_BACK_MS: Final = 1 << 62
 """As the begin of a complete round: everything that the source reported is gone."""
 ALIVE_MS: Final = 1 << 62
@@ -62,6 +67,8 @@ class KnownBroker:
     """When it was last seen fenced; None when it is not."""
     silent_ms: int
     """What it reported before, as a coordinator, has been silent for too long."""
+    patience_ms: int = 0
+    """It is silent when its newest round is older."""
     lost_ms: int = ALIVE_MS
     """Since when it is fenced or not registered, by the job's clock; ``ALIVE_MS``: neither."""
     told_ms: int = 0
@@ -102,6 +109,8 @@ class Memory:
         """The memory after a batch."""
         sources = observe_rounds(self.sources, observed.parts, at_ms=observed.at_ms)
         registry = merge_registry(self.registry, observed.brokers, registry_by_cluster(sources))
+        retired = retired_clusters(sources)
+        registry = {key: row for key, row in registry.items() if key.cluster not in retired}
         sources = forget_sources(sources, set(registry))
         last = {partition: ends[1] + 1 for partition, ends in observed.offsets.items()}
         return replace(
@@ -147,8 +156,25 @@ class Memory:
 
     @property
     def interval_ms(self) -> int:
-        """The slowest source's interval."""
-        return max((source.interval_ms for source in self.sources.values()), default=1_000)
+        """The slowest source's interval, of those that are not silent."""
+        return max(self._intervals_ms, default=1_000)
+
+    @property
+    def quickest_ms(self) -> int:
+        """The quickest cluster's interval: batches wait for no slower one."""
+        return min(self._intervals_ms, default=0)
+
+    @property
+    def _intervals_ms(self) -> list[int]:
+        """Of each cluster that is heard of, its slowest source's."""
+        heard = heard_by_cluster(self.sources)
+        newest_ms = max(heard.values(), default=0)
+        slowest: dict[str, int] = {}
+        for key, unheard in unheard_ms(self.sources).items():
+            if unheard <= SILENT_MS_MAX >= newest_ms - heard[key.cluster]:
+                told_ms = self.sources[key].interval_ms
+                slowest[key.cluster] = max(slowest.get(key.cluster, 0), told_ms)
+        return list(slowest.values())
 
     @property
     def newest_round_ms(self) -> int | None:
@@ -157,18 +183,22 @@ class Memory:
     def complete_rounds(self) -> dict[tuple[str, int], int]:
         """Per cluster and broker the begin of its newest complete round.
 
-        A broker that is registered no more is ``NEVER_BACK_MS``.
+        A broker that is registered no more is ``NEVER_BACK_MS``, and so are those of a cluster
+        that is retired.
         """
+        retired = retired_clusters(self.sources)
         return {
             (key.cluster, key.broker): (
-                NEVER_BACK_MS if self._is_unregistered(source) else source.complete_ms
+                NEVER_BACK_MS
+                if key.cluster in retired or self._is_unregistered(source)
+                else source.complete_ms
             )
             for key, source in self.sources.items()
         }
 
     def known_brokers(self) -> list[KnownBroker]:
         """What the plans look up about every source and every registered broker."""
-        complete, newest = self.complete_rounds(), self.newest_rounds()
+        complete, silent = self.complete_rounds(), self.silent_sources()
         listed, tellers = registry_by_cluster(self.sources), orphans_by_cluster(self.sources)
         told_ms = {name: it.orphans_heard_ms for name, it in tellers.items() if listed.get(name)}
         of_brokers = [
@@ -177,14 +207,16 @@ class Memory:
                 broker=broker,
                 complete_ms=complete.get((cluster, broker), 0),
                 fenced_ms=row.read_ms if row is not None and row.is_fenced else None,
-                silent_ms=newest.get(cluster, 0) - SILENT_MS_MAX,
+                silent_ms=NEVER_BACK_MS if (cluster, broker) in silent else 0,
+                patience_ms=2 * source.interval_ms + LATE_MS if source is not None else 0,
                 lost_ms=self.lost.get(SourceKey(cluster, broker), ALIVE_MS),
                 told_ms=told_ms.get(cluster, 0),
             )
             for cluster, broker in sorted(
                 {*complete, *((it.cluster, it.broker) for it in self.registry)}
             )
-            for row in (self.registry.get(SourceKey(cluster, broker)),)
+            for key in (SourceKey(cluster, broker),)
+            for row, source in ((self.registry.get(key), self.sources.get(key)),)
         ]
         return [*self._orphans_tellers(tellers), *of_brokers]
 
@@ -215,6 +247,10 @@ class Memory:
 
     def newest_rounds(self) -> dict[str, int]:
         return newest_by_cluster(self.sources)
+
+    def silent_sources(self) -> set[SourceKey]:
+        """Coordinators that fell silent too long ago."""
+        return {key for key, it in unheard_ms(self.sources).items() if it > SILENT_MS_MAX}
 
 
 def _lost_brokers(registry: Registry, sources: Sources) -> list[SourceKey]:

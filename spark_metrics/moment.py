@@ -10,11 +10,65 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.points import ALL_BROKERS
+from spark_metrics.opened import OpenedStore
+from spark_metrics.points import ALL_BROKERS, BROKER_HISTORY, SHAPES
+from spark_metrics.queries import HistoryRange, last_told, newest
+from spark_metrics.spans import files_at, range_at
 from spark_metrics.store.files import conform
+from spark_metrics.store.layout import Manifest
 from spark_metrics.tables import NOW_TABLES
 
+GAP_MS_MAX: Final = 3_600_000
+"""Where nothing was measured for so long, a moment has no state."""
+_TELLING: Final = ("broker_history", "partition_history")
+"""Of every moment at which a cluster was told of one of these has points."""
 _IDS: Final = pa.list_(pa.int32())
+
+
+def newest_points(opened: OpenedStore, cluster: str, at_ms: int) -> dict[str, pa.Table] | None:
+    """Of each table of history the newest point of each key; None: nothing of it is kept.
+
+    In a gap it is the state at its beginning.
+    """
+    found = _newest_of_all(opened, cluster, at_ms)
+    if any(found[table].num_rows for table in _TELLING):
+        return found
+    gap_ms = _told_before(opened, cluster, at_ms)
+    return None if gap_ms is None else _newest_of_all(opened, cluster, gap_ms)
+
+
+def _newest_of_all(opened: OpenedStore, cluster: str, at_ms: int) -> dict[str, pa.Table]:
+    keys: Mapping[str, object] = {"cluster": cluster}
+    return {
+        table: _newest(opened, table, {} if table == "job_history" else keys, at_ms)
+        for table in SHAPES
+    }
+
+
+def _told_before(opened: OpenedStore, cluster: str, at_ms: int) -> int | None:
+    """When anything was told of the cluster last, in the hour before this time; None: never."""
+    span = HistoryRange(since_ms=at_ms - GAP_MS_MAX, until_ms=at_ms, points_max=1)
+
+    def read(manifest: Manifest) -> pa.Table:
+        paths = files_at(manifest.history.get("broker_history", ()), span)
+        return opened.run(last_told(cluster, span), paths, BROKER_HISTORY)
+
+    found = opened.again(read)
+    return None if found is None else found["at_ms"][0].as_py()
+
+
+def _newest(opened: OpenedStore, table: str, keys: Mapping[str, object], at_ms: int) -> pa.Table:
+    shape = SHAPES[table]
+
+    def read(manifest: Manifest) -> pa.Table:
+        files = manifest.history.get(table, ())
+        span = range_at(files, at_ms, manifest.interval_ms)
+        if span is None:
+            return shape.schema.empty_table()
+        return opened.run(newest(shape, keys, span), files_at(files, span), shape.schema)
+
+    found = opened.again(read)
+    return shape.schema.empty_table() if found is None else found
 
 
 def now_tables_of(newest: Mapping[str, pa.Table]) -> dict[str, pa.Table]:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
+
 from spark_metrics.points import Shape
 from spark_metrics.tables import COMMITS
 
@@ -119,6 +121,13 @@ def newest(shape: Shape, keys: Mapping[str, object], span: HistoryRange) -> Quer
         ) AS newest USING ({key}at_ms) WHERE {where}
         QUALIFY row_number() OVER ({each}) = 1"""  # noqa: S608 (names are ours)
     return Query(sql=sql, values=[*values, *values], schema=shape.schema)
+
+
+def last_told(cluster: str, span: HistoryRange) -> Query:
+    """The time of a cluster's newest point in the range; null: there is none."""
+    where, values = _where({"cluster": cluster}, span)
+    sql = f"SELECT max(at_ms) AS at_ms FROM history WHERE {where}"  # noqa: S608 (names are ours)
+    return Query(sql=sql, values=values, schema=pa.schema({"at_ms": pa.int64()}))
 
 
 def most_lag(cluster: str, group_id: str | None, count: int) -> Query:

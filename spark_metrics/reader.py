@@ -7,11 +7,11 @@ from threading import Lock
 import pyarrow as pa
 
 from spark_metrics.merge_in_memory import merged_few
-from spark_metrics.moment import now_tables_of
+from spark_metrics.moment import newest_points, now_tables_of
 from spark_metrics.opened import OpenedStore
 from spark_metrics.points import ALL_BROKERS, SHAPES
-from spark_metrics.queries import HistoryRange, most_lag, newest, points
-from spark_metrics.spans import files_at, files_for, range_at
+from spark_metrics.queries import HistoryRange, most_lag, points
+from spark_metrics.spans import files_for
 from spark_metrics.store.layout import Manifest
 from spark_metrics.tables import COMMITS, NOW_TABLES
 
@@ -65,15 +65,11 @@ class AggregatesReader:
         """The state as history kept it at that time; None: nothing of it is kept.
 
         What history does not keep (segments' sizes, members, followers' offsets) is null.
-        Within the last two hours it is of that second, then of that minute or hour.
+        Within the last two hours it is of that second, then of that minute or hour. In a gap it
+        is the state at its beginning, for an hour.
         """
-        found = {
-            table: self._newest(
-                table, {} if table == "job_history" else {"cluster": cluster}, at_ms
-            )
-            for table in SHAPES
-        }
-        if not any(found[table].num_rows for table in ("broker_history", "partition_history")):
+        found = newest_points(self._opened, cluster, at_ms)
+        if found is None:
             return None
         return Aggregates(version=at_ms, written_ms=at_ms, tables=now_tables_of(found))
 
@@ -227,19 +223,6 @@ class AggregatesReader:
 
         found = self._opened.again(read)
         return schema.empty_table() if found is None else found
-
-    def _newest(self, table: str, keys: Mapping[str, object], at_ms: int) -> pa.Table:
-        shape = SHAPES[table]
-
-        def read(manifest: Manifest) -> pa.Table:
-            files = manifest.history.get(table, ())
-            span = range_at(files, at_ms, manifest.interval_ms)
-            if span is None:
-                return shape.schema.empty_table()
-            return self._opened.run(newest(shape, keys, span), files_at(files, span), shape.schema)
-
-        found = self._opened.again(read)
-        return shape.schema.empty_table() if found is None else found
 
 
 def _range(since_ms: int, until_ms: int, points_max: int) -> HistoryRange:

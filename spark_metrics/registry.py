@@ -4,7 +4,7 @@ Groups are hundreds to thousands, commits up to millions: the driver keeps the l
 itself and Spark computes the commits.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,12 +34,12 @@ def merge_groups(
     known: Iterable[RegisteredGroup],
     rows: Iterable[RegisteredGroup],
     complete_ms: Mapping[tuple[str, int], int],
-    newest_ms: Mapping[str, int],
+    silent: Container[tuple[str, int]] = (),
 ) -> list[RegisteredGroup]:
     """The newest row of each group, without those that are gone.
 
     ``complete_ms``: begin of each source's newest complete round; a group that was not in it is
-    gone. ``newest_ms``: begin of each cluster's newest round.
+    gone. ``silent``: sources that fell silent too long ago.
     """
     merged: dict[GroupKey, RegisteredGroup] = {}
     for group in (*known, *rows):
@@ -50,5 +50,5 @@ def merge_groups(
         group
         for _, group in sorted(merged.items())
         if group.round_ms >= complete_ms.get((group.cluster, group.source), 0)
-        and group.round_ms >= newest_ms.get(group.cluster, 0) - SILENT_MS_MAX
+        and (group.cluster, group.source) not in silent
     ]

@@ -13,6 +13,8 @@ OPEN_ROUNDS_MAX: Final = 8
 """Rounds of one source that are awaited at once; of older ones a part was lost."""
 FORGET_MS: Final = 3_600_000
 """A source that was silent for so long, and is not registered any more, is forgotten."""
+RETIRED_MS: Final = 7 * 86_400_000
+"""A cluster of which nothing was heard for so long, while others were heard of, goes."""
 
 
 class SourceKey(NamedTuple):
@@ -165,13 +167,46 @@ def orphans_by_cluster(sources: Sources) -> dict[str, Source]:
     return newest
 
 
+def unheard_ms(sources: Sources) -> dict[SourceKey, int]:
+    """For how long nothing was heard of each source while others of its cluster were, as both
+    clocks tell: rounds, in case that the job stood still, and the job's own, in case that theirs
+    is wrong."""
+    newest, heard = newest_by_cluster(sources), heard_by_cluster(sources)
+    return {
+        key: min(
+            newest[key.cluster] - source.newest_ms, heard[key.cluster] - (source.heard_ms or 0)
+        )
+        for key, source in sources.items()
+    }
+
+
+def heard_by_cluster(sources: Sources) -> dict[str, int]:
+    """When anything was heard of each cluster last, by the job's clock."""
+    heard: dict[str, int] = {}
+    for source in sources.values():
+        heard[source.cluster] = max(heard.get(source.cluster, 0), source.heard_ms or 0)
+    return heard
+
+
+def retired_clusters(sources: Sources) -> set[str]:
+    """Clusters of which nothing was heard for ``RETIRED_MS``, while others were heard of."""
+    heard = heard_by_cluster(sources)
+    newest_ms = max(heard.values(), default=0)
+    return {cluster for cluster, at_ms in heard.items() if newest_ms - at_ms > RETIRED_MS}
+
+
 def forget_sources(sources: Sources, registered: set[SourceKey]) -> dict[SourceKey, Source]:
-    """Without the sources that are neither registered nor heard of for ``FORGET_MS``."""
-    newest = newest_by_cluster(sources)
+    """Without the sources that are neither registered nor heard of for ``FORGET_MS``.
+
+    Of a retired cluster all that it told has gone by then.
+    """
+    unheard, heard = unheard_ms(sources), heard_by_cluster(sources)
+    newest_ms = max(heard.values(), default=0)
     return {
         key: source
         for key, source in sources.items()
-        if key in registered or newest[source.cluster] - source.newest_ms < FORGET_MS
+        if (key in registered or unheard[key] < FORGET_MS)
+        and newest_ms - heard[key.cluster] <= RETIRED_MS + FORGET_MS
     }
 
 

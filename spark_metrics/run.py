@@ -26,6 +26,7 @@ from spark_metrics.first_sight import has_sight, show_first_sight
 from spark_metrics.jars import connector_jars
 from spark_metrics.java import find_java
 from spark_metrics.job import JobSettings, build_job
+from spark_metrics.memory import decode_memory
 from spark_metrics.session import SessionSettings, build_session, gist
 from spark_metrics.sink import BatchReport
 from spark_metrics.size import OutgrownError, rows_max, session_for
@@ -175,7 +176,8 @@ class Run:
         job, known = self._settings.job, writer.manifest
         if known is None:
             return job
-        source = replace(job.source, interval_ms=known.interval_ms, rows=known.state_rows)
+        quickest_ms = decode_memory(known.memory).quickest_ms
+        source = replace(job.source, interval_ms=quickest_ms, rows=known.state_rows)
         return replace(job, source=source)
 
     def _watch(self, session: SparkSession, query: StreamingQuery, writer: StoreWriter) -> None:

@@ -326,7 +326,7 @@ def _observe(done: _Pass, seen: Sequence[Head], *, offsets_of: Sequence[Head]) -
         done.groups,
         [group for head in seen for group in head.groups],
         done.memory.complete_rounds(),
-        done.memory.newest_rounds(),
+        done.memory.silent_sources(),
     )
 
 

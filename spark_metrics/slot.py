@@ -41,12 +41,12 @@ FROM {file}"""
 _KNOWN: Final = """WITH each AS (SELECT split(line, '\\t') AS part FROM {lines})
 SELECT part[0] AS cluster, CAST(part[1] AS INT) AS broker, CAST(part[2] AS BIGINT) AS complete_ms,
   CAST(part[3] AS BIGINT) AS fenced_ms, CAST(part[4] AS BIGINT) AS lost_ms,
-  CAST(part[5] AS BIGINT) AS told_ms
-FROM each WHERE size(part) = 6"""
+  CAST(part[5] AS BIGINT) AS told_ms, CAST(part[6] AS BIGINT) AS patience_ms
+FROM each WHERE size(part) = 7"""
 
 
 def known_frame(lines: DataFrame) -> DataFrame:
-    """``memory.KnownBroker`` of each line ``CLUSTER BROKER COMPLETE FENCED LOST TOLD``."""
+    """``memory.KnownBroker`` of each line ``CLUSTER BROKER COMPLETE FENCED LOST TOLD PATIENCE``."""
     return lines.sparkSession.sql(_KNOWN, lines=lines)
 
 

@@ -50,7 +50,7 @@ class SourceSettings:
     look_back_ms: int = 120_000
     """A new checkpoint begins with samples that are at most so old."""
     interval_ms: int = 0
-    """How often sources sample, as far as is known when the stream begins."""
+    """How often the quickest cluster samples, as far as is known when the stream begins."""
     rows: int = 0
     """… and so many replicas and commits they tell in a round."""
 

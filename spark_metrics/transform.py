@@ -20,7 +20,8 @@ RATE_WINDOW_MS: Final = 3_000
 """Rates are taken over so much time, or between two readings where these are rarer."""
 MISSING_MS: Final = 5_000
 """How much later than a partition's newest row a replica's broker must have finished a round
-without it, before the partition counts as deleted."""
+without it, before the partition counts as deleted; later still where who told that row has not had
+the time to tell it again (``memory.KnownBroker.patience_ms``)."""
 START_WINDOW_MS: Final = 60_000
 """How fast the log start moves is taken over at least half of this."""
 _NEVER_BACK_MS: Final = 1 << 61
@@ -49,7 +50,8 @@ FROM {{state}} AS o FULL OUTER JOIN {{rows}} AS n ON {matches("n", "o")}
 _KNOWN: Final = """
 SELECT cluster, map_from_entries(collect_list(struct(broker, complete_ms))) AS complete,
   map_from_entries(collect_list(struct(broker, fenced_ms))) AS fenced,
-  map_from_entries(collect_list(struct(broker, lost_ms))) AS lost, max(told_ms) AS told_ms
+  map_from_entries(collect_list(struct(broker, lost_ms))) AS lost, max(told_ms) AS told_ms,
+  map_from_entries(collect_list(struct(broker, patience_ms))) AS patience
 FROM {known} GROUP BY cluster
 """
 
@@ -107,7 +109,7 @@ _MEMBERS: Final = f"""filter(transform({_JUDGED}, p -> IF(p.is_new AND NOT p.is_
 _MERGED: Final = f"""
 WITH met AS (
   SELECT /*+ SHUFFLE_HASH(k) */ j.* EXCEPT (members, rows), j.members AS m, j.rows AS r,
-    k.complete, k.fenced, k.lost, k.told_ms
+    k.complete, k.fenced, k.lost, k.told_ms, k.patience
   FROM {{joined}} AS j LEFT JOIN {{brokers}} AS k ON j.cluster = k.cluster),
 merged AS (SELECT * EXCEPT (m, r), {_MEMBERS} AS members FROM met)
 SELECT *, {_of("view_broker")} AS viewer, {_of("view.broker")} AS new_viewer,
@@ -194,7 +196,9 @@ SELECT * EXCEPT (brought, ends, view, new_viewer, new_logger, logger), {_ENDS} A
 
 _IS_DELETED: Final = f"""size(replicas) > size(members) AND exists(replicas, b ->
     NOT array_contains(members.broker, b)
-    AND element_at(complete, b) BETWEEN view_ms + {MISSING_MS} AND {_NEVER_BACK_MS}L)"""
+    AND element_at(complete, b) BETWEEN view_ms
+      + greatest({MISSING_MS}L, coalesce(element_at(patience, view_broker), 0L))
+      AND {_NEVER_BACK_MS}L)"""
 _LOST_MS: Final = "array_max(transform(replicas, b -> coalesce(element_at(lost, b), 0L)))"
 """Since when no broker of the replicas is alive; beyond ``_NEVER_BACK_MS``: one of them is."""
 _IS_TOLD: Final = "exists(members, m -> m.broker < 0)"
@@ -232,7 +236,7 @@ WITH judged AS (
       OR element_at(complete, told_leader) > {_NEVER_BACK_MS}L, false) AS is_offline
   FROM {{chosen}}),
 present AS (
-  SELECT * EXCEPT (complete, fenced, lost, told_ms), {_IS_PARTITION} AS is_partition,
+  SELECT * EXCEPT (complete, fenced, lost, told_ms, patience), {_IS_PARTITION} AS is_partition,
     get(ends, 0) AS last
   FROM judged)
 SELECT *, {_BASE} AS base FROM present

@@ -1,7 +1,7 @@
 """What a batch makes of hand-made histories: rates, lag, follower lag, standing still, going."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.metrics_schema import (
+    Envelope,
     ReplicaSample,
     UnchangedCommit,
     UnchangedReplica,
@@ -524,3 +525,18 @@ def test_a_topic_that_is_begun_anew_is_read_from_its_beginning(story: Story) -> 
     assert only(story.now()["partitions"])["high_watermark"] == 90
     story.commit_at([(1, round_values(101, 10_000, replica(10_000, 95))[0])], 5)
     assert only(story.now()["partitions"])["high_watermark"] == 95
+
+
+def test_a_leader_that_reports_keeps_its_partition_alive(story: Story) -> None:
+    """Its follower does not tell of it, and both tell each 10 s, the one 6 s after the other."""
+    for at_ms in (0, 10_000, 20_000):
+        story.records += encode_round(slow_envelope(101, at_ms), [replica(at_ms, 10)])
+        assert len(story.batch()["partitions"]) == 1
+        story.records += encode_round(slow_envelope(102, at_ms + 6_000), [])
+        assert len(story.batch()["partitions"]) == 1
+    story.records += encode_round(slow_envelope(102, 42_000), [])
+    assert story.batch()["partitions"] == [], "its leader is silent, its follower does not have it"
+
+
+def slow_envelope(broker_id: int, at_ms: int) -> Envelope:
+    return replace(envelope(broker_id, at_ms), interval_ms=10_000)

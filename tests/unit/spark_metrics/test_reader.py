@@ -151,7 +151,7 @@ def test_history_goes_on_over_many_versions_and_merged_files(tmp_path: Path) -> 
     assert history["size_bytes"].to_pylist() == list(range(40))
 
 
-@pytest.mark.parametrize("back_ms", [0, 7_500, 30_000])
+@pytest.mark.parametrize("back_ms", [0, 7_500, 30_000, -30_000, -3_600_000])
 def test_a_past_moment_has_each_partition_once_as_it_was_last(store: Path, back_ms: int) -> None:
     reader, at_ms = AggregatesReader(str(store)), AT_MS - back_ms
     past = reader.as_of(cluster=CLUSTER, at_ms=at_ms)
