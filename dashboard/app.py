@@ -90,6 +90,7 @@ def screen_of(settings: DashboardSettings) -> Screen:
             history=reader,
             is_read_only=watched.is_read_only,
             unwatched=watched.unwatched,
+            bootstrap=watched.bootstrap,
         )
         desk = Desk(watched, bus=settings.bus, denied=lambda: feed.current.denied_operations)
         place = Place(watched=watched, feed=feed, desk=desk)

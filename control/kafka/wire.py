@@ -19,7 +19,14 @@ from aiokafka.errors import KafkaError
 
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
-from control.kafka.errors import UnreachableError, UnsupportedApiError, WrongClusterError
+from control.kafka.errors import (
+    KafkaPortError,
+    LoginError,
+    TlsError,
+    UnreachableError,
+    UnsupportedApiError,
+    WrongClusterError,
+)
 from control.kafka.handshake import TICKET_ERRORS, maybe_raise_for_good, next_step_after
 from control.kafka.settings import KafkaSettings
 
@@ -31,6 +38,8 @@ NEXT_ADDRESS_AFTER_S: Final = 0.5
 """Without an answer the next bootstrap address is tried as well."""
 ANSWERS_WITHIN_S: Final = 2.5
 """Somebody waits: a cluster that has said nothing by then is told to be unreachable."""
+BROKER_ANSWERS_WITHIN_S: Final = 1.0
+"""A broker that says nothing on a new connection for so long hangs, or is cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -439,6 +448,31 @@ async def address_that_answers(settings: KafkaSettings) -> str:
         return wire.bootstrap_address
     finally:
         await wire.close()
+
+
+async def brokers_that_answer(
+    settings: KafkaSettings, addresses: Mapping[int, tuple[str, int]]
+) -> frozenset[int]:
+    """Those of the brokers at these addresses that take a connection and say something on it
+    within ``BROKER_ANSWERS_WITHIN_S``; a refused login is an answer."""
+    wire = KafkaWire(replace(settings, attempts_max=1))
+    wire.set_addresses(addresses)
+
+    async def is_there(broker: int) -> bool:
+        try:
+            async with asyncio.timeout(BROKER_ANSWERS_WITHIN_S):
+                await wire.send(_DESCRIBE_ITSELF, {"topics": ()}, node_id=broker)
+        except (LoginError, TlsError):
+            return True
+        except (TimeoutError, KafkaPortError):
+            return False
+        return True
+
+    try:
+        found = await asyncio.gather(*map(is_there, addresses))
+    finally:
+        await wire.close()
+    return frozenset(broker for broker, is_alive in zip(addresses, found, strict=True) if is_alive)
 
 
 @asynccontextmanager

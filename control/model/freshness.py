@@ -1,11 +1,13 @@
 """Who is heard of: a rate and a verdict die with the source that they rest on.
 
 A broker tells its figures every interval. One that has missed two of them, and somewhat more, is
-*silent*, by the job's clock: whose clock is wrong is not silent for that. Where the job itself has
-written nothing for as long, nobody is heard of, be it that the cluster is down or the job.
+*unheard*, by the job's clock: a wrong clock of its own does not matter. Where the job itself has
+written nothing for as long, all brokers are unheard. Whether the cluster is down then, or only the
+figures are late, the brokers themselves tell: while figures are doubtful the screens ask each of
+them. One that is unheard and does not answer is *silent*; where nobody asked, unheard is silent.
 
-What a silent broker said stays as it was, for it was true when it was read, and has its age. What
-speaks of the present does not stay: rates, and the verdicts on groups and partitions.
+The last figures of an unheard broker stay as they were, with their age. What speaks of the present
+does not stay: rates, and the verdicts on groups and partitions.
 """
 
 from collections.abc import Collection, Mapping
@@ -45,11 +47,13 @@ NO_BROKER: Final = -1
 class Freshness:
     """Who is heard of at one moment."""
 
+    unheard: frozenset[int] = frozenset()
+    """Registered brokers that should be alive, and whose figures no longer arrive."""
     silent: frozenset[int] = frozenset()
-    """Registered brokers that should be alive, and say nothing."""
+    """Those of them that do not answer either, as far as anybody asked."""
     fenced: frozenset[int] = frozenset()
-    is_silent: bool = False
-    """None of the brokers that should be alive is heard of."""
+    are_all_unheard: bool = False
+    """No figure of the cluster is of now."""
     since_ms: int | None = None
     """When the newest of all figures was read."""
     due_ms: int | None = None
@@ -58,55 +62,109 @@ class Freshness:
     def without(self, brokers: Collection[int]) -> "Freshness":
         """The same once these brokers are fenced."""
         gone = frozenset(brokers)
-        return replace(self, silent=self.silent - gone, fenced=self.fenced | gone)
+        return replace(
+            self,
+            unheard=self.unheard - gone,
+            silent=self.silent - gone,
+            fenced=self.fenced | gone,
+        )
 
     @property
     def lost(self) -> frozenset[int]:
         """Brokers from which nothing comes."""
         return self.silent | self.fenced
 
+    @property
+    def is_silent(self) -> bool:
+        """The cluster as a whole is not heard of: none of its brokers even answers."""
+        return self.are_all_unheard and self.silent == self.unheard
 
-def freshness(snapshot: ClusterSnapshot, *, now_ms: int) -> Freshness:
-    """Who is heard of now."""
-    rows = snapshot.brokers.select(
-        ["broker", "is_fenced", "interval_ms", "sampled_ms", "heard_ms"]
-    ).to_pylist()
-    heard = {
-        row["broker"]: row["heard_ms"] or row["sampled_ms"]
-        for row in rows
-        if not row["is_fenced"] and row["sampled_ms"] is not None
-    }
-    interval_ms = {row["broker"]: row["interval_ms"] or 1_000 for row in rows}
-    due_ms = _job_due_ms(snapshot, heard, max(interval_ms.values(), default=1_000))
-    if due_ms is not None and now_ms >= due_ms:
-        silent = frozenset(heard)
-    else:
-        began_ms = _batch_began_ms(snapshot, heard)
-        silent = frozenset(
-            broker
-            for broker, at_ms in heard.items()
-            if began_ms - at_ms > SILENT_INTERVALS * interval_ms[broker] + SLACK_MS
+    @property
+    def is_late(self) -> bool:
+        """Brokers answer, and yet no figure of theirs arrives."""
+        return self.are_all_unheard and not self.is_silent
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """When each broker that should be alive was heard of last, and how often it tells."""
+
+    at_ms: Mapping[int, int]
+    interval_ms: Mapping[int, int]
+
+    @classmethod
+    def of(cls, snapshot: ClusterSnapshot) -> "_Heard":
+        names = ["broker", "is_fenced", "interval_ms", "sampled_ms", "heard_ms"]
+        rows = snapshot.brokers.select(names).to_pylist()
+        return cls(
+            {
+                row["broker"]: row["heard_ms"] or row["sampled_ms"]
+                for row in rows
+                if not row["is_fenced"] and row["sampled_ms"] is not None
+            },
+            {row["broker"]: row["interval_ms"] or 1_000 for row in rows},
         )
+
+    def missing(self, at_ms: int, slack_ms: int) -> frozenset[int]:
+        """Who had told nothing for two intervals and the slack at this time."""
+        return frozenset(
+            broker
+            for broker, heard_ms in self.at_ms.items()
+            if at_ms - heard_ms > SILENT_INTERVALS * self.interval_ms[broker] + slack_ms
+        )
+
+
+def doubtful_brokers(snapshot: ClusterSnapshot, *, now_ms: int) -> Mapping[int, tuple[str, int]]:
+    """Host and port of every broker that should be alive, where the figures of any of them are
+    older than two intervals (or batches) and it is worth asking; empty: nothing is in doubt."""
+    heard, health = _Heard.of(snapshot), snapshot.health
+    batches_ms = 0 if health is None else SILENT_INTERVALS * health.batch_ms
+    if not heard.missing(now_ms, batches_ms):
+        return {}
+    rows = snapshot.brokers.select(["broker", "host", "port"]).to_pylist()
+    return {
+        row["broker"]: (row["host"], row["port"])
+        for row in rows
+        if row["broker"] in heard.at_ms and row["host"] and row["port"]
+    }
+
+
+def freshness(
+    snapshot: ClusterSnapshot, *, now_ms: int, answering: frozenset[int] | None = None
+) -> Freshness:
+    """Who is heard of now. ``answering``: the brokers that answer; None: nobody asked them."""
+    heard = _Heard.of(snapshot)
+    due_ms = _job_due_ms(snapshot, heard)
+    everyone = frozenset(heard.at_ms)
+    if due_ms is not None and now_ms >= due_ms:
+        unheard = everyone
+        silent = unheard if answering is None else unheard - answering
+    else:
+        silent = unheard = heard.missing(_batch_began_ms(snapshot, heard), SLACK_MS)
+        if answering is not None:
+            silent = unheard = unheard | (heard.missing(now_ms, SLACK_MS) - answering)
     return Freshness(
+        unheard=unheard,
         silent=silent,
-        fenced=frozenset(row["broker"] for row in rows if row["is_fenced"]),
-        is_silent=bool(heard) and silent == frozenset(heard),
+        fenced=frozenset(
+            snapshot.brokers.filter(snapshot.brokers["is_fenced"])["broker"].to_pylist()
+        ),
+        are_all_unheard=bool(everyone) and unheard == everyone,
         since_ms=snapshot.sampled_ms,
         due_ms=due_ms,
     )
 
 
-def _batch_began_ms(snapshot: ClusterSnapshot, heard: Mapping[int, int]) -> int:
+def _batch_began_ms(snapshot: ClusterSnapshot, heard: _Heard) -> int:
     """When the newest batch of the job took in what was there."""
-    newest = max(heard.values(), default=0)
+    newest = max(heard.at_ms.values(), default=0)
     health = snapshot.health
     return newest if health is None else max(newest, health.written_ms - health.batch_ms)
 
 
-def _job_due_ms(
-    snapshot: ClusterSnapshot, heard: Mapping[int, int], interval_ms: int
-) -> int | None:
+def _job_due_ms(snapshot: ClusterSnapshot, heard: _Heard) -> int | None:
     health = snapshot.health
+    interval_ms = max(heard.interval_ms.values(), default=1_000)
     if health is not None:
         batch_ms = max(interval_ms, health.batch_ms)
         batches_ms = min(SILENT_INTERVALS * batch_ms, max(BATCHES_MS_MAX, interval_ms))
@@ -115,7 +173,7 @@ def _job_due_ms(
             newest_ms + SILENT_INTERVALS * interval_ms + JOB_SLACK_MS,
             health.written_ms + batches_ms + BATCH_SLACK_MS,
         )
-    newest = max(heard.values(), default=None)
+    newest = max(heard.at_ms.values(), default=None)
     return None if newest is None else newest + FIRST_BATCH_MS
 
 
@@ -129,7 +187,7 @@ def without_dead_figures(
     is_dead = pc.is_valid(reasons).to_numpy(zero_copy_only=False)
     lives = replace(
         snapshot,
-        partitions=_blanked(snapshot.partitions, RATES, _among(leader, fresh.silent)),
+        partitions=_blanked(snapshot.partitions, RATES, _among(leader, fresh.unheard)),
         commits=_blanked(snapshot.commits, SPEEDS, is_dead),
     )
     return lives, reasons
@@ -137,12 +195,12 @@ def without_dead_figures(
 
 def _reasons(snapshot: ClusterSnapshot, fresh: Freshness) -> pa.Array:
     commits = snapshot.commits
-    words = ["no broker is heard of", "its partition is offline"]
+    words = ["no broker is heard of", "its partition is offline", "all figures are late"]
     place = look_up(*partition_keys(commits, snapshot.partitions))
     leader = np.append(ints(snapshot.partitions["leader"]), NO_BROKER)[place]
     coordinator = ints(commits["source"])
     reason = np.full(commits.num_rows, -1, np.int64)
-    for broker in sorted(fresh.lost):
+    for broker in sorted(fresh.unheard | fresh.fenced):
         words += [
             f"its coordinator, broker {broker}, is not heard of",
             f"its leader, broker {broker}, is not heard of",
@@ -150,16 +208,16 @@ def _reasons(snapshot: ClusterSnapshot, fresh: Freshness) -> pa.Array:
         reason[coordinator == broker] = len(words) - 2
         reason[leader == broker] = len(words) - 1
     reason[(place >= 0) & (leader == NO_BROKER)] = words.index("its partition is offline")
-    if fresh.is_silent:
-        reason[:] = 0
+    if fresh.are_all_unheard:
+        reason[:] = words.index("all figures are late") if fresh.is_late else 0
     return pa.array(words, pa.string()).take(pa.array(reason, mask=reason < 0))
 
 
 def leaders_silent(snapshot: ClusterSnapshot, fresh: Freshness) -> BoolColumn:
     """Of every partition whether what is known of it may be over."""
-    if fresh.is_silent:
+    if fresh.are_all_unheard:
         return np.ones(snapshot.partitions.num_rows, np.bool_)
-    return _among(ints(snapshot.partitions["leader"]), fresh.silent)
+    return _among(ints(snapshot.partitions["leader"]), fresh.unheard)
 
 
 def _among(brokers: IntColumn, wanted: frozenset[int]) -> BoolColumn:

@@ -44,6 +44,9 @@ DISK_WARNING_PERCENT: Final = 80.0
 DISK_CRITICAL_PERCENT: Final = 90.0
 CLOCKS_ALIKE_MS: Final = 2_000
 """Clocks of brokers that differ by no more from each other are right, as far as can be known."""
+LATE_MS_MAX: Final = 30_000
+"""Figures that are older, though brokers answer, are critical: by then nobody watches the cluster.
+Until then the job may wait for a broker that hangs."""
 NAMES_MAX: Final = 5
 """So many examples are named in a finding's reason."""
 
@@ -67,10 +70,17 @@ class Evidence:
 
     @classmethod
     def gather(
-        cls, snapshot: ClusterSnapshot, *, now_ms: int, fresh: Freshness | None = None
+        cls,
+        snapshot: ClusterSnapshot,
+        *,
+        now_ms: int,
+        fresh: Freshness | None = None,
+        answering: frozenset[int] | None = None,
     ) -> "Evidence":
-        """``fresh``: who is heard of, where that is not to be judged by the time that it is."""
-        fresh = freshness(snapshot, now_ms=now_ms) if fresh is None else fresh
+        """``fresh``: who is heard of, where that is not to be judged by the time that it is;
+        ``answering``: the brokers that answer, where they were asked."""
+        if fresh is None:
+            fresh = freshness(snapshot, now_ms=now_ms, answering=answering)
         snapshot, unjudged = without_dead_figures(snapshot, fresh)
         placed = placement(snapshot)
         ranks = commit_ranks(
@@ -82,7 +92,7 @@ class Evidence:
             unjudged=unjudged,
             statuses=partition_statuses(snapshot, leaders_silent(snapshot, fresh)),
             placement=placed,
-            loads=without_rates(broker_loads(snapshot, placed), fresh.silent),
+            loads=without_rates(broker_loads(snapshot, placed), fresh.unheard),
             commit_ranks=ranks,
             behind_groups=_behind_groups(snapshot, ranks),
             now_ms=now_ms,
@@ -362,11 +372,15 @@ def _worst_commits(evidence: Evidence, ranks: list[int]) -> Iterator[tuple[int, 
 
 
 def find_silent(evidence: Evidence) -> Iterator[Finding]:
-    """Live brokers that say nothing: each by its name, or all of them as one."""
-    fresh = evidence.freshness
+    """Live brokers whose figures no longer arrive: all of them as one finding; of some of them,
+    and of those that do not answer, each by its name."""
+    fresh, now_ms = evidence.freshness, evidence.now_ms
     if fresh.is_silent:
-        yield _cluster_silent(fresh, evidence.now_ms)
+        yield _cluster_silent(fresh, now_ms)
         return
+    if fresh.is_late:
+        yield _metrics_late(fresh, now_ms)
+    others = "the others answer" if fresh.is_late else "the others tell theirs"
     for row in evidence.snapshot.brokers.to_pylist():
         if row["broker"] in fresh.silent:
             yield Finding(
@@ -375,11 +389,11 @@ def find_silent(evidence: Evidence) -> Iterator[Finding]:
                 subject=f"brokers/{row['broker']}",
                 label=f"broker {row['broker']}",
                 title="figures are stale",
-                reason="Nothing new from it for {age:duration}, while the others tell theirs; its "
+                reason=f"Nothing new from it for {{age:duration}}, while {others}; its "
                 "rates and verdicts are unknown, other figures are the last that came.",
                 next_step="Check the broker: it may hang, or be cut off",
                 since_ms=row["sampled_ms"],
-                facts={"age": max(evidence.now_ms - row["sampled_ms"], 0)},
+                facts={"age": max(now_ms - row["sampled_ms"], 0)},
             )
 
 
@@ -394,8 +408,28 @@ def _cluster_silent(fresh: Freshness, now_ms: int) -> Finding:
         "Rates and verdicts are unknown; other figures are the last that came.",
         next_step="Run `partiscope doctor`; see logs/broker-*.log and logs/metrics.log",
         since_ms=fresh.since_ms,
-        facts={"age": max(now_ms - (fresh.since_ms or now_ms), 0)},
+        facts={"age": _age_ms(fresh, now_ms)},
     )
+
+
+def _metrics_late(fresh: Freshness, now_ms: int) -> Finding:
+    age_ms = _age_ms(fresh, now_ms)
+    return Finding(
+        kind="metrics-late",
+        severity=Severity.CRITICAL if age_ms > LATE_MS_MAX else Severity.WARNING,
+        subject="overview",
+        label="figures",
+        title="late: {age:duration} old",
+        reason="Brokers answer, but no figure of theirs arrives: the metrics job is stopped, or "
+        "cannot read its topic. Rates and verdicts are unknown until it goes on.",
+        next_step="Run `partiscope doctor`; see logs/metrics.log",
+        since_ms=fresh.since_ms,
+        facts={"age": age_ms},
+    )
+
+
+def _age_ms(fresh: Freshness, now_ms: int) -> int:
+    return max(now_ms - (fresh.since_ms or now_ms), 0)
 
 
 def find_clocks(evidence: Evidence) -> Iterator[Finding]:

@@ -15,8 +15,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from control.kafka.broker_probe import BrokerProbe
 from control.kafka.collector.report import WatchReport
 from control.model.findings import Finding, sorted_findings
+from control.model.freshness import doubtful_brokers
 from control.model.ids import ClusterId
 from control.model.status import Severity
 from control.views.error_log import ErrorLog
@@ -63,7 +65,11 @@ class SnapshotFeed:
         history: HistoryReader | None = None,
         is_read_only: bool = False,
         unwatched: str = "",
+        bootstrap: str | None = None,
     ) -> None:
+        """``bootstrap``: where the cluster is asked who answers while its figures are old."""
+        self._probe = BrokerProbe(bootstrap, cluster)
+        self._answering: frozenset[int] | None = None
         self._reader = reader
         self._interval_s = interval_s
         self._cluster = cluster
@@ -189,7 +195,10 @@ class SnapshotFeed:
         now_ms = self._now_ms()
         version = self._reader.version() or 0
         due_ms = max(REBUILD_AFTER_MS, 2 * self._current.interval_ms)
+        doubtful = doubtful_brokers(self._current.cluster, now_ms=now_ms)
+        answering = self._probe.answering(doubtful)
         is_due = now_ms - self._judged_ms >= due_ms or self._is_silence_due(now_ms)
+        is_due |= answering != self._answering
         if version == self._current.version and not (is_due and version):
             return None
         aggregates = self._reader.now()
@@ -206,7 +215,9 @@ class SnapshotFeed:
             history=self._history,
             is_read_only=self._is_read_only,
             unwatched=self._unwatched,
+            answering=answering,
         )
+        self._answering = answering
         give_back()
         return snapshot
 

@@ -177,7 +177,7 @@ def _place_of(topic: str) -> tuple[bool, str]:
 
 def _record_rates(evidence: Evidence) -> FloatColumn:
     rates = floats(evidence.snapshot.partitions["in_records_per_s"])
-    return np.full(len(rates), np.nan) if evidence.freshness.is_silent else rates
+    return np.full(len(rates), np.nan) if evidence.freshness.are_all_unheard else rates
 
 
 def _brokers_cell(evidence: Evidence) -> Cell:
@@ -191,7 +191,7 @@ def _brokers_cell(evidence: Evidence) -> Cell:
 
 def _controller_cell(evidence: Evidence) -> Cell:
     snapshot = evidence.snapshot
-    if evidence.freshness.is_silent:
+    if evidence.freshness.are_all_unheard:
         return Cell(None, "controller not known")
     mask = pc.fill_null(snapshot.brokers["is_controller"], False)
     ids = snapshot.brokers.filter(mask)["broker"].to_pylist()

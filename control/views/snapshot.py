@@ -8,10 +8,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from control.kafka.broker_probe import answering_brokers
 from control.kafka.collector.report import WatchReport
 from control.model.consequences import gathered
 from control.model.findings import Finding, sorted_findings
-from control.model.freshness import Freshness
+from control.model.freshness import Freshness, doubtful_brokers
 from control.model.health import Evidence, find_all
 from control.model.ids import ClusterId, TopicPartition
 from control.model.isr_age import SHORT_ISR, short_isr
@@ -109,7 +110,7 @@ class OperatorSnapshot:
     def is_stale(self, now_ms: int) -> bool:
         age = self.age_ms(now_ms)
         is_old = age is None or age > stale_after_ms(self.interval_ms)
-        return is_old or self.evidence.freshness.is_silent
+        return is_old or self.evidence.freshness.are_all_unheard
 
     @cached_property
     def headline(self) -> Headline:
@@ -198,16 +199,19 @@ def build_snapshot(
     is_past: bool = False,
     unwatched: str = "",
     why_empty: str = "",
+    answering: frozenset[int] | None = None,
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
     ``earlier`` are the findings shown so far: one that still stands keeps its date (None: nothing
     was shown); ``earlier_isr`` likewise the ``short_isr`` of the version before. ``history`` dates
     what is new. ``watch`` is the collector's report where the cluster is watched from outside.
+    ``answering`` are the brokers that answer, where somebody asked them.
     """
     chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
     # Of a past moment is shown what was heard before it; who was silent then is not kept.
-    evidence = Evidence.gather(chosen, now_ms=now_ms, fresh=Freshness() if is_past else None)
+    fresh = Freshness() if is_past else None
+    evidence = Evidence.gather(chosen, now_ms=now_ms, fresh=fresh, answering=answering)
     told = () if watch is None else tuple(watch_findings(watch, now_ms=now_ms))
     found = gathered((*find_all(evidence), *told), evidence)
     findings = dated(found, earlier, evidence, history, now_ms=now_ms)
@@ -228,6 +232,24 @@ def build_snapshot(
         unwatched=unwatched,
         why_empty=why_empty,
     )
+
+
+def build_snapshot_asking(
+    tables_now: Mapping[str, pa.Table],
+    *,
+    bootstrap: str | None,
+    now_ms: int,
+    cluster: ClusterId | None,
+    **known: Any,
+) -> OperatorSnapshot:
+    """As ``build_snapshot`` does; where figures are in doubt, the brokers at ``bootstrap`` are
+    asked first whether they answer, for at most a second."""
+    snapshot = build_snapshot(tables_now, now_ms=now_ms, cluster=cluster, **known)
+    doubtful = doubtful_brokers(snapshot.cluster, now_ms=now_ms)
+    answering = answering_brokers(bootstrap, doubtful, cluster_id=cluster)
+    if answering is None:
+        return snapshot
+    return build_snapshot(tables_now, now_ms=now_ms, cluster=cluster, answering=answering, **known)
 
 
 def broker_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[BrokerRow]:

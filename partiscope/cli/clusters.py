@@ -1,11 +1,12 @@
 """``partiscope clusters``: all watched clusters side by side, for a terminal line or a script."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from control.model.fleet import WatchedCluster
 from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
-from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.snapshot import OperatorSnapshot, build_snapshot_asking
 from control.views.watch import read_reports
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Data, Json, Store, target_with, write_json
@@ -13,6 +14,8 @@ from partiscope.cli.tables import write_rows
 from partiscope.identity import Target
 from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
 
+ASKED_AT_ONCE_MAX = 8
+"""Clusters whose brokers are asked side by side; one that is down may take a second."""
 _WORDS = frozenset({"health", "groups", "brokers", "flags"})
 """Columns whose text says more than their value."""
 
@@ -40,16 +43,16 @@ def _snapshots(target: Target, now_ms: int) -> list[tuple[WatchedCluster, Operat
     is_collected = any(watched.is_collected for watched in target.fleet)
     reports = read_reports(target.bus) if is_collected and target.bus is not None else {}
     tables, version = ({}, 0) if aggregates is None else (aggregates.tables, aggregates.version)
-    return [
-        (
-            watched,
-            build_snapshot(
-                tables,
-                version=version,
-                now_ms=now_ms,
-                cluster=watched.cluster_id,
-                watch=reports.get(watched.cluster_id or ""),
-            ),
+
+    def snapshot_of(watched: WatchedCluster) -> OperatorSnapshot:
+        return build_snapshot_asking(
+            tables,
+            bootstrap=watched.bootstrap,
+            version=version,
+            now_ms=now_ms,
+            cluster=watched.cluster_id,
+            watch=reports.get(watched.cluster_id or ""),
         )
-        for watched in target.fleet
-    ]
+
+    with ThreadPoolExecutor(ASKED_AT_ONCE_MAX) as threads:
+        return list(zip(target.fleet, threads.map(snapshot_of, target.fleet), strict=True))

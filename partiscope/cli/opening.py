@@ -107,6 +107,7 @@ def show(opening: Opening) -> None:
             history=reader,
             is_read_only=watched.is_read_only,
             unwatched=watched.unwatched,
+            bootstrap=watched.bootstrap,
         )
         journal = JournalWatch(opening.bus, watched)
         for part in (feed.stop, journal.stop):

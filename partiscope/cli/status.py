@@ -18,7 +18,12 @@ from control.views.format import age_text, phrase
 from control.views.job import job_document, job_figures
 from control.views.row_builders import consequence_words
 from control.views.rows import SHAPES, Tone
-from control.views.snapshot import OperatorSnapshot, broker_page, build_snapshot, group_page
+from control.views.snapshot import (
+    OperatorSnapshot,
+    broker_page,
+    build_snapshot_asking,
+    group_page,
+)
 from control.views.table_query import Page, TableQuery
 from control.views.watch import read_report
 from partiscope.cli.exits import CommandError, Exit
@@ -66,8 +71,9 @@ def snapshot_of(target: Target, now_ms: int) -> OperatorSnapshot:
             f"there are no figures in {store} yet: {how}, or name another store with --store.",
             Exit.UNREACHABLE,
         )
-    snapshot = build_snapshot(
+    snapshot = build_snapshot_asking(
         aggregates.tables,
+        bootstrap=watched.bootstrap,
         version=aggregates.version,
         now_ms=now_ms,
         cluster=watched.cluster_id,

@@ -30,7 +30,11 @@ def health(**known: Any) -> dict[str, Any]:
 
 
 def judged(
-    *, now_ms: int = NOW_MS, heard: dict[int, int] | None = None, **rows: Any
+    *,
+    now_ms: int = NOW_MS,
+    heard: dict[int, int] | None = None,
+    answering: frozenset[int] | None = None,
+    **rows: Any,
 ) -> OperatorSnapshot:
     """A partition a broker, led by it, and a group that reads all of them."""
     heard_ms = dict.fromkeys(BROKERS, NOW_MS - 300) | (heard or {})
@@ -48,7 +52,8 @@ def judged(
         "health": [health()],
         **rows,
     }
-    return build_snapshot(clusters.tables(**found), version=1, now_ms=now_ms)
+    tables = clusters.tables(**found)
+    return build_snapshot(tables, version=1, now_ms=now_ms, answering=answering)
 
 
 def kinds(snapshot: OperatorSnapshot) -> list[tuple[str, str, Severity]]:
@@ -211,3 +216,51 @@ def test_the_last_figures_of_an_offline_partition_are_marked_as_such() -> None:
     assert (offline.high_watermark.text, alive.high_watermark.tone) == ("100", Tone.PLAIN)
     (row, _) = exported(partition_page(judged(partitions=rows))).to_pylist()
     assert (row["status"], row["high_watermark"], row["age"]) == ("offline", 100, 90_000.0)
+
+
+def asked(answering: frozenset[int] | None, *, now_ms: int, **known: Any) -> OperatorSnapshot:
+    return judged(now_ms=now_ms, answering=answering, **known)
+
+
+def test_late_figures_of_brokers_that_answer_silence_none_of_them() -> None:
+    snapshot = asked(frozenset(BROKERS), now_ms=NOW_MS + 8_000)
+    assert kinds(snapshot) == [("metrics-late", "figures", Severity.WARNING)]
+    assert column(broker_page(snapshot), "status") == ["alive"] * 3
+    assert snapshot.headline.brokers.text == "3/3 brokers"
+    assert snapshot.headline.in_bytes.value is None
+    assert snapshot.headline.controller.text == "controller not known"
+    assert snapshot.is_stale(NOW_MS + 8_000)
+    assert column(group_page(snapshot), "status") == ["not-known"]
+    assert set(column(group_partition_page(snapshot, group="g"), "status_unknown_because")) == {
+        "all figures are late"
+    }
+
+
+def test_figures_that_are_late_for_long_are_critical() -> None:
+    snapshot = asked(frozenset(BROKERS), now_ms=NOW_MS + 40_000)
+    assert kinds(snapshot) == [("metrics-late", "figures", Severity.CRITICAL)]
+
+
+def test_of_late_figures_the_broker_that_does_not_answer_is_named() -> None:
+    snapshot = asked(frozenset({101, 103}), now_ms=NOW_MS + 8_000)
+    assert {(kind, label) for kind, label, _ in kinds(snapshot)} == {
+        ("metrics-late", "figures"),
+        ("stale", "broker 102"),
+    }
+    assert column(broker_page(snapshot), "status") == ["alive", "silent", "alive"]
+
+
+def test_a_broker_that_does_not_answer_is_named_before_the_job_is_late() -> None:
+    now_ms = NOW_MS + 3_300
+    assert kinds(judged(now_ms=now_ms)) == []
+    assert [label for _, label, _ in kinds(asked(frozenset({101, 103}), now_ms=now_ms))] == [
+        "broker 102"
+    ]
+
+
+def test_a_broker_whose_figures_are_of_now_is_not_judged_by_its_answer() -> None:
+    assert kinds(asked(frozenset(), now_ms=NOW_MS + 1_000)) == []
+
+
+def test_brokers_none_of_which_answers_are_silent_as_a_cluster() -> None:
+    assert kinds(asked(frozenset(), now_ms=NOW_MS + 8_000))[0][0] == "cluster-silent"
