@@ -16,11 +16,12 @@ FETCH_WAIT_MS: Final = 10
 """How long a broker holds a fetch at the end of the log. Spark's reader asks for the log's bounds
 after each fetch, on the connection on which its client has already sent the next one: with Kafka's
 500 ms every batch would wait for it."""
-ANSWER_WAIT_MS: Final = 1_000
+ANSWER_WAIT_MS: Final = 600
 """How long a broker may take to answer. One that hangs (it is stopped, its disk is, or its network)
 has lost its partitions to others after 3 s, but clients only look for them once their request has
 failed: with Kafka's 30 s, and 60 s of Spark's asking for the log's bounds, the figures of all
-brokers would stand still for a minute."""
+brokers would stand still for a minute. A new client may begin at the broker that hangs: within one
+question (``ASKING_MS``) it can still ask another one."""
 METADATA_AGE_MS: Final = 500
 """So soon readers hear that a partition has another leader, without a request that fails first."""
 ASKING_MS: Final = 1_500

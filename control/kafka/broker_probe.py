@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from control.kafka.connections import settings_of
-from control.kafka.wire import brokers_that_answer
 
 ASK_EVERY_S: Final = 1.0
 """Brokers in doubt are asked this often."""
@@ -24,6 +23,9 @@ def answering_brokers(
     nobody needs to be asked."""
     if not bootstrap or not addresses:
         return None
+    # The client library is loaded only when somebody must be asked: a screen opens sooner.
+    from control.kafka.wire import brokers_that_answer
+
     settings = settings_of(bootstrap, cluster_id=cluster_id or "")
     return asyncio.run(brokers_that_answer(settings, addresses))
 
