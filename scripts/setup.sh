@@ -93,7 +93,7 @@ ensure_java() {
   .venv/bin/python -m spark_metrics.java
 }
 
-ensure_connector() { .venv/bin/python -m spark_metrics.jars; }
+ensure_connector() { .venv/bin/python -m spark_metrics.set_up; }
 
 ensure_browser() {
   local name

@@ -6,6 +6,7 @@ MetricsError            carries what happened, why, and what to do next
 ├── JarsError               Spark's Kafka connector cannot be had
 ├── TopicError              the metrics topic cannot be reached
 ├── SparkStartError         Spark, or the master that was named, cannot be had
+├── SparkDiedError          Spark's JVM has ended while the job ran
 └── OutgrownError           the process is to be started again, larger (``spark_metrics.size``)
 
 (JavaMissingError stands alone in ``spark_metrics.java``, which set-up uses without the rest.)
@@ -36,6 +37,22 @@ class JarsError(MetricsError):
 
 class SparkStartError(MetricsError):
     """Spark does not start: its JVM ended, or the master does not answer or takes no job."""
+
+
+class SparkDiedError(MetricsError):
+    """Spark's JVM has ended while the job ran."""
+
+    def __init__(self, status: int) -> None:
+        """``status``: as of a process; that of one that a signal has killed is below 0."""
+        is_killed = status in (-9, 137)
+        super().__init__(
+            "Spark's JVM has ended",
+            why="it was killed (signal 9), by the system when memory ran out, or by somebody"
+            if is_killed
+            else f"its exit status is {status}; what Java wrote is above",
+            what_next="Nothing that was committed is lost. Start the job again (`partiscope up` "
+            "does); if it was memory, see the system's log and give the machine more",
+        )
 
 
 class TopicError(MetricsError):

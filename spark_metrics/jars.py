@@ -1,7 +1,5 @@
 """Spark's Kafka connector: fetched once, during set-up, into a cache; afterwards no network.
 
-    python -m spark_metrics.jars
-
 The cache is ``PARTISCOPE_CACHE``, else ``~/.cache/partiscope``; the jars lie in
 ``spark-jars/<spark>_<scala>/``, named by ``jars.txt``, which is written last. They are resolved
 by Spark itself (Ivy), so the repositories and mirrors of Spark's own configuration apply.
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from spark_metrics.errors import JarsError
-from spark_metrics.java import JavaMissingError, find_java
+from spark_metrics.java import find_java
 
 FETCH_TIMEOUT_S: Final = 600
 INDEX: Final = "jars.txt"
@@ -83,7 +81,7 @@ def connector_jars() -> list[Path]:
         raise JarsError(
             "Spark's Kafka connector is not set up",
             why=f"its jars are not in {folder}",
-            what_next="Run `make setup` (or `python -m spark_metrics.jars`) once with network",
+            what_next="Run `make setup` (or `python -m spark_metrics.set_up`) once with network",
         )
     return jars
 
@@ -135,21 +133,3 @@ def _resolve(ivy: Path) -> None:
             what_next="Check the network to Maven Central, or set spark.jars.repositories "
             "in Spark's configuration, and run it again",
         )
-
-
-def main() -> int:
-    """Fetch what is missing; the exit status."""
-    try:
-        jars = fetch_jars()
-    except (JarsError, JavaMissingError, OSError, subprocess.TimeoutExpired) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    from spark_metrics.archive import make_archive
-
-    kept = make_archive() or "no archive of classes: Spark will start a little later"
-    sys.stderr.write(f"Spark's Kafka connector: {len(jars)} jars in {jars_folder()}\n{kept}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

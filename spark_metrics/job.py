@@ -3,8 +3,9 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
@@ -12,8 +13,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_metrics.errors import MetricsError
 from spark_metrics.feed import Feed
+from spark_metrics.readable_offsets import ReadableOffsets
 from spark_metrics.sink import BatchReport, StoreSink
-from spark_metrics.source import SourceSettings, read_samples
+from spark_metrics.source import SourceSettings, read_between, read_samples
 from spark_metrics.store.writer import StoreWriter
 
 TRIGGER_MS: Final = 1_000
@@ -68,11 +70,43 @@ def build_job(
     )
 
 
+def take_in(
+    session: SparkSession,
+    source: SourceSettings,
+    found: ReadableOffsets,
+    *,
+    writer: StoreWriter,
+    feed: Callable[[], Feed],
+) -> None:
+    """Commit the records before and between those that are damaged, without a stream."""
+    sink = StoreSink(writer, feed, query_id=lambda: "before what is damaged")
+    for number, (begins, ends) in enumerate(found.ranges()):
+        sink(read_between(session, source, begins, ends), number)
+
+
+def set_checkpoint_aside(checkpoint: str) -> str:
+    """Move the checkpoint out of the way; where it is then.
+
+    Raises:
+        OSError: it cannot be moved.
+    """
+    system, folder = _located(checkpoint)
+    aside = f"{folder}.set-aside-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    system.move(folder, aside)
+    return aside
+
+
 def checkpoint_id(checkpoint: str) -> str:
     """Identity of the checkpoint: the id that Spark gave its query when it began."""
+    system, folder = _located(checkpoint)
+    with system.open_input_stream(f"{folder}/metadata") as stream:
+        return str(json.loads(stream.read())["id"])
+
+
+def _located(checkpoint: str) -> tuple[Any, str]:
+    """The file system that it is in, and its folder there."""
     if "://" in checkpoint:
         system, folder = fs.FileSystem.from_uri(checkpoint)
     else:
         system, folder = fs.LocalFileSystem(), str(Path(checkpoint).absolute())
-    with system.open_input_stream(f"{folder.rstrip('/')}/metadata") as stream:
-        return str(json.loads(stream.read())["id"])
+    return system, folder.rstrip("/")

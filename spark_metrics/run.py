@@ -8,25 +8,27 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from subprocess import TimeoutExpired
 from typing import Any, Final, TypeVar
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_metrics.errors import MetricsError
-from spark_metrics.feed import build_feed
+from spark_metrics.errors import MetricsError, SparkDiedError
+from spark_metrics.feed import Feed, build_feed
 from spark_metrics.first_sight import has_sight, show_first_sight
 from spark_metrics.jars import connector_jars
 from spark_metrics.java import find_java
-from spark_metrics.job import JobSettings, build_job
+from spark_metrics.job import JobSettings, build_job, set_checkpoint_aside, take_in
 from spark_metrics.memory import decode_memory
+from spark_metrics.readable_offsets import find_readable
 from spark_metrics.session import SessionSettings, build_session, gist
 from spark_metrics.sink import BatchReport
 from spark_metrics.size import OutgrownError, rows_max, session_for
@@ -38,6 +40,10 @@ ALONE_S_MAX: Final = 6.0
 """So long the first picture has the machine to itself, before a JVM starts that takes all of it."""
 RETRY_S: Final = (1.0, 2.0, 5.0, 10.0)
 """Pauses before a query that failed is started again, the last one for ever."""
+CHECKPOINT_FAILURES: Final = (2, 8, 32, 128)
+"""After so many failures in turn the checkpoint is begun anew."""
+IDLE_S: Final = 15.0
+"""A query that finds no record for so long is ready, too."""
 BATCH_S_MAX: Final = 1.2
 """A batch that is under way at a stop is given so long, then left to be replayed."""
 JVM_S_MAX: Final = 0.6
@@ -79,6 +85,8 @@ class Run:
         self._began_s = time.monotonic()
         self._failures = 0
         self._is_ready = False
+        self._starts: Mapping[int, int] | None = None
+        """Offsets from which a checkpoint that is begun anew reads on."""
         self._fatal: MetricsError | None = None
         self._folder = tempfile.mkdtemp(prefix="partiscope-metrics-")
 
@@ -96,6 +104,7 @@ class Run:
             JavaMissingError, JarsError: set-up is not complete.
             SparkStartError: Spark does not start.
             StoreTakenError: another job writes this store.
+            SparkDiedError: the JVM has ended.
             OutgrownError: the process is to be started again, for a larger cluster.
         """
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
@@ -123,6 +132,10 @@ class Run:
                 is_seen.set()
             if (started := self._started(starting)) is not None:
                 self._keep_running(started, writer)
+        except (Py4JError, OSError) as error:
+            if (status := jvm_status()) is None:
+                raise
+            raise SparkDiedError(status) from error
         finally:
             end_jvm()
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -166,6 +179,8 @@ class Run:
             self._watch(session, query, writer)
             if self._fatal is not None:
                 raise self._fatal
+            if self._failures in CHECKPOINT_FAILURES:
+                self._begin_checkpoint_anew(session, writer, feed.result)
             if not self._stopped.is_set():
                 pause_s = RETRY_S[min(self._failures, len(RETRY_S)) - 1]
                 say(f"starting the query again in {pause_s:g} s")
@@ -175,17 +190,26 @@ class Run:
         """The job, told how large and how frequent rounds are."""
         job, known = self._settings.job, writer.manifest
         if known is None:
-            return job
+            return replace(job, source=replace(job.source, starts=self._starts))
         quickest_ms = decode_memory(known.memory).quickest_ms
-        source = replace(job.source, interval_ms=quickest_ms, rows=known.state_rows)
+        source = replace(
+            job.source,
+            interval_ms=quickest_ms,
+            rows=known.state_rows,
+            told_until_ms=known.written_ms,
+            starts=self._starts,
+        )
         return replace(job, source=source)
 
     def _watch(self, session: SparkSession, query: StreamingQuery, writer: StoreWriter) -> None:
         """Until the query fails or the run is stopped."""
+        began_s = time.monotonic()
         try:
             while not self._stopped.is_set():
                 if query.awaitTermination(POLL_S):  # type: ignore[arg-type]  # takes floats
                     break
+                if time.monotonic() - began_s > IDLE_S and not self._is_ready and is_idle(query):
+                    self._say_ready("no records yet,")
         except PySparkException as error:
             if self._fatal is not None:
                 return
@@ -203,17 +227,51 @@ class Run:
     def _on_batch(self, report: BatchReport) -> None:
         self._failures = 0
         if not self._is_ready:
-            self._is_ready = True
-            seconds = time.monotonic() - self._began_s
-            store = self._settings.job.store
-            sys.stdout.write(f"ready store={store} batch={report.batch_id} after {seconds:.1f} s\n")
-            sys.stdout.flush()
+            self._say_ready(f"batch={report.batch_id}")
         if self._settings.says_batches:
             say(f"batch {report.batch_id} ms {json.dumps(report.phases_ms)}")
         if report.bad_records:
             say(f"{report.bad_records} bad records in batch {report.batch_id}, kept in bad/")
         if report.lost_records:
             say(f"{report.lost_records} records were gone from the topic before they were read")
+
+    def _say_ready(self, what: str) -> None:
+        self._is_ready = True
+        seconds = time.monotonic() - self._began_s
+        store = self._settings.job.store
+        sys.stdout.write(f"ready store={store} {what} after {seconds:.1f} s\n")
+        sys.stdout.flush()
+
+    def _begin_checkpoint_anew(
+        self, session: SparkSession, writer: StoreWriter, feed: Callable[[], Feed]
+    ) -> None:
+        """Leave a checkpoint that Spark cannot go on from, and records that nobody can read: the
+        store knows how far it has read."""
+        source = self._settings.job.source
+        known = decode_memory(writer.manifest.memory if writer.manifest else {})
+        found = find_readable(source, known.next_offsets, is_stopped=self._stopped.is_set)
+        if found is None:
+            return  # it is the brokers that do not answer
+        self._starts = found.starts
+        for partition, bad, end in found.damaged:
+            say(
+                f"the records from offset {bad} to {end - 1} of partition {partition} of the "
+                "metrics topic are damaged in its log, and are passed over"
+            )
+        try:
+            take_in(session, source, found, writer=writer, feed=feed)
+        except (PySparkException, OSError) as error:
+            say(f"records before the damaged ones could not be taken in: {gist(error)}")
+        checkpoint = self._settings.job.checkpoint
+        try:
+            kept = set_checkpoint_aside(checkpoint)
+        except OSError as error:
+            say(f"the checkpoint {checkpoint} could not be set aside: {error}")
+            return
+        say(
+            f"the query failed {self._failures} times in turn, so it begins a checkpoint anew, "
+            f"from what the store has taken in; the old one lies in {kept}"
+        )
 
     def _on_fatal(self, session: SparkSession, error: MetricsError) -> None:
         """It is told by whoever called ``run``; the query's stack says no more."""
@@ -233,6 +291,21 @@ def say(text: str) -> None:
     """A line for people."""
     sys.stderr.write(f"metrics: {text}\n")
     sys.stderr.flush()
+
+
+def is_idle(query: StreamingQuery) -> bool:
+    """Whether it waits for records."""
+    status = query.status
+    return not status["isDataAvailable"] and not status["isTriggerActive"]
+
+
+def jvm_status() -> int | None:
+    """How the JVM that pyspark started has ended; None: it runs."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    try:
+        return None if process is None else int(process.wait(JVM_S_MAX))
+    except TimeoutExpired:
+        return None
 
 
 def end_jvm() -> None:

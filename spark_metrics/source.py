@@ -1,5 +1,7 @@
 """The metrics topic as a stream."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,6 +56,10 @@ class SourceSettings:
     """How often the quickest cluster samples, as far as is known when the stream begins."""
     rows: int = 0
     """… and so many replicas and commits they tell in a round."""
+    told_until_ms: int | None = None
+    """When the store took in records last: a new checkpoint begins before it, …"""
+    starts: Mapping[int, int] | None = None
+    """… or at these offsets of the topic's partitions."""
 
 
 def whole_rounds(settings: SourceSettings) -> dict[str, str]:
@@ -67,6 +73,40 @@ def whole_rounds(settings: SourceSettings) -> dict[str, str]:
     }
 
 
+def beginnings(settings: SourceSettings, now_ms: int) -> dict[str, str]:
+    """Options that say where a new checkpoint begins. Pure."""
+    if settings.starts:
+        return {"startingOffsets": offsets_json(settings.topic, settings.starts)}
+    since_ms = min(now_ms, settings.told_until_ms or now_ms) - settings.look_back_ms
+    return {
+        "startingTimestamp": str(max(0, since_ms)),
+        "startingOffsetsByTimestampStrategy": "latest",
+    }
+
+
+def read_between(
+    session: SparkSession,
+    settings: SourceSettings,
+    begins: Mapping[int, int],
+    ends: Mapping[int, int],
+) -> DataFrame:
+    """The records from some offsets to others (not in it), of all partitions of the topic."""
+    bounds = {"startingOffsets": begins, "endingOffsets": ends}
+    return (
+        session.read.format("kafka")
+        .option("kafka.bootstrap.servers", settings.bootstrap)
+        .option("subscribe", settings.topic)
+        .options(**{name: offsets_json(settings.topic, it) for name, it in bounds.items()})
+        .option("failOnDataLoss", "false")
+        .load()
+    )
+
+
+def offsets_json(topic: str, offsets: Mapping[int, int]) -> str:
+    """Offsets of a topic's partitions, as the connector takes them."""
+    return json.dumps({topic: {str(number): offset for number, offset in offsets.items()}})
+
+
 def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
     """The stream of records, as the connector gives them (key, value, partition, offset, …).
 
@@ -77,8 +117,7 @@ def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
         session.readStream.format("kafka")
         .option("kafka.bootstrap.servers", settings.bootstrap)
         .option("subscribe", settings.topic)
-        .option("startingTimestamp", max(0, wall_clock_ms() - settings.look_back_ms))
-        .option("startingOffsetsByTimestampStrategy", "latest")
+        .options(**beginnings(settings, wall_clock_ms()))
         .option("failOnDataLoss", "false")
         .options(**whole_rounds(settings))
         .option("maxOffsetsPerTrigger", settings.records_per_batch_max)

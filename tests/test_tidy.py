@@ -228,7 +228,6 @@ CYCLES_ALLOWED: Final[dict[str, str]] = {
     "broker.quorum": "states answer with other states; they are to return transitions",
     "broker.replication": "a fetch and its session know each other",
     "broker.server": "a connection dispatches, and what is dispatched answers by it",
-    "spark_metrics": "goes with the job that folds on executors",
 }
 """Rooms in which modules still import each other in a circle."""
 

@@ -1,6 +1,7 @@
 """The job as a process beside our own brokers: restarts, bad records, waiting, ending."""
 
 import json
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -202,3 +203,87 @@ def test_a_cluster_that_outgrows_the_job_starts_it_again(
     assert any("-Xms1200m" in Path(f"/proc/{pid}/cmdline").read_text() for pid in job.jvms())
     assert job.end(signal.SIGTERM) == 0
     assert "Traceback" not in job.words(), job.words()
+
+
+def test_a_jvm_that_dies_is_named_and_a_spoilt_checkpoint_is_gone_past(
+    cluster: LocalCluster, job: MetricsJob
+) -> None:
+    """Spark's newest file of offsets is empty after a crash; the store knows what was read."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic("spoilt", 1, 3)])["spoilt"].result(30)
+    job.flags = ("--topic", "spoilt")
+    samples = Samples(cluster.bootstrap, "spoilt")
+    samples.began_ms = time.time_ns() // 1_000_000 - 60_000
+    samples.send(rounds=3, bad=1)
+    job.start()
+    job.wait_ready()
+    job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+    for pid in job.jvms():
+        os.kill(pid, signal.SIGKILL)
+    assert job.process is not None
+    assert job.process.wait(30) == 1
+    assert "Spark's JVM has ended: it was killed (signal 9)" in job.words()
+    assert "Traceback" not in job.words()
+    assert "Connection refused" not in job.words(), job.words()
+    samples.send(rounds=5, bad=1)
+    offsets = job.base_dir / "checkpoint" / "offsets"
+    newest = max(offsets.iterdir(), key=lambda it: int(it.name) if it.name.isdecimal() else -1)
+    newest.write_bytes(b"")
+    job.start()
+    job.wait_ready()
+    assert "begins a checkpoint anew" in job.words()
+    assert [*job.base_dir.glob("checkpoint.set-aside-*")]
+    assert len(each_counted_once(job, samples)) == samples.rounds
+
+
+@pytest.mark.parametrize("position", ["header", "records"])
+def test_a_damaged_batch_of_the_topic_is_passed_over(
+    cluster: LocalCluster, job: MetricsJob, position: str
+) -> None:
+    """One flipped byte on the disk of every replica: all but that batch is taken in."""
+    topic = f"damaged-{position}"
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(30)
+    job.flags = ("--topic", topic)
+    samples = Samples(cluster.bootstrap, topic)
+    samples.began_ms = time.time_ns() // 1_000_000 - 60_000
+    for _ in range(6):
+        samples.send(rounds=1)
+    logs = [*cluster.base_dir.rglob(f"{topic}-0/*.log")]
+    assert len(logs) == 3
+    for path in logs:
+        value = bytearray(path.read_bytes())
+        begins = batch_begins(value)
+        value[begins[4] + (25 if position == "header" else 70)] ^= 0x20
+        path.write_bytes(value)
+    job.start()
+    job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+    assert "offset 4 to 4 of partition 0" in job.words()
+    samples.send(rounds=2)
+    job.wait_until(lambda: high_watermark(job) == samples.rounds, "goes on")
+    assert len(history_times(job)) == samples.rounds - 1
+
+
+def batch_begins(log: bytes | bytearray) -> list[int]:
+    """Where batches begin: each has its length behind its first offset."""
+    begins, at = [], 0
+    while at < len(log):
+        begins.append(at)
+        at += 12 + int.from_bytes(log[at + 8 : at + 12], "big")
+    return begins
+
+
+@pytest.mark.soak
+def test_a_job_without_records_is_ready(cluster: LocalCluster, job: MetricsJob) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic("quiet", 1, 3)])["quiet"].result(30)
+    job.flags = ("--topic", "quiet")
+    job.start()
+    job.wait_ready()
+    assert job.end(signal.SIGTERM) == 0
+    job.start()
+    job.wait_ready()
+    assert "no records yet" in job.out(), "Spark begins no batch where a checkpoint was begun"
+    samples = Samples(cluster.bootstrap, "quiet")
+    samples.send(rounds=3)
+    job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
