@@ -3,17 +3,17 @@
 Everything here runs on the page's event loop.
 """
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.following import TopicFollower
 from control.kafka.reader import Looking, RecordReader
-from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.operations.bus.client import OperationsClient
 from control.operations.bus.moves_feed import Moves
 from control.operations.catalogue.operation import Done, Operation
+from control.operations.catalogue.produce import Produce, ProduceRun
 from control.operations.errors import OperationError, ReadOnlyError
 from control.operations.previews import Previewed
 from control.operations.reassignment.rollback import WayBackQuestion, ask_back
@@ -36,7 +36,7 @@ class Desk:
         self._bus = bus
         self._denied = denied
         self._session: OperationSession | None = None
-        self._sessions: dict[str, ProduceSession] = {}
+        self._runs: dict[str, ProduceRun] = {}
         is_acting = watched.bootstrap is not None
         self.moves = Moves(self._client if is_acting else None, watched)
 
@@ -83,33 +83,22 @@ class Desk:
             raise ReadOnlyError("rolling back")
         return await ask_back(self.session, operation_id)
 
-    async def produce(
-        self,
-        session_id: str,
-        values: Values,
-        records: Collection[KeyAndValue] = (),
-        *,
-        typed: str = "",
-    ) -> AsyncIterator[ProduceProgress]:
-        """Send records, those of a file where ``records`` are given; ``stop`` ends it. At most
-        ``SESSIONS_MAX`` run at a time."""
-        if len(self._sessions) >= SESSIONS_MAX:
+    async def produce(self, session_id: str, asked: Produce, *, typed: str = "") -> Done:
+        """Send records; ``stop`` ends it. At most ``SESSIONS_MAX`` run at a time."""
+        if len(self._runs) >= SESSIONS_MAX:
             raise ValueError(f"{SESSIONS_MAX} produce sessions run already")
-        session = self.session.produce(values, typed=typed)
-        session = session.with_records(records) if records else session
-        self._sessions[session_id] = session
+        self._runs[session_id] = asked.run
         try:
-            async for progress in session.run():
-                yield progress
+            return await self.session.perform(await self.preview(asked), typed=typed)
         finally:
-            session.stop()
-            self._sessions.pop(session_id, None)
+            asked.run.stop()
+            self._runs.pop(session_id, None)
 
     def stop(self, session_id: str) -> None:
         """End a produce session of this page, if it runs."""
-        session = self._sessions.get(session_id)
-        if session is not None:
-            session.stop()
+        run = self._runs.get(session_id)
+        if run is not None:
+            run.stop()
 
     def reader(self) -> RecordReader:
         """Reads records; an async context manager with connections of its own."""

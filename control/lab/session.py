@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -139,10 +139,6 @@ class ProduceSession:
         self._tally = _Tally()
         self._most_bytes: int | None = None
         self._started = time.monotonic()
-
-    def with_records(self, records: Iterable[KeyAndValue]) -> ProduceSession:
-        """The same session for the lines of a file."""
-        return ProduceSession(self._settings, replace(self.job, records=tuple(records)))
 
     def stop(self) -> None:
         """Send no more."""

@@ -20,14 +20,12 @@ from typing import Any, Final
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import KafkaPortError
-from control.lab.session import ProduceSession
 from control.model.fleet import Site, WatchedCluster
 from control.model.units import duration_text
 from control.operations import checks
 from control.operations.bus.client import OperationsClient, whoami
 from control.operations.bus.journal import Journal
 from control.operations.catalogue.operation import Done, Effect, Operation
-from control.operations.catalogue.produce import PRODUCE, produce_job
 from control.operations.catalogue.reassign import REASSIGN, one_partition, plan_request, wave_rules
 from control.operations.confirmation import check_confirmed, word_for_control
 from control.operations.errors import (
@@ -38,7 +36,6 @@ from control.operations.errors import (
     StalePreviewError,
 )
 from control.operations.previews import Previewed, Previews
-from control.operations.protected_topics import check_topic
 from control.operations.reassignment.conflicts import check_others, unknown_others
 from control.operations.reassignment.planning import Planning, Preview
 from control.operations.reassignment.preview import whole_preview
@@ -99,7 +96,8 @@ class OperationSession:
             made_s=time.monotonic(),
             name=secrets.token_urlsafe(12),
         )
-        self._previews.keep(previewed)
+        if asked.IS_KEPT:
+            self._previews.keep(previewed)
         return previewed
 
     def kept_preview(self, name: str) -> Previewed:
@@ -133,6 +131,7 @@ class OperationSession:
             reason=command.reason,
             before={change.name: change.now for change in changes},
             after={change.name: change.then for change in changes},
+            outcome=lambda: command.outcome,
         ):
             return await command.perform(self.admin)
 
@@ -254,16 +253,6 @@ class OperationSession:
             asks = {"pause": self.moves.pause, "resume": self.moves.resume}
             await asks[action](operation_id)
         return f"{words} asked for"
-
-    def produce(self, values: Values, *, typed: str = "") -> ProduceSession:
-        """A session for the produce form: iterate `run()`, `stop()` ends it.
-
-        :raises InvalidInputError: a wrong field.
-        """
-        fields = PRODUCE.parse(values)
-        check_topic("produce", fields["topic"])
-        self.require(PRODUCE.name, "producing", typed=typed)
-        return ProduceSession(self.admin.wire.settings, produce_job(fields))
 
 
 async def _others(moves: OperationsClient, proposal: Proposal, site: Site) -> Check:

@@ -1,5 +1,7 @@
 """Produce: where a key will land before it is sent, and where it landed after."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -7,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_props
 
 from control.lab.session import ProduceProgress
-from control.operations.catalogue.produce import PRODUCE
+from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
 from control.views.paths import ViewPath
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields
@@ -91,9 +93,10 @@ def register(app: Dash, screen: Screen) -> None:
         lines, typed, found, values = told
         given = fields.values_of(found, values)
         try:
-            records = records_of_file(lines)
-            async for progress in screen.desk.produce(session, given, records, typed=typed or ""):
-                show(given["acks"], progress, scheme)
+            asked = Produce.of(PRODUCE.parse(given))
+            job = replace(asked.job, records=tuple(records_of_file(lines)))
+            run = ProduceRun(partial(show, given["acks"], scheme))
+            await screen.desk.produce(session, replace(asked, job=job, run=run), typed=typed or "")
         except DeskError as error:
             return problem(error), fields.errors_of(found, error)
         return None, fields.errors_of(found, None)
@@ -125,7 +128,7 @@ def _register_file(app: Dash) -> None:
     )
 
 
-def show(acks: str, progress: ProduceProgress, scheme: str) -> None:
+def show(acks: str, scheme: str, progress: ProduceProgress) -> None:
     """Send how far it is to the page, while it goes on."""
     lines: list[Any] = [good(result_words(acks, progress))] if progress.acked else []
     lines += [html.P(latency_words(progress), className="note")]

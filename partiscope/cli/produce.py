@@ -19,10 +19,20 @@ from control.lab.forecast import Forecast, forecast
 from control.lab.lines import LineFormat, LinesError, lines_of
 from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import ProduceJob, RecordStream
+from control.operations.catalogue.produce import Produce
 from control.operations.protected_topics import check_topic
 from partiscope.cli.confirm import require_change
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Json, known_bootstrap, note, settings_with, write_json
+from partiscope.cli.operations import Reason
+from partiscope.cli.options import (
+    Bootstrap,
+    Json,
+    known_bootstrap,
+    note,
+    settings_with,
+    target_with,
+    write_json,
+)
 from partiscope.cli.produce_run import send
 from partiscope.cli.standard_input import STDIN, is_piped, line_batches
 from partiscope.cli.tables import figure, write_table
@@ -100,6 +110,7 @@ def produce(
     idempotent: Idempotent = False,
     keys_from: KeysFrom = None,
     preview: Preview = False,
+    reason: Reason = "",
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
@@ -137,7 +148,8 @@ def produce(
     separator = _separator(usual if key_separator is None else key_separator)
     form = LineFormat(topic=topic, separator=separator, is_json=json_lines)
     stream = None if lines is None else _records(lines, form)
-    raise typer.Exit(send(address, job, stream, as_json=as_json))
+    target = target_with(bootstrap=bootstrap)
+    raise typer.Exit(send(target, Produce(job=job, stream=stream, reason=reason), as_json=as_json))
 
 
 def _lines_source(file: Path | None, *, is_generated: bool) -> Path | None:

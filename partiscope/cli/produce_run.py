@@ -7,42 +7,43 @@ from typing import Any, Final
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.producer import Delivery
-from control.lab.keys import KeySpecError
-from control.lab.session import ProduceJob, ProduceProgress, ProduceSession, RecordStream
-from control.lab.templates import TemplateError
+from control.lab.session import ProduceJob, ProduceProgress
+from control.operations.catalogue.produce import Produce
+from control.operations.errors import OperationError
+from control.operations.session import OperationSession
 from control.views.format import NA, latency_text, plural_text, record_rate_text
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import note, write_json
 from partiscope.cli.tables import figure, write_progress, write_table
+from partiscope.identity import Target
 
 ANSWERS_WAIT_S: Final = 3.0
 """For so long an interrupted session waits for the answers of what is under way."""
 
 
-def send(address: str, job: ProduceJob, stream: RecordStream | None, *, as_json: bool) -> Exit:
+def send(target: Target, asked: Produce, *, as_json: bool) -> Exit:
     """Send, show progress on a terminal, tell what was acknowledged; the exit status.
 
     Raises:
         CommandError: status 1; records were not acknowledged.
         KafkaPortError: the cluster refused, or does not answer.
+        OperationError: it may not be done.
     """
-    try:
-        session = ProduceSession(address, job, stream=stream)
-    except (KeySpecError, TemplateError) as error:
-        raise CommandError(str(error), Exit.WRONG_USE) from error
-    ended = asyncio.run(_until_done(session, is_quiet=as_json))
-    done = session.progress(is_done=True)
+    if sys.stderr.isatty() and not as_json:
+        asked.run.listen = _show_progress
+    ended = asyncio.run(_until_done(target, asked))
+    done = asked.run.progress
     is_interrupted = ended is Exit.INTERRUPTED
-    if done.sent or done.failed or is_interrupted:
-        _report(done, job, is_interrupted=is_interrupted, as_json=as_json)
+    if done is not None and (done.sent or done.failed or is_interrupted):
+        _report(done, asked.job, is_interrupted=is_interrupted, as_json=as_json)
     if isinstance(ended, Exception):
         raise ended
-    if done.failed and not is_interrupted:
+    if done is not None and done.failed and not is_interrupted:
         raise CommandError(f"{done.failed} records were not acknowledged: {done.errors[0]}")
     return ended
 
 
-async def _until_done(session: ProduceSession, *, is_quiet: bool) -> Exit | Exception:
+async def _until_done(target: Target, asked: Produce) -> Exit | Exception:
     """Ctrl-C sends no more and waits for answers; once more, or `ANSWERS_WAIT_S` later, gives up.
 
     What went wrong is answered, not raised: what was acknowledged is told first.
@@ -52,7 +53,7 @@ async def _until_done(session: ProduceSession, *, is_quiet: bool) -> Exit | Exce
 
     def interrupt() -> None:
         assert own is not None
-        session.stop()
+        asked.run.stop()
         if ended:
             own.cancel()
         else:
@@ -62,14 +63,19 @@ async def _until_done(session: ProduceSession, *, is_quiet: bool) -> Exit | Exce
     for signum in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(signum, interrupt)
     try:
-        async for last in session.run():
-            if not is_quiet and last.total > 1 and sys.stderr.isatty():
-                write_progress(_progress_line(last))
+        async with OperationSession(target.watched, bus=target.bus) as session:
+            previewed = await session.preview(asked)
+            await session.perform(previewed, typed=previewed.word)
     except asyncio.CancelledError:
         return Exit.INTERRUPTED
-    except (KafkaPortError, CommandError) as error:
+    except (KafkaPortError, OperationError, CommandError) as error:
         return error
     return Exit.INTERRUPTED if ended else Exit.DONE
+
+
+def _show_progress(progress: ProduceProgress) -> None:
+    if progress.total > 1:
+        write_progress(_progress_line(progress))
 
 
 def _report(done: ProduceProgress, job: ProduceJob, *, is_interrupted: bool, as_json: bool) -> None:

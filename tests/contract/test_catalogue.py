@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
-from control.lab.session import ProduceJob, ProduceSession
+from control.lab.session import ProduceJob, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.bus.journal import DONE, FAILED
@@ -25,6 +26,7 @@ from control.operations.catalogue.delete_records import DeleteRecords
 from control.operations.catalogue.delete_topic import DeleteTopic
 from control.operations.catalogue.elect_leaders import ElectLeaders
 from control.operations.catalogue.operation import Done, Operation
+from control.operations.catalogue.produce import Produce, ProduceRun
 from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.operations.errors import (
     GroupActiveError,
@@ -92,6 +94,8 @@ async def test_a_topic_from_birth_to_death(session: OperationSession) -> None:
     await eventually(lambda: _configs(session, name, *change), change)
     with pytest.raises(InvalidInputError, match=r"did you mean retention\.ms"):
         await session.preview(ConfigureTopic(topic=name, configs={"retentoin.ms": "1"}))
+    with pytest.raises(InvalidInputError, match=f"partiscope configs describe {name}`"):
+        await session.preview(ConfigureTopic(topic=name, configs={"zzz": "1"}))
     previewed = await session.preview(DeleteTopic(topic=name))
     with pytest.raises(NotConfirmedError):
         await session.perform(previewed, typed="something else")
@@ -118,6 +122,31 @@ async def test_what_was_previewed_is_done_whatever_comes_in_between(
     await session.perform(previewed, typed=group)
     committed = await session.admin.groups.committed_offsets(group)
     assert committed[TopicPartition(topic, 2)] == 10
+
+
+async def test_producing_is_one_line_of_the_journal(session: OperationSession) -> None:
+    """Not one for each record; what was acknowledged is in it, also when it is stopped."""
+    topic, missing = await _filled(session), unique("missing")
+    told: list[ProduceProgress] = []
+    job = ProduceJob(topic=topic, partition=1, count=7)
+    await _do(session, Produce(job=job, run=ProduceRun(told.append)))
+    assert told[-1].acked == 7
+    stopped = Produce(job=replace(job, count=1_000_000, rate=20.0))
+    stopped.run.listen = lambda progress: stopped.run.stop() if progress.acked else None
+    await _do(session, stopped)
+    with pytest.raises(RefusedError):
+        await _do(session, Produce(job=ProduceJob(topic=missing)))
+    with pytest.raises(InvalidInputError, match="key"):
+        await session.preview(Produce(job=replace(job, keys="uniform:none")))
+    lines = await session.journal.lines()
+    second, first = (line for line in lines if line.what == f"produce to {topic}")
+    wanted = {"records": 7, "partitions": 1, "acknowledged": 7, "failed": 0}
+    assert (first.outcome, first.after) == (DONE, wanted)
+    acknowledged = second.after["acknowledged"]
+    assert isinstance(acknowledged, int)
+    assert 0 < acknowledged < 1_000
+    (failed,) = (line for line in lines if line.what == f"produce to {missing}")
+    assert failed.outcome == FAILED
 
 
 async def test_a_preview_that_is_confirmed_twice_is_performed_once(

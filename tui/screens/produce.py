@@ -1,7 +1,7 @@
 """Produce: the partition that a key will hit before sending, partition and offset after."""
 
-import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -12,13 +12,11 @@ from textual.containers import Horizontal
 from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
-from control.lab.keys import KeySpecError
 from control.lab.lines import LinesError, lines_of, records_of
 from control.lab.partitioners import partitions_for_key
-from control.lab.session import KeyAndValue, ProduceProgress, ProduceSession
-from control.lab.templates import TemplateError
+from control.lab.session import KeyAndValue, ProduceProgress
 from control.model.ids import no_partition_words
-from control.operations.catalogue.produce import PRODUCE
+from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
 from control.operations.errors import OperationError
 from control.views.format import latency_text, record_rate_text
 from control.views.paths import ViewPath
@@ -42,7 +40,7 @@ class ProduceScreen(ViewScreen):
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
-        self._session: ProduceSession | None = None
+        self._run: ProduceRun | None = None
         self._leaders: dict[str, dict[int | None, int]] = {}
         self._typed = ""
         """The cluster's name, once it was typed here."""
@@ -103,7 +101,7 @@ class ProduceScreen(ViewScreen):
 
     def on_form_panel_submitted(self, event: FormPanel.Submitted) -> None:
         """Send what the form says."""
-        if self._session is not None:
+        if self._run is not None:
             self._say("▲ still sending; Esc stops it", "yellow")
             return
         word, values = self.word_to_type, event.values
@@ -123,13 +121,15 @@ class ProduceScreen(ViewScreen):
 
     def _begin(self, values: Mapping[str, str]) -> None:
         try:
-            session = self.partiscope.session.produce(values, typed=self._typed)
-            records = _records_of_file(self._file)
-        except (OperationError, KeySpecError, TemplateError, LinesError, OSError) as error:
+            asked = Produce.of(PRODUCE.parse(values))
+            job = replace(asked.job, records=_records_of_file(self._file))
+        except (OperationError, LinesError, OSError) as error:
             self._say(f"✖ {error}", "bold red")
             return
-        self._session = session.with_records(records) if records else session
-        self.run_worker(self._send(self._session), exclusive=True, group="produce")
+        self._run = ProduceRun(self._show_progress)
+        self._say("sending …", "")
+        asked = replace(asked, job=job, run=self._run)
+        self.run_worker(self._send(asked), exclusive=True, group="produce")
 
     @property
     def _file(self) -> str:
@@ -137,22 +137,20 @@ class ProduceScreen(ViewScreen):
 
     async def action_stop(self) -> None:
         """Stop at once; with nothing running, go back."""
-        if self._session is not None:
-            self._session.stop()
+        if self._run is not None:
+            self._run.stop()
         else:
             await self.partiscope.action_back()
 
-    async def _send(self, session: ProduceSession) -> None:
+    async def _send(self, asked: Produce) -> None:
+        session = self.partiscope.session
         try:
-            async for progress in session.run():
-                self._show_progress(progress)
-        except KafkaPortError as error:
+            await session.perform(await session.preview(asked), typed=self._typed)
+        except (KafkaPortError, OperationError) as error:
             self._say(f"✖ {error}. {error.next_step}", "bold red")
-        except asyncio.CancelledError:
-            session.stop()
-            raise
         finally:
-            self._session = None
+            asked.run.stop()
+            self._run = None
 
     def _show_where(self) -> None:
         values = self.query_one(FormPanel).values()

@@ -16,7 +16,7 @@ import math
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -94,9 +94,15 @@ class Journal:
 
     @contextlib.asynccontextmanager
     async def entry(
-        self, what: str, *, reason: str = "", before: Values, after: Values
+        self,
+        what: str,
+        *,
+        reason: str = "",
+        before: Values,
+        after: Values,
+        outcome: Callable[[], Values] = dict,
     ) -> AsyncIterator[None]:
-        """The lines around one change.
+        """The lines around one change. ``outcome`` answers what came of it, beside ``after``.
 
         :raises NotJournaledError: the first line could not be written; nothing may be changed.
         """
@@ -121,12 +127,13 @@ class Journal:
         try:
             yield
         except asyncio.CancelledError:
-            await self._write_outcome(begun, INTERRUPTED)
+            await self._write_outcome(begun, INTERRUPTED, outcome())
             raise
         except Exception as error:
-            await self._write_outcome(begun, FAILED, str(error) or type(error).__name__)
+            words = str(error) or type(error).__name__
+            await self._write_outcome(begun, FAILED, outcome(), error=words)
             raise
-        await self._write_outcome(begun, DONE)
+        await self._write_outcome(begun, DONE, outcome())
 
     async def lines(self) -> tuple[JournalLine, ...]:
         """All lines of the cluster, the newest first."""
@@ -156,8 +163,11 @@ class Journal:
                     raise NotJournaledError(event.message, _why(error), self._hold_s) from error
             await asyncio.sleep(_RETRY_S)
 
-    async def _write_outcome(self, begun: Event, outcome: str, error: str = "") -> None:
-        data: dict[str, Any] = {**begun.data, "outcome": outcome, "error": error}
+    async def _write_outcome(
+        self, begun: Event, outcome: str, found: Values, *, error: str = ""
+    ) -> None:
+        after = {**begun.data["after"], **found}
+        data: dict[str, Any] = {**begun.data, "outcome": outcome, "error": error, "after": after}
         # The first line's time stays: it is when the operation was done.
         self._undelivered.append(replace(begun, data=data))
         if self._delivery is None or self._delivery.done():

@@ -6,7 +6,7 @@ from typing import Final
 
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.reassignments import REASSIGN_RIGHTS
-from control.operations.catalogue import produce, reassign
+from control.operations.catalogue import reassign
 from control.operations.catalogue.add_partitions import AddPartitions
 from control.operations.catalogue.configure_topic import ConfigureTopic
 from control.operations.catalogue.create_topic import CreateTopic
@@ -17,9 +17,11 @@ from control.operations.catalogue.delete_topic import DeleteTopic
 from control.operations.catalogue.elect_leaders import ElectLeaders
 from control.operations.catalogue.forms import FieldKind, OperationForm
 from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.produce import Produce
 from control.operations.catalogue.reset_offsets import ResetOffsets
 
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
+    Produce,
     CreateTopic,
     AddPartitions,
     ConfigureTopic,
@@ -30,15 +32,13 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     DeleteOffsets,
     DeleteGroup,
 )
-"""Those that are done at once. Reassigning and producing take time, and have views of their own."""
+"""All but reassigning, which the executor does."""
 FORMS: Final[tuple[OperationForm, ...]] = (
     reassign.REASSIGN,
-    produce.PRODUCE,
     *(operation.FORM for operation in OPERATIONS),
 )
 RIGHTS: Final[Mapping[str, Lacking]] = {
     reassign.REASSIGN.name: REASSIGN_RIGHTS,
-    produce.PRODUCE.name: produce.RIGHTS,
     **{operation.FORM.name: operation.RIGHTS for operation in OPERATIONS},
 }
 """By operation that changes something."""
@@ -57,13 +57,12 @@ def form_named(name: str) -> OperationForm:
 
 
 def forms_about(kind: FieldKind) -> tuple[OperationForm, ...]:
-    """Operations on one topic or one group: their first field names it."""
-    forms = (operation.FORM for operation in OPERATIONS)
-    return tuple(form for form in forms if form.fields[0].kind is kind)
+    """Dialogs about one topic or one group: their first field names it."""
+    return tuple(it for it in FORMS if not it.view and it.fields[0].kind is kind)
 
 
 def operation_named(name: str) -> type[Operation]:
-    """An operation that is done at once.
+    """An operation that is no reassignment.
 
     :raises KeyError: there is none.
     """

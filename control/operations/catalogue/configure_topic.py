@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from shlex import quote
 from typing import ClassVar, Final, Self
 
 from control.kafka.admin import KafkaAdmin
@@ -72,7 +73,7 @@ class ConfigureTopic(Operation):
         found = {entry.name: entry for entry in await admin.describe_configs(self._resource())}
         unknown = [name for name in self.configs if name not in found]
         if unknown:
-            raise InvalidInputError({"configs": _unknown_words(unknown[0], found)})
+            raise InvalidInputError({"configs": self._unknown_words(unknown[0], found)})
         await admin.alter_configs(self._resource(), self.configs, validate_only=True)
         now = {name: found[name] for name in self.configs}
         return Effect(
@@ -92,6 +93,11 @@ class ConfigureTopic(Operation):
         words = f"{self.topic} is configured: {', '.join(self.configs)}"
         return Done(words=words, view="topic", params={"topic": self.topic})
 
+    def _unknown_words(self, name: str, known: Mapping[str, object]) -> str:
+        near = get_close_matches(name, known, n=1)
+        lists = f"`partiscope configs describe {quote(self.topic)}` lists them"
+        return f"a topic has no config {name}; {f'did you mean {near[0]}?' if near else lists}"
+
     def _resource(self) -> ConfigResource:
         return ConfigResource(scope=ConfigScope.TOPIC, name=self.topic)
 
@@ -99,9 +105,3 @@ class ConfigureTopic(Operation):
 def _has_already(entry: ConfigEntry, then: str | None) -> bool:
     """A value equal to the default is still set: it then stays when the default changes."""
     return entry.is_default if then is None else not entry.is_default and entry.value == then
-
-
-def _unknown_words(name: str, known: Mapping[str, object]) -> str:
-    near = get_close_matches(name, known, n=1)
-    meant = f"did you mean {near[0]}?" if near else "`partiscope configs describe TOPIC` lists them"
-    return f"a topic has no config {name}; {meant}"

@@ -66,6 +66,8 @@ class OperationForm:
     fields: tuple[FormField, ...]
     confirmation: Confirmation
     submit_label: str
+    view: str = ""
+    """The view that has it; empty: a dialog."""
 
     def field(self, name: str) -> FormField:
         """A field by name.

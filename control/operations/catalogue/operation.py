@@ -55,6 +55,8 @@ class Operation(ABC):
     RIGHTS: ClassVar[Lacking]
     """ACL operations that a principal needs, each with the kind of resource."""
     reason: str
+    IS_KEPT: ClassVar[bool] = True
+    """Whether a face finds its preview again by name."""
 
     @classmethod
     @abstractmethod
@@ -70,6 +72,11 @@ class Operation(ABC):
     def thing(self) -> str:
         """The name that must be typed because the operation destroys it; empty: nothing."""
         return ""
+
+    @property
+    def outcome(self) -> Mapping[str, str | int | None]:
+        """What came of it so far, for the journal, beside what its preview says."""
+        return {}
 
     def check(self) -> None:  # noqa: B027 - most operations have nothing to refuse
         """Refuse what nobody should do, before the cluster is asked.

@@ -1,21 +1,24 @@
-"""Produce test messages: the form and the job that its fields mean.
+"""Produce test messages: the form, the job that its fields mean, and its run."""
 
-A run takes time and reports as it goes, so ``OperationSession.produce`` hands out a
-``ProduceSession`` in place of an ``Effect``.
-"""
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, Self
 
-from collections.abc import Mapping
-from typing import Final
-
+from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.producer import ACKS, COMPRESSIONS, ProducerOptions
+from control.lab.keys import KeySpecError
 from control.lab.partitioners import KeyRule
-from control.lab.session import ProduceJob
+from control.lab.session import ProduceJob, ProduceProgress, ProduceSession, RecordStream
+from control.lab.templates import TemplateError
+from control.model.units import counted
 from control.operations import checks
-from control.operations.catalogue.fields import TOPIC
+from control.operations.catalogue.fields import REASON, TOPIC
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
+from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.errors import InvalidInputError
+from control.operations.protected_topics import check_topic
 
-RIGHTS: Final[Lacking] = ((AclOperation.WRITE, "topic"),)
 PRODUCE: Final = OperationForm(
     name="produce",
     key="P",
@@ -23,6 +26,7 @@ PRODUCE: Final = OperationForm(
     help="send test messages and see where they land",
     submit_label="Send",
     confirmation=Confirmation.NONE,
+    view="produce",
     fields=(
         TOPIC,
         FormField(
@@ -81,8 +85,106 @@ PRODUCE: Final = OperationForm(
             default="none",
             choices=COMPRESSIONS,
         ),
+        REASON,
     ),
 )
+
+
+class ProduceRun:
+    """A face's hold on one run: it hears of the progress, and may stop it."""
+
+    def __init__(self, listen: Callable[[ProduceProgress], object] = lambda _: None) -> None:
+        self.listen = listen
+        self._session: ProduceSession | None = None
+        self._is_stopped = False
+
+    def begin(self, session: ProduceSession) -> None:
+        """From here on ``session`` sends."""
+        self._session = session
+        if self._is_stopped:
+            session.stop()
+
+    def stop(self) -> None:
+        """Send no more."""
+        self._is_stopped = True
+        if self._session is not None:
+            self._session.stop()
+
+    @property
+    def progress(self) -> ProduceProgress | None:
+        """What was sent and acknowledged; None: it has not begun."""
+        return None if self._session is None else self._session.progress(is_done=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produce(Operation):
+    """Sends what its job says until that is done, or its run is stopped."""
+
+    FORM: ClassVar[OperationForm] = PRODUCE
+    RIGHTS: ClassVar[Lacking] = ((AclOperation.WRITE, "topic"),)
+    IS_KEPT: ClassVar[bool] = False
+
+    job: ProduceJob
+    stream: RecordStream | None = None
+    """In the place of the job's records, keys, value and count."""
+    run: ProduceRun = field(default_factory=ProduceRun, compare=False)
+    reason: str = ""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """The command of a form's checked fields."""
+        return cls(job=produce_job(fields), reason=fields["reason"])
+
+    @property
+    def what(self) -> str:
+        """For the journal."""
+        return f"produce to {self.job.topic}"
+
+    @property
+    def outcome(self) -> Mapping[str, int]:
+        """How many records were acknowledged, in how many partitions, and how many failed."""
+        progress = self.run.progress
+        if progress is None:
+            return {}
+        return {
+            "partitions": len(progress.per_partition),
+            "acknowledged": progress.acked,
+            "failed": progress.failed,
+            **({"unanswered": progress.unanswered} if progress.unanswered else {}),
+        }
+
+    def check(self) -> None:
+        """:raises ProtectedTopicError: its owner could not read such records."""
+        check_topic("produce", self.job.topic)
+
+    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+        """How many records are sent; the cluster is not asked.
+
+        :raises InvalidInputError: a key or value that describes nothing.
+        """
+        self._session(admin)
+        records: int | str = self.job.total if self.stream is None else "as they come"
+        told = counted(records, "record") if isinstance(records, int) else f"records {records}"
+        words = f"{told} to {self.job.topic}"
+        return Effect(command=self, changes=(Change("records", None, records, words),))
+
+    async def perform(self, admin: KafkaAdmin) -> Done:
+        """Send, and tell the run how far it is."""
+        session = self._session(admin)
+        self.run.begin(session)
+        async for progress in session.run():
+            self.run.listen(progress)
+        acked = counted(session.progress().acked, "record")
+        words = f"{acked} of {self.job.topic} acknowledged"
+        return Done(words=words, view="topic", params={"topic": self.job.topic})
+
+    def _session(self, admin: KafkaAdmin) -> ProduceSession:
+        try:
+            return ProduceSession(admin.wire.settings, self.job, stream=self.stream)
+        except KeySpecError as error:
+            raise InvalidInputError({"key": str(error)}) from error
+        except TemplateError as error:
+            raise InvalidInputError({"value": str(error)}) from error
 
 
 def produce_job(fields: Mapping[str, str]) -> ProduceJob:

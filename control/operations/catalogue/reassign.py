@@ -23,6 +23,7 @@ REASSIGN: Final = OperationForm(
     help="move replicas to other brokers: plan, preview, run in waves",
     submit_label="Plan",
     confirmation=Confirmation.PREVIEW,
+    view="plan",
     fields=(
         FormField(
             name="goal",

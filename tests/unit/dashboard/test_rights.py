@@ -10,7 +10,7 @@ from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.delete_topic import DeleteTopic
 from control.operations.catalogue.elect_leaders import ElectLeaders
 from control.operations.catalogue.operation import Operation
-from control.operations.catalogue.produce import PRODUCE
+from control.operations.catalogue.produce import PRODUCE, Produce
 from control.operations.catalogue.reassign import REASSIGN
 from control.operations.errors import NotConfirmedError
 from control.operations.previews import Previewed
@@ -70,8 +70,7 @@ async def test_on_production_no_form_acts_at_once(tmp_path: Path) -> None:
     form = produce.layout(screen, parse_path("produce/topic-1"))
     assert "Type prod to send there" in str(form)
     with pytest.raises(NotConfirmedError):
-        async for _ in screen.desk.produce("s", PRODUCE.defaults({"topic": "topic-1"})):
-            pass
+        await screen.desk.produce("s", Produce.of(PRODUCE.defaults({"topic": "topic-1"})))
     calm = screen_on(tmp_path, name="test", bootstrap="127.0.0.1:1")
     assert "produce-typed" not in str(produce.layout(calm, parse_path("produce/topic-1")))
 

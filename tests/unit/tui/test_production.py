@@ -1,15 +1,16 @@
 """On a production cluster no key changes anything before the cluster's name was typed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
-from control.lab.session import ProduceSession
 from control.model.fleet import WatchedCluster
 from control.operations.bus.state import OperationState, Phase
+from control.operations.catalogue.operation import Done, Operation
+from control.operations.previews import Previewed
 from control.operations.session import OperationSession
 from tests.snapshots.canned import CannedSession
 from tests.support.settle import settle
@@ -48,10 +49,13 @@ class JudgingSession(CannedSession):
         self.judge = OperationSession(watched, bus=None)
         self.typed: list[str] = []
 
-    def produce(self, values: Mapping[str, str], *, typed: str = "") -> ProduceSession:
-        session = self.judge.produce(values, typed=typed)
+    async def preview(self, asked: Operation) -> Previewed:
+        return await self.judge.preview(asked)
+
+    async def perform(self, previewed: Previewed, *, typed: str = "") -> Done:
+        self.judge.require("produce", "producing", typed=typed)
         self.typed.append(typed)
-        return session
+        return Done(words="sent")
 
 
 async def test_producing_wants_the_name_once_on_its_view(production: Services) -> None:
