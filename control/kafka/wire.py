@@ -36,7 +36,7 @@ _CORRELATION_ID_AT: Final = 8
 _NO_CONNECTION: Final = (OSError, KafkaError, TimeoutError)
 NEXT_ADDRESS_AFTER_S: Final = 0.5
 """Without an answer the next bootstrap address is tried as well."""
-ANSWERS_WITHIN_S: Final = 2.5
+ANSWERS_WITHIN_S: Final = 2.2
 """Somebody waits: a cluster that has said nothing by then is told to be unreachable."""
 BROKER_ANSWERS_WITHIN_S: Final = 1.0
 """A broker that says nothing on a new connection for so long hangs, or is cut off."""

@@ -54,6 +54,8 @@ class Freshness:
     fenced: frozenset[int] = frozenset()
     are_all_unheard: bool = False
     """No figure of the cluster is of now."""
+    were_asked: bool = False
+    """Somebody asked the brokers whether they answer."""
     since_ms: int | None = None
     """When the newest of all figures was read."""
     due_ms: int | None = None
@@ -150,6 +152,7 @@ def freshness(
             snapshot.brokers.filter(snapshot.brokers["is_fenced"])["broker"].to_pylist()
         ),
         are_all_unheard=bool(everyone) and unheard == everyone,
+        were_asked=answering is not None,
         since_ms=snapshot.sampled_ms,
         due_ms=due_ms,
     )

@@ -398,14 +398,18 @@ def find_silent(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _cluster_silent(fresh: Freshness, now_ms: int) -> Finding:
+    why = (
+        "No broker answers: the cluster is down, or cannot be reached from here."
+        if fresh.were_asked
+        else "No broker's figures arrive: the cluster is down, or the metrics job is."
+    )
     return Finding(
         kind="cluster-silent",
         severity=Severity.CRITICAL,
         subject="brokers",
         label="cluster",
         title="not heard of for {age:duration}",
-        reason="No broker's figures arrive: the cluster is down, or the metrics job is. "
-        "Rates and verdicts are unknown; other figures are the last that came.",
+        reason=f"{why} Rates and verdicts are unknown; other figures are the last that came.",
         next_step="Run `partiscope doctor`; see logs/broker-*.log and logs/metrics.log",
         since_ms=fresh.since_ms,
         facts={"age": _age_ms(fresh, now_ms)},

@@ -263,4 +263,6 @@ def test_a_broker_whose_figures_are_of_now_is_not_judged_by_its_answer() -> None
 
 
 def test_brokers_none_of_which_answers_are_silent_as_a_cluster() -> None:
-    assert kinds(asked(frozenset(), now_ms=NOW_MS + 8_000))[0][0] == "cluster-silent"
+    snapshot = asked(frozenset(), now_ms=NOW_MS + 8_000)
+    assert kinds(snapshot)[0][0] == "cluster-silent"
+    assert snapshot.findings[0].reason.startswith("No broker answers")
