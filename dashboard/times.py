@@ -95,11 +95,12 @@ def past_words(screen: Screen, time: Mapping[str, str]) -> str:
     at_ms = moment_of(time, now_ms=now_ms)
     if at_ms is None:
         return ""
-    why_empty = displayed_snapshot(screen, time).why_empty
-    if why_empty:
-        return why_empty
+    past = displayed_snapshot(screen, time)
+    if past.why_empty:
+        return past.why_empty
     when = f"{clock_text(at_ms, now_ms=now_ms)} ({age_text(now_ms - at_ms)})"
-    return f"you are looking at {when}; nothing can be changed there"
+    gap = "; nothing was measured then" if past.evidence.freshness.are_all_unheard else ""
+    return f"you are looking at {when}{gap}; nothing can be changed there"
 
 
 def time_words(time: Mapping[str, str], *, now_ms: int) -> str:

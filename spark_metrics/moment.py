@@ -25,16 +25,18 @@ _TELLING: Final = ("broker_history", "partition_history")
 _IDS: Final = pa.list_(pa.int32())
 
 
-def newest_points(opened: OpenedStore, cluster: str, at_ms: int) -> dict[str, pa.Table] | None:
+def newest_points(
+    opened: OpenedStore, cluster: str, at_ms: int
+) -> tuple[dict[str, pa.Table], int | None] | None:
     """Of each table of history the newest point of each key; None: nothing of it is kept.
 
-    In a gap it is the state at its beginning.
+    In a gap it is the state at its beginning; then the second value is when it was told.
     """
     found = _newest_of_all(opened, cluster, at_ms)
     if any(found[table].num_rows for table in _TELLING):
-        return found
+        return found, None
     gap_ms = _told_before(opened, cluster, at_ms)
-    return None if gap_ms is None else _newest_of_all(opened, cluster, gap_ms)
+    return None if gap_ms is None else (_newest_of_all(opened, cluster, gap_ms), gap_ms)
 
 
 def _newest_of_all(opened: OpenedStore, cluster: str, at_ms: int) -> dict[str, pa.Table]:

@@ -25,6 +25,8 @@ class Aggregates:
     written_ms: int
     tables: Mapping[str, pa.Table]
     """Keyed by ``NOW_TABLES``, with exactly these schemas."""
+    gap_since_ms: int | None = None
+    """Of a moment at which nothing was measured: when the state was told, before it."""
 
 
 class AggregatesReader:
@@ -71,7 +73,13 @@ class AggregatesReader:
         found = newest_points(self._opened, cluster, at_ms)
         if found is None:
             return None
-        return Aggregates(version=at_ms, written_ms=at_ms, tables=now_tables_of(found))
+        points, gap_since_ms = found
+        return Aggregates(
+            version=at_ms,
+            written_ms=at_ms,
+            tables=now_tables_of(points),
+            gap_since_ms=gap_since_ms,
+        )
 
     @property
     def kept_since_ms(self) -> int | None:

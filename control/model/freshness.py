@@ -61,6 +61,12 @@ class Freshness:
     due_ms: int | None = None
     """When the metrics job will count as stopped, unless it writes something before."""
 
+    @classmethod
+    def in_gap(cls, snapshot: ClusterSnapshot, since_ms: int) -> "Freshness":
+        """Of a past moment at which nothing was measured: nobody was heard of then."""
+        live = frozenset(_Heard.of(snapshot).at_ms)
+        return cls(unheard=live, silent=live, are_all_unheard=bool(live), since_ms=since_ms)
+
     def without(self, brokers: Collection[int]) -> "Freshness":
         """The same once these brokers are fenced."""
         gone = frozenset(brokers)

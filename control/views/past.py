@@ -56,7 +56,8 @@ def snapshot_at(reader: PastReader, *, cluster: ClusterId, at_ms: int) -> Operat
 
     It is of that second within the last two hours, of that minute within seven days, then of
     that hour. Ages count from ``at_ms``. What history does not keep is n/a: sizes of segments,
-    members, what followers say of themselves. Nothing can be changed there.
+    members, what followers say of themselves. Nothing can be changed there. Where nothing was
+    measured it is the state before, of a cluster that is not heard of.
 
     Raises:
         StoreUnreadableError: there is a store, but it cannot be read.
@@ -71,4 +72,5 @@ def snapshot_at(reader: PastReader, *, cluster: ClusterId, at_ms: int) -> Operat
         cluster=cluster,
         history=reader,
         is_past=True,
+        gap_since_ms=found.gap_since_ms,
     )

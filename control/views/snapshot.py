@@ -200,17 +200,21 @@ def build_snapshot(
     unwatched: str = "",
     why_empty: str = "",
     answering: frozenset[int] | None = None,
+    gap_since_ms: int | None = None,
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
     ``earlier`` are the findings shown so far: one that still stands keeps its date (None: nothing
     was shown); ``earlier_isr`` likewise the ``short_isr`` of the version before. ``history`` dates
     what is new. ``watch`` is the collector's report where the cluster is watched from outside.
-    ``answering`` are the brokers that answer, where somebody asked them.
+    ``answering`` are the brokers that answer, where somebody asked them. ``gap_since_ms``: when
+    the figures of a past moment were told, where nothing was measured then.
     """
     chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
     # Of a past moment is shown what was heard before it; who was silent then is not kept.
     fresh = Freshness() if is_past else None
+    if gap_since_ms is not None:
+        fresh = Freshness.in_gap(chosen, gap_since_ms)
     evidence = Evidence.gather(chosen, now_ms=now_ms, fresh=fresh, answering=answering)
     told = () if watch is None else tuple(watch_findings(watch, now_ms=now_ms))
     found = gathered((*find_all(evidence), *told), evidence)

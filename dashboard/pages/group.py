@@ -73,10 +73,10 @@ def tiles(snapshot: OperatorSnapshot, group: str) -> Any:
     return [
         tile("status", row.status),
         tile("lag", row.lag, "Records, sum over its partitions"),
-        tile("in time", row.lag_time, "How old the next unread record is, the worst partition's"),
-        tile("moving", row.velocity, "How fast lag grows (+) or shrinks (−)"),
+        tile("time lag", row.lag_time, "How old the next unread record is, the worst partition's"),
+        tile("lag trend", row.velocity, "How fast lag grows (+) or shrinks (−)"),
         tile("clears in", row.clears, "At this pace"),
-        tile("loses data in", row.loses, "When retention deletes the next unread record"),
+        tile("data loss in", row.loses, "When retention deletes the next unread record"),
         tile("members", row.members),
         tile("state", row.state, "As its coordinator says"),
         tile("rests on", row.rests_on, "Partitions of which a verdict is known"),

@@ -37,7 +37,7 @@ QUESTIONS: Final = (
     Question(
         ask="which group loses data first, and when?",
         clicks=("#nav-groups", '.ag-header-cell[col-id="loses"]'),
-        seen=("loses data in", "group-1", "≈ 6 h"),
+        seen=("data loss in", "group-1", "≈ 6 h"),
     ),
     Question(
         ask="what happens if rack b dies?",

@@ -53,7 +53,6 @@ def test_one_moment_is_read_once(screen: Screen) -> None:
         (400 * 86_400_000, "is before history begins"),
         (-3_600_000, "is in the future"),
         (-4_000, "is in the future"),
-        (5 * MINUTE_MS, "nothing was measured then"),
     ],
 )
 def test_a_moment_that_is_not_kept_says_why_and_nothing_looks_well(
@@ -72,6 +71,20 @@ def test_a_moment_that_is_not_kept_says_why_and_nothing_looks_well(
     answer = rows.answer_of(views.topic_page(past), past.why_empty)
     assert words in answer["words"]
     assert answer["is_problem"]
+    (row,) = cluster_rows([(screen.watched, past)], now_ms=screen.now_ms())
+    assert "✔" not in "".join(row.cell(it.id).shaped(is_number=True) for it in CLUSTER_COLUMNS)
+
+
+def test_in_a_gap_the_figures_before_it_are_shown_and_nothing_looks_well(screen: Screen) -> None:
+    moment = at(screen, 5 * MINUTE_MS)
+    assert "nothing was measured then" in times.past_words(screen, moment)
+    past = displayed_snapshot(screen, moment)
+    assert "cluster-silent" in {it.kind for it in past.findings}
+    statuses = {row.status.text for row in views.partition_page(past).rows}
+    assert statuses == {"offline", "not-known"}
+    told = words_of(overview.blocks(past)) + words_of(past.health.text)
+    assert "not heard of for" in told
+    assert "No findings" not in told
     (row,) = cluster_rows([(screen.watched, past)], now_ms=screen.now_ms())
     assert "✔" not in "".join(row.cell(it.id).shaped(is_number=True) for it in CLUSTER_COLUMNS)
 
