@@ -21,12 +21,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-LAST: Final = ("contract", "e2e", "spark")
-"""In this order, after everything that needs no processes; each starts and ends its own."""
+FIRST: Final = ("spark", "e2e", "contract", "simulation", "property")
+"""In this order, before the short tests of the other folders: who starts Spark, browsers and
+clusters is not what everybody waits for at the end."""
 
-LONGEST: Final = ("test_job.py",)
-"""Files that keep one process busy for minutes: first in their folder, so that nobody waits at the
-end for them."""
+ALONE: Final = frozenset(("spark", "e2e"))
+"""Folders that stay in one process each: one Spark session and one browser at a time."""
 
 SHARED: Final = frozenset(("our_cluster", "kafka_cluster"))
 """Clusters that one whole folder shares; those who use them stay together in one process."""
@@ -35,8 +35,7 @@ SHARED: Final = frozenset(("our_cluster", "kafka_cluster"))
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Name the group that stays in one process where several run (``--dist loadgroup``)."""
-    group = "shared clusters" if _is_shared(item) else str(item.path)
-    item.add_marker(pytest.mark.xdist_group(group))
+    item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
 @pytest.hookimpl(trylast=True)
@@ -45,10 +44,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_rank)
 
 
-def _rank(item: pytest.Item) -> tuple[int, bool, bool]:
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    place = LAST.index(folder) + 1 if folder in LAST else 0
-    return place, item.path.name not in LONGEST, not _is_shared(item)
+def _rank(item: pytest.Item) -> tuple[int, bool]:
+    folder = _folder(item)
+    place = FIRST.index(folder) if folder in FIRST else len(FIRST)
+    return place, not _is_shared(item)
+
+
+def _group(item: pytest.Item) -> str:
+    if _folder(item) in ALONE:
+        return _folder(item)
+    return "shared clusters" if _is_shared(item) else str(item.path)
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def _is_shared(item: pytest.Item) -> bool:

@@ -1,5 +1,6 @@
 """One Spark session for all tests of this folder."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -11,14 +12,23 @@ from spark_metrics.session import SessionSettings, build_session
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = build_session(SessionSettings())
-    yield session
-    session.stop()
+def _jvm() -> Iterator[None]:
+    """The JVM ends with the process: to end it silences all logging, for later tests too."""
+    yield
     end_jvm()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
+def spark(_jvm: None) -> Iterator[SparkSession]:
+    """pyspark takes Ctrl-C for itself; the tests of other folders get it back."""
+    interrupted = signal.getsignal(signal.SIGINT)
+    session = build_session(SessionSettings())
+    yield session
+    session.stop()
+    signal.signal(signal.SIGINT, interrupted)
+
+
+@pytest.fixture(scope="package")
 def feed(spark: SparkSession) -> Iterator[FileFeed]:
     """The feed with its plans, made once and used by every test, as by every batch."""
     made = FileFeed(spark)
