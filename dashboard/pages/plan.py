@@ -238,6 +238,19 @@ def _register_edit(app: Dash, screen: Screen) -> None:
 
 
 def _register_review(app: Dash, screen: Screen) -> None:
+    reviewed = (
+        Input(ids.PLAN_CHOICE, "value"),
+        *(Input(fields.field_id(fields.PLAN, name), "value") for name in JUDGED_FIELDS),
+    )
+    in_browser: Any = app.clientside_callback
+    # At once, not with the review: that would wipe out what a click meanwhile was told.
+    in_browser(
+        ClientsideFunction("partiscope", "forgetOutcome"),
+        Output(ids.PLAN_OUTCOME, "children"),
+        *reviewed,
+        prevent_initial_call=True,
+    )
+
     @app.callback(
         Output(ids.PLAN_REVIEW, "children"),
         Output(ids.PLAN_TYPE, "children"),
@@ -246,9 +259,7 @@ def _register_review(app: Dash, screen: Screen) -> None:
         Output(ids.PLAN_CONFIRM, "color"),
         Output(ids.PLAN_NOTE, "children"),
         Output(ids.PLAN_RUN, "hidden"),
-        Output(ids.PLAN_OUTCOME, "children"),
-        Input(ids.PLAN_CHOICE, "value"),
-        *(Input(fields.field_id(fields.PLAN, name), "value") for name in JUDGED_FIELDS),
+        *reviewed,
         State(ids.PLAN_CHOICES, "data"),
         State(ids.SCHEME, "data"),
         *fields.every_value(fields.PLAN),
@@ -259,15 +270,15 @@ def _register_review(app: Dash, screen: Screen) -> None:
     async def show_review(choice: str | None, *rest: Any) -> tuple[Any, ...]:
         choices, scheme, found, values = rest[len(JUDGED_FIELDS) :]
         if choice is None or not choices:
-            return None, *last_words(None, screen.watched), True, None
+            return None, *last_words(None, screen.watched), True
         given = fields.values_of(found, values)
         try:
             preview = await screen.desk.session.preview_plan(chosen(screen, choices, choice), given)
         except DeskError as error:
-            return problem(error), *last_words(None, screen.watched), False, None
+            return problem(error), *last_words(None, screen.watched), False
         why = choices[int(choice)]["why"]
         found = review(preview, scheme or "light", why, given)
-        return found, *last_words(preview, screen.watched, judged(given)), False, None
+        return found, *last_words(preview, screen.watched, judged(given)), False
 
 
 def _register_confirm(app: Dash, screen: Screen) -> None:

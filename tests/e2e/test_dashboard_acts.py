@@ -262,9 +262,10 @@ def test_a_partition_is_moved_with_now_and_planned_side_by_side(
         targets = parse_reassignment(Path(found.value.path()).read_text())
         assert [list(ids) for ids in targets.values()] == [replicas]
     assert replicas_of(cluster, 2) == before, "a preview changes nothing"
-    for label, value in (("Throttle", "20MiB"), ("Spread", "20s"), ("Reason", "a test")):
+    for label, value in (("Spread", "20s"), ("Throttle", "20MiB"), ("Reason", "a test")):
         page.get_by_label(label, exact=True).fill(value)
-    page.locator("#plan-confirm").click()  # Pre-flight may still run: no click is lost.
+    expect(review).to_contain_text("20.0 MiB/s")
+    page.locator("#plan-confirm").click()
 
     page.wait_for_url("**/moves/mv-*")
     expect(page.locator("#move-body")).to_contain_text("✔ done", timeout=60_000)
@@ -483,6 +484,9 @@ def test_a_plan_is_not_run_with_what_was_not_reviewed(page: Page, server: PageSe
         }"""
     )
     expect(page.locator("#plan-review")).to_contain_text("1.0 MiB/s")
+    expect(page.locator("#plan-last")).to_have_class("actions")
+    outcome = page.locator("#plan-outcome")
+    expect(outcome).to_contain_text("wait until it is shown, then confirm")
     assert "/plan" in page.url, "nothing was begun with a throttle that nobody has reviewed"
 
 

@@ -13,7 +13,7 @@ import { toggleHelp, togglePalette } from "./dialogs.js";
 import { follow, toggleFollow } from "./follow.js";
 import * as grids from "./grids.js";
 import { greyOpeners, noteDenied, withdrawPreview } from "./operations.js";
-import { keepFields, keepPlan, markStep } from "./plan.js";
+import { forgetOutcome, keepFields, keepPlan, markStep } from "./plan.js";
 import { rowsWanted } from "./rows.js";
 import { applyScheme, switchScheme } from "./scheme.js";
 import { closeTime, readTime, tick, togglePause } from "./time.js";
@@ -29,6 +29,7 @@ window.dash_clientside.partiscope = {
   closeTime,
   columnsChosen,
   follow,
+  forgetOutcome,
   greyOpeners,
   keepFields,
   keepPlan,

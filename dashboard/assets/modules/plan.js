@@ -31,3 +31,6 @@ export function markStep(result, review) {
     item.setAttribute("aria-current", place === step ? "step" : "false");
   });
 }
+
+// What was told of another plan, or of other values.
+export const forgetOutcome = () => null;
