@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from control.kafka.errors import KafkaPortError
+from control.kafka.errors import KafkaPortError, WrongClusterError
 from control.kafka.settings import KafkaSettings
 from control.model.fleet import Site, WatchedCluster
 from control.model.units import counted
@@ -158,6 +158,8 @@ class Journal:
                     self._publish_in_order(event), None if math.isinf(until_s) else self._hold_s
                 )
                 return
+            except WrongClusterError:
+                raise  # waiting does not bring back the cluster that is meant
             except (KafkaPortError, TimeoutError) as error:
                 if time.monotonic() + _RETRY_S >= until_s:
                     raise NotJournaledError(event.message, _why(error), self._hold_s) from error
