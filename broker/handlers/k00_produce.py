@@ -2,7 +2,8 @@
 
 Behaviour: each partition's batches are appended as they came and answered for by itself. acks=1
 answers after the append, acks=all when every in-sync replica has it, at the latest after the
-request's timeout with REQUEST_TIMED_OUT; acks=0 is never answered.
+request's timeout with REQUEST_TIMED_OUT; acks=0 is never answered. Where it fails the connection
+is closed, so that the producer refreshes its metadata (kafka.server.KafkaApis).
 Notes: no task, future or timer per request. From v10 NOT_LEADER_OR_FOLLOWER names the leader;
 from v13 topics come as ids. Transactions are not served; InitProducerId refuses their producers.
 """
@@ -32,6 +33,7 @@ from broker.protocol.hot.produce import (
     decode_produce,
     encode_produce_response,
 )
+from broker.protocol.records import HEADER_BYTES, MAGIC_V2, parse_batch_header
 from broker.replication.errors import UnknownTopicIdError
 from broker.replication.results import AppendResult
 
@@ -120,7 +122,7 @@ class _Operation:
         if self._pending:
             return
         if self._request.acks == ACKS_NONE:
-            self._slot.no_response()
+            self._end_without_answer()
             return
         hints: set[LeaderHint] = {
             result.leader
@@ -130,6 +132,14 @@ class _Operation:
         }
         endpoints = node_endpoints(self._node.metadata.image, hints) if hints else ()
         self._slot.complete((encode_produce_response(self._header, self._answers, endpoints),))
+
+    def _end_without_answer(self) -> None:
+        failed = [result for _, results in self._answers for result in results if result.error_code]
+        if failed:
+            code = ErrorCode(failed[0].error_code).name
+            self._slot.close_connection(f"a Produce request with acks=0 failed with {code}")
+        else:
+            self._slot.no_response()
 
 
 def _topic_name(image: MetadataImage, key: TopicKey) -> str | None:
@@ -145,6 +155,15 @@ def _refusal(topic: str | None, records: memoryview | None) -> ErrorCode | None:
         return partition_error_code(UnknownTopicIdError())
     if topic in INTERNAL_TOPICS:
         return ErrorCode.invalid_topic_exception
-    if records is None or not len(records):
+    if records is None or not len(records) or _has_several_batches(records):
         return ErrorCode.invalid_record
     return None
+
+
+def _has_several_batches(records: memoryview) -> bool:
+    """Kafka takes one batch of a partition in a request (ProduceRequest.validateRecords): of
+    several, a duplicate could not be answered for by itself."""
+    if len(records) < HEADER_BYTES:
+        return False
+    header = parse_batch_header(records)
+    return header.magic == MAGIC_V2 and header.size_bytes < len(records)

@@ -57,6 +57,10 @@ class ResponseSlot(Protocol):
         """Give up the place without an answer (Produce with acks=0)."""
         ...
 
+    def close_connection(self, reason: str) -> None:
+        """Close the connection in place of an answer (Produce with acks=0 that failed)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionInfo:

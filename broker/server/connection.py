@@ -26,7 +26,7 @@ class Connection(asyncio.BufferedProtocol):
         self._context = context
         self._clock = context.node.clock
         self._receive = ReceiveBuffer(frame_bytes_max=context.frame_bytes_max)
-        self._queue = ResponseQueue(self._maybe_resume_reading)
+        self._queue = ResponseQueue(self._answers_written)
         self._dispatcher = Dispatcher(
             context, self._queue, self._refuse, self._maybe_resume_reading
         )
@@ -94,8 +94,14 @@ class Connection(asyncio.BufferedProtocol):
         """The peer has caught up."""
         self._queue.resume_writing()
 
+    def _answers_written(self) -> None:
+        self._dispatcher.resume()
+        self._maybe_resume_reading()
+
     def _is_over_bound(self) -> bool:
-        return self._dispatcher.deferred_count > 0 or len(self._queue) >= RESPONSES_QUEUED_MAX
+        queue = self._queue
+        is_full = queue.is_full or len(queue) >= RESPONSES_QUEUED_MAX
+        return is_full or self._dispatcher.deferred_count > 0
 
     def _maybe_pause_reading(self) -> None:
         if self._transport is not None and not self._is_reading_paused and self._is_over_bound():

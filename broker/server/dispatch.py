@@ -57,6 +57,7 @@ class Dispatcher:
         "_info",
         "_is_busy",
         "_is_open",
+        "_is_resuming",
         "_on_progress",
         "_queue",
         "_refuse",
@@ -76,6 +77,7 @@ class Dispatcher:
         self._info = ConnectionInfo(peer_host="", peer_port=0, listener=context.listener)
         self._deferred: deque[bytes] = deque()
         self._is_busy = False
+        self._is_resuming = False
         self._is_open = True
 
     def open(self, info: ConnectionInfo) -> None:
@@ -98,9 +100,23 @@ class Dispatcher:
         """Handle one frame, or keep a copy of it until its turn."""
         if not self._is_open:
             return
-        if self._is_busy:
+        if self._is_busy or self._queue.is_full or self._deferred:
             self._deferred.append(bytes(frame))
             return
+        self._handle(frame)
+
+    def resume(self) -> None:
+        """Handle what was put off, as far as there is room for its answers."""
+        if self._is_resuming:
+            return  # an answer was written meanwhile: the loop below goes on
+        self._is_resuming = True
+        try:
+            while self._deferred and not self._is_busy and not self._queue.is_full:
+                self._handle(memoryview(self._deferred.popleft()))
+        finally:
+            self._is_resuming = False
+
+    def _handle(self, frame: memoryview) -> None:
         if self._must_prepare(frame):
             self._deferred.appendleft(bytes(frame))
             return
@@ -155,8 +171,7 @@ class Dispatcher:
 
     def _go_on(self) -> None:
         self._is_busy = False
-        while self._deferred and not self._is_busy:
-            self.take(memoryview(self._deferred.popleft()))
+        self.resume()
         self._on_progress()
 
     def _call(self, api: Api, request: Request, slot: Slot) -> None:

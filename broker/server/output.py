@@ -2,11 +2,13 @@
 
 A slot is taken when a request arrives and completed now or later; whatever stands complete at
 the head of the queue is written. Nothing is written while the transport's buffer is over its
-high-water mark, so a slow client holds at most that mark plus one chunk of memory, however large
-its fetches are: file ranges are read only when there is room.
+high-water mark. Answers that wait are counted in bytes: while the queue `is_full`, its connection
+handles no further request. So a client that does not read holds at most `QUEUED_BYTES_MAX`, one
+more answer and the transport's mark. File ranges are read only when there is room.
 """
 
 import asyncio
+import logging
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,6 +19,12 @@ CHUNK_BYTES_MAX = 1024 * 1024
 """A file range is read and written in pieces of this size."""
 SENDFILE_BYTES_MAX = 256 * 1024
 """Up to here sendfile beats read and write (docs/decisions/0004)."""
+QUEUED_BYTES_MAX = 1024 * 1024
+"""Of answers that one connection has not taken yet; above it no further request is handled."""
+FILE_RANGE_BYTES = 1024
+"""What a file range that waits counts for: its bytes are not in memory, its bookkeeping is."""
+
+log = logging.getLogger(__name__)
 
 
 class Slot:
@@ -38,6 +46,17 @@ class Slot:
         """Give up the place without an answer."""
         self.complete(())
 
+    def close_connection(self, reason: str) -> None:
+        """Close the connection in place of an answer."""
+        self._queue.end(reason)
+
+
+def _queued_bytes(parts: Sequence[ResponsePart]) -> int:
+    return sum(
+        len(part) if isinstance(part, bytes | bytearray | memoryview) else FILE_RANGE_BYTES
+        for part in parts
+    )
+
 
 def _nobody_asks() -> None:
     """In place of the connection, which is freed at once when nothing of it refers to it."""
@@ -54,6 +73,7 @@ class ResponseQueue:
         "_is_paused",
         "_on_written",
         "_outgoing",
+        "_queued_bytes",
         "_slots",
         "_socket_fd",
         "_transport",
@@ -65,8 +85,14 @@ class ResponseQueue:
         self._outgoing: deque[ResponsePart] = deque()
         self._transport: asyncio.Transport | None = None
         self._socket_fd = -1
+        self._queued_bytes = 0
         self._is_paused = False
         self._is_corked = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many bytes of answers wait that no further request is to be handled."""
+        return self._queued_bytes >= QUEUED_BYTES_MAX
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -81,7 +107,15 @@ class ResponseQueue:
         self._transport = None
         self._slots.clear()
         self._outgoing.clear()
+        self._queued_bytes = 0
         self._on_written = _nobody_asks
+
+    def end(self, reason: str) -> None:
+        """Close the connection after what the transport holds."""
+        if self._transport is not None:
+            peer = self._transport.get_extra_info("peername")
+            log.info("connection from %s closed: %s", peer, reason)
+            self._transport.close()
 
     def new_slot(self) -> Slot:
         """The next place in the queue."""
@@ -91,7 +125,10 @@ class ResponseQueue:
 
     def slot_completed(self, slot: Slot) -> None:
         """Called by a slot; writes when it is at the head of the queue."""
-        if self._transport is not None and not self._is_corked and self._slots[0] is slot:
+        if self._transport is None:
+            return
+        self._queued_bytes += _queued_bytes(slot.parts or ())
+        if not self._is_corked and self._slots[0] is slot:
             self._advance()
 
     def cork(self) -> None:
@@ -112,6 +149,7 @@ class ResponseQueue:
         """The transport's buffer has drained."""
         self._is_paused = False
         self._write()
+        self._on_written()
 
     def _advance(self) -> None:
         slots = self._slots
@@ -128,6 +166,7 @@ class ResponseQueue:
                 self._transport.write(self._gather())
             else:
                 outgoing.popleft()
+                self._queued_bytes -= FILE_RANGE_BYTES
                 self._write_file_range(part)
 
     def _gather(self) -> bytes | bytearray | memoryview:
@@ -144,6 +183,7 @@ class ResponseQueue:
             parts.append(following)
             size_bytes += len(following)
             outgoing.popleft()
+        self._queued_bytes -= size_bytes
         return first if len(parts) == 1 else b"".join(parts)
 
     def _write_file_range(self, part: FileRange) -> None:
@@ -165,6 +205,7 @@ class ResponseQueue:
         if size_bytes > len(chunk):
             rest = _Rest(part, position + len(chunk), size_bytes - len(chunk))
             self._outgoing.appendleft(rest)
+            self._queued_bytes += FILE_RANGE_BYTES
 
     def _send_file(self, fd: int, position: int, size_bytes: int) -> int:
         try:

@@ -53,6 +53,9 @@ class Slot:
     def no_response(self) -> None:
         self.done.set_result(None)
 
+    def close_connection(self, reason: str) -> None:
+        self.done.set_exception(ConnectionError(reason))
+
 
 def produce_request(version: int, payload: bytes | None, *, acks: int = -1, topic: Any) -> Request:
     name = {"topic_id": topic} if version >= 13 else {"name": topic}
@@ -106,7 +109,7 @@ async def test_produce_refusals(rig: Rig) -> None:
     good = records("a")
     damaged = good[:-1] + bytes((good[-1] ^ 1,))
     big = records("x" * 2_000_000)
-    for payload, code in ((None, 87), (b"", 87), (damaged, 2), (big, 10)):
+    for payload, code in ((None, 87), (b"", 87), (damaged, 2), (big, 10), (good + good, 87)):
         assert int((await produce(rig, payload)).error_code) == code
     assert int((await produce(rig, good, acks=3)).error_code) == 21
     assert int((await produce(rig, good, topic="nope")).error_code) == 3
@@ -114,6 +117,11 @@ async def test_produce_refusals(rig: Rig) -> None:
     unknown = await produce(rig, good, version=13, topic=UUID(int=4))
     assert int(unknown.error_code) == 100
     assert values(rig.nodes[1].partition()) == []
+
+
+async def test_a_failure_without_acks_closes_the_connection(rig: Rig) -> None:
+    with pytest.raises(ConnectionError, match="acks=0 failed with not_leader_or_follower"):
+        await produce(rig, records("a"), node=2, acks=0)
 
 
 async def test_keyless_records_do_not_fit_a_compacted_topic(rig: Rig) -> None:

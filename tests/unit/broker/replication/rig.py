@@ -86,6 +86,9 @@ class Slot:
     def no_response(self) -> None:
         raise AssertionError("a fetch is always answered")
 
+    def close_connection(self, reason: str) -> None:
+        raise AssertionError(f"a fetch is always answered: {reason}")
+
 
 class Channel:
     """One node's way to another; a message takes a turn of the loop."""

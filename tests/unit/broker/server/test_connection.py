@@ -7,10 +7,12 @@ import struct
 import threading
 import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from broker.config import Endpoint
+from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
 from broker.server.listener import ListenError, ListenerServer
 from tests.support.settle import until
@@ -146,6 +148,40 @@ async def test_no_response_takes_no_bytes() -> None:
         await handlers.wait_for_slots(1)
         handlers.slots[0].no_response()
         assert await correlation_ids(reader, 1) == [2]
+
+
+class LongAnswers(Handlers):
+    """PLAIN answers with 20 kB."""
+
+    def plain(self, request: Request, node: NodeServices) -> Any:
+        self.asked.append(f"plain {request.correlation_id}")
+        return codec.build_response(PLAIN, request.api_version, cluster_id="c" * 20_000)
+
+
+async def test_of_a_client_that_does_not_read_few_requests_are_handled_until_it_reads() -> None:
+    handlers = LongAnswers()
+    count = 3_000
+    async with listening(handlers) as server, connected(server) as (reader, writer):
+        # The first ones come in one piece, while the queue is corked.
+        writer.write(b"".join(request_frame(PLAIN, 0, number) for number in range(count)))
+        await until(lambda: handlers.asked)
+        handled = -1
+        while handled != len(handlers.asked):
+            handled = len(handlers.asked)
+            await asyncio.sleep(0.2)
+        assert handled * 20_000 < 20_000_000, "what the sockets' buffers hold, and one queue"
+        assert await correlation_ids(reader, count) == list(range(count))
+    assert handlers.asked == [f"plain {number}" for number in range(count)]
+
+
+async def test_an_answer_given_up_for_good_closes_the_connection() -> None:
+    handlers = Handlers()
+    async with listening(handlers) as server, connected(server) as (reader, writer):
+        writer.write(request_frame(PLAIN, 0, 1) + request_frame(SLOT, 4, 2))
+        await handlers.wait_for_slots(1)
+        handlers.slots[0].close_connection("acks=0 failed")
+        assert await correlation_ids(reader, 1) == [1]
+        await assert_ended(reader)
 
 
 @pytest.mark.parametrize("size_bytes", [100, 60_000, 200_000, 5_000_000])
