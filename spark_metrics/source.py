@@ -30,6 +30,10 @@ ASKING_MS: Final = 1_500
 """All of one question. Kafka's admin client waits so long for a broker that has left the cluster;
 then Spark asks again with a new client, which knows those that are there."""
 CONNECT_WAIT_MS: Final = 1_000
+RECONNECT_MS: Final = 1_000
+"""How long a client leaves a broker alone whose connection has failed. While it connects to one,
+Kafka's client asks no other for metadata: with Kafka's 50 ms it came back to the broker that hangs
+again and again, and heard of the new leader up to 7 s after the others knew."""
 QUESTIONS_MAX: Final = 30
 """So often the log's bounds are asked for before the stream fails."""
 QUESTIONS_PAUSE_MS: Final = 100
@@ -129,5 +133,7 @@ def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
         .option("fetchOffset.numRetries", QUESTIONS_MAX)
         .option("fetchOffset.retryIntervalMs", QUESTIONS_PAUSE_MS)
         .option("kafka.socket.connection.setup.timeout.ms", CONNECT_WAIT_MS)
+        .option("kafka.reconnect.backoff.ms", RECONNECT_MS)
+        .option("kafka.reconnect.backoff.max.ms", RECONNECT_MS)
         .load()
     )

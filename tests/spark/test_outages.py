@@ -35,8 +35,6 @@ LONELY: Final = "lonely"
 GROUP: Final = "billing"
 NAMED_S_MAX: Final = 5.0
 DEAD_S_MAX: Final = 7.0
-STANDS_MS_MAX: Final = 20_000
-"""Clients of Spark may begin at the broker that hangs, several times: figures stand meanwhile."""
 RECORDS: Final = 500
 
 
@@ -181,7 +179,7 @@ def test_a_broker_that_hangs_is_named_and_holds_up_no_other(
         cluster.processes[victim].send_signal(signal.SIGCONT)
     print(f"named after {named_s:.1f} s; the others were at most {oldest} ms old")
     assert named_s <= NAMED_S_MAX
-    assert oldest < STANDS_MS_MAX
+    assert oldest < 1_000 * DEAD_S_MAX
     wait_until(lambda: not kinds(look(job)) & {"stale", "broker-fenced"}, "it is back")
 
 
