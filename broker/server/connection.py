@@ -26,7 +26,7 @@ class Connection(asyncio.BufferedProtocol):
         self._context = context
         self._clock = context.node.clock
         self._receive = ReceiveBuffer(frame_bytes_max=context.frame_bytes_max)
-        self._queue = ResponseQueue(self._answers_written)
+        self._queue = ResponseQueue(self._answers_written, self._end)
         self._dispatcher = Dispatcher(
             context, self._queue, self._refuse, self._maybe_resume_reading
         )
@@ -118,6 +118,11 @@ class Connection(asyncio.BufferedProtocol):
         self._dispatcher.close()
         if self._transport is not None:
             self._transport.abort()
+
+    def _end(self, reason: str) -> None:
+        log.info("connection from %s closed: %s", self._peer, reason)
+        self._dispatcher.close()
+        self.close()
 
     def close(self) -> None:
         """End the connection after what is already in the transport's buffer."""

@@ -107,8 +107,8 @@ class Dispatcher:
 
     def resume(self) -> None:
         """Handle what was put off, as far as there is room for its answers."""
-        if self._is_resuming:
-            return  # an answer was written meanwhile: the loop below goes on
+        if not self._deferred or self._is_resuming:
+            return  # while it is resuming an answer was written: the loop below goes on
         self._is_resuming = True
         try:
             while self._deferred and not self._is_busy and not self._queue.is_full:

@@ -8,7 +8,6 @@ more answer and the transport's mark. File ranges are read only when there is ro
 """
 
 import asyncio
-import logging
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -24,17 +23,17 @@ QUEUED_BYTES_MAX = 1024 * 1024
 FILE_RANGE_BYTES = 1024
 """What a file range that waits counts for: its bytes are not in memory, its bookkeeping is."""
 
-log = logging.getLogger(__name__)
-
 
 class Slot:
     """One place in the queue; see broker.handlers.services.ResponseSlot."""
 
-    __slots__ = ("_queue", "parts")
+    __slots__ = ("_queue", "ends_because", "parts")
 
     def __init__(self, queue: "ResponseQueue") -> None:
         self._queue = queue
         self.parts: Sequence[ResponsePart] | None = None
+        self.ends_because = ""
+        """Why the connection is closed in place of an answer; empty: it is not."""
 
     def complete(self, parts: Sequence[ResponsePart]) -> None:
         """Give the whole response, led by its 4-byte size, once."""
@@ -47,8 +46,9 @@ class Slot:
         self.complete(())
 
     def close_connection(self, reason: str) -> None:
-        """Close the connection in place of an answer."""
-        self._queue.end(reason)
+        """Close the connection in place of an answer, behind what the transport has taken before."""
+        self.ends_because = reason
+        self.complete(())
 
 
 def _queued_bytes(parts: Sequence[ResponsePart]) -> int:
@@ -58,19 +58,21 @@ def _queued_bytes(parts: Sequence[ResponsePart]) -> int:
     )
 
 
-def _nobody_asks() -> None:
+def _nobody_asks(*_: object) -> None:
     """In place of the connection, which is freed at once when nothing of it refers to it."""
 
 
 class ResponseQueue:
     """Responses in the order of their requests.
 
-    `on_written` is told whenever the queue has become shorter.
+    `on_written` is told whenever the queue has become shorter, `on_end` why the connection is to
+    be closed.
     """
 
     __slots__ = (
         "_is_corked",
         "_is_paused",
+        "_on_end",
         "_on_written",
         "_outgoing",
         "_queued_bytes",
@@ -79,8 +81,9 @@ class ResponseQueue:
         "_transport",
     )
 
-    def __init__(self, on_written: Callable[[], None]) -> None:
+    def __init__(self, on_written: Callable[[], None], on_end: Callable[[str], None]) -> None:
         self._on_written = on_written
+        self._on_end = on_end
         self._slots: deque[Slot] = deque()
         self._outgoing: deque[ResponsePart] = deque()
         self._transport: asyncio.Transport | None = None
@@ -108,14 +111,7 @@ class ResponseQueue:
         self._slots.clear()
         self._outgoing.clear()
         self._queued_bytes = 0
-        self._on_written = _nobody_asks
-
-    def end(self, reason: str) -> None:
-        """Close the connection after what the transport holds."""
-        if self._transport is not None:
-            peer = self._transport.get_extra_info("peername")
-            log.info("connection from %s closed: %s", peer, reason)
-            self._transport.close()
+        self._on_written, self._on_end = _nobody_asks, _nobody_asks
 
     def new_slot(self) -> Slot:
         """The next place in the queue."""
@@ -154,7 +150,12 @@ class ResponseQueue:
     def _advance(self) -> None:
         slots = self._slots
         while slots and slots[0].parts is not None:
-            self._outgoing.extend(slots.popleft().parts or ())
+            slot = slots.popleft()
+            if slot.ends_because:
+                self._write()
+                self._on_end(slot.ends_because)
+                return
+            self._outgoing.extend(slot.parts or ())
         self._write()
         self._on_written()
 

@@ -177,10 +177,14 @@ async def test_of_a_client_that_does_not_read_few_requests_are_handled_until_it_
 async def test_an_answer_given_up_for_good_closes_the_connection() -> None:
     handlers = Handlers()
     async with listening(handlers) as server, connected(server) as (reader, writer):
-        writer.write(request_frame(PLAIN, 0, 1) + request_frame(SLOT, 4, 2))
-        await handlers.wait_for_slots(1)
-        handlers.slots[0].close_connection("acks=0 failed")
-        assert await correlation_ids(reader, 1) == [1]
+        writer.write(
+            request_frame(SLOT, 4, 1) + request_frame(SLOT, 4, 2) + request_frame(PLAIN, 0, 3)
+        )
+        await handlers.wait_for_slots(2)
+        first, second = handlers.slots
+        second.close_connection("acks=0 failed")
+        first.complete((framed(struct.pack(">i", 1)),))
+        assert await correlation_ids(reader, 1) == [1], "what stood before it is still answered"
         await assert_ended(reader)
 
 
