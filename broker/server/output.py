@@ -46,7 +46,7 @@ class Slot:
         self.complete(())
 
     def close_connection(self, reason: str) -> None:
-        """Close the connection in place of an answer, behind what the transport has taken before."""
+        """Close the connection in place of an answer, after what the transport has taken."""
         self.ends_because = reason
         self.complete(())
 

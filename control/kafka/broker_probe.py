@@ -1,6 +1,7 @@
 """Asks brokers whether they answer, beside a watcher that must not wait for one that hangs."""
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -9,9 +10,13 @@ from typing import Final
 from control.kafka.connections import settings_of
 
 ASK_EVERY_S: Final = 1.0
-"""Brokers in doubt are asked this often."""
-ANSWER_AGE_S_MAX: Final = 4.0
-"""An older answer says nothing of now."""
+"""Brokers in doubt are asked this often …"""
+ASKED_PER_S_MAX: Final = 20
+"""… and, where they are many, so many of them a second: each is a connection, with its login."""
+ANSWER_ROUNDS_MAX: Final = 4
+"""An answer that is older than so many rounds says nothing of now."""
+
+_log: Final = logging.getLogger(__name__)
 
 Addresses = Mapping[int, tuple[str, int]]
 
@@ -47,15 +52,21 @@ class BrokerProbe:
         if not addresses or self._bootstrap is None:
             self._answer = None
             return None
+        round_s = max(ASK_EVERY_S, len(addresses) / ASKED_PER_S_MAX)
         is_free = self._asking is None or not self._asking.is_alive()
-        if is_free and now_s - self._asked_s >= ASK_EVERY_S:
+        if is_free and now_s - self._asked_s >= round_s:
             self._asked_s = now_s
             self._asking = threading.Thread(
                 target=self._ask, args=(dict(addresses),), name="broker-probe", daemon=True
             )
             self._asking.start()
-        return self._answer if now_s - self._answered_s <= ANSWER_AGE_S_MAX else None
+        is_new = now_s - self._answered_s <= ANSWER_ROUNDS_MAX * round_s
+        return self._answer if is_new else None
 
     def _ask(self, addresses: Addresses) -> None:
-        answer = answering_brokers(self._bootstrap, addresses, cluster_id=self._cluster_id)
+        answer = None
+        try:
+            answer = answering_brokers(self._bootstrap, addresses, cluster_id=self._cluster_id)
+        except Exception:  # noqa: BLE001 (it would be written over the terminal's screen)
+            _log.exception("asking brokers whether they answer failed")
         self._answer, self._answered_s = answer, time.monotonic()

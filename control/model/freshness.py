@@ -123,17 +123,20 @@ class _Heard:
 
 
 def doubtful_brokers(snapshot: ClusterSnapshot, *, now_ms: int) -> Mapping[int, tuple[str, int]]:
-    """Host and port of every broker that should be alive, where the figures of any of them are
-    older than two intervals (or batches) and it is worth asking; empty: nothing is in doubt."""
+    """Host and port of every live broker whose figures are older than two intervals (or batches):
+    whether they answer is worth asking. Of all live brokers once the job counts as stopped."""
     heard, health = _Heard.of(snapshot), snapshot.health
     batches_ms = 0 if health is None else SILENT_INTERVALS * health.batch_ms
-    if not heard.missing(now_ms, batches_ms):
+    due_ms = _job_due_ms(snapshot, heard)
+    is_stopped = due_ms is not None and now_ms >= due_ms
+    doubtful = heard.at_ms.keys() if is_stopped else heard.missing(now_ms, batches_ms)
+    if not doubtful:
         return {}
     rows = snapshot.brokers.select(["broker", "host", "port"]).to_pylist()
     return {
         row["broker"]: (row["host"], row["port"])
         for row in rows
-        if row["broker"] in heard.at_ms and row["host"] and row["port"]
+        if row["broker"] in doubtful and row["host"] and row["port"]
     }
 
 

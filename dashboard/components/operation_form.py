@@ -1,7 +1,7 @@
 """Forms of the catalogue of operations as fields of the page.
 
 A field's id names the place of the form on the page and the field, so that a callback takes all
-fields of a place at once, whichever the registry has.
+fields of a place at once, whichever the catalogue has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -135,7 +135,7 @@ _OFFERS: Final = {FieldKind.TOPIC: _topics, FieldKind.GROUP: _groups}
 
 
 def _text(value: Any) -> str:
-    """What a widget has, as the registry's checks take it."""
+    """What a widget has, as the catalogue's checks take it."""
     if value is None or value == _NO:
         return ""
     if isinstance(value, float) and value.is_integer():

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from control.model.fleet import WatchedCluster
+from control.model.freshness import doubtful_brokers
 from control.model.status import Severity
 from control.views.clusters import _row as cluster_row
 from control.views.export import exported
@@ -266,3 +267,11 @@ def test_brokers_none_of_which_answers_are_silent_as_a_cluster() -> None:
     snapshot = asked(frozenset(), now_ms=NOW_MS + 8_000)
     assert kinds(snapshot)[0][0] == "cluster-silent"
     assert snapshot.findings[0].reason.startswith("No broker answers")
+
+
+def test_only_brokers_whose_figures_are_old_are_asked_and_all_once_the_job_has_stopped() -> None:
+    one_is_old = {102: NOW_MS - 6_000}
+    snapshot = judged(heard=one_is_old).cluster
+    assert list(doubtful_brokers(snapshot, now_ms=NOW_MS)) == [102]
+    assert doubtful_brokers(judged().cluster, now_ms=NOW_MS) == {}
+    assert list(doubtful_brokers(judged().cluster, now_ms=NOW_MS + 8_000)) == list(BROKERS)
