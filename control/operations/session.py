@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import KafkaPortError
+from control.kafka.wire import answers_soon
 from control.model.fleet import Site, WatchedCluster
 from control.model.units import duration_text
 from control.operations import checks
@@ -85,10 +86,12 @@ class OperationSession:
         """What performing it would change; nothing is changed.
 
         :raises OperationError: it may not be done, or has a wrong value.
-        :raises KafkaPortError: the cluster refuses or does not answer.
+        :raises KafkaPortError: the cluster refuses, or does not answer (told within seconds).
         """
         self._require_right(asked.FORM.name, asked.what)
         asked.check()
+        async with answers_soon(self.admin.wire.settings):
+            await self.admin.describe_cluster()
         effect = await asked.preview(self.admin)
         previewed = Previewed(
             effect=effect,

@@ -158,7 +158,7 @@ class Produce(Operation):
         check_topic("produce", self.job.topic)
 
     async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
-        """How many records are sent; the cluster is not asked.
+        """How many records are sent; whether there is such a topic is not asked.
 
         :raises InvalidInputError: a key or value that describes nothing.
         """

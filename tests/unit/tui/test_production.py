@@ -50,7 +50,9 @@ class JudgingSession(CannedSession):
         self.typed: list[str] = []
 
     async def preview(self, asked: Operation) -> Previewed:
-        return await self.judge.preview(asked)
+        effect = await asked.preview(self.judge.admin)
+        word = self.judge.watched.word_to_type(asked.thing)
+        return Previewed(effect=effect, word=word, made_s=0.0, name="")
 
     async def perform(self, previewed: Previewed, *, typed: str = "") -> Done:
         self.judge.require("produce", "producing", typed=typed)

@@ -9,6 +9,10 @@ import pytest
 from control.kafka.errors import UnreachableError
 from control.kafka.producer import RecordProducer
 from control.lab.session import ProduceJob, ProduceSession
+from control.model.fleet import WatchedCluster
+from control.operations.catalogue.delete_topic import DeleteTopic
+from control.operations.catalogue.produce import Produce
+from control.operations.session import OperationSession
 from tests.support.silent import hung_listener, lost_listener
 
 WITHIN_S: Final = 3.0
@@ -36,6 +40,19 @@ async def test_produce_tells_within_three_seconds(kind: str, hung: str, lost: st
     assert time.monotonic() - began_s < WITHIN_S
     assert address[kind] in str(told.value)
     assert told.value.next_step
+
+
+@pytest.mark.parametrize("kind", ["hung", "lost", "refused"])
+async def test_an_operation_tells_within_three_seconds(kind: str, hung: str, lost: str) -> None:
+    """Its journal lies on the same brokers, and is not waited for."""
+    address = {"hung": hung, "lost": lost, "refused": "127.0.0.1:1"}[kind]
+    produce = Produce(job=ProduceJob(topic="orders", value="hello"))
+    for asked in (produce, DeleteTopic(topic="orders", reason="")):
+        began_s = time.monotonic()
+        async with OperationSession(WatchedCluster(bootstrap=address), bus=address) as session:
+            with pytest.raises(UnreachableError, match=address):
+                await session.preview(asked)
+        assert time.monotonic() - began_s < WITHIN_S
 
 
 async def test_a_producer_itself_tells_within_three_seconds(hung: str) -> None:
