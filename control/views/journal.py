@@ -92,10 +92,19 @@ def _change_cell(line: JournalLine) -> Cell:
     names = tuple(line.before.keys() | line.after.keys())
     if not names:
         return Cell(None, text.NONE)
-    changes = [f"{name}: {_value(line.before, name)} → {_value(line.after, name)}"
-               for name in sorted(names)]  # fmt: skip
+    changes = [_change(line, name) for name in sorted(names)]
     shown, left = changes[:CHANGES_MAX], len(changes) - CHANGES_MAX
     return Cell("\n".join(changes), "; ".join(shown) + (f"; … {left:,} more" if left > 0 else ""))
+
+
+def _change(line: JournalLine, name: str) -> str:
+    """``retention.ms: 1000 → 2000``; of what was only counted, ``acknowledged: 7``."""
+    then = _value(line.after, name)
+    return (
+        f"{name}: {_value(line.before, name)} → {then}"
+        if name in line.before
+        else f"{name}: {then}"
+    )
 
 
 def _value(values: Values, name: str) -> str:

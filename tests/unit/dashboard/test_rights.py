@@ -60,7 +60,9 @@ async def test_what_changes_production_wants_its_name(tmp_path: Path) -> None:
     assert "Type prod to confirm" in str(operate.confirmation(kept, {}))
 
 
-async def test_on_production_no_form_acts_at_once(tmp_path: Path) -> None:
+async def test_on_production_no_form_acts_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Creating a topic and producing as well, which elsewhere nothing stands before."""
     screen = _production(tmp_path)
     kept = _kept(screen, CreateTopic(topic="new"))
@@ -69,8 +71,14 @@ async def test_on_production_no_form_acts_at_once(tmp_path: Path) -> None:
     assert words_of(operate.body(screen, CreateTopic.FORM, {})).endswith("Preview")
     form = produce.layout(screen, parse_path("produce/topic-1"))
     assert "Type prod to send there" in str(form)
+    asked = Produce.of(PRODUCE.defaults({"topic": "topic-1"}))
+
+    async def preview(_: Operation) -> Previewed:
+        return previewed(asked, screen.watched)
+
+    monkeypatch.setattr(screen.desk, "preview", preview)
     with pytest.raises(NotConfirmedError):
-        await screen.desk.produce("s", Produce.of(PRODUCE.defaults({"topic": "topic-1"})))
+        await screen.desk.produce("s", asked)
     calm = screen_on(tmp_path, name="test", bootstrap="127.0.0.1:1")
     assert "produce-typed" not in str(produce.layout(calm, parse_path("produce/topic-1")))
 

@@ -14,6 +14,7 @@ from control.operations.previews import Previewed
 from control.operations.session import OperationSession
 from tests.snapshots.canned import CannedSession
 from tests.support.settle import settle
+from tests.unit.control.operations.previews import previewed
 from tests.unit.tui.test_move_told import RUNNING
 from tui.app import PartiscopeApp
 from tui.screens.confirm import ConfirmScreen, RateScreen
@@ -50,9 +51,7 @@ class JudgingSession(CannedSession):
         self.typed: list[str] = []
 
     async def preview(self, asked: Operation) -> Previewed:
-        effect = await asked.preview(self.judge.admin)
-        word = self.judge.watched.word_to_type(asked.thing)
-        return Previewed(effect=effect, word=word, made_s=0.0, name="")
+        return previewed(asked, self.judge.watched)
 
     async def perform(self, previewed: Previewed, *, typed: str = "") -> Done:
         self.judge.require("produce", "producing", typed=typed)

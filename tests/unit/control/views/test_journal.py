@@ -41,6 +41,13 @@ def test_a_line_tells_the_day_the_second_the_cluster_and_what_became_of_what() -
     assert row.cluster.text == "c1"
 
 
+def test_what_was_only_counted_has_no_value_before() -> None:
+    told = replace(
+        line(1, "do-1"), before={"records": None}, after={"acknowledged": 7, "records": 9}
+    )
+    assert journal_row(told).change.text == "acknowledged: 7; records: none → 9"
+
+
 def test_marks_are_those_of_the_span_oldest_first() -> None:
     found = marks([line(30), line(10), line(99)], Span(since_ms=10, until_ms=50))
 
