@@ -2,20 +2,27 @@
 
 import time
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, Page, expect
 
 from partiscope.installation import Installation, Watched
 from tests.support.browser import chromium, open_page
+from tests.support.cluster import LocalCluster
+from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(180)]
 
-SETTINGS = """
+TOPIC: Final = "topic-1"
+SETTINGS: Final = """
 [clusters.prod]
-bootstrap = "127.0.0.1:1"
+bootstrap = "{bootstrap}"
 production = true
 [clusters.test]
 bootstrap = "127.0.0.1:2"
@@ -25,20 +32,31 @@ read_only = true
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
-    """Figures of two clusters in one store; neither can be reached."""
+def prod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("prod"), brokers=1) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(20)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def server(prod: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    """Figures of two clusters in one store; only the production cluster can be reached."""
     folder = tmp_path_factory.mktemp("clusters")
     at_ms = time.time_ns() // 1_000_000
     now: dict[str, list[dict[str, object]]] = {}
-    for name, topics in (("P", 3), ("T", 5)):
+    for name, topics in ((CLUSTER_ID, 3), ("T", 5)):
         sizes = SyntheticSizes(topics=topics, partitions=2, groups=1)
         for table, rows in synthetic_rows(sizes, at_ms=at_ms).items():
             now.setdefault(table, []).extend({**row, "cluster": name} for row in rows)
     now["health"] = now["health"][:1]
     StoreBuilder(folder / "store").write(now)
-    watched = (Watched(bootstrap="prod", cluster_id="P"), Watched(bootstrap="test", cluster_id="T"))
-    Installation(bus="127.0.0.1:1", watched=watched).save(folder / "data")
-    (folder / "partiscope.toml").write_text(SETTINGS)
+    watched = tuple(
+        Watched(bootstrap=name, cluster_id=cluster_id)
+        for name, cluster_id in (("prod", CLUSTER_ID), ("test", "T"))
+    )
+    Installation(bus=prod.bootstrap, watched=watched).save(folder / "data")
+    (folder / "partiscope.toml").write_text(SETTINGS.format(bootstrap=prod.bootstrap))
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PARTISCOPE_CONFIG", str(folder / "partiscope.toml"))
         with PageServer(folder / "store", "--data", str(folder / "data")) as started:
@@ -60,7 +78,7 @@ def _shows(page: Page, cluster: str, topics: int) -> None:
 def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageServer) -> None:
     errors: list[str] = []
     page = open_page(browser, f"{server.url}/topics", errors)
-    _shows(page, "P", 3)
+    _shows(page, CLUSTER_ID, 3)
     assert page.url.endswith("/topics?cluster=prod"), "the first one, and the address says so"
     band = page.locator(".cluster-band")
     expect(band).to_have_text("PRODUCTION prod")
@@ -69,13 +87,13 @@ def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageS
     expect(page.locator("h1")).to_have_text("Brokers")
     assert page.url.endswith("/brokers?cluster=prod"), "links carry it on"
     page.go_back()
-    _shows(page, "P", 3)
+    _shows(page, CLUSTER_ID, 3)
 
     other = open_page(browser, f"{server.url}/topics?cluster=test", errors)
     _shows(other, "T", 5)
     expect(other.locator(".cluster-band")).to_have_text("")
     expect(other.get_by_text("read-only", exact=True)).to_be_visible()
-    _shows(page, "P", 3)
+    _shows(page, CLUSTER_ID, 3)
 
     page.keyboard.press("c")
     page.keyboard.press("Enter")
@@ -89,7 +107,7 @@ def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageS
     expect(page.locator('[data-key="test"] td').nth(6)).to_have_text("5")
     page.get_by_role("link", name="prod", exact=True).click()
     page.wait_for_url("**/overview?cluster=prod")
-    expect(page.locator("#head-cluster")).to_have_text("P", timeout=60_000)
+    expect(page.locator("#head-cluster")).to_have_text(CLUSTER_ID, timeout=60_000)
     page.goto(f"{server.url}/topics?cluster=test")
     assert page.request.get(f"{server.url}/overview?cluster=nowhere").status == 404
     exported = page.request.get(f"{server.url}/export/topics.csv?cluster=prod").text()
@@ -99,25 +117,37 @@ def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageS
     assert errors == []
 
 
-def test_production_is_changed_by_its_name_alone(browser: Browser, server: PageServer) -> None:
-    """The cluster is away, so whatever gets past the question says so."""
+def test_production_is_changed_by_its_name_alone(
+    browser: Browser, server: PageServer, prod: LocalCluster
+) -> None:
     errors: list[str] = []
     page = open_page(browser, f"{server.url}/topics?cluster=prod", errors)
-    _shows(page, "P", 3)
+    _shows(page, CLUSTER_ID, 3)
     page.keyboard.press("n")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("fresh")
     dialog.get_by_role("button", name="Preview").click()
-    # The preview asks the cluster already; nothing is offered to confirm.
-    expect(dialog).to_contain_text("127.0.0.1:1 did not answer", timeout=60_000)
-    expect(page.locator("#operation-confirm")).to_have_count(0)
+    page.locator("#operation-confirm").click(timeout=60_000)
+    expect(dialog).to_contain_text("type prod to confirm", timeout=60_000)
+    topics = AdminClient({"bootstrap.servers": prod.bootstrap}).list_topics(timeout=20).topics
+    assert "fresh" not in topics
 
-    page.goto(f"{server.url}/produce/topic-1?cluster=prod")
+    page.goto(f"{server.url}/produce/{TOPIC}?cluster=prod")
     result = page.locator("#produce-done")
     page.locator("#produce-send").click()
     expect(result).to_contain_text("type prod to confirm", timeout=60_000)
+    assert _end_of(prod) == 0
     page.get_by_label("Type prod to send there").fill("prod")
     page.locator("#produce-send").click()
-    expect(result).to_contain_text("127.0.0.1:1", timeout=60_000)
+    expect(page.locator("#produce-result")).to_contain_text(f"{TOPIC}-0 @ 0", timeout=60_000)
+    assert _end_of(prod) == 1
     page.context.close()
     assert errors == []
+
+
+def _end_of(cluster: LocalCluster) -> int:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "nobody"})
+    try:
+        return int(consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=20)[1])
+    finally:
+        consumer.close()

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
+from py4j import java_gateway, protocol
 from py4j.java_gateway import (
     CallbackServerParameters,
     GatewayParameters,
@@ -81,7 +83,9 @@ class ToolJvm:
     def _call(self, main: Any, words: Any) -> int:
         """The status of a ``main`` that returns or throws, rather than asking to exit."""
         try:
-            main(words)
+            # PySpark replaces this function for all of py4j and asks Spark's classes about errors.
+            with patch.object(java_gateway, "get_return_value", protocol.get_return_value):
+                main(words)
         except Py4JJavaError as error:
             if self._exit.left is None:
                 error.java_exception.printStackTrace()
