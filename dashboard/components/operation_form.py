@@ -21,6 +21,8 @@ PRODUCE: Final = "produce"
 BROWSE: Final = "browse"
 DIALOG: Final = "dialog"
 """Places of forms on the page."""
+OFFERED_MAX: Final = 50
+"""So many names that fit what is typed are offered at once."""
 _NO: Final = "no"
 
 
@@ -111,10 +113,10 @@ def _widget(
         options = [{"value": choice, "label": choice} for choice in field.choices]
         return dmc.Select(data=options, value=value, allowDeselect=False, **shared)
     if field.kind in _OFFERS:
+        # A name that no figures tell of yet may be typed as well.
         names = [*_OFFERS[field.kind](snapshot)]
-        names += [value] if value and value not in names else []
-        options = [{"value": name, "label": name} for name in names]
-        return dmc.Select(data=options, value=value or None, searchable=True, **shared)
+        offered = {"filter": {"function": "namesOffered"}, "limit": OFFERED_MAX}
+        return dmc.Autocomplete(data=names, value=value, **offered, **shared)
     if field.kind is FieldKind.LONG_TEXT:
         return dmc.Textarea(value=value, autosize=True, minRows=2, maxRows=14, **shared)
     if field.kind is FieldKind.NUMBER:

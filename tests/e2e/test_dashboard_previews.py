@@ -117,6 +117,20 @@ def test_a_preview_is_withdrawn_when_a_field_changes_and_given_again_with_it(
     assert retention_of(cluster, "test-logs") != "3600000"
 
 
+def test_a_topic_that_no_figures_tell_of_is_typed(page: Page, cluster: LocalCluster) -> None:
+    AdminClient({"bootstrap.servers": cluster.bootstrap}).create_topics(
+        [NewTopic("brand-new", 1, 1)]
+    )["brand-new"].result(20)
+    page.get_by_role("button", name="Configure a topic (C)").click()
+    dialog = dialog_of(page)
+    dialog.get_by_role("textbox", name="Topic").fill("brand-new")
+    dialog.get_by_label("Configs").fill("retention.ms=3600000")
+    dialog.get_by_role("button", name="Preview").click()
+    dialog.get_by_role("button", name="Change").click()
+    expect(dialog).to_contain_text("brand-new is configured")
+    assert retention_of(cluster, "brand-new") == "3600000"
+
+
 def test_a_confirmation_does_what_was_previewed_whatever_the_fields_say(
     page: Page, cluster: LocalCluster
 ) -> None:

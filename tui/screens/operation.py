@@ -62,8 +62,7 @@ class OperationScreen(ModalScreen[str]):
         }
         for field in self._form.fields:
             if field.kind in OFFERED:
-                given = self._given.get(field.name)
-                panel.offer(field.name, names[field.kind] | ({given} if given else set()))
+                panel.offer(field.name, names[field.kind])
 
     def on_form_panel_submitted(self, event: FormPanel.Submitted) -> None:
         """Show what it would change, or do it."""

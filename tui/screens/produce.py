@@ -60,8 +60,7 @@ class ProduceScreen(ViewScreen):
         """Topics and leaders come from the cluster itself: a key's place must be true now. Until it
         has answered, or where it does not, there are those that are known."""
         known = {it for it in self.partiscope.snapshot.cluster.topics if not it.startswith("__")}
-        here = {self.topic_here} if self.topic_here else set()
-        self.query_one(FormPanel).offer("topic", known | here)
+        self.query_one(FormPanel).offer("topic", known)
 
         def ask() -> None:
             self.run_worker(self._read_topics(), exclusive=True, group="topics")

@@ -11,10 +11,10 @@ from textual.message import Message
 from textual.widgets import Checkbox, Input, Label, Select, Static
 
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
-from control.views.printable import printable
+from tui.widgets.name_input import NameInput
 
 OFFERED: Final = frozenset({FieldKind.TOPIC, FieldKind.GROUP})
-"""Their names are chosen from what the cluster has."""
+"""Their names are completed from what the cluster has."""
 
 
 class Tick(Checkbox):
@@ -46,7 +46,6 @@ class FormPanel(VerticalScroll, can_focus=False):
         self.form = form
         self._given = form.defaults(given)
         self._denied = ""
-        self._offered: dict[str, list[str]] = {}
 
     def compose(self) -> ComposeResult:
         """What lacks to do it at all, then the fields in the form's order."""
@@ -73,18 +72,8 @@ class FormPanel(VerticalScroll, can_focus=False):
         self.query_one(f"#field-{first}").focus()
 
     def offer(self, name: str, options: Iterable[str]) -> None:
-        """The choices of a topic or group, as the cluster has them; what is chosen stays, and an
-        open list is left as it is."""
-        chooser = self.query_one(f"#field-{name}", Select)
-        if chooser.expanded:
-            return
-        texts = sorted(options)
-        kept = chooser.value if isinstance(chooser.value, str) else self._given[name]
-        if texts != self._offered.get(name):
-            self._offered[name] = texts
-            chooser.set_options([(Content(printable(text)), text) for text in texts])
-            if kept in texts:
-                chooser.value = kept
+        """The topics or groups from which a field completes what is typed."""
+        self.query_one(f"#field-{name}", NameInput).offer(options)
 
     def values(self) -> dict[str, str]:
         """The texts of all fields by name."""
@@ -125,7 +114,7 @@ class FormPanel(VerticalScroll, can_focus=False):
     def _widget(self, field: FormField) -> Input | Select[str] | Checkbox:
         name, value = f"field-{field.name}", self._given[field.name]
         if field.kind in OFFERED:
-            return Select[str]([], id=name, prompt="choose", compact=True)
+            return NameInput(value, name)
         if field.choices:
             options = [(choice, choice) for choice in field.choices]
             return Select(options, value=value, allow_blank=False, id=name, compact=True)
@@ -139,5 +128,7 @@ class FormPanel(VerticalScroll, can_focus=False):
             return "yes" if widget.value else ""
         if isinstance(widget, Select):
             return widget.value if isinstance(widget.value, str) else ""
+        if isinstance(widget, NameInput):
+            return widget.typed_name
         assert isinstance(widget, Input)
         return widget.value.strip()

@@ -12,6 +12,7 @@ import { heard } from "./connection.js";
 import { toggleHelp, togglePalette } from "./dialogs.js";
 import { follow, toggleFollow } from "./follow.js";
 import * as grids from "./grids.js";
+import { namesOffered } from "./names.js";
 import { greyOpeners, noteDenied, withdrawPreview } from "./operations.js";
 import { forgetOutcome, keepFields, keepPlan, markStep } from "./plan.js";
 import { rowsWanted } from "./rows.js";
@@ -47,3 +48,4 @@ window.dash_clientside.partiscope = {
   withdrawPreview,
 };
 window.dashAgGridFunctions = { ...window.dashAgGridFunctions, ...ofGrids };
+window.dashMantineFunctions = { ...window.dashMantineFunctions, namesOffered };

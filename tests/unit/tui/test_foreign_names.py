@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from textual.widgets import Select
 
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
@@ -18,6 +17,7 @@ from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.operation import OperationScreen
 from tui.services import Services
+from tui.widgets.name_input import NameInput
 
 ODD = ("a[/b]c", "\x1b[2Jevil", "[red", "two\nlines", "user\u202egpj")
 
@@ -76,10 +76,14 @@ async def test_forms_offer_every_name_as_text(odd: Services, name: str) -> None:
         await settle(pilot, lambda: bool(app.screen.query("TopBar")), "the group")
         await pilot.press("O")
         await settle(pilot, lambda: isinstance(app.screen, OperationScreen), "the form")
-        chooser = app.screen.query_one("#field-group", Select)
-        await settle(pilot, lambda: chooser.value == name, "the group is chosen")
-        chooser.expanded = True
-        await pilot.pause()
+        field = app.screen.query_one("#field-group", NameInput)
+        assert field.typed_name == name
+        first, field.value = field.value[0], ""
+        field.focus()
+        await pilot.press(first)
+        await settle(pilot, lambda: bool(field._suggestion), "a name to complete to")
+        await pilot.press("right")
+        assert field.typed_name in ODD, "completed to a name, whatever had to be escaped"
         for strip in app.screen._compositor.render_strips():
             assert strip.text.isprintable()
     assert app.return_code in (0, None)

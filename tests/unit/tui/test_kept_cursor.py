@@ -1,13 +1,11 @@
 """A key acts on what was shown as selected: nothing but the operator moves the selection."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import OptionList, Select
+from textual.widgets import OptionList
 
 from tests.support.settle import settle
 from tests.support.store_builder import Row, StoreBuilder, SyntheticSizes, synthetic_rows
@@ -17,7 +15,6 @@ from tui.screens.base import ViewScreen
 from tui.services import Services
 from tui.widgets.cells import CellsMap
 from tui.widgets.findings import FindingsList
-from tui.widgets.form import FormPanel
 from tui.widgets.heat_table import HeatTable
 from tui.widgets.row_table import RowTable
 
@@ -265,22 +262,3 @@ async def test_the_loss_that_is_asked_for_stays(services: Services, tmp_path: Pa
         await _next(pilot, services, tmp_path, _without("brokers", broker=102))
         assert chooser.highlighted is None
         assert "broker 102 is not there" in str(app.screen.query_one("#answer").render())
-
-
-async def test_new_topics_do_not_move_an_open_choice(services: Services) -> None:
-    app = PartiscopeApp(services, path="produce")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, lambda: bool(app.screen.query(FormPanel)), "the form")
-        panel = app.screen.query_one(FormPanel)
-        chooser: Select[Any] = panel.query_one("#field-topic", Select)
-        offer: Callable[[Sequence[str]], None] = partial(panel.offer, "topic")
-        offer(["billing", "orders"])
-        chooser.focus()
-        await pilot.press("enter")
-        await settle(pilot, lambda: chooser.expanded, "the choice")
-        await pilot.press("down", "down")
-        offer(["a-new-one", "billing", "orders"])
-        await pilot.press("enter")
-        await settle(pilot, lambda: not chooser.expanded, "what was chosen")
-        offer(["a-new-one", "billing", "orders"])
-        assert chooser.value == "orders"

@@ -3,7 +3,7 @@
 import pytest
 from textual.events import Key
 from textual.pilot import Pilot
-from textual.widgets import Input, Select, Static
+from textual.widgets import Input, Static
 
 from control.operations.catalogue import FORMS, OPERATIONS
 from tests.snapshots.canned import CannedSession
@@ -14,6 +14,8 @@ from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.operation import OperationScreen
 from tui.services import Services
+from tui.widgets.form import FormPanel
+from tui.widgets.name_input import NameInput
 
 
 async def _open(app: PartiscopeApp, pilot: Pilot[None], key: str) -> None:
@@ -37,7 +39,7 @@ async def test_each_key_opens_its_form_about_the_row_under_the_cursor(services: 
             if form.name in VIEWS_OF_FORMS:
                 continue
             await _open(app, pilot, form.key)
-            chosen = [item.value for item in app.screen.query("#field-topic").results(Select)]
+            chosen = [item.value for item in app.screen.query("#field-topic").results(NameInput)]
             typed = [item.value for item in app.screen.query("#field-topics").results(Input)]
             is_about = {"topic", "topics"} & {field.name for field in form.fields}
             is_prefilled = is_about and form.name != "create_topic"
@@ -61,6 +63,26 @@ async def test_what_is_wrong_and_who_does_not_answer_is_told_in_the_form(
         outcome = app.screen.query_one("#operation-outcome", Static)
         await settle(pilot, lambda: "✖" in str(outcome.render()), "that nobody answers")
         assert "127.0.0.1:1" in str(outcome.render())
+
+
+async def test_a_name_that_no_figures_tell_of_is_typed_and_a_known_one_completed(
+    services: Services,
+) -> None:
+    app = PartiscopeApp(services, path="produce")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query(NameInput)), "the form")
+        panel, field = app.screen.query_one(FormPanel), app.screen.query_one(NameInput)
+        panel.offer("topic", ["billing", "orders"])
+        field.focus()
+        await pilot.press(*"or")
+        await settle(pilot, lambda: field._suggestion == "orders", "the suggestion")
+        assert panel.values()["topic"] == "or", "nothing is chosen for the operator"
+        await pilot.press("right")
+        assert panel.values()["topic"] == "orders"
+        field.value = ""
+        await pilot.press(*"brand-new")
+        panel.offer("topic", ["another", "billing", "orders"])
+        assert panel.values()["topic"] == "brand-new"
 
 
 async def test_back_does_not_lead_to_the_topic_that_was_deleted(services: Services) -> None:
