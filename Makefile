@@ -1,12 +1,13 @@
 # Two commands do everything on a fresh machine: `make up` runs the product, `make test` tests it.
-.PHONY: help setup setup-dev setup-test up test lint format bench soak clean
+.PHONY: help setup setup-dev setup-test up test lint docs format bench soak clean
 
 BIN := .venv/bin
 
 help:
 	@echo "make up      set up what is missing, then run cluster, metrics, page and demo load"
 	@echo "make test    set up what is missing, then run the tests"
-	@echo "make lint    ruff, mypy, import contracts, house budget"
+	@echo "make lint    ruff, mypy, import contracts, house budget, documents"
+	@echo "make docs    the documents as a site, in site/"
 	@echo "make bench   benchmarks beside real Kafka        make soak   long runs"
 	@echo "make setup   set-up only                         make clean  remove what was built"
 
@@ -30,7 +31,11 @@ lint: setup-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q tests/test_tidy.py
+	@$(BIN)/python -m pytest -q tests/test_tidy.py tests/test_documents.py
+	@$(MAKE) --no-print-directory docs
+
+docs: setup-dev
+	@NO_COLOR=1 $(BIN)/zensical build --strict
 
 format:
 	@$(BIN)/ruff check --fix .

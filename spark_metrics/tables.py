@@ -1,6 +1,6 @@
 """The tables of "now": what a row is, what each column means, in which unit.
 
-How the figures are computed is told in docs/definitions.md; history is in ``points``.
+How the figures are computed is told in docs/reference/definitions.md; history is in ``points``.
 """
 
 from typing import Final

@@ -3,7 +3,7 @@
     rows of samples, gathered (one per partition) -> met with the state -> replicas merged
         -> who tells of leader and log -> rated -> told
 
-Formulas in words: docs/definitions.md. Arrays of readings and of points are newest first
+Formulas in words: docs/reference/definitions.md. Arrays of readings and of points are newest first
 throughout. What is told in full stays once per partition: the *view* (who leads and follows) and
 the *log* (sizes, offsets), each with the broker that told it; of a replica, some numbers. Rows
 meet the state in a hash join of one side each; in one JVM both lie in one partition, so nothing is

@@ -4,11 +4,11 @@ A partition can be several things at once (``not-preferred`` and ``under-replica
 status is the worst. Replicas that a running reassignment adds are not missed while they catch
 up: a planned move is ``moving``, never "wrong".
 
-Groups carry Burrow's words, as the metrics job judged them (docs/definitions.md). ``STALL``: it
-has a member and stands still while records wait; ``STOP``: it stopped committing; ``REWIND``: it
-went back; ``WARN``: it falls behind; ``OK``. Before them go ``LOST``: records it would read next
-are deleted already, and ``BEYOND``: its commit lies beyond the end of the log. Where there is no
-verdict, that is told instead: never ``OK``.
+Groups carry Burrow's words, as the metrics job judged them (docs/reference/definitions.md).
+``STALL``: it has a member and stands still while records wait; ``STOP``: it stopped committing;
+``REWIND``: it went back; ``WARN``: it falls behind; ``OK``. Before them go ``LOST``: records it
+would read next are deleted already, and ``BEYOND``: its commit lies beyond the end of the log.
+Where there is no verdict, that is told instead: never ``OK``.
 
 A row must not contradict itself: who has no member does not ``STALL``, whose lag falls does not
 ``WARN``, and what waits for nothing is ``OK``. ``commit_ranks`` sees to it, whoever judged.

@@ -1,8 +1,8 @@
 """Plain-text tables for people, in colour on a terminal, and how they fit its width.
 
-One rule for all commands (docs/command-line.md): on a terminal, texts of any length are shortened
-first, then the least important columns are left out, which is told on stderr. In a pipe nothing is
-shortened or left out, unless ``COLUMNS`` says how wide the reader is.
+One rule for all commands (docs/reference/command-line.md). On a terminal, texts of any length are
+shortened first; then the least important columns are left out, and stderr names them. In a pipe
+nothing is shortened or left out, unless ``COLUMNS`` says how wide the reader is.
 """
 
 import os

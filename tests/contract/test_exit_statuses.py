@@ -1,4 +1,4 @@
-"""Each exit status of docs/command-line.md, and times with their zone, on a cluster of ours."""
+"""Each exit status of docs/reference/command-line.md, and times with their zone, on a cluster."""
 
 import asyncio
 import re

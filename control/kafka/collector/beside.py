@@ -1,7 +1,7 @@
 """What is read beside the turns: less often, the more there is to read.
 
 The bounds are rows a second of one broker. They follow what a warm broker of Kafka 4.1 takes for
-a row (docs/operating.md): microseconds for most, half a millisecond for a topic's configs.
+a row (docs/operate/watch.md): microseconds for most, half a millisecond for a topic's configs.
 """
 
 import asyncio

@@ -10,13 +10,7 @@ import pytest
 from partiscope.cli.commands import COMMANDS, build_program, loaded
 from tests.support.node_cluster import ROOT
 
-DOCUMENTS = (
-    "README.md",
-    "docs/tutorial.md",
-    "docs/operating.md",
-    "docs/screens.md",
-    "docs/command-line.md",
-)
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _TYPED = re.compile(r"^(?:\.venv/bin/)?partiscope ", re.MULTILINE)
 _INLINE = re.compile(r"`(partiscope [^`]+)`")
 _NOT_TYPED = re.compile(r"…|NAME\b|\.\.\.")
@@ -25,7 +19,7 @@ _NOT_TYPED = re.compile(r"…|NAME\b|\.\.\.")
 def _commands() -> Iterator[str]:
     """Lines of code blocks, with their continuations, and commands within sentences."""
     for document in DOCUMENTS:
-        text = (ROOT / document).read_text()
+        text = document.read_text()
         blocks = text.split("```")
         joined = "\n".join(blocks[1::2]).replace("\\\n", " ")
         lines = [line.strip() for line in joined.splitlines()]

@@ -1,6 +1,6 @@
-"""Makes docs/screenshots from the running product with its demo load; nothing is drawn by hand.
+"""Makes docs/pictures from the running product with its demo load; nothing is drawn by hand.
 
-    .venv/bin/python scripts/screenshots.py [--out docs/screenshots] [--url http://127.0.0.1:8050]
+    .venv/bin/python scripts/pictures.py [--out docs/pictures] [--url http://127.0.0.1:8050]
 
 Without --url it starts `partiscope up` on ports of its own and ends it afterwards; that takes
 about two minutes, most of it to let the demo load write some history.
@@ -32,7 +32,6 @@ HISTORY_S: Final = 75.0
 PORT: Final = 29_192
 PAGE_PORT: Final = 28_150
 DESK: Final = (1280, 860)
-PHONE: Final = (390, 844)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,34 +53,22 @@ def make_plan(page: Page) -> None:
     page.locator("#plan-result").scroll_into_view_if_needed()
 
 
-def type_key(page: Page) -> None:
-    """A key whose partition is shown before anything is sent; then it is sent."""
-    page.get_by_label("Key", exact=True).fill("User123")
-    page.locator("#produce-send").click()
-    expect(page.locator("#produce-result")).to_contain_text(" @ ", timeout=30_000)
-
-
 SHOTS: Final = (
     Shot(name="overview", path="overview", ready="#heat-map .heat-plot img"),
-    Shot(name="overview-dark", path="overview", ready="#heat-map .heat-plot img", scheme="dark"),
     Shot(
         name="partition",
         path="topics/orders/partitions/7",
         ready="#detail-replicas tbody tr",
         scheme="dark",
     ),
-    Shot(name="group", path="groups/billing", ready="#grid-lags .ag-center-cols-container .ag-row"),
     Shot(name="plan", path="plan?topics=clicks", ready="#plan-button", act=make_plan),
-    Shot(name="what-if", path="what-if?broker=103", ready="#loss-answer tbody tr"),
-    Shot(name="produce", path="produce/orders", ready="#produce-send", act=type_key),
-    Shot(name="phone", path="overview", ready="#heat-map .heat-plot img", size=PHONE),
 )
 
 
 def main() -> None:
     """Take all of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "screenshots")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures")
     parser.add_argument("--url", help="a page that runs already")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)

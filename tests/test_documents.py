@@ -1,0 +1,72 @@
+"""The documents hold together: each is in the site's contents, and what they name is there.
+
+Links between the documents are checked by `make docs`; here are those that leave them.
+"""
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+DOCS: Final = ROOT / "docs"
+_LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
+_NAMED: Final = re.compile(r"\b(docs/[\w./-]+\.md)\b")
+_FILE_IN_DOCUMENT: Final = re.compile(
+    r"`((?:broker|control|dashboard|partiscope|scripts|spark_metrics|tests|tui)"
+    r"/[\w./]+(?:\.\w+|/))`"
+)
+
+
+def _listed(item: Any) -> Iterator[str]:
+    if isinstance(item, str):
+        yield item
+    else:
+        for below in item.values() if isinstance(item, dict) else item:
+            yield from _listed(below)
+
+
+def test_every_document_is_in_the_contents() -> None:
+    nav = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
+    assert sorted(_listed(nav)) == sorted(str(it.relative_to(DOCS)) for it in DOCS.rglob("*.md"))
+
+
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_links_of_the_files_beside_the_documents_lead_somewhere(name: str) -> None:
+    links = _LINK.findall((ROOT / name).read_text())
+    assert not [it for it in links if "://" not in it and not (ROOT / it.split("#")[0]).exists()]
+
+
+def test_pictures_are_used() -> None:
+    texts = [path.read_text() for path in (ROOT / "README.md", *DOCS.rglob("*.md"))]
+    assert not [
+        path.name
+        for path in (DOCS / "pictures").iterdir()
+        if not any(f"pictures/{path.name})" in text for text in texts)
+    ]
+
+
+def test_sources_name_documents_that_exist() -> None:
+    pattern = ["*.py", "*.js", "*.toml", "*.sh", "Makefile", "*.md"]
+    listed = subprocess.run(
+        ["git", "grep", "-hoE", r"docs/[A-Za-z0-9_./-]+\.md", "--", *pattern],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not [name for name in set(listed.stdout.split()) if not (ROOT / name).exists()]
+
+
+def test_documents_name_files_that_exist() -> None:
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / "README.md", *DOCS.rglob("*.md"))
+        for name in _FILE_IN_DOCUMENT.findall(path.read_text())
+        if not (ROOT / name).exists()
+    ]
+    assert not missing, "\n".join(missing)
