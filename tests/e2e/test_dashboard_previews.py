@@ -118,9 +118,8 @@ def test_a_preview_is_withdrawn_when_a_field_changes_and_given_again_with_it(
 
 
 def test_a_topic_that_no_figures_tell_of_is_typed(page: Page, cluster: LocalCluster) -> None:
-    AdminClient({"bootstrap.servers": cluster.bootstrap}).create_topics(
-        [NewTopic("brand-new", 1, 1)]
-    )["brand-new"].result(20)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic("brand-new", 1, 1)])["brand-new"].result(20)
     page.get_by_role("button", name="Configure a topic (C)").click()
     dialog = dialog_of(page)
     dialog.get_by_role("textbox", name="Topic").fill("brand-new")
