@@ -46,7 +46,7 @@ class CheckpointFiles:
     def write(self, logs: Logs) -> None:
         """Begin to write the files that say something else than the logs do now."""
         for name, offsets in self._changed(logs):
-            self._writer.write(self._file(name), partial(encode_offsets, offsets))
+            self._writer.write(self._file(name), partial(encode_offsets, offsets), is_forced=True)
             self._written[name] = offsets
 
     def write_now(self, logs: Logs) -> None:
@@ -55,13 +55,7 @@ class CheckpointFiles:
         :raises StorageError: the disk refused.
         """
         for name, offsets in self._changed(logs):
-            write_file(self._file(name), encode_offsets(offsets))
-
-    def collect(self) -> None:
-        """What the disk refused is to be written again."""
-        refused = self._writer.collect()
-        for name in [n for n in self._written if self._file(n) in refused]:
-            del self._written[name]
+            write_file(self._file(name), encode_offsets(offsets), is_forced=True)
 
     def forget(self, key: TopicPartition) -> None:
         """The log of this name is there no more."""
@@ -76,7 +70,7 @@ class CheckpointFiles:
         self._written.pop(CLEANER_OFFSET_FILE, None)
         # Of many logs that go together, the writer writes the last only.
         path = self._file(CLEANER_OFFSET_FILE)
-        self._writer.write(path, lambda: encode_offsets(dict(self.cleaned)))
+        self._writer.write(path, lambda: encode_offsets(dict(self.cleaned)), is_forced=True)
 
     def loaded(self, logs: Logs) -> None:
         """Tell the logs found at start how clean they are; what cannot be true is forgotten."""

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
+from broker.log.durable import replace_file
 from broker.log.errors import StorageError, storage_error
-from broker.log.names import decode_uuid, encode_uuid, replace_atomically
+from broker.log.names import decode_uuid, encode_uuid
 
 RECOVERY_POINT_FILE: Final = "recovery-point-offset-checkpoint"
 LOG_START_FILE: Final = "log-start-offset-checkpoint"
@@ -93,13 +94,13 @@ def read_file(path: str) -> bytes | None:
         raise storage_error(f"Reading {path} failed", error) from error
 
 
-def write_file(path: str, content: bytes, *, is_synced: bool = False) -> None:
-    """Replace a small file in one step.
+def write_file(path: str, content: bytes, *, is_forced: bool) -> None:
+    """Replace a small file in one step (`durable.replace_file`).
 
     :raises StorageError: the disk refused; the old one still stands.
     """
     try:
-        replace_atomically(path, content, is_synced=is_synced)
+        replace_file(path, content, is_forced=is_forced)
     except OSError as error:
         raise storage_error(f"Writing {path} failed", error) from error
 

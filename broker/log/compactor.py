@@ -18,6 +18,7 @@ from broker.log.compaction import (
     group_segments,
 )
 from broker.log.config import LogConfig
+from broker.log.durable import force, is_there
 from broker.log.errors import CorruptSegmentError, StorageError
 from broker.log.files import FilePool, OpenFile, write_all
 from broker.log.names import CLEANED_SUFFIX, INDEX_SUFFIXES, LOG_SUFFIX, segment_path
@@ -134,7 +135,7 @@ def read_batches(segment: SealedSegment) -> Iterator[tuple[BatchHeader, int, byt
     """
     file = OpenFile(segment.path, os.O_RDONLY)
     for header, position in iter_file_headers(file, segment.path, 0, segment.size_bytes):
-        batch = os.pread(file.fd, header.size_bytes, position)
+        batch = file.read(header.size_bytes, position)
         if header.magic != MAGIC_V2 or not batch_crc_is_valid(batch, header):
             reason = f"the CRC of the batch at offset {header.base_offset} is wrong"
             raise CorruptSegmentError(segment.path, position, reason)
@@ -157,7 +158,7 @@ def write_cleaned(
     base_offset = group[0].base_offset
     stem = segment_path(settings.directory, base_offset, "")
     for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
-        if os.path.exists(path := f"{stem}{suffix}{CLEANED_SUFFIX}"):
+        if is_there(path := f"{stem}{suffix}{CLEANED_SUFFIX}"):
             os.unlink(path)
     path = f"{stem}{LOG_SUFFIX}{CLEANED_SUFFIX}"
     target = OpenFile(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -185,7 +186,7 @@ def write_cleaned(
     indexes.flush()
     newest = os.stat(group[-1].path)
     os.utime(path, ns=(newest.st_atime_ns, newest.st_mtime_ns))
-    os.fsync(target.fd)
+    force(target.fd, path)
     return size_bytes
 
 

@@ -80,7 +80,7 @@ class DataDirectory:
         :raises StorageError: the disk refused.
         """
         path = self.file(CLEAN_SHUTDOWN_FILE)
-        write_file(path, encode_clean_shutdown(broker_epoch), is_synced=True)
+        write_file(path, encode_clean_shutdown(broker_epoch), is_forced=True)
 
     def release(self) -> None:
         """Let another process have it."""
@@ -123,7 +123,7 @@ def _settle_identity(path: str, node_id: int, cluster_id: str) -> UUID:
             "directory.id": encode_uuid(directory_id),
         }
         try:
-            write_file(meta_path, encode_properties(properties), is_synced=True)
+            write_file(meta_path, encode_properties(properties), is_forced=True)
         except StorageError as error:
             raise LogDirError(error.title, error.reason, error.next_step) from error
         return directory_id

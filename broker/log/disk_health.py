@@ -11,10 +11,11 @@ are full does not change its leaders every second.
 import errno
 import logging
 import os
+from collections.abc import Callable
 from typing import Final
 
 from broker.clock import Clock
-from broker.log.errors import StorageError, storage_error
+from broker.log.errors import ForceFailedError, StorageError, storage_error
 
 _logger: Final = logging.getLogger(__name__)
 RESERVE_FILE: Final = ".reserve"
@@ -31,10 +32,16 @@ _DISK_REFUSES: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno
 
 
 class DiskHealth:
-    """The disk of one data directory. `refusal` is why it takes no writes now, if so."""
+    """The disk of one data directory. `refusal` is why it takes no writes now, if so.
+
+    `failure` is final: fsync failed, and nothing of this directory can be believed before a
+    restart. `on_failure` is called once with it.
+    """
 
     def __init__(self, directory: str, clock: Clock) -> None:
         self.refusal: StorageError | None = None
+        self.failure: ForceFailedError | None = None
+        self.on_failure: Callable[[ForceFailedError], None] | None = None
         self._directory = directory
         self._clock = clock
         self._reserve = f"{directory}/{RESERVE_FILE}"
@@ -46,6 +53,9 @@ class DiskHealth:
 
     def note(self, error: StorageError) -> bool:
         """Take a failed write into account; whether it was the disk that refused it."""
+        if isinstance(error, ForceFailedError):
+            self._fail(error)
+            return True
         cause = error.__cause__
         is_refused = isinstance(cause, OSError) and cause.errno in _DISK_REFUSES
         if is_refused and self.refusal is None:
@@ -59,10 +69,18 @@ class DiskHealth:
             )
         return is_refused
 
+    def _fail(self, error: ForceFailedError) -> None:
+        if self.failure is not None:
+            return
+        self.refusal = self.failure = error
+        _logger.critical("%s is given up: %s", self._directory, error)
+        if self.on_failure is not None:
+            self.on_failure(error)
+
     def is_well(self) -> bool:
         """Whether writes may be tried; looks again while they may not."""
-        if self.refusal is None:
-            return True
+        if self.refusal is None or self.failure is not None:
+            return self.refusal is None
         now_ms = self._clock.monotonic_ms()
         if not self._has_room():
             self._room_since_ms = None
@@ -116,7 +134,7 @@ class DiskHealth:
         try:
             self._write(self._reserve, RESERVE_BYTES)
         except OSError as error:
-            self.note(_refused(self._directory, error))
+            self.note(storage_error(f"Writing to {self._directory} failed", error))
 
     @staticmethod
     def _write(path: str, size_bytes: int) -> None:
@@ -137,9 +155,3 @@ class DiskHealth:
         except OSError as error:
             if error.errno != errno.ENOENT:
                 _logger.warning("removing %s failed: %s", path, error.strerror)
-
-
-def _refused(directory: str, error: OSError) -> StorageError:
-    story = storage_error(f"Writing to {directory} failed", error)
-    story.__cause__ = error
-    return story

@@ -45,13 +45,11 @@ class EpochCache:
 
     @classmethod
     def load(cls, path: str, *, writer: FileWriter | None = None) -> "EpochCache":
-        """From the file; empty when there is none.
+        """From the file.
 
-        :raises StorageError: the file is not a checkpoint.
+        :raises StorageError: there is none, or it is not a checkpoint.
         """
-        content = read_file(path)
-        if content is None:
-            return cls(path, writer=writer)
+        content = read_file(path) or b""
         entries = decode_checkpoint(path, content, 2)
         return cls(path, [(int(epoch), int(start)) for epoch, start in entries], writer=writer)
 
@@ -129,10 +127,10 @@ class EpochCache:
             self._entries = entries
 
     def _replace(self, entries: list[tuple[int, int]]) -> None:
-        # Not forced to the disk: recovery finds the epochs again in the batches, and a broker
-        # that becomes leader of thousands of partitions at once cannot wait for as many files.
+        # Not forced to the disk: without the file the epochs are found again in the batches, and
+        # a broker that leads thousands of partitions at once cannot wait for as many files.
         if self._writer is None:
-            write_file(self.path, encode_checkpoint(entries))
+            write_file(self.path, encode_checkpoint(entries), is_forced=False)
         else:
-            self._writer.write(self.path, partial(encode_checkpoint, entries))
+            self._writer.write(self.path, partial(encode_checkpoint, entries), is_forced=False)
         self._entries = entries

@@ -14,7 +14,9 @@ LogError
 ├── InvalidConfigError             a property's value cannot be used
 └── StorageError                   the disk or what lies on it; has title, reason, next_step
     ├── CorruptSegmentError        bytes of a sealed segment are not batches
+    ├── UnreadableFileError        a file cannot be opened or read
     └── LogDirError                the whole directory cannot be used
+        ├── ForceFailedError       fsync failed: what was written may be lost
         ├── LogDirInUseError       another process holds its lock
         └── LogDirMismatchError    it belongs to another node or cluster
 """
@@ -115,6 +117,17 @@ class LogDirError(StorageError):
     """The data directory as a whole cannot be used."""
 
 
+class ForceFailedError(LogDirError):
+    """fsync failed: Linux may have dropped what was written, so only a restart can be believed."""
+
+    def __init__(self, path: str, error: OSError) -> None:
+        super().__init__(
+            f"Forcing {path} to the disk failed",
+            error.strerror or str(error),
+            "Check the disk, then start this broker again: it finds out what the disk has",
+        )
+
+
 class LogDirInUseError(LogDirError):
     """Another process holds the lock of the data directory."""
 
@@ -137,4 +150,26 @@ _NEXT_STEPS = {
 def storage_error(title: str, error: OSError) -> StorageError:
     """An operating system error in the operator's words."""
     reason = error.strerror or str(error)
-    return StorageError(title, reason, _NEXT_STEPS.get(error.errno or 0, "Check the disk"))
+    story = StorageError(title, reason, _NEXT_STEPS.get(error.errno or 0, "Check the disk"))
+    story.__cause__ = error
+    return story
+
+
+def as_storage_error(title: str, error: BaseException) -> StorageError:
+    """What a thread's work ended with, as an error of the disk.
+
+    :raises BaseException: it was none.
+    """
+    if isinstance(error, StorageError):
+        return error
+    if isinstance(error, OSError):
+        return storage_error(title, error)
+    raise error
+
+
+class UnreadableFileError(StorageError):
+    """A file cannot be opened or read; the partition's other files may be well."""
+
+    def __init__(self, path: str, error: OSError) -> None:
+        cause = storage_error(f"Reading {path} failed", error)
+        super().__init__(cause.title, cause.reason, cause.next_step)

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
+from broker.log.errors import UnreadableFileError
 from broker.log.index_cache import IndexCache
 
 OPEN_FILES_MAX: Final = 8192
@@ -22,15 +23,26 @@ _SHARE_OF_LIMIT: Final = 2
 class OpenFile:
     """A file descriptor that closes with its last reference."""
 
-    __slots__ = ("__weakref__", "fd")
+    __slots__ = ("__weakref__", "fd", "path")
 
     def __init__(self, path: str, flags: int) -> None:
         self.fd = -1
+        self.path = path
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
 
     def __del__(self) -> None:
         if self.fd >= 0:
             os.close(self.fd)
+
+    def read(self, size_bytes: int, position: int) -> bytes:
+        """At most so many bytes from a position on.
+
+        :raises UnreadableFileError: the disk refused.
+        """
+        try:
+            return os.pread(self.fd, size_bytes, position)
+        except OSError as error:
+            raise UnreadableFileError(self.path, error) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +63,13 @@ class FileSlice:
         return self.file.fd
 
     def read(self) -> bytes:
-        """The bytes, by positional reads."""
+        """The bytes, by positional reads.
+
+        :raises UnreadableFileError: the disk refused.
+        """
         parts = []
         position, missing = self.position, self.size_bytes
-        while missing and (part := os.pread(self.file.fd, missing, position)):
+        while missing and (part := self.file.read(missing, position)):
             parts.append(part)
             position += len(part)
             missing -= len(part)
@@ -77,13 +92,16 @@ class FilePool:
     def open(self, path: str, flags: int = os.O_RDWR) -> OpenFile:
         """The open file of `path`.
 
-        :raises OSError: it cannot be opened.
+        :raises UnreadableFileError: it cannot be opened.
         """
         found = self._files.get(path)
         if found is not None:
             self._files.move_to_end(path)
             return found
-        opened = OpenFile(path, flags)
+        try:
+            opened = OpenFile(path, flags)
+        except OSError as error:
+            raise UnreadableFileError(path, error) from error
         self._files[path] = opened
         if len(self._files) > self._open_files_max:
             self._files.popitem(last=False)

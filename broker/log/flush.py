@@ -4,13 +4,15 @@ A disk may take seconds for a gigabyte. One thread does it, on its own descripto
 from it (the recovery point) is settled in the loop, by `collect`.
 """
 
-import logging
+import contextlib
 import os
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
-_logger: Final = logging.getLogger(__name__)
+from broker.log.durable import force_file
+from broker.log.errors import StorageError, as_storage_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +31,13 @@ class FlushJob:
     def run(self) -> None:
         """Force the files; those retired meanwhile need not be.
 
-        :raises OSError: the disk refused.
+        :raises ForceFailedError: what was written may be lost.
+        :raises OSError: a file cannot be opened; nothing is lost by that.
         """
         directory = (os.path.dirname(self.paths[0]),) if self.is_with_directory else ()
         for path in (*self.paths, *directory):
-            try:
-                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                continue
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            with contextlib.suppress(FileNotFoundError):
+                force_file(path)
 
 
 class Flushable(Protocol):
@@ -58,9 +55,13 @@ class Flushable(Protocol):
 
 
 class Flusher:
-    """One thread, started with the first job; at most one job per log at a time."""
+    """One thread, started with the first job; at most one job per log at a time.
 
-    def __init__(self) -> None:
+    `on_error` is told of each job that the disk refused.
+    """
+
+    def __init__(self, on_error: Callable[[StorageError], object]) -> None:
+        self._on_error = on_error
         self._running: dict[str, tuple[Flushable, FlushJob, Future[None]]] = {}
         self._thread: ThreadPoolExecutor | None = None
 
@@ -73,7 +74,10 @@ class Flusher:
         self._running[log.directory] = (log, job, self._thread.submit(job.run))
 
     def collect(self) -> None:
-        """Tell logs of finished jobs; a failed one is logged and tried again later."""
+        """Tell logs of finished jobs, and `on_error` of failed ones.
+
+        A job that could not open its files is tried again with the next call of `maybe_start`.
+        """
         done = [name for name, (_, _, future) in self._running.items() if future.done()]
         for name in done:
             log, job, future = self._running.pop(name)
@@ -81,7 +85,7 @@ class Flusher:
             if error is None:
                 log.handle_flushed(job)
             else:
-                _logger.error("Forcing %s to the disk failed: %s", name, error)
+                self._on_error(as_storage_error(f"Forcing {name} to the disk failed", error))
 
     def stop(self) -> None:
         """Wait for what runs, and end the thread."""

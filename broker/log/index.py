@@ -18,6 +18,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from broker.log.durable import force
+from broker.log.errors import StorageError, UnreadableFileError
 from broker.log.files import FilePool
 from broker.log.index_cache import Columns
 
@@ -37,11 +39,16 @@ class SparseIndex:
         self._flags = os.O_RDONLY
 
     def load(self) -> bool:
-        """Take over what is on disk; False when it is missing or not made of whole entries."""
+        """Take over what is on disk; False when it is missing or not made of whole entries.
+
+        :raises UnreadableFileError: the disk refused.
+        """
         try:
             size_bytes = os.stat(self.path).st_size
         except FileNotFoundError:
             return False
+        except OSError as error:
+            raise UnreadableFileError(self.path, error) from error
         if size_bytes % self._layout.size:
             return False
         self._is_on_disk = True
@@ -50,11 +57,23 @@ class SparseIndex:
         return self.last != _ZEROS or self.entries <= 1
 
     def entry(self, slot: int) -> tuple[int, int]:
-        """The entry in `slot`, 0 <= slot < entries."""
+        """The entry in `slot`, 0 <= slot < entries.
+
+        :raises StorageError: it cannot be read.
+        """
         size = self._layout.size
-        raw = os.pread(self._file(), size, slot * size)
-        first, second = self._layout.unpack(raw)
+        first, second = self._layout.unpack(self._read(size, slot * size))
         return first, second
+
+    def _read(self, size_bytes: int, position: int) -> bytes:
+        raw = self._files.open(self.path, self._flags).read(size_bytes, position)
+        if len(raw) < size_bytes:
+            raise StorageError(
+                f"{self.path} has become shorter",
+                f"{size_bytes} bytes at position {position} are missing",
+                "Another program changed it: restart this broker, which makes the index anew",
+            )
+        return raw
 
     def add(self, entries: Sequence[tuple[int, int]]) -> None:
         """Append entries.
@@ -88,7 +107,7 @@ class SparseIndex:
         """Both fields of all entries, read when first needed."""
         columns = self._files.indexes.get(self.path)
         if columns is None or len(columns[0]) != self.entries:
-            raw = os.pread(self._file(), self.entries * self._layout.size, 0)
+            raw = self._read(self.entries * self._layout.size, 0)
             columns = array("q"), array("q")
             for first, second in self._layout.iter_unpack(raw):
                 columns[0].append(first)
@@ -96,18 +115,16 @@ class SparseIndex:
             self._files.indexes.put(self.path, columns)
         return columns
 
-    def _file(self) -> int:
-        return self._files.open(self.path, self._flags).fd
-
     def keep(self, entries: int) -> None:
         """Drop all but the first `entries`, and whatever a failed `add` left behind them."""
         if not self._is_on_disk:
             return
-        os.ftruncate(self._open_for_writing(), entries * self._layout.size)
+        last = self.last
         if entries != self.entries:
+            last = self.entry(entries - 1) if entries else _ZEROS
             self._files.indexes.forget(self.path)
-            self.entries = entries
-            self.last = self.entry(entries - 1) if entries else _ZEROS
+        os.ftruncate(self._open_for_writing(), entries * self._layout.size)
+        self.entries, self.last = entries, last
 
     def reset(self) -> None:
         """Forget every entry, in memory and on disk."""
@@ -118,8 +135,11 @@ class SparseIndex:
         self._is_on_disk = True
 
     def flush(self) -> None:
-        """Force the entries to the disk."""
-        os.fsync(self._open_for_writing())
+        """Force the entries to the disk.
+
+        :raises ForceFailedError: they may be lost.
+        """
+        force(self._open_for_writing(), self.path)
 
     def seal(self) -> None:
         """From now on open read-only; an index without entries becomes an empty file."""

@@ -3,6 +3,7 @@
 After a clean shutdown only the newest segment's tail is read; after a crash see recovery.py.
 """
 
+import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,9 +17,11 @@ from broker.log.files import FilePool
 from broker.log.names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
+    INDEX_SUFFIXES,
     LEADER_EPOCH_FILE,
     LOG_SUFFIX,
     base_offset_of,
+    segment_path,
 )
 from broker.log.preparation import is_untouched
 from broker.log.producer_snapshot import (
@@ -89,7 +92,8 @@ def load_log(request: LoadRequest) -> LoadedLog:
         loaded.segments[:] = [new_segment(request, request.log_start_offset)]
         remove_snapshots(request.directory, set(snapshots))
         snapshots = []
-    if not are_epochs_whole:
+    if not are_epochs_whole and any(segment.size_bytes for segment in loaded.segments):
+        epochs.clear()
         _replay_epochs(loaded.segments, epochs)
     epochs.truncate_from_end(loaded.segments[-1].next_offset)
     loaded.producers = load_producers(request.directory, snapshots, loaded.segments)
@@ -97,12 +101,20 @@ def load_log(request: LoadRequest) -> LoadedLog:
 
 
 def new_segment(request: LoadRequest, base_offset: int) -> Segment:
-    """An empty active segment, on disk."""
+    """An empty active segment, on disk.
+
+    Files that lie in its place belong to nobody: the log ends there (LocalLog.roll).
+
+    :raises StorageError: the disk refused.
+    """
     segment = Segment(
         request.directory, base_offset, files=request.files, created_ms=request.now_ms
     )
     try:
-        segment.open()
+        for suffix in INDEX_SUFFIXES:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(segment_path(request.directory, base_offset, suffix))
+        os.ftruncate(segment.open().fd, 0)
     except OSError as error:
         raise storage_error(f"Creating {segment.path} failed", error) from error
     return segment

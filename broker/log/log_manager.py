@@ -62,8 +62,8 @@ class LogManager:
         self._remover = Remover()
         self.cleaner = Cleaner()
         self.disk = DiskHealth(data.path, clock)
-        self._flusher = Flusher()
-        self._writer = FileWriter()
+        self._flusher = Flusher(self._note_refused)
+        self._writer = FileWriter(self.disk.note)
         self._retention_due_ms = clock.monotonic_ms() + RETENTION_INITIAL_DELAY_MS
         self._checkpoints = CheckpointFiles(data.file, self._writer)
         epoch = data.take_clean_shutdown()
@@ -154,11 +154,14 @@ class LogManager:
     ) -> None:
         """What is due: forced files, delayed deletions, retention; `now_ms` is wall time.
 
-        Errors of the disk are logged; the next call tries again.
+        What the disk refuses is logged, and tried again by the next call that finds it due. After
+        a failed fsync nothing is tried any more: see `DiskHealth.failure`.
         """
+        if self.disk.failure is not None:
+            return
         if high_watermarks is not None:
             self._checkpoints.high_watermarks.update(high_watermarks)
-        self._checkpoints.collect()
+        self._writer.collect()
         self._flusher.collect()
         self._remover.collect()
         self._remover.start(self._deleted.take_due(now_ms))
@@ -174,6 +177,10 @@ class LogManager:
             except LogError as error:
                 _logger.error("%s", error)
         self._compact(now_ms)
+
+    def _note_refused(self, error: StorageError) -> None:
+        if not self.disk.note(error):
+            _logger.error("%s", error)
 
     def _compact(self, now_ms: int) -> None:
         def look() -> CleanableLogs:
@@ -193,10 +200,10 @@ class LogManager:
         self.cleaner.stop()
         self._flusher.stop()
         self._remover.stop()
-        self._writer.stop()
-        self._checkpoints.collect()
+        is_clean = self._writer.stop() and self.disk.failure is None and clean
         try:
-            if clean and _close_all(self.all_logs()):
+            # What closing writes on top, leader epochs for one, is waited for as well.
+            if is_clean and _close_all(self.all_logs()) and self._writer.stop():
                 self._checkpoints.write_now(self._logs)
                 self._data.mark_clean_shutdown(broker_epoch)
         except StorageError as error:
@@ -207,7 +214,11 @@ class LogManager:
             self._data.release()
 
     def _load_all(self) -> None:
-        for name in sorted(os.listdir(self.directory)):
+        try:
+            names = sorted(os.listdir(self.directory))
+        except OSError as error:
+            raise storage_error(f"Reading {self.directory} failed", error) from error
+        for name in names:
             path = self._data.file(name)
             if not os.path.isdir(path):
                 continue

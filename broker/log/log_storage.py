@@ -13,10 +13,11 @@ from broker.clock import Clock
 from broker.log.config import LogConfig
 from broker.log.errors import OffsetOutOfRangeError, StorageError
 from broker.log.flush import FlushJob
-from broker.log.loader import LoadedLog, LoadRequest, new_segment
+from broker.log.loader import LoadedLog, LoadRequest, load_producers, new_segment
 from broker.log.log_reader import LogReader
 from broker.log.names import DELETED_SUFFIX, INDEX_SUFFIXES, LOG_SUFFIX
 from broker.log.producer_snapshot import list_snapshots, remove_snapshots, write_snapshot
+from broker.log.producer_state import ProducerState
 from broker.log.recovery import RecoveryFinding
 from broker.log.retention import DeletedSegments, SegmentAge, plan_deletion
 from broker.log.retired import RetiredFiles
@@ -58,12 +59,24 @@ class LogStorage(LogReader):
         self.recovery_point = min(request.recovery_point, self.log_end_offset)
         self._request = request
         self._clock = clock
-        self._producers = loaded.producers
+        self._loaded_producers: ProducerState | None = loaded.producers
         self.retired = RetiredFiles()
         self.is_abandoned = False
+        self._maker = SegmentMaker(request, clock)
         self._truncations = 0
         self._flushed_ms = request.now_ms
         self._epochs.truncate_from_start(self.log_start_offset)
+
+    @property
+    def _producers(self) -> ProducerState:
+        """Who wrote up to the log's end; read anew after the end was moved back.
+
+        :raises StorageError: the disk refused.
+        """
+        if self._loaded_producers is None:
+            snapshots = list_snapshots(self.directory)
+            self._loaded_producers = load_producers(self.directory, snapshots, self._segments)
+        return self._loaded_producers
 
     @property
     def first_unstable_offset(self) -> int | None:
@@ -84,7 +97,7 @@ class LogStorage(LogReader):
 
     def _roll_at(self, base_offset: int) -> None:
         active = self._segments[-1]
-        following = self._new_segment(base_offset)
+        following = self._maker.make(base_offset)
         if not active.size_bytes:
             # Only a replicated batch far behind the end comes here: the empty one has no use.
             active.remove()
@@ -94,12 +107,9 @@ class LogStorage(LogReader):
             write_snapshot(self.directory, base_offset, self._producers)
             active.seal()
         except StorageError:
-            following.remove()
+            self._maker.discard(following)
             raise
         self._segments.append(following)
-
-    def _new_segment(self, base_offset: int) -> Segment:
-        return new_segment(replace(self._request, now_ms=self._clock.wall_ms()), base_offset)
 
     def delete_old_segments(self, *, high_watermark: int, now_ms: int) -> DeletedSegments:
         """Retire what retention by log start, size and time no longer keeps, oldest first.
@@ -118,11 +128,13 @@ class LogStorage(LogReader):
             return deleted
         if deleted.segments == len(self._segments):
             self.roll()
-        gone = self._segments[: deleted.segments]
-        self._retire(gone)
-        del self._segments[: deleted.segments]
-        self._move_start(max(self.log_start_offset, self._segments[0].base_offset))
-        bases = {segment.base_offset for segment in gone}
+        bases = {segment.base_offset for segment in self._segments[: deleted.segments]}
+        try:
+            for _ in bases:
+                self._retire(self._segments[:1])
+                del self._segments[0]
+        finally:
+            self._move_start(max(self.log_start_offset, self._segments[0].base_offset))
         remove_snapshots(self.directory, bases)
         return deleted
 
@@ -229,6 +241,49 @@ class LogStorage(LogReader):
         deadline_ms = self._clock.wall_ms() + self.config.file_delete_delay_ms
         for segment in segments:
             self.retired.add(deadline_ms, segment.remove(DELETED_SUFFIX))
+
+
+class SegmentMaker:
+    """Makes new segments of a log, and removes one that could not take its place.
+
+    A log that grew past such a file would end there when it is opened again.
+    """
+
+    def __init__(self, request: LoadRequest, clock: Clock) -> None:
+        self._request = request
+        self._clock = clock
+        self._stray: Segment | None = None
+
+    def make(self, base_offset: int) -> Segment:
+        """An empty active segment, on disk.
+
+        :raises StorageError: the disk refused.
+        """
+        self.settle()
+        request = replace(self._request, now_ms=self._clock.wall_ms())
+        try:
+            return new_segment(request, base_offset)
+        except StorageError:
+            files = self._request.files
+            self.discard(Segment(self._request.directory, base_offset, files=files, created_ms=0))
+            raise
+
+    def discard(self, segment: Segment) -> None:
+        """Remove a segment that is not to be used, now or before the next append.
+
+        :raises StorageError: the disk refused.
+        """
+        self._stray = segment
+        self.settle()
+
+    def settle(self) -> None:
+        """Remove what `discard` could not.
+
+        :raises StorageError: the disk refused; nothing may be appended yet.
+        """
+        if self._stray is not None:
+            self._stray.remove()
+            self._stray = None
 
 
 def _age(segment: Segment) -> SegmentAge:

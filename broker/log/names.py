@@ -7,7 +7,6 @@ writes is `.cleaned` until it is whole, and `.swap` while it takes its segments'
 """
 
 import base64
-import os
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -82,22 +81,3 @@ def new_directory_id() -> UUID:
     while encode_uuid(uuid := uuid4()).startswith("-"):
         pass
     return uuid
-
-
-def replace_atomically(path: str, content: bytes, *, is_synced: bool = False) -> None:
-    """Write a whole file beside `path`, then take its name: readers see the old or the new one.
-
-    :raises OSError: the old file then still stands.
-    """
-    temporary = path + ".tmp"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            if is_synced:
-                os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise

@@ -1,6 +1,7 @@
 """One partition's log on one broker.
 
-Everything happens in one thread; a call either succeeds or leaves the log as it was.
+Everything happens in one thread. A call that fails loses nothing that was acknowledged: what it
+left behind is cut off or finished by the next call that writes, or when the log is opened again.
 Source: org.apache.kafka.storage.internals.log.UnifiedLog (Kafka 4.x).
 """
 
@@ -27,7 +28,7 @@ from broker.log.config import LogConfig
 from broker.log.errors import StorageError
 from broker.log.file_writer import FileWriter
 from broker.log.files import FilePool
-from broker.log.loader import LoadRequest, load_log, load_producers
+from broker.log.loader import LoadRequest, load_log
 from broker.log.log_storage import Incoming, LogName, is_roll_due
 from broker.log.names import PARTITION_METADATA_FILE, encode_uuid
 from broker.log.producer_snapshot import list_snapshots, remove_snapshots
@@ -138,6 +139,7 @@ class PartitionLog(CompactedLog):
         )
 
     def _write(self, plan: AppendPlan, now_ms: int) -> None:
+        self._maker.settle()
         base_offset, last_offset = plan.batches[0].base_offset, plan.next_offset - 1
         incoming = Incoming(last_offset, plan.max_timestamp, plan.size_bytes, now_ms)
         if is_roll_due(self._segments[-1], incoming, self.config):
@@ -173,44 +175,49 @@ class PartitionLog(CompactedLog):
         if offset < self._segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        slot = self._slot(offset)
-        self._retire(self._segments[slot + 1 :])
-        del self._segments[slot + 1 :]
-        active = self._segments[slot]
-        if not active.is_active:
-            active.activate()
-        active.truncate_to(offset)
-        self._end_moved_back()
+        try:
+            slot = self._slot(offset)
+            while len(self._segments) > slot + 1:
+                self._retire(self._segments[-1:])
+                self._segments.pop()
+            active = self._segments[slot]
+            if not active.is_active:
+                active.activate()
+            active.truncate_to(offset)
+        finally:
+            self._end_moved_back()
         return True
 
     def _end_moved_back(self) -> None:
+        producers, self._loaded_producers = self._loaded_producers, None
         end = self.log_end_offset
         self.recovery_point = min(self.recovery_point, end)
         self._cut_cleaned(end)
         self._truncations += 1
         self.log_start_offset = min(self.log_start_offset, end)
         self._epochs.truncate_from_end(end)
-        if self._producers.entries:
-            self._producers = load_producers(
-                self.directory, list_snapshots(self.directory), self._segments
-            )
-        else:
+        if producers is not None and not producers.entries:
             stale = {offset for offset in list_snapshots(self.directory) if offset > end}
             remove_snapshots(self.directory, stale)
+            self._loaded_producers = producers
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log then starts and ends at `offset`.
 
         :raises StorageError: the disk refused.
         """
+        self._loaded_producers = None
+        remove_snapshots(self.directory, set(list_snapshots(self.directory)))
+        while len(self._segments) > 1:
+            self._retire(self._segments[-1:])
+            self._segments.pop()
         self._retire(self._segments)
-        self._segments[:] = [self._new_segment(offset)]
+        self._segments[:] = [self._maker.make(offset)]
         self._truncations += 1
         self.log_start_offset = self.recovery_point = offset
         self._cut_cleaned(0)
         self._epochs.clear()
-        self._producers = ProducerState()
-        remove_snapshots(self.directory, set(list_snapshots(self.directory)))
+        self._loaded_producers = ProducerState()
 
 
 def settle_topic_id(directory: str, topic_id: UUID | None) -> UUID:
@@ -223,7 +230,8 @@ def settle_topic_id(directory: str, topic_id: UUID | None) -> UUID:
     found = decode_partition_metadata(path, content) if content else None
     if found is None:
         if topic_id is not None:
-            write_file(path, encode_partition_metadata(topic_id))
+            # An empty one after a power failure is written again with the id that the image has.
+            write_file(path, encode_partition_metadata(topic_id), is_forced=False)
         return topic_id or UUID(int=0)
     if topic_id is not None and topic_id != found:
         raise StorageError(

@@ -18,7 +18,8 @@ def prepare_directory(directory: str, topic_id: UUID) -> None:
         return
     try:
         os.makedirs(directory)
-        write_file(f"{directory}/{PARTITION_METADATA_FILE}", encode_partition_metadata(topic_id))
+        content = encode_partition_metadata(topic_id)
+        write_file(f"{directory}/{PARTITION_METADATA_FILE}", content, is_forced=False)
         with open(_segment_of(directory), "xb"):
             pass
     except OSError as error:

@@ -106,7 +106,9 @@ def write_snapshot(directory: str, offset: int, state: ProducerState) -> None:
 
     :raises StorageError: the disk refused.
     """
-    write_file(segment_path(directory, offset, SNAPSHOT_SUFFIX), encode_snapshot(state))
+    # A damaged one is made anew from the batches.
+    path = segment_path(directory, offset, SNAPSHOT_SUFFIX)
+    write_file(path, encode_snapshot(state), is_forced=False)
 
 
 def load_newest_snapshot(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from broker.log.config import LogConfig
+from broker.log.durable import force
 from broker.log.errors import StorageError, storage_error
 from broker.log.names import CUT_MARK
 from broker.log.scan import header_damage
@@ -140,17 +141,14 @@ def _check_batch(
     segment: Segment, position: int, available: int, next_offset: int
 ) -> tuple[BatchHeader | None, str | None]:
     """The header at `position` when there is one, and what is wrong with the batch, if anything."""
-    try:
-        fd = segment.open().fd
-        raw = os.pread(fd, HEADER_BYTES, position)
-        if len(raw) < HEADER_BYTES:
-            return None, f"only {available} bytes of a batch"
-        header = parse_batch_header(raw)
-        if (reason := header_damage(header, available)) is not None:
-            return header, reason
-        batch = os.pread(fd, header.size_bytes, position)
-    except OSError as error:
-        raise storage_error(f"Reading {segment.path} failed", error) from error
+    file = segment.open()
+    raw = file.read(HEADER_BYTES, position)
+    if len(raw) < HEADER_BYTES:
+        return None, f"only {available} bytes of a batch"
+    header = parse_batch_header(raw)
+    if (reason := header_damage(header, available)) is not None:
+        return header, reason
+    batch = file.read(header.size_bytes, position)
     if not batch_crc_is_valid(batch, header):
         return header, f"the CRC of the batch at offset {header.base_offset} is wrong"
     if header.base_offset < next_offset:
@@ -184,7 +182,7 @@ def _copy_tail(path: str, kept_path: str, position: int) -> None:
         while part := source.read(_COPY_BYTES):
             target.write(part)
         target.flush()
-        os.fsync(target.fileno())
+        force(target.fileno(), kept_path)
 
 
 def _set_aside(segment: Segment, damaged: Segment) -> RecoveryFinding:

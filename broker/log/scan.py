@@ -1,6 +1,5 @@
 """Walking over the batch headers of a segment file, without reading the records."""
 
-import os
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -34,11 +33,12 @@ def iter_file_headers(
     """(header, position) of the batches between two positions of a segment file.
 
     :raises CorruptSegmentError: what is there is not a whole batch of format 2.
+    :raises UnreadableFileError: the disk refused.
     """
     window, window_position = b"", position
     while position < end:
         if position + HEADER_BYTES > window_position + len(window):
-            window, window_position = os.pread(file.fd, _WINDOW_BYTES, position), position
+            window, window_position = file.read(_WINDOW_BYTES, position), position
         if len(window) - (position - window_position) < HEADER_BYTES:
             raise CorruptSegmentError(path, position, f"only {end - position} bytes of a batch")
         header = parse_batch_header(window, position - window_position)

@@ -4,22 +4,31 @@ The newest segment of a partition is active (appended to), the others are sealed
 Source: org.apache.kafka.storage.internals.log.LogSegment (Kafka 4.x).
 """
 
+import logging
 import os
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final
 
 from broker.log.config import LogConfig
-from broker.log.errors import storage_error
+from broker.log.errors import StorageError, storage_error
 from broker.log.files import write_all
 from broker.log.recent import RecentBatches
 from broker.log.segment_indexes import PlacedBatch
 from broker.log.segment_reader import APPENDING, SegmentReader
 
+_logger: Final = logging.getLogger(__name__)
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 
 
 class Segment(SegmentReader):
-    """A segment that can also be appended to, sealed, cut and made active again."""
+    """A segment that can also be appended to, sealed, cut and made active again.
+
+    While `_torn` is set, bytes of a failed append may lie behind the last batch, and entries of
+    them behind those of the indexes: nothing is written before they are cut off.
+    """
+
+    _torn: tuple[int, int] | None = None
 
     def append(
         self,
@@ -29,15 +38,24 @@ class Segment(SegmentReader):
     ) -> None:
         """Write whole batches to the end, in one system call where the kernel takes them at once.
 
-        :raises StorageError: the disk refused; file and indexes are as before.
+        :raises StorageError: the disk refused; what was written is cut off, now or before the
+            next append.
         """
-        indexes = self._indexes
+        if self._torn is not None:
+            self._mend()
+        indexes = self.indexes
         entries = indexes.entries()
         try:
             write_all(self.open().fd, buffers)
             indexes.note(batches, self.size_bytes, config)
-        except OSError as error:
-            self._undo(entries)
+        except (OSError, StorageError) as error:
+            self._torn = entries
+            try:
+                self._mend()
+            except StorageError as second:
+                _logger.error("%s", second)
+            if isinstance(error, StorageError):
+                raise
             raise storage_error(f"Appending to {self.path} failed", error) from error
         if not self.size_bytes:
             self._first_timestamp = batches[0].max_timestamp
@@ -48,14 +66,19 @@ class Segment(SegmentReader):
         self.size_bytes = position
         self.next_offset = batches[-1].last_offset + 1
 
-    def _undo(self, entries: tuple[int, int]) -> None:
-        """Back to the last good batch; making files shorter works on a full disk too."""
+    def _mend(self) -> None:
+        """Back to the last good batch; making files shorter works on a full disk too.
+
+        :raises StorageError: the disk refused; the segment stays torn.
+        """
+        if self._torn is None:
+            return
         try:
-            if os.path.exists(self.path):
-                os.ftruncate(self.open().fd, self.size_bytes)
-            self._indexes.undo(entries)
+            os.ftruncate(self.open().fd, self.size_bytes)
+            self._indexes.undo(self._torn)
         except OSError as error:
             raise storage_error(f"Cutting {self.path} back failed", error) from error
+        self._torn = None
 
     def activate(self) -> None:
         """Make a segment found on disk appendable again: find its end from the last entry.
@@ -63,12 +86,12 @@ class Segment(SegmentReader):
         :raises CorruptSegmentError: its tail is not whole batches.
         """
         indexes = self.indexes
+        tail = list(self.headers(indexes.offsets.last[1]))
         self._files.forget(self.path)
         self._flags = APPENDING
         self.is_active = True
         self.next_offset = self.base_offset
         self._recent = RecentBatches()
-        tail = list(self.headers(indexes.offsets.last[1]))
         for header, position in tail:
             self._recent.add(header.base_offset, header.last_offset, position)
             self.next_offset = header.last_offset + 1
@@ -77,8 +100,9 @@ class Segment(SegmentReader):
     def seal(self) -> None:
         """Close the segment for appends: final time entry, indexes read-only.
 
-        :raises StorageError: the disk refused.
+        :raises StorageError: the disk refused; the segment stays active.
         """
+        self._mend()
         try:
             self.open()
             self.indexes.seal()
@@ -94,14 +118,19 @@ class Segment(SegmentReader):
 
         :raises StorageError: the disk refused.
         """
+        self._mend()
         spot = self.locate(offset)
         if spot is None:
             # Only a gap lies behind `offset`.
             self.next_offset = min(self.next_offset, max(offset, self.base_offset))
             return
+        # Up to the last entry of the .index, the .timeindex knows the largest timestamp.
+        before = self.headers(self.indexes.boundary_before(spot.position - 1))
+        kept = list(takewhile(lambda each: each[1] < spot.position, before))
         try:
-            os.ftruncate(self.open().fd, spot.position)
+            # In this order a failure in between leaves sparser indexes, which are right.
             self.indexes.cut(spot.position, spot.base_offset)
+            os.ftruncate(self.open().fd, spot.position)
         except OSError as error:
             raise storage_error(f"Truncating {self.path} failed", error) from error
         self._recent.truncate(spot.position)
@@ -109,5 +138,4 @@ class Segment(SegmentReader):
         self.next_offset = min(offset, spot.base_offset)
         if not self.size_bytes:
             self._first_timestamp = None
-        # Up to the last entry of the .index, the .timeindex knows the largest timestamp.
-        self.indexes.observe(self.headers(self.indexes.offsets.last[1]))
+        self.indexes.observe(kept)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from broker.log.config import LogConfig
-from broker.log.errors import storage_error
+from broker.log.durable import force, is_there, rename
+from broker.log.errors import UnreadableFileError, storage_error
 from broker.log.files import FilePool, FileSlice, OpenFile
 from broker.log.names import (
     LOG_SUFFIX,
@@ -61,8 +62,15 @@ class SegmentReader:
 
     @classmethod
     def found(cls, directory: str, base_offset: int, *, files: FilePool, next_offset: int) -> Self:
-        """A sealed segment on disk; its indexes are opened when first needed."""
-        stat = os.stat(segment_path(directory, base_offset, LOG_SUFFIX))
+        """A sealed segment on disk; its indexes are opened when first needed.
+
+        :raises UnreadableFileError: the disk refused.
+        """
+        path = segment_path(directory, base_offset, LOG_SUFFIX)
+        try:
+            stat = os.stat(path)
+        except OSError as error:
+            raise UnreadableFileError(path, error) from error
         created_ms = stat.st_mtime_ns // 1_000_000
         segment = cls(directory, base_offset, files=files, created_ms=created_ms)
         segment.size_bytes = stat.st_size
@@ -73,16 +81,19 @@ class SegmentReader:
         return segment
 
     def open(self) -> OpenFile:
-        """The .log file: for appending while active (created if need be), else read-only."""
+        """The .log file: for appending while active (created if need be), else read-only.
+
+        :raises UnreadableFileError: the disk refused.
+        """
         return self._files.open(self.path, self._flags)
 
     @property
     def indexes(self) -> SegmentIndexes:
         """Both indexes, loaded; made anew when they are missing or cannot be right."""
         if not self._is_loaded:
-            self._is_loaded = True
             if not self._indexes.load(self.size_bytes):
                 self.rebuild_indexes(LogConfig())
+            self._is_loaded = True
         return self._indexes
 
     def first_timestamp(self) -> int | None:
@@ -153,13 +164,13 @@ class SegmentReader:
 
         :raises StorageError: the disk refused, or the bytes are not batches.
         """
-        self._is_loaded = True
         try:
             self._indexes.rebuild(self.headers(0), config)
             if not self.is_active:
                 self._indexes.seal()
         except OSError as error:
             raise storage_error(f"Indexing {self.path} failed", error) from error
+        self._is_loaded = True
 
     def flush(self) -> None:
         """Force the file to the disk; the indexes too once they are sealed.
@@ -169,7 +180,7 @@ class SegmentReader:
         :raises StorageError: the disk refused.
         """
         try:
-            os.fsync(self.open().fd)
+            force(self.open().fd, self.path)
             if not self.is_active:
                 self.indexes.flush()
         except OSError as error:
@@ -185,18 +196,20 @@ class SegmentReader:
 
         With a suffix they are renamed (and the new paths answered), else deleted at once.
 
-        :raises StorageError: the disk refused.
+        :raises StorageError: the disk refused; the .log is still there, for it goes last.
         """
         stem = self.path.removesuffix(LOG_SUFFIX)
         moved = []
         self.close()
+        self._is_loaded = False
+        self._flags &= ~os.O_CREAT
         try:
-            for each in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX):
+            for each in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, LOG_SUFFIX):
                 path = stem + each
-                if not os.path.exists(path):
+                if not is_there(path):
                     continue
                 if suffix:
-                    os.rename(path, path + suffix)
+                    rename(path, path + suffix)
                     moved.append(path + suffix)
                 else:
                     os.unlink(path)

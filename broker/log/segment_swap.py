@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable
 from typing import Final
 
+from broker.log.durable import is_there, rename
 from broker.log.files import OpenFile
 from broker.log.names import (
     CLEANED_SUFFIX,
@@ -50,7 +51,7 @@ def drop_cleaned(directory: str, base_offset: int) -> None:
     """
     for suffix in _IN_ORDER:
         path = segment_path(directory, base_offset, suffix + CLEANED_SUFFIX)
-        if os.path.exists(path):
+        if is_there(path):
             os.unlink(path)
 
 
@@ -83,15 +84,15 @@ def settle_swaps(directory: str, names: Iterable[str]) -> bool:
 def _rename_all(directory: str, base_offset: int, old: str, new: str) -> None:
     for suffix in _IN_ORDER:
         path = segment_path(directory, base_offset, suffix)
-        if os.path.exists(path + old):
-            os.rename(path + old, path + new)
+        if is_there(path + old):
+            rename(path + old, path + new)
 
 
 def _remove_segment(directory: str, base_offset: int) -> None:
     """The .log goes last: an index without one would be taken for a new segment's."""
     for suffix in _IN_ORDER:
         path = segment_path(directory, base_offset, suffix)
-        if os.path.exists(path):
+        if is_there(path):
             os.unlink(path)
 
 

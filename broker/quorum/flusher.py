@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from broker.log.errors import StorageError, storage_error
+from broker.log.errors import StorageError, as_storage_error
 from broker.quorum.events import Event
 from broker.quorum.loop import LoopTasks
 
@@ -40,7 +40,7 @@ class Flusher:
     async def _run(self, run: Callable[[], None], done: Event) -> None:
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, run)
-        except OSError as error:
-            self._on_error(storage_error("Forcing the metadata to the disk failed", error))
+        except (OSError, StorageError) as error:
+            self._on_error(as_storage_error("Forcing the metadata to the disk failed", error))
         else:
             self._on_done(done)

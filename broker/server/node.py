@@ -72,6 +72,7 @@ class Node:
             logs.shutdown(clean=False)
             raise
         parts.quorum.on_fault = lambda error: self._note_fault(error, stopping)
+        logs.disk.on_failure = lambda error: self._note_fault(error, stopping)
         for listener in parts.listeners:
             await listener.bind()
         parts.metadata.subscribe(self._metadata_changed)

@@ -32,7 +32,7 @@ def test_offsets_have_kafkas_text_and_come_back(tmp_path: Path) -> None:
     Path(path).touch()
     assert read_offsets(path) == {}
     offsets = {("orders", 0): 12, ("a-b.c_d", 31): 0}
-    write_file(path, encode_offsets(offsets))
+    write_file(path, encode_offsets(offsets), is_forced=True)
     assert Path(path).read_text() == "0\n2\norders 0 12\na-b.c_d 31 0\n"
     assert read_offsets(path) == offsets
     assert not list(tmp_path.glob("*.tmp"))
@@ -50,7 +50,7 @@ def test_a_directory_in_the_files_place_is_a_storage_error(tmp_path: Path) -> No
     with pytest.raises(StorageError, match="Reading"):
         read_offsets(str(tmp_path))
     with pytest.raises(StorageError, match="Writing"):
-        write_file(str(tmp_path), encode_offsets({("t", 0): 1}))
+        write_file(str(tmp_path), encode_offsets({("t", 0): 1}), is_forced=True)
     assert not list(tmp_path.parent.glob("*.tmp"))
 
 

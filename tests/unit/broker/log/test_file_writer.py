@@ -1,5 +1,6 @@
 """Small files replaced by a thread: in order, the newest content, nothing lost at the end."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,9 @@ from threading import Event
 
 import pytest
 
+from broker.log.errors import StorageError
 from broker.log.file_writer import FileWriter
+from tests.support.faulty_disk import FaultyDisk
 from tests.support.settle import wait_until
 
 
@@ -26,7 +29,7 @@ def test_the_loop_does_not_wait_for_the_disk_and_the_newest_is_written_last(
             made.append(content)
             return content.encode()
 
-        writer.write(str(tmp_path / name), make)
+        writer.write(str(tmp_path / name), make, is_forced=True)
 
     slow("first", "held up")
     wait_until(lambda: not writer._waiting, "the thread has begun")
@@ -42,18 +45,34 @@ def test_the_loop_does_not_wait_for_the_disk_and_the_newest_is_written_last(
     assert writer.collect() == frozenset()
 
 
-def test_what_is_refused_is_told_once_and_what_has_lost_its_directory_is_not(
+def test_what_is_refused_is_tried_again_and_what_has_lost_its_directory_is_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    writer = FileWriter()
-    (tmp_path / "taken").mkdir()
-    writer.write(str(tmp_path / "taken"), says("x"))
-    writer.write(str(tmp_path / "deleted" / "file"), says("x"))
-    writer.stop()
-
-    assert writer.collect() == {str(tmp_path / "taken")}
+    told = list[StorageError]()
+    writer = FileWriter(told.append)
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    writer.write(str(taken), says("x"), is_forced=True)
+    writer.write(str(tmp_path / "deleted" / "file"), says("x"), is_forced=True)
+    assert not writer.stop()
+    assert writer.collect() == {str(taken)}
     assert "Writing" in caplog.text
-    assert writer.collect() == frozenset()
-    writer.write(str(tmp_path / "again"), says("after a stop"))
-    writer.stop()
-    assert sorted(os.listdir(tmp_path)) == ["again", "taken"]
+    assert len(told) == 2
+
+    taken.rmdir()
+    wait_until(lambda: not writer.collect() and taken.is_file(), "it is written in the end")
+    assert writer.stop()
+    assert taken.read_text() == "x"
+
+
+def test_an_old_file_that_would_be_believed_goes_while_the_disk_refuses_the_new_one(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "epochs").write_text("old")
+    (tmp_path / "points").write_text("old")
+    with FaultyDisk(tmp_path, errno.ENOSPC, calls={"write"}):
+        writer = FileWriter()
+        writer.write(str(tmp_path / "epochs"), says("new"), is_forced=False)
+        writer.write(str(tmp_path / "points"), says("new"), is_forced=True)
+        assert not writer.stop()
+    assert os.listdir(tmp_path) == ["points"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.log.errors import UnreadableFileError
 from broker.log.files import FilePool, FileSlice, raise_open_files_limit, write_all
 
 
@@ -52,7 +53,7 @@ def test_a_slice_beyond_the_end_reads_what_is_there(tmp_path: Path) -> None:
 
 
 def test_opening_what_is_not_there_fails(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(UnreadableFileError, match="No such file"):
         FilePool().open(str(tmp_path / "none"))
 
 

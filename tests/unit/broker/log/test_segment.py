@@ -9,6 +9,7 @@ import pytest
 
 from broker.log.errors import StorageError
 from broker.log.partition_log import PartitionLog
+from tests.support.faulty_disk import FaultyDisk
 from tests.unit.broker.log.helpers import (
     CONFIG,
     NOW_MS,
@@ -108,20 +109,15 @@ def test_a_segment_that_cannot_roll_stays_active(
     assert log.segment_count == 2
 
 
-def test_a_full_disk_does_not_keep_retention_from_freeing_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_does_not_keep_retention_from_freeing_it(tmp_path: Path) -> None:
     log = open_log(tmp_path, small_segments(200))
     for n in range(6):
         append(log, batch(value=bytes(80)), epoch=n // 2)
     log.update_config(replace(log.config, retention_bytes=200))
 
-    def refuse(_source: str, _target: str) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", refuse)
+    with FaultyDisk(tmp_path, errno.ENOSPC, calls={"write"}) as disk:
         assert log.delete_old_segments(high_watermark=6, now_ms=0).segments == 4
+    assert disk.met
     assert log.log_start_offset == 4
     assert log.epochs == ((2, 4),)
     retired = log.retired.take_due(NOW_MS + log.config.file_delete_delay_ms)
