@@ -38,6 +38,8 @@ class FileRange(Protocol):
     def position(self) -> int: ...
     @property
     def size_bytes(self) -> int: ...
+    def handle_unreadable(self, error: OSError) -> None:
+        """It was promised to a client and cannot be read."""
 
 
 ResponsePart = bytes | bytearray | memoryview | FileRange

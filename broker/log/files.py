@@ -5,6 +5,7 @@ pushed out of the pool. The slice it holds keeps the file open; the descriptor i
 last reference, so a descriptor number can never come to mean another file in between.
 """
 
+import logging
 import os
 import resource
 from collections import OrderedDict
@@ -17,17 +18,21 @@ from broker.log.index_cache import IndexCache
 OPEN_FILES_MAX: Final = 8192
 _OPEN_FILES_MIN: Final = 64
 _SHARE_OF_LIMIT: Final = 2
+_VERIFIED_BYTES: Final = 1024 * 1024
+_logger: Final = logging.getLogger(__name__)
 """The pool takes at most one in so many descriptors; sockets need theirs."""
 
 
 class OpenFile:
     """A file descriptor that closes with its last reference."""
 
-    __slots__ = ("__weakref__", "fd", "path")
+    __slots__ = ("__weakref__", "fd", "is_suspect", "path")
 
     def __init__(self, path: str, flags: int) -> None:
         self.fd = -1
         self.path = path
+        self.is_suspect = False
+        """Whether a range of it could not be sent: the next ones are read before."""
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
 
     def __del__(self) -> None:
@@ -74,6 +79,23 @@ class FileSlice:
             position += len(part)
             missing -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def handle_unreadable(self, error: OSError) -> None:
+        """Sending these bytes failed: log it, and read what is asked of this file next before it
+        is promised, so that the answer can say which partition cannot be read.
+        """
+        if not self.file.is_suspect:
+            _logger.error("%s", UnreadableFileError(self.file.path, error))
+        self.file.is_suspect = True
+
+    def verify(self) -> None:
+        """Read all bytes once, piece by piece.
+
+        :raises UnreadableFileError: the disk refused.
+        """
+        end = self.position + self.size_bytes
+        for position in range(self.position, end, _VERIFIED_BYTES):
+            self.file.read(min(_VERIFIED_BYTES, end - position), position)
 
 
 class FilePool:

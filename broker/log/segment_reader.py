@@ -104,8 +104,14 @@ class SegmentReader:
         return self._first_timestamp
 
     def slice(self, position: int, end: int) -> FileSlice:
-        """The bytes between two positions."""
-        return FileSlice(file=self.open(), position=position, size_bytes=end - position)
+        """The bytes between two positions.
+
+        :raises UnreadableFileError: the disk refused, now or when bytes of this file were sent.
+        """
+        found = FileSlice(file=self.open(), position=position, size_bytes=end - position)
+        if found.file.is_suspect:
+            found.verify()
+        return found
 
     def headers(self, position: int) -> Iterator[tuple[BatchHeader, int]]:
         """(header, position) of each batch from a batch start on.

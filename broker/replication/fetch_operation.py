@@ -84,6 +84,11 @@ class FetchOperation:
         self.pending[self.keys_by_partition[partition]] = None
         self.wake(self, False)
 
+    def count_traffic(self) -> None:
+        """Add what a consumer got to the traffic of its partitions."""
+        for partition, key in self.keys_by_partition.items():
+            partition.traffic.bytes_out += self.results[key].size_bytes
+
     def expire(self) -> None:
         """max_wait is over: answer with what there is."""
         self.wake(self, True)

@@ -1,5 +1,7 @@
 """Reading one partition for a fetch: checks, divergence, the follower's acknowledgement, data."""
 
+import logging
+
 from broker.clock import Clock
 from broker.log.errors import OffsetOutOfRangeError, StorageError
 from broker.protocol.hot.fetch import FetchPosition
@@ -15,6 +17,9 @@ from broker.replication.partition import Partition
 from broker.replication.results import PartitionData
 
 CONSUMER = -1
+COMPLAINT_MS = 60_000
+
+log = logging.getLogger(__name__)
 
 
 def check_leader(partition: Partition, current_leader_epoch: int) -> ReplicationError | None:
@@ -52,6 +57,7 @@ class FetchReader:
     def __init__(self, *, host: PartitionHost, clock: Clock) -> None:
         self._host = host
         self._clock = clock
+        self._complained_ms: dict[Partition, int] = {}
 
     def now_ms(self) -> int:
         """The monotonic clock."""
@@ -103,7 +109,17 @@ class FetchReader:
         except OffsetOutOfRangeError as out_of_range:
             return _out_of_range(partition, replica, out_of_range)
         except StorageError as storage:
+            self._complain(partition, storage)
             return PartitionData(storage)
+
+    def _complain(self, partition: Partition, error: StorageError) -> None:
+        """Once a minute: fetchers ask again and again."""
+        now_ms = self._clock.monotonic_ms()
+        since_ms = now_ms - COMPLAINT_MS
+        self._complained_ms = {p: ms for p, ms in self._complained_ms.items() if ms > since_ms}
+        if partition not in self._complained_ms:
+            self._complained_ms[partition] = now_ms
+            log.error("%s-%d: cannot be fetched: %s", partition.topic, partition.partition, error)
 
 
 def _read_log(

@@ -146,13 +146,22 @@ class FetchService:
     def _look_again(self) -> None:
         awake, self._awake = self._awake, {}
         now_ms = self._reader.now_ms()
-        for operation, is_expired in awake.items():
-            if operation.is_done:
-                continue
-            self._collect(operation, now_ms)
-            is_enough = operation.size_bytes >= operation.request.min_bytes
-            if is_expired or is_enough or operation.is_urgent:
-                self._finish(operation)
+        try:
+            while awake:
+                operation = next(iter(awake))
+                self._look_at_awake(operation, awake.pop(operation), now_ms)
+        finally:
+            # A bug met by one of them is told by the event loop; the others are served.
+            for operation, is_expired in awake.items():
+                self._wake(operation, is_expired)
+
+    def _look_at_awake(self, operation: FetchOperation, is_expired: bool, now_ms: int) -> None:
+        if operation.is_done:
+            return
+        self._collect(operation, now_ms)
+        is_enough = operation.size_bytes >= operation.request.min_bytes
+        if is_expired or is_enough or operation.is_urgent:
+            self._finish(operation)
 
     def _finish(self, operation: FetchOperation) -> None:
         if operation.is_done:
@@ -165,13 +174,9 @@ class FetchService:
         for partition in operation.keys_by_partition:
             partition.consumers.discard(operation)
         if operation.request.replica_id == CONSUMER:
-            self._count_traffic(operation)
+            operation.count_traffic()
         session_id = 0 if session is None else session.session_id
         operation.on_done(FetchAnswer(operation.results, session_id=session_id))
-
-    def _count_traffic(self, operation: FetchOperation) -> None:
-        for partition, key in operation.keys_by_partition.items():
-            partition.traffic.bytes_out += operation.results[key].size_bytes
 
     # Reading -----------------------------------------------------------------------------
 

@@ -197,9 +197,14 @@ class ResponseQueue:
             size_bytes -= sent
         if size_bytes == 0:
             return
-        chunk = os.pread(fd, min(size_bytes, CHUNK_BYTES_MAX), position)
+        try:
+            chunk = os.pread(fd, min(size_bytes, CHUNK_BYTES_MAX), position)
+        except OSError as error:
+            part.handle_unreadable(error)
+            chunk = b""
         if not chunk:
             # The size went out already, so the stream cannot be mended: end the connection.
+            self.close()
             transport.abort()
             return
         transport.write(chunk)
@@ -229,6 +234,9 @@ class _Rest:
     @property
     def fd(self) -> int:
         return self._whole.fd
+
+    def handle_unreadable(self, error: OSError) -> None:
+        self._whole.handle_unreadable(error)
 
 
 _: type[FileRange] = _Rest

@@ -20,6 +20,7 @@ from unittest.mock import patch
 BY_PATH: Final = ("open", "rename", "replace", "unlink", "rmdir", "listdir", "mkdir", "stat")
 BY_FD: Final = ("pread", "pwrite", "write", "writev", "ftruncate", "fsync", "posix_fallocate")
 BY_PATH_TOO: Final = ("truncate", "utime")
+SENDING: Final = ("sendfile",)
 ALL: Final = frozenset((*BY_PATH, *BY_FD, *BY_PATH_TOO))
 ALWAYS: Final = 1 << 60
 
@@ -57,7 +58,7 @@ class FaultyDisk:
         return bool(self.story)
 
     def __enter__(self) -> Self:
-        for name in (*BY_PATH, *BY_FD, *BY_PATH_TOO):
+        for name in (*BY_PATH, *BY_FD, *BY_PATH_TOO, *SENDING):
             self._patches.append(patch.object(os, name, self._wrapped(name, getattr(os, name))))
         self._patches.append(patch.object(builtins, "open", self._wrapped("open", open)))
         for each in self._patches:
@@ -76,13 +77,14 @@ class FaultyDisk:
 
     def _wrapped(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(target: Any = ".", *args: Any, **kwargs: Any) -> Any:
-            if name not in self._calls or not self._is_ours(target):
+            file = args[0] if name in SENDING else target
+            if name not in self._calls or not self._is_ours(file):
                 return real(target, *args, **kwargs)
-            if not self._is_due(name, target):
+            if not self._is_due(name, file):
                 return real(target, *args, **kwargs)
             if self._is_torn:
                 self._do_half(name, real, target, args)
-            raise OSError(self._code, os.strerror(self._code), str(target))
+            raise OSError(self._code, os.strerror(self._code), str(file))
 
         return call
 
