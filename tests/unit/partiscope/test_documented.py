@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,3 +58,15 @@ def test_a_documented_command_is_taken(program: dict[str, Any], command: str) ->
         assert name in chosen.commands, f"no command {name!r}"
         chosen = chosen.commands[name]
     chosen.make_context(chosen.name, words)  # raises what the operator would be told
+
+
+def test_the_reference_of_commands_is_what_the_program_says() -> None:
+    """Run `scripts/command_reference.py` where it is not."""
+    done = subprocess.run(
+        [sys.executable, "scripts/command_reference.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

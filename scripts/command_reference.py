@@ -1,0 +1,106 @@
+"""Writes docs/reference/commands.md from the program itself: every command with every flag.
+
+    .venv/bin/python scripts/command_reference.py [--check]
+
+With --check it writes nothing, and exits with 1 where the document is not what it would write.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from partiscope.cli.commands import COMMANDS, Command, loaded  # noqa: E402 (no package)
+
+DOCUMENT: Final = ROOT / "docs" / "reference" / "commands.md"
+SHARED_MIN: Final = 5
+"""A flag that so many commands have, in the same words, is told once."""
+HEAD: Final = """\
+# Commands
+
+The program itself writes this page (`scripts/command_reference.py`): the same texts as `--help` of
+each command. Grammar, exit statuses, times and tables: [Command line](command-line.md).
+
+## Flags of many commands
+
+"""
+
+Flag = tuple[str, str]
+
+
+def main() -> None:
+    """Write the document, or say whether it is current."""
+    text = written()
+    if "--check" not in sys.argv[1:]:
+        DOCUMENT.write_text(text)
+    elif DOCUMENT.read_text() != text:
+        sys.exit(f"{DOCUMENT.relative_to(ROOT)} is not current: run scripts/command_reference.py")
+
+
+def written() -> str:
+    """The whole document."""
+    found = [(name, command, program) for command in COMMANDS for name, program in _named(command)]
+    counted = Counter(flag for _, _, program in found for flag in _flags(program))
+    shared = {it for it, count in counted.items() if count >= SHARED_MIN and it[0].startswith("--")}
+    lines = [HEAD, *_table(sorted(shared))]
+    for name, command, program in found:
+        lines += _told(name, command, program, shared)
+    return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
+
+
+def _named(command: Command) -> Iterator[tuple[str, Any]]:
+    program = loaded(command)
+    if not hasattr(program, "commands"):
+        yield command.name, program
+        return
+    for name, below in program.commands.items():
+        yield f"{command.name} {name}", below
+
+
+def _told(name: str, command: Command, program: Any, shared: set[Flag]) -> Iterator[str]:
+    flags = _flags(program)
+    yield f"## {name}\n"
+    told = _plain(" ".join(program.help.split()))
+    if also := [flag.split()[0].rstrip(",") for flag, why in flags if (flag, why) in shared]:
+        told += f" Also `{'`, `'.join(also)}`."
+    if command.example.startswith(f"partiscope {name} "):
+        told += f" Example: `{command.example}`."
+    yield told + "\n"
+    yield from _table([flag for flag in flags if flag not in shared])
+
+
+def _flags(program: Any) -> list[Flag]:
+    context = program.make_context("x", [], resilient_parsing=True)
+    records = (param.get_help_record(context) for param in program.params)
+    return [_flag(*record) for record in records if record and not record[0].startswith("-h,")]
+
+
+def _flag(flag: str, why: str) -> Flag:
+    """Choices stand before the explanation: a table's cell has no room for ``|`` in code."""
+    name, _, choices = flag.partition(" <")
+    why = _plain(" ".join(why.split()))
+    if "|" not in choices:
+        return flag.replace(" range>", ">"), why
+    return name, f"{choices.rstrip('>').replace('|', ', ')}. {why}"
+
+
+def _table(flags: list[Flag]) -> Iterator[str]:
+    if flags:
+        yield "| flag | |\n|---|---|"
+        for flag, why in flags:
+            yield f"| `{flag}` | {why.replace('|', chr(92) + '|')} |"
+        yield ""
+
+
+def _plain(text: str) -> str:
+    """Without what Markdown would take for its own."""
+    return re.sub(r"(?<!`)\*(?!`)", r"\\*", text).replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    main()
