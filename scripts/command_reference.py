@@ -66,6 +66,7 @@ def _told(name: str, command: Command, program: Any, shared: set[Flag]) -> Itera
     flags = _flags(program)
     yield f"## {name}\n"
     told = _plain(" ".join(program.help.split()))
+    told += "" if told.endswith(".") else "."
     if also := [flag.split()[0].rstrip(",") for flag, why in flags if (flag, why) in shared]:
         told += f" Also `{'`, `'.join(also)}`."
     if command.example.startswith(f"partiscope {name} "):
@@ -85,7 +86,7 @@ def _flag(flag: str, why: str) -> Flag:
     name, _, choices = flag.partition(" <")
     why = _plain(" ".join(why.split()))
     if "|" not in choices:
-        return flag.replace(" range>", ">"), why
+        return flag.replace(" range>", ">").replace("|", " or "), why
     return name, f"{choices.rstrip('>').replace('|', ', ')}. {why}"
 
 
