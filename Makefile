@@ -31,7 +31,7 @@ lint: setup-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q tests/test_tidy.py tests/test_documents.py
+	@$(BIN)/python -m pytest -q tests/test_tidy.py tests/test_documents.py tests/test_words.py
 	@$(MAKE) --no-print-directory docs
 
 docs: setup-dev

@@ -22,7 +22,7 @@ HIT_MAX: Final = 20
 def what_if(
     *,
     broker: Annotated[int | None, typer.Option(min=0, help="Id of the broker that dies.")] = None,
-    rack: Annotated[str | None, typer.Option(help="Rack of which all brokers die.")] = None,
+    rack: Annotated[str | None, typer.Option(help="All brokers of this rack die.")] = None,
     at: At = None,
     bootstrap: Bootstrap = None,
     store: Store = None,
