@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
+from broker.background import Timer, end_process
 from broker.clock import Clock
 from broker.controller.brokers import (
     Heartbeat,
@@ -34,7 +35,6 @@ from broker.controller.replay import replay_batch
 from broker.controller.sessions import BrokerSessions
 from broker.controller.topics import TopicDefaults
 from broker.quorum.errors import NotLeaderError
-from broker.quorum.loop import LoopTimer
 from broker.quorum.node import QuorumNode
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class ActiveController:
         self._broker_config = broker_config
         self._image: MetadataImage | None = None
         self._sessions = BrokerSessions(session_timeout_ms=settings.session_timeout_ms)
-        self._timer = LoopTimer(self._tick)
+        self._timer = Timer("controller", self._tick, end_process)
         self._elections = PeriodicElections(settings, self.is_unclean_enabled)
 
     @property

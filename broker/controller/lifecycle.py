@@ -7,12 +7,13 @@ from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
+from broker.background import Tasks, end_process
 from broker.clock import Clock
 from broker.controller.errors import ControllerUnavailableError, InconsistentClusterError
 from broker.controller.metadata import MetadataService
 from broker.controller.service import ControllerService
 from broker.protocol import codec
-from broker.quorum.loop import LoopTasks, sleep_ms
+from broker.quorum.loop import sleep_ms
 
 BROKER_REGISTRATION: Final = 62
 BROKER_REGISTRATION_VERSION: Final = 4
@@ -77,7 +78,7 @@ class BrokerLifecycle:
         self._wish = Wish.SERVE
         self._may_stop = False
         self._error: InconsistentClusterError | None = None
-        self._tasks = LoopTasks()
+        self._tasks = Tasks("registration of this broker", end_process)
 
     def start(self) -> None:
         """Register and beat in the background."""

@@ -5,11 +5,11 @@ before it can be deleted.
 import logging
 from collections.abc import Iterator
 
+from broker.background import Tasks, log_failure
 from broker.controller.image import MetadataImage
 from broker.controller.record_codec import encode_record
 from broker.controller.snapshot import image_records
 from broker.log.errors import LogError
-from broker.quorum.loop import LoopTasks
 from broker.quorum.metadata_log import MetadataLog
 from broker.quorum.snapshot_id import SnapshotId
 
@@ -30,7 +30,7 @@ class Snapshotter:
         self._records_since = 0
         self._due_after = RECORDS_BETWEEN_MIN
         self._is_writing = False
-        self._tasks = LoopTasks()
+        self._tasks = Tasks("writer of metadata snapshots", log_failure)
 
     def note(self, records_count: int, image: MetadataImage) -> None:
         """Records were replayed and made this image."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from broker.background import Tasks, log_failure
 from broker.clock import Clock
 from broker.groups.errors import GroupError
 from broker.groups.group_events import (
@@ -46,7 +47,7 @@ class GroupEngine:
         self._clock = clock
         self._tokens = itertools.count(1)
         self._waiters: dict[int, Callable[[Any], None]] = {}
-        self._stores: set[asyncio.Task[None]] = set()
+        self._stores = Tasks("storing of groups", log_failure)
         self._timer = GroupTimer(clock, self._handle_due)
         partitions.on_loaded = self._handle_loaded
         partitions.on_unloaded = self._handle_unloaded
@@ -54,9 +55,7 @@ class GroupEngine:
     async def stop(self) -> None:
         """Forget the timer and give up what is being stored."""
         self._timer.stop()
-        for store in self._stores:
-            store.cancel()
-        await asyncio.gather(*self._stores, return_exceptions=True)
+        await self._stores.stop()
 
     def now_ms(self) -> int:
         """The clock of the events."""
@@ -98,16 +97,20 @@ class GroupEngine:
                 if waiter is not None:
                     waiter(effect.result)
             else:
-                store = asyncio.get_running_loop().create_task(self._store(seat, effect.snapshot))
-                self._stores.add(store)
-                store.add_done_callback(self._stores.discard)
+                self._stores.start(self._store(seat, effect.snapshot))
         self._timer.arm(seat.entry, deadline_ms(seat.entry.group))
 
     async def _store(self, seat: Seat, snapshot: GroupSnapshot) -> None:
-        record = (encode_group_key(snapshot.group_id), encode_group_value(snapshot))
-        appended = await self._log.append(seat.partition.index, [record])
-        stored = GroupStored(now_ms=self.now_ms(), snapshot=snapshot, error=appended.error)
-        self._drive(seat, stored)
+        try:
+            record = (encode_group_key(snapshot.group_id), encode_group_value(snapshot))
+            error = (await self._log.append(seat.partition.index, [record])).error
+        except Exception:
+            self._stored(seat, snapshot, GroupError.UNKNOWN_SERVER_ERROR)  # members wait for it
+            raise
+        self._stored(seat, snapshot, error)
+
+    def _stored(self, seat: Seat, snapshot: GroupSnapshot, error: GroupError) -> None:
+        self._drive(seat, GroupStored(now_ms=self.now_ms(), snapshot=snapshot, error=error))
 
     def _handle_due(self, entry: GroupEntry) -> None:
         partition = self._partitions.locate(entry.group.group_id)

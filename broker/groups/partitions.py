@@ -9,8 +9,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
+from broker.background import Tasks, log_failure
 from broker.clock import Clock
 from broker.groups.config import OFFSETS_TOPIC, GroupConfig, partition_for
 from broker.groups.errors import GroupError
@@ -63,7 +65,7 @@ class OffsetsPartitions:
         self._config = config
         self._node_id = node_id
         self._led: dict[int, OffsetsPartition] = {}
-        self._loads: set[asyncio.Task[None]] = set()
+        self._loads = Tasks("loading of groups", log_failure)
         self.on_loaded: PartitionCallback = _ignore
         self.on_unloaded: PartitionCallback = _ignore
         """Called before the groups are forgotten, so that those who wait can be answered."""
@@ -77,9 +79,7 @@ class OffsetsPartitions:
         """Resign everywhere and end the loads."""
         for index in list(self._led):
             self._resign(index)
-        for load in self._loads:
-            load.cancel()
-        await asyncio.gather(*self._loads, return_exceptions=True)
+        await self._loads.stop()
 
     def loaded(self) -> Iterator[OffsetsPartition]:
         """Partitions that answer now."""
@@ -133,9 +133,7 @@ class OffsetsPartitions:
             return
         partition = OffsetsPartition(index=index, leader_epoch=leader_epoch)
         self._led[index] = partition
-        load = asyncio.get_running_loop().create_task(self._load(partition))
-        self._loads.add(load)
-        load.add_done_callback(self._loads.discard)
+        self._loads.keep(partial(self._load, partition))
 
     def _resign(self, index: int) -> None:
         partition = self._led.pop(index)

@@ -1,14 +1,15 @@
 """One coarse timer for the deadlines of all groups; nothing is armed while there are none."""
 
-import asyncio
 import heapq
 import itertools
 from collections.abc import Callable
 from typing import Final
 
+from broker.background import Timer, attempt
 from broker.clock import Clock
 from broker.groups.offsets import GroupEntry
 
+OWNER: Final = "timer of groups"
 TICK_MS: Final = 100
 """Deadlines are served in steps of this, so that many groups share one wake-up."""
 
@@ -25,7 +26,7 @@ class GroupTimer:
         self._on_due = on_due
         self._heap: list[tuple[int, int, GroupEntry]] = []
         self._order = itertools.count()
-        self._handle: asyncio.TimerHandle | None = None
+        self._timer = Timer(OWNER, self._fire)
         self._wake_ms = 0
 
     def arm(self, entry: GroupEntry, deadline_ms: int | None) -> None:
@@ -41,28 +42,22 @@ class GroupTimer:
     def stop(self) -> None:
         """Forget everything."""
         self._heap.clear()
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
+        self._timer.cancel()
 
     def _schedule(self) -> None:
         if not self._heap:
             return
         wake_ms = -(-self._heap[0][0] // TICK_MS) * TICK_MS
-        if self._handle is not None:
-            if self._wake_ms <= wake_ms:
-                return
-            self._handle.cancel()
+        if self._timer.is_set and self._wake_ms <= wake_ms:
+            return
         self._wake_ms = wake_ms
-        delay_ms = max(wake_ms - self._clock.monotonic_ms(), 0)
-        self._handle = asyncio.get_running_loop().call_later(delay_ms / 1000, self._fire)
+        self._timer.set(wake_ms - self._clock.monotonic_ms())
 
     def _fire(self) -> None:
-        self._handle = None
         now_ms = self._clock.monotonic_ms()
         while self._heap and self._heap[0][0] <= now_ms:
             deadline_ms, _, entry = heapq.heappop(self._heap)
             if entry.deadline_ms == deadline_ms:
                 entry.deadline_ms = None
-                self._on_due(entry)
+                attempt(OWNER, self._on_due, entry)
         self._schedule()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from broker.clock import Clock
-from broker.log.errors import ForceFailedError, StorageError, storage_error
+from broker.log.errors import ForceFailedError, StorageError, UnreadableFileError, storage_error
 
 _logger: Final = logging.getLogger(__name__)
 RESERVE_FILE: Final = ".reserve"
@@ -58,6 +58,9 @@ class DiskHealth:
             return True
         cause = error.__cause__
         is_refused = isinstance(cause, OSError) and cause.errno in _DISK_REFUSES
+        if isinstance(error, UnreadableFileError) and is_refused:
+            # A bad spot under one file says nothing about the others.
+            is_refused = isinstance(cause, OSError) and cause.errno != errno.EIO
         if is_refused and self.refusal is None:
             self.refusal = error
             self._remove(self._reserve)

@@ -161,10 +161,23 @@ class LogManager:
             return
         if high_watermarks is not None:
             self._checkpoints.high_watermarks.update(high_watermarks)
-        self._writer.collect()
-        self._flusher.collect()
-        self._remover.collect()
         self._remover.start(self._deleted.take_due(now_ms))
+        steps = (
+            self._writer.collect,
+            self._flusher.collect,
+            self._remover.collect,
+            partial(self._maintain_logs, now_ms),
+            partial(self._compact, now_ms),
+        )
+        for step in steps:
+            try:
+                step()
+            except StorageError as error:
+                self._note_refused(error)
+            except (LogError, OSError) as error:
+                _logger.error("maintaining the logs failed: %s", error)
+
+    def _maintain_logs(self, now_ms: int) -> None:
         is_retention_due = self._clock.monotonic_ms() >= self._retention_due_ms
         if is_retention_due:
             self._retention_due_ms = self._clock.monotonic_ms() + self.retention_check_ms
@@ -174,9 +187,8 @@ class LogManager:
                 if is_retention_due and log.topic != METADATA_TOPIC:
                     self._retain(key, log, now_ms)
                 self._flusher.maybe_start(log)
-            except LogError as error:
-                _logger.error("%s", error)
-        self._compact(now_ms)
+            except (LogError, OSError) as error:
+                _logger.error("%s-%d is not maintained: %s", *key, error)
 
     def _note_refused(self, error: StorageError) -> None:
         if not self.disk.note(error):

@@ -1,9 +1,9 @@
 """Requests to the other voters, each in a task of its own."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 
+from broker.background import Tasks, log_failure
 from broker.quorum.config import QuorumConfig, Voter
 from broker.quorum.events import Event, RequestFailed, ResponseReceived
 from broker.quorum.messages import FetchRequest, FetchSnapshotRequest, Request
@@ -35,22 +35,23 @@ class VoterExchange:
         others = [voter for voter in config.voters if voter.id != config.node_id]
         self._fetch_peers = {voter.id: connect(voter) for voter in others}
         self._peers = {voter.id: connect(voter) for voter in others}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks("requests to other voters", log_failure)
         self._strangers: set[int] = set()
 
     def send(self, peer_id: int, request: Request) -> None:
         """Send in the background."""
-        task = asyncio.get_running_loop().create_task(self._exchange(peer_id, request))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def failed(owner: str, error: Exception) -> None:
+            log_failure(owner, error)
+            self._report(RequestFailed(peer=peer_id, request=request))
+
+        self._tasks.start(self._exchange(peer_id, request), failed)
 
     async def close(self, *, farewell_s: float) -> None:
         """Let the last messages go out for a while, then end all connections."""
-        if self._tasks and farewell_s > 0:
-            await asyncio.wait(set(self._tasks), timeout=farewell_s)
-        for task in set(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if farewell_s > 0:
+            await self._tasks.wait(farewell_s)
+        await self._tasks.stop()
         for peer in (*self._fetch_peers.values(), *self._peers.values()):
             await peer.close()
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from broker.background import Tasks, end_process
 from broker.log.errors import StorageError, as_storage_error
 from broker.quorum.events import Event
-from broker.quorum.loop import LoopTasks
 
 THREAD_NAME: Final = "metadata-flush"
 
@@ -25,7 +25,7 @@ class Flusher:
         self._on_done = on_done
         self._on_error = on_error
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=THREAD_NAME)
-        self._tasks = LoopTasks()
+        self._tasks = Tasks("flusher of the metadata", end_process)
 
     def start(self, run: Callable[[], None], done: Event) -> None:
         """Have it run, after those that were begun before, and report that it is done."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
+from broker.background import end_process
 from broker.clock import Clock
 from broker.log.errors import LogError, StorageError
 from broker.quorum.config import QuorumConfig
@@ -45,6 +46,7 @@ from broker.quorum.waiters import Answers, CommitWaiters
 
 REPLAY_BYTES_MAX: Final = 1024 * 1024
 FAREWELL_S_MAX: Final = 0.3
+OWNER: Final = "metadata quorum"
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +124,7 @@ class QuorumNode:
         self._effects: deque[Effect] = deque()
         self._is_running_effects = False
         self._is_started = False
-        self._timer = DeadlineTimer(clock, lambda: self._handle(Tick()))
+        self._timer = DeadlineTimer(OWNER, clock, lambda: self._handle(Tick()))
         self._flusher = Flusher(on_done=self._handle, on_error=self._fail)
         self._answers = Answers()
 
@@ -226,6 +228,9 @@ class QuorumNode:
         try:
             self._execute(self._core.handle(event, self._clock.monotonic_ms()))
         except (LogError, OSError, CommittedTruncationError) as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001  # its state may be half of what it should be
+            end_process(OWNER, error)
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:

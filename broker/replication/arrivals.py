@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final
 from uuid import UUID
 
+from broker.background import Tasks, attempt, log_failure
 from broker.log.errors import LogError
 from broker.log.log_manager import LogManager
 from broker.log.names import partition_directory_name
@@ -47,7 +48,7 @@ class Arrivals:
         self._metadata = metadata
         self._take_in = take_in
         self._waiting: dict[Key, None] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = Tasks("arrival of replicas", log_failure)
         self._is_closed = False
 
     def add(self, keys: Sequence[Key]) -> None:
@@ -59,23 +60,19 @@ class Arrivals:
                 self._arrive(key)
             return
         self._waiting |= dict.fromkeys(keys)
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+        if not self._tasks:
+            self._tasks.keep(self._run)
 
     async def close(self) -> None:
         """Who waits is not taken in any more."""
         self._is_closed = True
         self._waiting.clear()
-        if self._task is not None:
-            await self._task
+        await self._tasks.wait(None)
 
     async def _run(self) -> None:
-        try:
-            with ThreadPoolExecutor(_THREADS, thread_name_prefix="arrive") as threads:
-                while self._waiting:
-                    await self._next(threads)
-        finally:
-            self._task = None
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="arrive") as threads:
+            while self._waiting:
+                await self._next(threads)
 
     async def _next(self, threads: ThreadPoolExecutor) -> None:
         loop = asyncio.get_running_loop()
@@ -86,7 +83,7 @@ class Arrivals:
         for key, topic_id in zip(keys, prepared, strict=True):
             if key in self._waiting:
                 del self._waiting[key]
-                self._arrive(key, topic_id)
+                attempt("arrival of replicas", self._arrive, key, topic_id)
 
     def _prepare(self, key: Key) -> UUID | None:
         """In a thread. The topic that it was prepared for. What the disk refuses is told when the

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from broker.background import Tasks, log_failure
 from broker.clock import Clock
 from broker.protocol.errors import ProtocolError
 from broker.protocol.hot.fetch import FetchPosition
@@ -100,7 +101,8 @@ class LeaderFetcher:
         self._is_reachable = True
         self._has_joined = False
         self._event = asyncio.Event()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._tasks = Tasks(f"fetcher of replicas from broker {leader}", log_failure)
+        self._tasks.keep(self._run)
 
     def add(self, partition: Partition) -> None:
         """Fetch this partition from now on, from its log's end."""
@@ -132,8 +134,7 @@ class LeaderFetcher:
 
     async def close(self) -> None:
         """Stop fetching and end the connection."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.stop()
         await self._channel.close()
 
     # Asking ------------------------------------------------------------------------------
@@ -149,6 +150,9 @@ class LeaderFetcher:
             except OSError as error:
                 self._start_over(f"cannot be reached: {error}")
                 wait_s = min(self._config.backoff_ms, RECONNECT_MS_MAX) / 1000
+            except Exception:
+                self._start_over("cannot be asked")
+                raise
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._event.wait()
@@ -172,7 +176,7 @@ class LeaderFetcher:
         try:
             timeout_s = self._parameters.max_wait_ms / 1000 + ANSWER_GRACE_S
             await self._channel.submit(build, answered, timeout_s=timeout_s)
-        except OSError:
+        except BaseException:
             self._in_flight -= 1
             raise
 

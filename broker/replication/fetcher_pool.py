@@ -1,9 +1,9 @@
 """The fetchers of this node, one per leader that it follows something on."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
+from broker.background import Tasks, log_failure
 from broker.clock import Clock
 from broker.replication.fetcher import FetcherConfig, LeaderFetcher
 from broker.replication.host import PartitionHost
@@ -35,7 +35,7 @@ class FetcherPool:
         self._broker_epoch = broker_epoch
         self._fetchers: dict[int, LeaderFetcher] = {}
         self._addresses: dict[int, tuple[str, int]] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = Tasks("end of a replica fetcher", log_failure)
 
     def follow(self, partition: Partition, leader: int) -> None:
         """Fetch a partition from this leader, and from no other."""
@@ -83,7 +83,7 @@ class FetcherPool:
         """End every fetcher."""
         for leader in list(self._fetchers):
             self._stop(leader)
-        await asyncio.gather(*self._closing)
+        await self._closing.wait(None)
 
     def _start(self, leader: int, address: tuple[str, int]) -> LeaderFetcher:
         fetcher = LeaderFetcher(
@@ -100,6 +100,4 @@ class FetcherPool:
 
     def _stop(self, leader: int) -> None:
         fetcher = self._fetchers.pop(leader)
-        task = asyncio.get_running_loop().create_task(fetcher.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing.start(fetcher.close())

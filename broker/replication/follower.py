@@ -92,6 +92,8 @@ def apply_fetched(host: PartitionHost, partition: Partition, fetched: FetchedPar
             "%s-%d: leader %d sent records that do not fit: %s",
             *(partition.topic, partition.partition, partition.leader, error),
         )
+    except Exception:  # the leader's other partitions go on
+        log.exception("%s-%d: cannot replicate", partition.topic, partition.partition)
     return FAILED
 
 

@@ -1,12 +1,13 @@
 """What a node does every few seconds for all its partitions together."""
 
-import asyncio
 from typing import Final
 
+from broker.background import Repeater, attempt
 from broker.clock import Clock
 from broker.log.log_manager import LogManager
 from broker.replication.events import IsrScanDue, LogStartMoved
 from broker.replication.host import PartitionHost
+from broker.replication.partition import Partition
 
 ISR_SCAN_MS_MAX: Final = 5_000
 
@@ -26,19 +27,21 @@ class Housekeeper:
         self._host = host
         self._logs = logs
         self._clock = clock
-        self._scan_ms = max(min(lag_time_ms_max // 2, ISR_SCAN_MS_MAX), 1)
-        self._checkpoint_ms = checkpoint_ms
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        scan_ms = max(min(lag_time_ms_max // 2, ISR_SCAN_MS_MAX), 1)
+        self._timers = (
+            Repeater("scan of in-sync replicas", scan_ms, self.scan),
+            Repeater("checkpoint of high watermarks", checkpoint_ms, self.write_checkpoints),
+        )
 
     def start(self) -> None:
         """Begin; needs a running loop."""
-        self._schedule_scan()
-        self._schedule_checkpoint()
+        for timer in self._timers:
+            timer.start()
 
     def close(self) -> None:
         """Stop, after a last checkpoint."""
-        for timer in self._timers.values():
-            timer.cancel()
+        for timer in self._timers:
+            timer.stop()
         self.write_checkpoints()
 
     def high_watermarks(self) -> dict[tuple[str, int], int]:
@@ -55,25 +58,11 @@ class Housekeeper:
         """Look for followers that lag, and for log starts that retention has moved."""
         now_ms = self._clock.monotonic_ms()
         for partition in list(self._host.partitions()):
-            start = partition.log.log_start_offset
-            if start > partition.state.log_start_offset:
-                self._host.apply(partition, LogStartMoved(start))
-            if partition.state.needs_scan:
-                self._host.apply(partition, IsrScanDue(now_ms=now_ms))
+            attempt("scan of in-sync replicas", self._scan, partition, now_ms)
 
-    def _schedule_scan(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._timers["scan"] = loop.call_later(self._scan_ms / 1000, self._scan_due)
-
-    def _scan_due(self) -> None:
-        self._schedule_scan()
-        self.scan()
-
-    def _schedule_checkpoint(self) -> None:
-        loop = asyncio.get_running_loop()
-        delay_s = self._checkpoint_ms / 1000
-        self._timers["checkpoint"] = loop.call_later(delay_s, self._checkpoint_due)
-
-    def _checkpoint_due(self) -> None:
-        self._schedule_checkpoint()
-        self.write_checkpoints()
+    def _scan(self, partition: Partition, now_ms: int) -> None:
+        start = partition.log.log_start_offset
+        if start > partition.state.log_start_offset:
+            self._host.apply(partition, LogStartMoved(start))
+        if partition.state.needs_scan:
+            self._host.apply(partition, IsrScanDue(now_ms=now_ms))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Tasks, log_failure
 from broker.clock import Clock
 from broker.protocol import codec
 from broker.replication.effects import ProposeIsr
@@ -62,7 +63,7 @@ class IsrKeeper:
         self._broker_epoch = broker_epoch
         self._clock = clock
         self._waiting: dict[tuple[bytes, int], Partition] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = Tasks("keeper of the in-sync replicas", log_failure)
 
     def propose(self, partition: Partition, proposal: ProposeIsr) -> None:
         """Take a proposal; the partition's state keeps it until it is answered."""
@@ -75,31 +76,30 @@ class IsrKeeper:
             proposal.leader_epoch,
         )
         self._waiting[partition.key] = partition
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+        if not self._tasks:
+            self._tasks.keep(self._run)
 
     async def close(self) -> None:
         """Stop; proposals without answer are forgotten."""
         self._waiting.clear()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._tasks.stop()
 
     async def _run(self) -> None:
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting, {}
-                proposals = {
-                    key: (partition, partition.state.proposed)
-                    for key, partition in batch.items()
-                    if partition.state.proposed is not None and key in self._host.by_id
-                }
-                if proposals and not await self._send(proposals):
+        while self._waiting:
+            batch, self._waiting = self._waiting, {}
+            proposals = {
+                key: (partition, partition.state.proposed)
+                for key, partition in batch.items()
+                if partition.state.proposed is not None and key in self._host.by_id
+            }
+            is_settled = not proposals
+            try:
+                is_settled = is_settled or await self._send(proposals)
+            finally:
+                if not is_settled:
                     self._waiting = batch | self._waiting
-                    await asyncio.sleep(RETRY_MS / 1000)
-        finally:
-            self._task = None
+            if not is_settled:
+                await asyncio.sleep(RETRY_MS / 1000)
 
     async def _send(self, proposals: dict[tuple[bytes, int], tuple[Partition, Any]]) -> bool:
         """Whether every proposal is settled (or will be by metadata)."""

@@ -5,14 +5,15 @@ something, none when nothing waits. Adding and removing are O(1), so a produce r
 answered in time costs two dictionary operations and no timer.
 """
 
-import asyncio
 import heapq
 from typing import Final, Protocol
 
+from broker.background import Timer, attempt
 from broker.clock import Clock
 
 TICK_MS: Final = 20
 NOT_WAITING: Final = -1
+OWNER: Final = "deadlines of requests"
 
 
 class Waiter(Protocol):
@@ -28,14 +29,14 @@ class Waiter(Protocol):
 class TimerWheel:
     """Deadlines in monotonic ms; waiters expire up to one tick late, never early."""
 
-    __slots__ = ("_armed_tick", "_buckets", "_clock", "_handle", "_ticks")
+    __slots__ = ("_armed_tick", "_buckets", "_clock", "_ticks", "_timer")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._buckets: dict[int, set[Waiter]] = {}
         self._ticks: list[int] = []
         self._armed_tick = -1
-        self._handle: asyncio.TimerHandle | None = None
+        self._timer = Timer(OWNER, self._fire)
 
     def __len__(self) -> int:
         return sum(len(bucket) for bucket in self._buckets.values())
@@ -50,7 +51,7 @@ class TimerWheel:
             return
         self._buckets[tick] = {waiter}
         heapq.heappush(self._ticks, tick)
-        if self._handle is None or tick < self._armed_tick:
+        if not self._timer.is_set or tick < self._armed_tick:
             self._arm()
 
     def remove(self, waiter: Waiter) -> None:
@@ -62,31 +63,24 @@ class TimerWheel:
 
     def close(self) -> None:
         """Stop the timer and forget everyone."""
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
+        self._timer.cancel()
         self._buckets.clear()
         self._ticks.clear()
 
     def _arm(self) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
         self._armed_tick = self._ticks[0]
-        delay_ms = self._armed_tick * TICK_MS - self._clock.monotonic_ms()
-        loop = asyncio.get_running_loop()
-        self._handle = loop.call_later(max(delay_ms, 0) / 1000, self._fire)
+        self._timer.set(self._armed_tick * TICK_MS - self._clock.monotonic_ms())
 
     def _fire(self) -> None:
-        self._handle = None
         now_tick = self._clock.monotonic_ms() // TICK_MS
         while self._ticks and self._ticks[0] <= now_tick:
             for waiter in self._buckets.pop(heapq.heappop(self._ticks)):
                 # One that expires may have removed another of the same tick.
                 if waiter.wheel_tick != NOT_WAITING:
                     waiter.wheel_tick = NOT_WAITING
-                    waiter.expire()
+                    attempt(OWNER, waiter.expire)
         self._drop_empty_ticks()
-        if self._ticks and self._handle is None:
+        if self._ticks and not self._timer.is_set:
             self._arm()
 
     def _drop_empty_ticks(self) -> None:

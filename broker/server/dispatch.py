@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Tasks, log_failure
 from broker.handlers.k18_api_versions import build_api_versions
 from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
@@ -41,7 +42,7 @@ class ListenerContext:
     connections_max: int
     frame_bytes_max: int = FRAME_BYTES_MAX
     connections: "set[Connection]" = field(default_factory=set)
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    tasks: Tasks = field(default_factory=lambda: Tasks("request handlers", log_failure))
     """Running coroutine handlers, above all: they finish even when their client has gone."""
 
 
@@ -165,9 +166,13 @@ class Dispatcher:
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Later requests wait until it calls `_go_on`."""
         self._is_busy = True
-        task = asyncio.get_running_loop().create_task(work)
-        self._context.tasks.add(task)
-        task.add_done_callback(self._context.tasks.discard)
+
+        def failed(owner: str, error: Exception) -> None:
+            log_failure(owner, error)
+            # Later requests would wait for it for ever.
+            self._refuse("an internal error kept a request from being answered")
+
+        self._context.tasks.start(work, failed)
 
     def _go_on(self) -> None:
         self._is_busy = False

@@ -5,11 +5,12 @@ import errno
 import logging
 import socket
 
+from broker.background import Repeater
 from broker.config import Endpoint
 from broker.server.connection import RECEIVE_BUFFER_BYTES, Connection
 from broker.server.dispatch import ListenerContext
 
-IDLE_CHECK_S = 30.0
+IDLE_CHECK_MS = 30_000
 IDLE_SHRINK_MS = 10_000
 CLOSE_WAIT_S = 1.0
 BACKLOG = 1024
@@ -31,7 +32,7 @@ class ListenerServer:
         self.context = context
         self._idle_ms_max = connections_idle_ms_max
         self._server: asyncio.Server | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._idle_check = Repeater("check of idle connections", IDLE_CHECK_MS, self._check_idle)
 
     async def bind(self) -> None:
         """Take the port; nobody can connect before `serve`.
@@ -58,7 +59,7 @@ class ListenerServer:
         """Accept connections; needs `bind`."""
         assert self._server is not None
         await self._server.start_serving()
-        self._timer = asyncio.get_running_loop().call_later(IDLE_CHECK_S, self._check_idle)
+        self._idle_check.start()
 
     @property
     def port(self) -> int:
@@ -74,20 +75,14 @@ class ListenerServer:
                 connection.close()
             elif idle_ms > IDLE_SHRINK_MS:
                 connection.shrink()
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(IDLE_CHECK_S, self._check_idle)
 
     async def close(self) -> None:
         """Stop accepting, end the connections, give handlers a moment to finish."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._idle_check.stop()
         if self._server is not None:
             self._server.close()
-        tasks = set(self.context.tasks)
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=CLOSE_WAIT_S)
-            for task in late:
-                task.cancel()
+        await self.context.tasks.wait(CLOSE_WAIT_S)
+        await self.context.tasks.stop()
         for connection in list(self.context.connections):
             connection.close()
 

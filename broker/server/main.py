@@ -61,7 +61,7 @@ async def _serve(node: "Node") -> int:
     finally:
         await node.stop()
     if node.fault is not None:
-        log.error("stopped because its disk or its metadata log failed: %s", node.fault)
+        log.error("stopped by a fault: %s", node.fault)
         return EXIT_FAILED
     return EXIT_DONE
 

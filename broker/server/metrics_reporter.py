@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from broker.background import Tasks, log_failure
 from broker.handlers.services import NodeServices
 from broker.metrics_schema import Envelope, Row, cut_round, encode_part
 from broker.server.log_ages import LogAges
@@ -49,18 +50,16 @@ class MetricsReporter:
         self._ages = LogAges(node.clock.wall_ms)
         self._started_ms = node.clock.monotonic_ms()
         self._complained_ms: int | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = Tasks("metrics reporter", log_failure)
 
     def start(self) -> None:
         """Report from now on."""
         self._started_ms = self._node.clock.monotonic_ms()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._tasks.keep(self._run)
 
     async def stop(self) -> None:
         """End the task and its connection."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.stop()
         await self._delivery.close()
 
     async def _run(self) -> None:

@@ -7,6 +7,13 @@ readiness. Whatever an operator can mend is one of OPERATOR_ERRORS and ends the 
 import asyncio
 import logging
 
+from broker.background import (
+    Repeater,
+    Tasks,
+    end_process,
+    leave_to_caller,
+    set_process_end,
+)
 from broker.clock import Clock, SystemClock
 from broker.config import BrokerConfig, ConfigError
 from broker.controller.errors import InconsistentClusterError
@@ -33,7 +40,7 @@ OWN_REQUESTS = (
     (ALLOCATE_PRODUCER_IDS, ALLOCATE_PRODUCER_IDS_VERSION),
 )
 """What a node asks of the controller while clients wait; the first time must not take longer."""
-MAINTAIN_S = 1.0
+MAINTAIN_MS = 1_000
 GOODBYE_CHECK_S = 0.05
 LEADERLESS_MS_MAX = 700
 """How long a stopping node waits for an election: after the others went there will be none."""
@@ -49,7 +56,9 @@ class Node:
         self._clock = clock or SystemClock()
         self._parts: NodeParts | None = None
         self._reporter: MetricsReporter | None = None
-        self._maintenance: asyncio.TimerHandle | None = None
+        self._maintenance = Repeater("maintenance of the logs", MAINTAIN_MS, self._maintain)
+        self._starting = Tasks("start of the broker", end_process)
+        self._waiting = Tasks("start and stop of the broker", leave_to_caller)
         self._has_started_replicas = False
         self.fault: Exception | None = None
 
@@ -63,6 +72,7 @@ class Node:
 
         :raises OPERATOR_ERRORS: something that the operator can mend.
         """
+        set_process_end(lambda error: self._note_fault(error, stopping))
         for kind in OWN_REQUESTS:
             codec.prepare(*kind)
         logs = open_logs(self.config, self._clock)
@@ -81,13 +91,13 @@ class Node:
         parts.quorum.start()
         parts.lifecycle.start()
         await self._wait_unfenced(parts, stopping)
-        self._maintain()
+        self._maintenance.start()
         if not stopping.is_set():
             self._start_reporter(parts)
 
     def _note_fault(self, error: Exception, stopping: asyncio.Event) -> None:
         """The node cannot go on; the process ends with this story, the other brokers take over."""
-        self.fault = error
+        self.fault = self.fault or error
         stopping.set()
 
     def _metadata_changed(
@@ -101,7 +111,7 @@ class Node:
             return
         if broker.incarnation_id == parts.incarnation_id:
             self._has_started_replicas = True
-            asyncio.get_running_loop().create_task(self._serve_clients(parts))
+            self._starting.start(self._serve_clients(parts))
 
     async def _serve_clients(self, parts: NodeParts) -> None:
         parts.replicas.start()
@@ -109,16 +119,15 @@ class Node:
         await parts.client_listener.serve()
 
     async def _wait_unfenced(self, parts: NodeParts, stopping: asyncio.Event) -> None:
-        unfenced = asyncio.ensure_future(parts.lifecycle.wait_unfenced())
-        stopped = asyncio.ensure_future(stopping.wait())
+        unfenced = self._waiting.start(parts.lifecycle.wait_unfenced())
+        stopped = self._waiting.start(stopping.wait())
         try:
             await asyncio.wait((unfenced, stopped), return_when=asyncio.FIRST_COMPLETED)
             if unfenced.done():
                 unfenced.result()
                 log.info("node %d serves clients on %s", self.config.node_id, self.address)
         finally:
-            unfenced.cancel()
-            stopped.cancel()
+            await self._waiting.stop()
 
     def _start_reporter(self, parts: NodeParts) -> None:
         if not self.config.metrics_enable:
@@ -140,16 +149,14 @@ class Node:
         assert self._parts is not None
         parts = self._parts
         parts.logs.maintain(self._clock.wall_ms(), parts.replicas.high_watermarks())
-        loop = asyncio.get_running_loop()
-        self._maintenance = loop.call_later(MAINTAIN_S, self._maintain)
 
     async def stop(self) -> None:
         """Hand the partitions over, then stop everything in the reverse order."""
         parts = self._parts
         if parts is None:
             return
-        if self._maintenance is not None:
-            self._maintenance.cancel()
+        self._maintenance.stop()
+        await self._starting.stop()
         if self._reporter is not None:
             await self._reporter.stop()
         broker_epoch = parts.metadata.broker_epoch
@@ -170,7 +177,7 @@ class Node:
     async def _say_goodbye(self, parts: NodeParts) -> None:
         """Controlled shutdown, unless there is no controller left that could be asked."""
         timeout_ms = self.config.controlled_shutdown_timeout_ms
-        goodbye = asyncio.ensure_future(parts.lifecycle.controlled_shutdown(timeout_ms))
+        goodbye = self._waiting.start(parts.lifecycle.controlled_shutdown(timeout_ms))
         leaderless_since_ms: int | None = None
         while not goodbye.done():
             await asyncio.wait((goodbye,), timeout=GOODBYE_CHECK_S)

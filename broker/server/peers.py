@@ -12,8 +12,10 @@ whether to try again is the caller's to know.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from broker.background import Tasks, Timer, leave_to_caller
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
@@ -59,7 +61,7 @@ class _Pending:
     ) -> None:
         self.future = future
         self.on_response = on_response
-        self.timer: asyncio.TimerHandle | None = None
+        self.timer: Timer | None = None
 
     def settle(self, outcome: memoryview | PeerError) -> None:
         if self.timer is not None:
@@ -123,6 +125,7 @@ class PeerClient:
         self._client_id = client_id
         self._connection: _PeerConnection | None = None
         self._connecting: asyncio.Task[_PeerConnection] | None = None
+        self._tasks = Tasks("connection to a peer", leave_to_caller)
         self._correlation_id = 0
         self._backoff_s = 0.0
         self._next_attempt_s = 0.0
@@ -189,9 +192,10 @@ class PeerClient:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         correlation_id = self._correlation_id
         connection.pending[correlation_id] = pending
-        pending.timer = asyncio.get_running_loop().call_later(
-            timeout_s, self._expire, connection, correlation_id
+        pending.timer = Timer(
+            "deadline of a request", partial(self._expire, connection, correlation_id)
         )
+        pending.timer.set(timeout_s * 1000)
         for part in build(correlation_id):
             connection.transport.write(part)
 
@@ -207,9 +211,8 @@ class PeerClient:
             return self._connection
         if self._is_closed:
             raise PeerUnavailableError(f"the client of {self.host}:{self.port} is closed")
-        if self._connecting is None:
-            self._connecting = asyncio.get_running_loop().create_task(self._connect())
-            self._connecting.add_done_callback(self._connect_done)
+        if self._connecting is None or self._connecting.done():
+            self._connecting = self._tasks.start(self._connect())
         # Shielded: one caller that gives up must not end the attempt for the others.
         return await asyncio.shield(self._connecting)
 
@@ -235,11 +238,6 @@ class PeerClient:
         self._connection = connection
         return connection
 
-    def _connect_done(self, task: "asyncio.Task[_PeerConnection]") -> None:
-        self._connecting = None
-        if not task.cancelled():
-            task.exception()
-
     def disconnect(self) -> None:
         """Drop the connection, if there is one: requests in flight fail, the next one connects."""
         if self._connection is not None:
@@ -248,8 +246,7 @@ class PeerClient:
     async def close(self) -> None:
         """End the connection; requests in flight fail."""
         self._is_closed = True
-        if self._connecting is not None:
-            self._connecting.cancel()
+        await self._tasks.stop()
         if self._connection is not None:
             self._connection.abort()
             await asyncio.sleep(0)

@@ -19,6 +19,8 @@ from tests.unit.broker.server.nodes import (
     until,
 )
 
+FAILING = frozenset({"open", "stat", "unlink", "rename", "replace", "listdir"})
+
 
 async def test_a_failed_fsync_ends_the_process_and_nothing_acknowledged_is_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
@@ -39,3 +41,39 @@ async def test_a_failed_fsync_ends_the_process_and_nothing_acknowledged_is_lost(
         await until(lambda: replica(again, "orders") is not None)
         log = replica(again, "orders").log
         assert b"kept" in log.read_bytes(0, max_bytes=1 << 20, max_offset=log.log_end_offset)
+
+
+async def test_a_start_that_fails_ends_the_process_instead_of_serving_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(self: asyncio.Server) -> None:
+        if self.sockets[0].getsockname()[1] == node.config.advertised.port:
+            raise OSError(errno.EMFILE, "Too many open files")
+        await serve(self)
+
+    (node,) = new_nodes(tmp_path)
+    serve = asyncio.Server.start_serving
+    monkeypatch.setattr(asyncio.Server, "start_serving", refuse)
+    assert await asyncio.wait_for(_serve(node), WAIT_S) == EXIT_FAILED
+    assert "start of the broker" in caplog.messages[-1]
+    assert "Too many open files" in caplog.messages[-1]
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO])
+async def test_retention_goes_on_after_the_disk_was_unwell(
+    tmp_path: Path, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(tmp_path, log_segment_delete_delay_ms="100") as (node,):
+        await create_topic([node], "orders", retention_bytes="1", segment_bytes="1048576")
+        logs, log = parts(node).logs, replica(node, "orders").log
+        await produce(node, "orders", b"old")
+        log.roll()
+        directory = tmp_path / "101" / "orders-0"
+        with FaultyDisk(directory, code, calls=FAILING):
+            logs._retention_due_ms = 0
+            await until(lambda: "orders-0 is not maintained" in caplog.text)
+        assert log.log_start_offset == 0
+        logs._retention_due_ms = 0
+        await until(lambda: log.log_start_offset == 1)
+        await until(lambda: not list(directory.glob("*.deleted")))
+        assert node.fault is None
