@@ -28,7 +28,7 @@ clusters is not what everybody waits for at the end."""
 ALONE: Final = frozenset(("spark", "e2e"))
 """Folders that stay in one process each: one Spark session and one browser at a time."""
 
-SHARED: Final = frozenset(("our_cluster", "kafka_cluster"))
+SHARED: Final = frozenset(("our_cluster", "kafka_cluster", "kafka_today"))
 """Clusters that one whole folder shares; those who use them stay together in one process."""
 
 

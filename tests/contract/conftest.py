@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from control.kafka.admin import KafkaAdmin
+from tests.support import kafka_oracle
 from tests.support.cluster import LocalCluster
-from tests.support.kafka_oracle import KafkaCluster
+from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster
 from tests.support.node_cluster import NodeCluster
 
 
@@ -25,6 +26,18 @@ def kafka_cluster(
     """Three nodes of real Kafka."""
     assert kafka_libs.exists()
     with KafkaCluster(tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="package")
+def kafka_today(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Three nodes of the newest Kafka, two log directories each: who uses it restores it."""
+    try:
+        kafka_oracle.kafka_libs(KAFKA_TODAY)
+    except kafka_oracle.OracleUnavailableError as error:
+        pytest.skip(str(error))
+    directory = tmp_path_factory.mktemp("kafka-today")
+    with KafkaCluster(directory, version=KAFKA_TODAY, log_dirs=2) as cluster:
         yield cluster
 
 

@@ -16,6 +16,8 @@ from tests.support.node_cluster import CLUSTER_ID, NodeCluster
 from tests.support.settle import wait_until
 
 KAFKA_VERSION: Final = "4.1.0"
+KAFKA_TODAY: Final = "4.4.0"
+"""The newest release: groups of every kind, log directories that can be cordoned."""
 START_TIMEOUT_S: Final = 90.0
 QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 """A node that lives for a minute is done before the second compiler and parallel GC pay."""
@@ -84,6 +86,14 @@ class KafkaCluster(NodeCluster):
     jvm_flags: tuple[str, ...] = QUICK_START
     version: str = KAFKA_VERSION
     cluster_id: str = CLUSTER_ID
+    log_dirs: int = 1
+    """How many log directories each node has."""
+
+    def directories(self, node_id: int) -> tuple[Path, ...]:
+        """The log directories of a node, as its configuration names them."""
+        first = self.log_dir(node_id)
+        more = (first.with_name(f"{first.name}-{number}") for number in range(2, self.log_dirs + 1))
+        return first, *more
 
     def command(self, node_id: int) -> Sequence[str]:
         """The server with its properties file."""
@@ -91,12 +101,16 @@ class KafkaCluster(NodeCluster):
         return (*java, "kafka.Kafka", str(self.config_file(node_id)))
 
     def properties(self, node_id: int) -> dict[str, str]:
-        """Its own, and those of transactions."""
+        """Its own, and those of internal topics that as many nodes can hold."""
         return {
             **super().properties(node_id),
+            "log.dirs": ",".join(map(str, self.directories(node_id))),
             "broker.rack": "abc"[(node_id - self.first_id) % 3],
             "transaction.state.log.replication.factor": str(min(3, self.brokers)),
             "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": str(min(3, self.brokers)),
+            "share.coordinator.state.topic.min.isr": "1",
+            "share.coordinator.state.topic.num.partitions": "4",
         }
 
     def prepare_node(self, node_id: int) -> None:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -59,11 +60,14 @@ class ToolJvm:
         self._err = jvm.java.io.ByteArrayOutputStream()
         jvm.System.setOut(jvm.java.io.PrintStream(self._out, True, "UTF-8"))
         jvm.System.setErr(jvm.java.io.PrintStream(self._err, True, "UTF-8"))
-        self._exit = _Exit(self)
+        is_moved = any(libs.glob("kafka-clients-4.[4-9]*.jar"))
+        package = "org.apache.kafka.common.utils" + (".internals" if is_moved else "")
+        self._exit = _Exit(self, package)
         # It reports what `_Exit` raises to unwind a tool as if it were a mishap.
         logging.getLogger("py4j.java_gateway").setLevel(logging.CRITICAL)
-        jvm.org.apache.kafka.common.utils.Exit.setExitProcedure(self._exit)
-        jvm.org.apache.kafka.common.utils.Exit.setHaltProcedure(self._exit)
+        exits = reduce(getattr, package.split("."), jvm).Exit
+        exits.setExitProcedure(self._exit)
+        exits.setHaltProcedure(self._exit)
 
     def run(
         self, main_class: str, args: Sequence[str], stdin: str | None
@@ -126,8 +130,10 @@ class ToolJvm:
 class _Exit:
     """What ``Exit.exit`` calls instead of ending the JVM; what comes after it does not count."""
 
-    def __init__(self, jvm: ToolJvm) -> None:
+    def __init__(self, jvm: ToolJvm, package: str) -> None:
         self._jvm = jvm
+        self.Java = SimpleNamespace(implements=(f"{package}.Exit$Procedure",))
+        """The Java interface that this implements; its package is another one since Kafka 4.4."""
         self.left: tuple[int, str, str] | None = None
 
     def execute(self, status: int, message: str | None) -> None:
@@ -135,11 +141,6 @@ class _Exit:
         if self.left is None:
             self.left = (status, *self._jvm.printed())
         raise SystemError(f"the tool leaves with {status}: {message}")
-
-    class Java:
-        """The Java interface that this implements."""
-
-        implements = ("org.apache.kafka.common.utils.Exit$Procedure",)
 
 
 _running: dict[Path, ToolJvm] = {}
