@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from broker.background import attempt
 from broker.controller.delta import ReplayedBatch
 from broker.controller.image import ImageDelta, MetadataImage
 
@@ -13,8 +14,8 @@ class MetadataService:
     """Holds the image; only the replay of committed batches and leader changes replace it.
 
     Lives in the event loop, not thread-safe. Callbacks get (old, new, changed) synchronously,
-    in the order of subscription, after the image was replaced; they must not raise. A change of
-    the active controller alone is published too (`changed.controller_changed`).
+    in the order of subscription, after the image was replaced; an error of one is logged. A
+    change of the active controller alone is published too (`changed.controller_changed`).
     """
 
     def __init__(self, *, node_id: int, cluster_id: str) -> None:
@@ -62,4 +63,4 @@ class MetadataService:
         if changed.is_empty:
             return
         for callback in self._callbacks:
-            callback(old, image, changed)
+            attempt("followers of the metadata", callback, old, image, changed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
-from broker.background import end_process
+from broker.background import InternalError, attempt
 from broker.clock import Clock
 from broker.log.errors import LogError, StorageError
 from broker.quorum.config import QuorumConfig
@@ -52,7 +52,10 @@ log = logging.getLogger(__name__)
 
 
 class QuorumListener(Protocol):
-    """Who replays what is committed. Called in the event loop; must not raise."""
+    """Replays what is committed; called in the event loop.
+
+    An error that it raises ends this node's part in the quorum.
+    """
 
     def handle_committed(self, batch: CommittedBatch) -> None:
         """The next batch of the log, control batches included, is committed."""
@@ -190,10 +193,14 @@ class QuorumNode:
 
     def append(self, values: Sequence[bytes]) -> int:
         """Append one batch as leader; the offset of its last record. Raises NotLeaderError."""
+        if not self._is_started:
+            raise NotLeaderError(None)
         try:
             last_offset, effects = self._core.append(values, self._clock.monotonic_ms())
             self._execute(effects)
-        except LogError as error:
+        except NotLeaderError:
+            raise
+        except Exception as error:
             self._fail(error)
             raise NotLeaderError(None) from error
         return last_offset
@@ -227,22 +234,23 @@ class QuorumNode:
             return
         try:
             self._execute(self._core.handle(event, self._clock.monotonic_ms()))
-        except (LogError, OSError, CommittedTruncationError) as error:
-            self._fail(error)
-        except Exception as error:  # noqa: BLE001  # its state may be half of what it should be
-            end_process(OWNER, error)
+        except Exception as error:  # noqa: BLE001  # what it was doing is half done
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
+        """Leave the quorum: a node that leads on with an image that stands still answers nobody."""
         if not self._is_started:
             return
+        if not isinstance(error, LogError | OSError | CommittedTruncationError):
+            log.critical("internal error in the %s", OWNER, exc_info=error)
+            error = InternalError(OWNER, error)
         log.critical("the metadata quorum of this node stops: %s", error)
         self._is_started = False
         self._effects.clear()
         self._timer.set(None)
         self._waiters.fail(None)
         self._answers.fail()
-        self._listener.handle_leader_change(self._core.epoch, None)
+        attempt(OWNER, self._listener.handle_leader_change, self._core.epoch, None)
         if self.on_fault is not None:
             self.on_fault(error)
 

@@ -1,6 +1,7 @@
 """The shell of one voter that is a quorum by itself."""
 
 import asyncio
+import contextlib
 import errno
 import random
 import threading
@@ -176,6 +177,35 @@ async def test_restart_replays_what_was_committed(tmp_path: Path) -> None:
     assert replayed.values == [b"a", b"b", b"c"]
     assert again.core.epoch == 2
     await again.stop()
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+async def test_leader_that_cannot_replay_leads_no_longer_and_says_so(
+    tmp_path: Path, is_last: bool
+) -> None:
+    node, _, replayed = await started(tmp_path)
+    faults: list[Exception] = []
+    node.on_fault = faults.append
+    await node.wait_committed(node.append([b"a"]))
+
+    def refuse(batch: CommittedBatch) -> None:
+        raise KeyError("topic 7 is unknown")
+
+    replayed.handle_committed = refuse  # type: ignore[method-assign]
+    offset = node.append([b"b"])
+    if not is_last:
+        with contextlib.suppress(NotLeaderError):
+            node.append([b"c"])
+    with pytest.raises(NotLeaderError):
+        await node.wait_committed(offset)
+    (fault,) = faults
+    for words in ("metadata quorum", "topic 7 is unknown", "others take over"):
+        assert words in str(fault)
+    assert replayed.leaders[-1] is None
+    assert (node.leader_id, node.leader_state) == (None, None)
+    with pytest.raises(NotLeaderError):
+        node.append([b"d"])
+    await node.stop()
 
 
 async def test_voter_whose_disk_fails_falls_silent_and_says_so(tmp_path: Path) -> None:

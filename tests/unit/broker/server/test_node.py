@@ -77,3 +77,22 @@ async def test_retention_goes_on_after_the_disk_was_unwell(
         await until(lambda: log.log_start_offset == 1)
         await until(lambda: not list(directory.glob("*.deleted")))
         assert node.fault is None
+
+
+async def test_metadata_that_cannot_be_replayed_ends_the_process_and_its_clients_waits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (node,) = new_nodes(tmp_path)
+    serving = asyncio.create_task(_serve(node))
+    await until(lambda: node._parts is not None and parts(node).lifecycle._broker_epoch >= 0)
+    await create_topic([node], "orders")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise KeyError("a record of another version")
+
+    monkeypatch.setattr("broker.controller.service.replay_batch", refuse)
+    with pytest.raises((AssertionError, OSError)):
+        await create_topic([node], "poison")
+    assert await asyncio.wait_for(serving, WAIT_S) == EXIT_FAILED
+    for words in ("stopped by a fault", "metadata quorum", "a record of another version"):
+        assert words in caplog.messages[-1]
