@@ -84,7 +84,7 @@ class ControllerService:
         self._apis = apis
         self._internal_topics = internal_topics
         self._peers: dict[tuple[int, str], Peer] = {}
-        self._snapshotter = Snapshotter(quorum.log)
+        self._snapshotter = Snapshotter(quorum.log, quorum.fail)
         if (snapshot := quorum.take_snapshot()) is not None:
             metadata.restore(_image_of(snapshot, metadata.image.cluster_id))
         quorum.listener = self

@@ -3,13 +3,13 @@ before it can be deleted.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from broker.background import Tasks, log_failure
 from broker.controller.image import MetadataImage
 from broker.controller.record_codec import encode_record
 from broker.controller.snapshot import image_records
-from broker.log.errors import LogError
+from broker.log.errors import ForceFailedError, LogError
 from broker.quorum.metadata_log import MetadataLog
 from broker.quorum.snapshot_id import SnapshotId
 
@@ -25,8 +25,11 @@ class Snapshotter:
     when that is more: writing never costs more than what was written since.
     """
 
-    def __init__(self, metadata_log: MetadataLog) -> None:
+    def __init__(
+        self, metadata_log: MetadataLog, on_force_failed: Callable[[Exception], None]
+    ) -> None:
         self._log = metadata_log
+        self._on_force_failed = on_force_failed
         self._records_since = 0
         self._due_after = RECORDS_BETWEEN_MIN
         self._is_writing = False
@@ -57,6 +60,8 @@ class Snapshotter:
         try:
             await self._log.write_snapshot(id_, values())
             log.info("snapshot of the metadata at offset %d: %d records", image.offset, count)
+        except ForceFailedError as error:
+            self._on_force_failed(error)
         except (OSError, LogError) as error:
             log.error("the snapshot at offset %d cannot be written: %s", image.offset, error)
         finally:

@@ -34,8 +34,10 @@ class FlushJob:
         :raises ForceFailedError: what was written may be lost.
         :raises OSError: a file cannot be opened; nothing is lost by that.
         """
-        directory = (os.path.dirname(self.paths[0]),) if self.is_with_directory else ()
-        for path in (*self.paths, *directory):
+        directory = os.path.dirname(self.paths[0])
+        # The directory itself may be new as well, and its name stands in the one above it.
+        names = (directory, os.path.dirname(directory)) if self.is_with_directory else ()
+        for path in (*self.paths, *names):
             with contextlib.suppress(FileNotFoundError):
                 force_file(path)
 

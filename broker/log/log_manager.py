@@ -20,6 +20,7 @@ from broker.log.cleaner import CleanableLogs, Cleaner
 from broker.log.config import LogConfig
 from broker.log.data_directory import DataDirectory
 from broker.log.disk_health import DiskHealth
+from broker.log.durable import rename
 from broker.log.errors import LogError, StorageError, storage_error
 from broker.log.file_writer import FileWriter
 from broker.log.files import FilePool, raise_open_files_limit
@@ -128,7 +129,7 @@ class LogManager:
             return False
         path = self._data.file(deleted_directory_name(topic, partition))
         try:
-            os.rename(log.directory, path)
+            rename(log.directory, path)
         except OSError as error:
             raise storage_error(f"Deleting {log.directory} failed", error) from error
         log.abandon()

@@ -199,7 +199,8 @@ class LogStorage(LogReader):
             paths=tuple(paths),
             offset=dirty[-1].next_offset,
             truncations=self._truncations,
-            is_with_directory=not (is_records_only and dirty[0].is_active),
+            # Of a segment without a record on the disk the name may lack there, too.
+            is_with_directory=not is_records_only or dirty[-1].base_offset >= self.recovery_point,
         )
 
     def handle_flushed(self, job: FlushJob) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from broker.log.config import LogConfig
-from broker.log.durable import force
+from broker.log.durable import force, rename
 from broker.log.errors import StorageError, storage_error
 from broker.log.names import CUT_MARK
 from broker.log.scan import header_damage
@@ -189,7 +189,7 @@ def _set_aside(segment: Segment, damaged: Segment) -> RecoveryFinding:
     """A whole segment behind the cut: only its .log is kept, under a name that no log loads."""
     kept_path = f"{segment.path}{CUT_MARK}0"
     try:
-        os.rename(segment.path, kept_path)
+        rename(segment.path, kept_path)
     except OSError as error:
         raise storage_error(f"Setting {segment.path} aside failed", error) from error
     try:

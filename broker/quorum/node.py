@@ -128,7 +128,7 @@ class QuorumNode:
         self._is_running_effects = False
         self._is_started = False
         self._timer = DeadlineTimer(OWNER, clock, lambda: self._handle(Tick()))
-        self._flusher = Flusher(on_done=self._handle, on_error=self._fail)
+        self._flusher = Flusher(on_done=self._handle, on_error=self.fail)
         self._answers = Answers()
 
     @property
@@ -201,7 +201,7 @@ class QuorumNode:
         except NotLeaderError:
             raise
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
             raise NotLeaderError(None) from error
         return last_offset
 
@@ -235,9 +235,9 @@ class QuorumNode:
         try:
             self._execute(self._core.handle(event, self._clock.monotonic_ms()))
         except Exception as error:  # noqa: BLE001  # what it was doing is half done
-            self._fail(error)
+            self.fail(error)
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """Leave the quorum: a node that leads on with an image that stands still answers nobody."""
         if not self._is_started:
             return

@@ -6,6 +6,7 @@ A snapshot saves a starting node the replay of everything before it; the log bef
 the two that are kept is deleted, and voters that lack it fetch the newest one.
 """
 
+import asyncio
 import logging
 import os
 import re
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from broker.log.durable import force_file, rename_durably
 from broker.protocol.errors import ProtocolError
 from broker.protocol.records import (
     NewRecord,
@@ -74,9 +76,7 @@ class SnapshotFiles:
         with part.open("wb") as file:
             async for batch in _batches(id_, values, now_ms):
                 file.write(batch)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self._directory / id_.file_name)
+        await asyncio.to_thread(self._name_durably, id_)
         for old in self.ids()[:-KEPT_MAX]:
             (self._directory / old.file_name).unlink(missing_ok=True)
 
@@ -102,13 +102,16 @@ class SnapshotFiles:
         if _read(part) is None:
             part.unlink(missing_ok=True)
             return False
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(self._directory / id_.file_name)
+        self._name_durably(id_)
         for old in self.ids():
             if old != id_:
                 (self._directory / old.file_name).unlink(missing_ok=True)
         return True
+
+    def _name_durably(self, id_: SnapshotId) -> None:
+        """Give a written snapshot its name, once its bytes are on the disk."""
+        force_file(str(self._part(id_)))
+        rename_durably(str(self._part(id_)), str(self._directory / id_.file_name))
 
     def _part(self, id_: SnapshotId) -> Path:
         return self._directory / (id_.file_name + PART_SUFFIX)

@@ -1,10 +1,10 @@
 """The quorum-state file: Kafka's JSON, written to a temporary file, flushed and renamed."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Final
 
+from broker.log.durable import replace_file
 from broker.quorum.vote import Vote
 
 FILE_NAME: Final = "quorum-state"
@@ -38,13 +38,8 @@ class VoteFile:
 
     def write(self, vote: Vote) -> None:
         """Replace the file atomically; returns when it is on the disk."""
-        temporary = self._path.with_suffix(".tmp")
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(self._document(vote), file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
-        _sync_directory(self._path.parent)
+        content = json.dumps(self._document(vote)).encode()
+        replace_file(str(self._path), content, is_forced=True)
 
     def _document(self, vote: Vote) -> dict[str, Any]:
         return {
@@ -60,11 +55,3 @@ class VoteFile:
 
 def _optional(number: int) -> int | None:
     return None if number == NOBODY else int(number)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -21,6 +21,7 @@ from broker.handlers.controller_apis import CONTROLLER_APIS
 from broker.handlers.registry import load_registry
 from broker.handlers.services import Listener, NodeServices
 from broker.log.config import LogConfig
+from broker.log.durable import force_file
 from broker.log.log_manager import LogManager
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.quorum.config import QuorumConfig, Voter, parse_voters
@@ -162,6 +163,7 @@ def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> Quoru
     voters = _read(lambda: parse_voters(config.quorum_voters))
     _check_votes(config, {voter.id for voter in voters})
     log = logs.create_log(METADATA_TOPIC, 0, METADATA_TOPIC_ID)
+    force_file(logs.directory)  # a vote that is lost with the whole directory is given twice
     # Only the quorum itself, behind its snapshots, moves the start of this log.
     log.update_config(replace(log.config, cleanup_policy=frozenset()))
     quorum_config = _read(
