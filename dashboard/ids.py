@@ -176,6 +176,11 @@ OPERATION_WITHDRAWN: Final = "operation-withdrawn"
 OPERATION_CONFIRM: Final = "operation-confirm"
 
 # Browse.
+CONFIGS_PATH: Final = "configs-path"
+CONFIGS_FILTER: Final = "configs-filter"
+CONFIGS_BESIDE: Final = "configs-beside"
+CONFIGS_RESULT: Final = "configs-result"
+CONFIGS_AGAIN: Final = "configs-again"
 BROWSE_TOPIC: Final = "browse-topic"
 BROWSE_PARTITION: Final = "browse-partition"
 BROWSE_START: Final = "browse-start"

@@ -16,6 +16,7 @@ from dashboard.pages import (
     broker,
     browse,
     clusters,
+    configs,
     group,
     job,
     journal,
@@ -42,6 +43,8 @@ _LATER: Final[dict[str, Callable[[Screen, ViewPath], Any]]] = {
     "partition": partition.layout,
     "segments": partition.layout,
     "clusters": clusters.layout,
+    "topic_configs": configs.layout,
+    "broker_configs": configs.layout,
     "brokers": lists.brokers_layout,
     "broker": broker.layout,
     "groups": lists.groups_layout,
@@ -72,7 +75,7 @@ VIEWS: Final[dict[str, Layout]] = {
 
 PAGES: Final = (
     overview, lists, partition, broker, group, map_page, plan, plan_map, move, moves, produce,
-    browse, journal, what_if, job, clusters,
+    browse, configs, journal, what_if, job, clusters,
 )  # fmt: skip
 
 

@@ -25,7 +25,8 @@ from tui.widgets.row_table import RowTable
 
 _COMMANDS: Final = (
     ("What if the broker here fails", "what would be offline, who would lead (w)", "what_if"),
-    ("Messages of the topic here", "browse them (v)", "browse"),
+    ("Messages of the topic here", "browse them (v)", "see('browse')"),
+    ("Configs of the topic or broker here", "what is set, from where (V)", "see('configs')"),
     ("Another time", "tables, findings and charts as of then (@)", "time"),
     ("Less of the past in charts", "zoom in (+)", "zoom(-1)"),
     ("More of the past in charts", "zoom out (-)", "zoom(1)"),
@@ -48,7 +49,8 @@ class Navigation(OperationKeys):
         Binding("R", "operate('plan')", "reassign", show=True),
         Binding("P", "operate('produce')", "produce", show=True),
         Binding("w", "what_if", "what if", show=False),
-        Binding("v", "browse", "messages", show=False),
+        Binding("v", "see('browse')", "messages", show=False),
+        Binding("V", "see('configs')", "configs", show=False),
         Binding("space", "pause", "pause", show=False),
         Binding("at", "time", "time", show=False),
         Binding("plus,equals_sign", "zoom(-1)", "zoom in", show=False),
@@ -108,11 +110,14 @@ class Navigation(OperationKeys):
         if isinstance(self.screen, ViewScreen):
             self.action_open(str(self.screen.loss_here))
 
-    def action_browse(self) -> None:
-        """The messages of the topic that is here."""
-        topic = self.screen.topic_here if isinstance(self.screen, ViewScreen) else ""
-        if topic:
+    def action_see(self, what: str) -> None:
+        """The messages of the topic that is here, or the configs of the broker or topic."""
+        given = self.screen.given_here if isinstance(self.screen, ViewScreen) else {}
+        kind = next((it for it in ("broker", "topic") if given.get(it)), "")
+        if what == "browse" and given.get("topic"):
             self.action_open(str(_messages_path("browse", self.screen)))
+        elif what == "configs" and kind:
+            self.action_open(str(ViewPath(view=f"{kind}_configs", params={kind: given[kind]})))
         else:
             self.notify("no topic is here: put the cursor on one (g t lists them)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from control.views.snapshot import OperatorSnapshot
@@ -37,6 +38,9 @@ class AppContext(Protocol):
 
     def action_open(self, path: str) -> None:
         """Show the view of a path."""
+
+    def open_form(self, name: str, given: Mapping[str, str]) -> None:
+        """The dialog of an operation, filled in."""
 
     async def action_back(self) -> None:
         """One level back."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -37,16 +37,20 @@ class OperationKeys(GreyedKeys):
 
     def action_form(self, name: str) -> None:
         """The dialog of an operation, filled in with what is here."""
+        here = self.screen
+        brokers = self.snapshot.cluster.brokers.num_rows or COPIES
+        given = {"replication_factor": str(min(COPIES, brokers))}
+        if isinstance(here, ViewScreen) and name != "create_topic":
+            given = here.given_here
+        self.open_form(name, given)
+
+    def open_form(self, name: str, given: Mapping[str, str]) -> None:
+        """The dialog of an operation, filled in."""
         if self.is_denied(name):
             return
         from control.operations.catalogue import form_named
         from tui.screens.operation import OperationScreen
 
-        here = self.screen
-        brokers = self.snapshot.cluster.brokers.num_rows or COPIES
-        given = {"replication_factor": str(min(COPIES, brokers))}
-        if isinstance(here, ViewScreen) and name != "create_topic":
-            given = {"topic": here.topic_here, "topics": here.topic_here, "group": here.group_here}
         self.push_screen(OperationScreen(form_named(name), given), self._performed)
 
     def operation_commands(self) -> Iterator[SystemCommand]:

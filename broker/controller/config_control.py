@@ -19,15 +19,15 @@ from broker.controller.image import (
     ResourceType,
     topic_resource,
 )
-from broker.controller.known_configs import (
+from broker.controller.records import ConfigRecord, MetadataRecord
+from broker.controller.topic_names import check_topic_name
+from broker.protocol.known_configs import (
     ConfigType,
     KnownConfig,
     broker_configs,
-    check_value,
+    problem_of_value,
     topic_configs,
 )
-from broker.controller.records import ConfigRecord, MetadataRecord
-from broker.controller.topic_names import check_topic_name
 
 UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
 
@@ -159,6 +159,15 @@ def _apply(change: ConfigChange, known: Mapping[str, KnownConfig], after: dict[s
         value = _changed_list(config, change, after.get(change.name, config.default or ""))
     check_value(config, value)
     after[change.name] = value
+
+
+def check_value(config: KnownConfig, value: str) -> None:
+    """:raises InvalidConfigError: with Kafka's words, when a value is not one of this config."""
+    problem = problem_of_value(config, value)
+    if problem:
+        raise InvalidConfigError(
+            f"Invalid value {value} for configuration {config.name}: {problem}"
+        )
 
 
 def _unknown_reason(name: str, known: Mapping[str, KnownConfig]) -> str:

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from broker.controller.image import MetadataImage, broker_resource, topic_resource
-from broker.controller.known_configs import (
+from broker.protocol.known_configs import (
     ConfigType,
     KnownConfig,
     broker_configs,

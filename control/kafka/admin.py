@@ -25,6 +25,7 @@ from control.kafka.ports import (
     ConfigEntry,
     ConfigResource,
     ConfigScope,
+    ConfigSynonym,
     NewTopic,
     PartitionMetadata,
     TopicMetadata,
@@ -143,14 +144,21 @@ class KafkaTopics:
         await self._wait_until_led(topic, count)
 
     async def describe_configs(
-        self, resource: ConfigResource, names: Iterable[str] | None = None
+        self,
+        resource: ConfigResource,
+        names: Iterable[str] | None = None,
+        *,
+        is_explained: bool = False,
     ) -> tuple[ConfigEntry, ...]:
         """Every config (or those of the names that there are) with its value and source, by name;
         a broker is asked about itself, and to list them all costs it milliseconds.
+        `is_explained`: with synonyms and documentation as well.
 
         :raises RefusedError: the topic or broker is unknown.
         """
-        (result,) = await self._describe(_owner(resource), [resource], names)
+        (result,) = await self._describe(
+            _owner(resource), [resource], names, with_synonyms=is_explained, with_texts=is_explained
+        )
         what = f"configs of {resource.scope.name.lower()} {resource.name}"
         raise_if_refused(result.error_code, what=what, message=result.error_message)
         return _entries_of(result)
@@ -158,15 +166,15 @@ class KafkaTopics:
     async def describe_many_configs(
         self, resources: Iterable[ConfigResource], names: Iterable[str] | None = None
     ) -> dict[ConfigResource, tuple[ConfigEntry, ...]]:
-        """describe_configs of several resources, TOGETHER_MAX at a time; topics that do not exist
-        are left out.
+        """describe_configs of several resources with synonyms, TOGETHER_MAX at a time; topics
+        that do not exist are left out.
 
         :raises RefusedError: a broker is unknown, no right to describe.
         """
         wanted = None if names is None else tuple(names)
         found = {}
         for node_id, some in _together(resources):
-            for result in await self._describe(node_id, some, wanted):
+            for result in await self._describe(node_id, some, wanted, with_synonyms=True):
                 scope = ConfigScope(int(result.resource_type))
                 resource = ConfigResource(scope=scope, name=result.resource_name)
                 if result.error_code is not ErrorCode.unknown_topic_or_partition:
@@ -180,6 +188,9 @@ class KafkaTopics:
         node_id: int | None,
         resources: Sequence[ConfigResource],
         names: Iterable[str] | None,
+        *,
+        with_synonyms: bool = False,
+        with_texts: bool = False,
     ) -> tuple[Any, ...]:
         keys = None if names is None else tuple(names)
         asked = (
@@ -190,7 +201,11 @@ class KafkaTopics:
             }
             for resource in resources
         )
-        fields = {"resources": tuple(asked)}
+        fields = {
+            "resources": tuple(asked),
+            "include_synonyms": with_synonyms,
+            "include_documentation": with_texts,
+        }
         answer = await self._wire.send(apis.DESCRIBE_CONFIGS, fields, node_id=node_id)
         return tuple(answer.message.results)
 
@@ -378,4 +393,7 @@ def _config_of(config: Any) -> ConfigEntry:
         is_read_only=config.read_only,
         is_sensitive=config.is_sensitive,
         source=config.config_source,
+        type=getattr(config, "config_type", 0),
+        documentation=getattr(config, "documentation", None) or "",
+        synonyms=tuple(ConfigSynonym(it.name, it.value, it.source) for it in config.synonyms),
     )

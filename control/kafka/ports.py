@@ -7,7 +7,7 @@ Every method raises KafkaPortError (see control.kafka.errors).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from control.model.ids import TopicPartition
@@ -108,6 +108,15 @@ class NewTopic:
     assignment: Mapping[int, Sequence[int]] | None = None
 
 
+class ConfigSynonym(NamedTuple):
+    """One place that could give a config its value, such as a broker's ``log.retention.hours``."""
+
+    name: str
+    value: str | None
+    source: int
+    """As in ``ConfigEntry``."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
     """One config of a topic or broker; `value` is null when the broker hides it."""
@@ -118,6 +127,13 @@ class ConfigEntry:
     is_read_only: bool
     is_sensitive: bool
     source: int
+    """Kafka's number: 1 topic, 2 broker, 3 all brokers, 4 properties file, 5 default."""
+    type: int = 0
+    """Kafka's number of its type; 0: not told (before 2.6)."""
+    documentation: str = ""
+    """Kafka's own text, where it was asked for."""
+    synonyms: tuple[ConfigSynonym, ...] = ()
+    """Where it was asked for: what is in force first, then what would be without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import KafkaPortError
+from control.kafka.ports import ConfigEntry, ConfigResource
 from control.kafka.wire import answers_soon
 from control.model.fleet import Site, WatchedCluster
 from control.model.units import duration_text
@@ -165,6 +166,15 @@ class OperationSession:
             if now.facts != effect.facts:
                 told = now.lines[0] if now.lines else "there is nothing to change any more"
                 raise StalePreviewError(what, f"the cluster has changed since its preview: {told}")
+
+    async def configs(self, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
+        """Every config of a topic or broker, with synonyms and Kafka's text.
+
+        :raises RefusedError: it is not there.
+        :raises UnreachableError: nobody answers.
+        """
+        async with answers_soon(self.admin.wire.settings):
+            return await self.admin.describe_configs(resource, is_explained=True)
 
     async def plan(self, values: Values) -> Plan:
         """Alternatives for the reassign form; a partition with replicas is a plan by hand.

@@ -62,6 +62,7 @@ def _actions(broker: int) -> list[Any]:
         for label, href in (
             ("Empty it: plan moves", f"/plan?remove_brokers={broker}"),
             ("What if it dies", f"/what-if?broker={broker}"),
+            ("Configs (V)", f"/brokers/{broker}/configs"),
         )
     ]
 

@@ -150,6 +150,7 @@ def _topic_actions(topic: str) -> list[Any]:
         ("Reassign (R)", f"/plan?topics={topic}"),
         ("Produce (P)", f"/produce/{topic}"),
         ("Browse (v)", f"/browse/{topic}"),
+        ("Configs (V)", f"/topics/{topic}/configs"),
     )
     return [
         *(

@@ -2,34 +2,40 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
+from control.operations.catalogue.configure_broker import ALL, ConfigureBroker
+from control.operations.catalogue.configure_topic import ConfigureTopic
+from control.operations.catalogue.operation import Operation
+from control.views import configs
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
-from partiscope.cli.options import Bootstrap, Json, known_bootstrap, settings_with, write_json
+from partiscope.cli.operations import Reason, config_pairs, run_operations
+from partiscope.cli.options import (
+    Bootstrap,
+    DryRun,
+    Json,
+    Yes,
+    known_bootstrap,
+    settings_with,
+    write_json,
+)
 from partiscope.cli.tables import words, write_table
 
 app = typer.Typer(
     cls=ListByDefault,
-    help="List what differs from the defaults (what `partiscope configs` alone does), or describe "
-    "a topic or broker. `topics alter --config` changes it.",
+    help="List what differs from the defaults (what `partiscope configs` alone does), describe, "
+    "compare or alter those of topics and brokers.",
 )
 Resource = Annotated[str, typer.Argument(metavar="TOPIC|broker:ID", help="Whose configs.")]
 Named = Annotated[str, typer.Option("--filter", "-q", help="Only configs with this in their name.")]
 BROKER: Final = "broker:"
-SOURCES: Final = {
-    1: "topic",
-    2: "broker",
-    3: "all brokers",
-    4: "file",
-    5: "default",
-}
-HIDDEN: Final = "(hidden)"
 _HEADS: Final = (words("config", is_long=True), words("from"), words("value", is_long=True))
+_OTHERWISE: Final = words("otherwise", rank=2, is_long=True)
 Configs = Mapping[ConfigResource, tuple[ConfigEntry, ...]]
 
 
@@ -49,12 +55,16 @@ def list_configs(
         if not entry.is_default and filter_ in entry.name
     ]
     if as_json:
-        told = [{"resource": _name(it), **_document(entry)} for it, entry in rows]
+        told = [{"resource": _name(it), **configs.document(it.scope, entry)} for it, entry in rows]
         write_json({"configs": told})
         return
     write_table(
         [words("of", is_long=True), *_HEADS],
-        [[_name(it), entry.name, _source(entry), _value(entry)] for it, entry in rows],
+        [
+            [_name(it), row.config.text, row.source.text, row.value.text]
+            for it, entry in rows
+            for row in configs.config_rows(it, [entry])
+        ],
     )
 
 
@@ -67,18 +77,95 @@ def describe(
 
     async def run() -> tuple[ConfigEntry, ...]:
         async with KafkaAdmin.to(address) as admin:
-            alive = [str(each.id) for each in (await admin.describe_cluster()).brokers]
-            if wanted.scope is ConfigScope.BROKER and wanted.name not in alive:
-                known = ", ".join(alive)
-                raise CommandError(f"no broker {wanted.name} is alive; {known} are", Exit.WRONG_USE)
-            return await admin.describe_configs(wanted)
+            return await _described(admin, wanted)
 
+    scope = wanted.scope
     entries = [entry for entry in asyncio.run(run()) if filter_ in entry.name]
     if as_json:
-        write_json({"resource": _name(wanted), "configs": [_document(it) for it in entries]})
+        documents = [configs.document(scope, it) for it in entries]
+        write_json({"resource": _name(wanted), "configs": documents})
         return
-    rows = [[entry.name, _source(entry), _value(entry)] for entry in entries]
-    write_table(_HEADS, rows)
+    rows = configs.config_rows(wanted, entries)
+    write_table(
+        (*_HEADS, _OTHERWISE),
+        [[it.config.text, it.source.text, it.value.text, it.default.text] for it in rows],
+    )
+
+
+@app.command("diff", epilog="Example: partiscope configs diff orders payments")
+def diff(
+    resource: Resource,
+    other: Annotated[str, typer.Argument(metavar="TOPIC|broker:ID", help="Beside whom.")],
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """The configs that two topics, or two brokers, do not have alike."""
+    one, two = _resource(resource), _resource(other)
+    if one.scope is not two.scope:
+        raise CommandError("compare two topics or two brokers", Exit.WRONG_USE)
+    address = known_bootstrap(settings_with(bootstrap=bootstrap))
+
+    async def run() -> tuple[tuple[ConfigEntry, ...], tuple[ConfigEntry, ...]]:
+        async with KafkaAdmin.to(address) as admin:
+            return await _described(admin, one), await _described(admin, two)
+
+    mine, others = asyncio.run(run())
+    beside = {entry.name: entry for entry in others}
+    differing = [it for it in mine if beside.get(it.name, it).value != it.value]
+    if as_json:
+        told = [
+            {"name": it.name, resource: it.value, other: beside[it.name].value} for it in differing
+        ]
+        write_json({"configs": told})
+        return
+    write_table(
+        [words("config", is_long=True), *(words(_name(it), is_long=True) for it in (one, two))],
+        [
+            [it.name, configs.value_text(it), configs.value_text(beside[it.name])]
+            for it in differing
+        ],
+    )
+
+
+@app.command(
+    "alter", epilog="Example: partiscope configs alter broker:101 --config log.cleaner.threads=2"
+)
+def alter(
+    *,
+    resource: Annotated[
+        str, typer.Argument(metavar="TOPIC|broker:ID|broker:all", help="Whose configs.")
+    ],
+    config: Annotated[
+        list[str],
+        typer.Option("--config", help="key=value, Kafka's own name; key= removes; repeatable."),
+    ],
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """Set configs of a topic, a broker or all brokers, or remove them (key=); others stay."""
+    values = {name: value or None for name, value in config_pairs(config).items()}
+    operation: Operation
+    if resource == f"{BROKER}{ALL}":
+        operation = ConfigureBroker(broker=ALL, configs=values, reason=reason)
+    elif _resource(resource).scope is ConfigScope.BROKER:
+        operation = ConfigureBroker(broker=_resource(resource).name, configs=values, reason=reason)
+    else:
+        operation = ConfigureTopic(topic=resource, configs=values, reason=reason)
+    run_operations([operation], {"resource": resource}, bootstrap=bootstrap, dry_run=dry_run,
+                   yes=yes, as_json=as_json)  # fmt: skip
+
+
+async def _described(admin: KafkaAdmin, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
+    """Every config, explained; a broker that is not alive is told as that."""
+    if resource.scope is ConfigScope.BROKER:
+        alive = [str(each.id) for each in (await admin.describe_cluster()).brokers]
+        if resource.name not in alive:
+            known = ", ".join(alive)
+            raise CommandError(f"no broker {resource.name} is alive; {known} are", Exit.WRONG_USE)
+    return await admin.describe_configs(resource, is_explained=True)
 
 
 async def _all(address: str) -> Configs:
@@ -102,22 +189,3 @@ def _resource(text: str) -> ConfigResource:
 def _name(resource: ConfigResource) -> str:
     is_broker = resource.scope is ConfigScope.BROKER
     return f"{BROKER if is_broker else ''}{resource.name}"
-
-
-def _value(entry: ConfigEntry) -> str:
-    return HIDDEN if entry.value is None else entry.value
-
-
-def _source(entry: ConfigEntry) -> str:
-    return SOURCES.get(entry.source, str(entry.source))
-
-
-def _document(entry: ConfigEntry) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "value": entry.value,
-        "source": _source(entry),
-        "is_default": entry.is_default,
-        "is_read_only": entry.is_read_only,
-        "is_sensitive": entry.is_sensitive,
-    }

@@ -11,11 +11,25 @@ from control.operations.catalogue.operation import Change, Done, Operation
 from control.operations.previews import Previewed
 from control.operations.session import OperationSession
 from partiscope.cli.confirm import require_change, require_typed
+from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import note, target_with, write_json
 from partiscope.cli.tables import words, write_table
 from partiscope.identity import Target
 
 Reason = Annotated[str, typer.Option("--reason", help="Why, for the journal.")]
+
+
+def config_pairs(texts: Sequence[str] | None) -> dict[str, str]:
+    """key=value of a repeatable option, by key.
+
+    Raises:
+        CommandError: status 2; one is not key=value.
+    """
+    for text in texts or ():
+        if "=" not in text:
+            raise CommandError(f"{text!r} is not key=value", Exit.WRONG_USE)
+    split = (text.partition("=") for text in texts or ())
+    return {name: value for name, _, value in split}
 
 
 def run_operations(

@@ -21,7 +21,7 @@ from control.operations.catalogue.operation import Operation
 from control.views.printable import visible
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
-from partiscope.cli.operations import Reason, run_operations
+from partiscope.cli.operations import Reason, config_pairs, run_operations
 from partiscope.cli.options import (
     Bootstrap,
     DryRun,
@@ -131,7 +131,7 @@ def create(
         topic=topic,
         partitions=partitions,
         replication_factor=replication_factor,
-        configs=_configs(config),
+        configs=config_pairs(config),
         reason=reason,
     )
     run_operations([asked], {"topic": topic}, bootstrap=bootstrap, dry_run=dry_run,
@@ -156,7 +156,7 @@ def alter(
 
     With more partitions, keys land on other partitions from then on; that cannot be undone.
     """
-    configs = {name: value or None for name, value in _configs(config).items()}
+    configs = {name: value or None for name, value in config_pairs(config).items()}
     if partitions is None and not configs:
         raise CommandError("name what to alter: --partitions N, --config key=value", Exit.WRONG_USE)
     asked: list[Operation] = []
@@ -225,14 +225,6 @@ def delete_records(
     asked = DeleteRecords(topic=topic, before=before, partition=partition, reason=reason)
     run_operations([asked], {"topic": topic}, bootstrap=bootstrap, dry_run=dry_run,
                    yes=yes, as_json=as_json)  # fmt: skip
-
-
-def _configs(pairs: list[str] | None) -> dict[str, str]:
-    for pair in pairs or ():
-        if "=" not in pair:
-            raise CommandError(f"{pair!r} is not key=value", Exit.WRONG_USE)
-    split = (pair.partition("=") for pair in pairs or ())
-    return {name: value for name, _, value in split}
 
 
 def _topic_document(topic: TopicMetadata) -> dict[str, Any]:

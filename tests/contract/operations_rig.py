@@ -15,11 +15,17 @@ from typing import Final, Self
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
 from control.lab.session import ProduceJob, ProduceSession
+from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient
 from control.operations.bus.state import OperationState
 from control.operations.executor.throttles.throttle import RATES, REPLICA_LISTS
+from control.views.feed import SnapshotFeed
+from spark_metrics.aggregates import AggregatesReader
 from tests.support.settle import wait_until
+from tui.app import PartiscopeApp
+from tui.journal_watch import JournalWatch
+from tui.services import Services
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 VALUE_BYTES: Final = 1000
@@ -151,3 +157,21 @@ async def watch_until(
                 await then()
             return state
     raise AssertionError(f"{operation_id} ended before")
+
+
+@contextmanager
+def terminal_on(
+    address: str, store: Path, *, path: str = "overview", is_production: bool = False
+) -> Iterator[PartiscopeApp]:
+    """The terminal on a cluster, which is its own bus; the store has what the test put there."""
+    reader = AggregatesReader(str(store))
+    feed = SnapshotFeed(reader)
+    name = "prod" if is_production else ""
+    watched = WatchedCluster(name=name, bootstrap=address, is_production=is_production)
+    journal = JournalWatch(address)
+    services = Services(feed=feed, history=reader, watched=watched, bus=address, journal=journal)
+    try:
+        yield PartiscopeApp(services, path=path)
+    finally:
+        feed.stop()
+        journal.stop()

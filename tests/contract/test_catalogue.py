@@ -286,7 +286,7 @@ async def test_a_value_that_the_cluster_does_not_take_is_told_by_the_preview(
 ) -> None:
     topic = await _filled(session)
     with pytest.raises(RefusedError, match=r"retention\.ms"):
-        await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "x"}))
+        await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "-7"}))
 
 
 async def test_without_a_journal_nothing_is_changed(

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,26 +12,21 @@ from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
 from control.kafka.producer import OutgoingRecord, RecordProducer
-from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition as Key
-from control.views.feed import SnapshotFeed
-from spark_metrics.aggregates import AggregatesReader
-from tests.contract.operations_rig import unique
+from tests.contract.operations_rig import terminal_on, unique
 from tests.support.cluster import LocalCluster
 from tests.support.settle import eventually, settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tui.app import PartiscopeApp
-from tui.journal_watch import JournalWatch
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.operation import OperationScreen
-from tui.services import Services
 from tui.widgets.row_table import RowTable
 
 
 @pytest.fixture
 def app(our_cluster: LocalCluster, tmp_path: Path) -> Iterator[PartiscopeApp]:
-    with _app_on(our_cluster.bootstrap, tmp_path) as app:
+    with terminal_on(our_cluster.bootstrap, tmp_path) as app:
         yield app
 
 
@@ -130,7 +124,7 @@ async def test_a_file_is_sent_a_topic_configured_and_led_and_a_group_reset_by_ke
 ) -> None:
     topic, group, file = topic_of_five, group_of_topic, tmp_path / "five.tsv"
     file.write_bytes(b"".join(b"key-%d\tvalue %d\n" % (n, n) for n in range(5)))
-    with _app_on(bootstrap, tmp_path) as app:
+    with terminal_on(bootstrap, tmp_path) as app:
         async with app.run_test(size=(100, 40)) as pilot:
             typist = Typist(app, pilot)
             app.action_open(f"topics/{topic}")
@@ -196,7 +190,7 @@ async def test_on_production_a_topic_is_created_once_the_name_was_typed(
     our_cluster: LocalCluster, tmp_path: Path
 ) -> None:
     topic = unique("prod")
-    with _app_on(our_cluster.bootstrap, tmp_path, is_production=True) as app:
+    with terminal_on(our_cluster.bootstrap, tmp_path, is_production=True) as app:
         async with app.run_test(size=(100, 40)) as pilot:
             app.action_form("create_topic")
             await settle(pilot, lambda: bool(app.screen.query("#field-topic")), "the form")
@@ -226,21 +220,6 @@ def _line(app: PartiscopeApp, selector: str) -> str:
 
 def _told(app: PartiscopeApp) -> str:
     return " ".join(note.message for note in app._notifications)
-
-
-@contextmanager
-def _app_on(address: str, store: Path, *, is_production: bool = False) -> Iterator[PartiscopeApp]:
-    reader = AggregatesReader(str(store))
-    feed = SnapshotFeed(reader)
-    name = "prod" if is_production else ""
-    watched = WatchedCluster(name=name, bootstrap=address, is_production=is_production)
-    journal = JournalWatch(address)
-    services = Services(feed=feed, history=reader, watched=watched, bus=address, journal=journal)
-    try:
-        yield PartiscopeApp(services)
-    finally:
-        feed.stop()
-        journal.stop()
 
 
 async def _replicas(admin: KafkaAdmin, topic: str) -> dict[Key, tuple[int, ...]]:

@@ -130,6 +130,37 @@ def test_a_topic_that_no_figures_tell_of_is_typed(page: Page, cluster: LocalClus
     assert retention_of(cluster, "brand-new") == "3600000"
 
 
+def test_a_config_is_found_explained_compared_changed_and_reset(
+    page: Page, server: PageServer
+) -> None:
+    page.goto(f"{server.url}/topics/orders")
+    page.get_by_role("link", name="Configs (V)").click()
+    line = page.locator('[data-config="segment.ms"]')
+    line.get_by_text("segment.ms", exact=True).click()
+    expect(line).to_contain_text("force the log to roll")
+    line.get_by_role("button", name="Change").click()
+    dialog = dialog_of(page)
+    dialog.get_by_label("Configs").fill("segment.ms=7200000")
+    dialog.get_by_role("button", name="Preview").click()
+    dialog.get_by_role("button", name="Change").click()
+    expect(dialog).to_contain_text("orders is configured")
+    page.keyboard.press("Escape")
+    expect(line).to_contain_text("7200000 (2 h)")
+    page.get_by_label("Compare with").fill("test-logs")
+    expect(page.locator("table.configs tbody tr").first).to_contain_text("604800000 (7 d)")
+    page.locator("main h1").click()
+    page.keyboard.press("/")
+    page.keyboard.type("force the log to roll")
+    expect(page.locator("table.configs tbody tr")).to_have_count(1)
+    assert page.url.endswith("/topics/orders/configs?with=test-logs&q=force+the+log+to+roll")
+    line.get_by_role("button", name="Reset").click()
+    dialog.get_by_role("button", name="Preview").click()
+    dialog.get_by_role("button", name="Change").click()
+    expect(dialog).to_contain_text("orders is configured")
+    page.keyboard.press("Escape")
+    expect(line.get_by_role("button", name="Reset")).to_have_count(0)
+
+
 def test_a_confirmation_does_what_was_previewed_whatever_the_fields_say(
     page: Page, cluster: LocalCluster
 ) -> None:

@@ -65,6 +65,18 @@ class ViewScreen(Screen[Any]):
         return self.path.params.get("group", "")
 
     @property
+    def broker_here(self) -> str:
+        """The id of the broker that is in view."""
+        return self.path.params.get("broker", "")
+
+    @property
+    def given_here(self) -> dict[str, str]:
+        """Names of the things in view, by the fields of forms."""
+        topic = self.topic_here
+        about = {"group": self.group_here, "broker": self.broker_here}
+        return {"topic": topic, "topics": topic, **about}
+
+    @property
     def plan_here(self) -> ViewPath:
         """The form that ``R`` opens from here."""
         return ViewPath(
@@ -74,8 +86,7 @@ class ViewScreen(Screen[Any]):
     @property
     def loss_here(self) -> ViewPath:
         """The question that ``w`` asks from here."""
-        broker = self.path.params.get("broker", "")
-        return ViewPath(view="what-if", query={"broker": broker})
+        return ViewPath(view="what-if", query={"broker": self.broker_here})
 
     def compose(self) -> ComposeResult:
         """Top bar, body, keys."""

@@ -72,6 +72,11 @@ class TableScreen(ViewScreen):
         """Of the path, or of the row under the cursor."""
         return self.path.params.get("group", "") or _pointed(self, "group")
 
+    @property
+    def broker_here(self) -> str:
+        """The broker of the path, or of the row under the cursor."""
+        return self.path.params.get("broker", "") or _pointed(self, "broker")
+
     def compose_body(self) -> ComposeResult:
         """Filter, title, table."""
         filter_line = FilterLine(

@@ -8,6 +8,7 @@ from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.reassignments import REASSIGN_RIGHTS
 from control.operations.catalogue import reassign
 from control.operations.catalogue.add_partitions import AddPartitions
+from control.operations.catalogue.configure_broker import ConfigureBroker
 from control.operations.catalogue.configure_topic import ConfigureTopic
 from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.delete_group import DeleteGroup
@@ -25,6 +26,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     CreateTopic,
     AddPartitions,
     ConfigureTopic,
+    ConfigureBroker,
     DeleteTopic,
     DeleteRecords,
     ElectLeaders,

@@ -42,7 +42,8 @@ function chooseColumns() {
 
 const ACTIONS = {
   "/": () => {
-    const field = document.querySelector("main .filter-input input, main input.filter-input");
+    const field = document.querySelector(
+      "main .filter-input input, main input.filter-input, main .filter-field input");
     if (field) field.focus();
   },
   " ": () => click("pause-button"),
@@ -59,6 +60,13 @@ const ACTIONS = {
     const { topic, partition } = scope();
     if (topic) navigate("browse/" + encodeURIComponent(topic) + query({ partition }));
     else toast("v browses a topic: choose one first");
+  },
+  V: () => {
+    const { topic, broker } = scope();
+    const name = encodeURIComponent(topic || broker);
+    if (topic) navigate("topics/" + name + "/configs");
+    else if (broker) navigate("brokers/" + name + "/configs");
+    else toast("V shows the configs of a topic or broker: choose one first");
   },
   w: () => navigate("what-if" + query({ broker: scope().broker })),
   x: () => ask("move-cancel"),

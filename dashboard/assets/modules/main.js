@@ -8,6 +8,7 @@ import "./tips.js";
 import "./keys.js";
 import "./replica_board.js";
 import { columnsChosen } from "./columns.js";
+import { keepConfigs } from "./configs.js";
 import { heard } from "./connection.js";
 import { toggleHelp, togglePalette } from "./dialogs.js";
 import { follow, toggleFollow } from "./follow.js";
@@ -32,6 +33,7 @@ window.dash_clientside.partiscope = {
   follow,
   forgetOutcome,
   greyOpeners,
+  keepConfigs,
   keepFields,
   keepPlan,
   markStep,

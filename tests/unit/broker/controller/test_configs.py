@@ -9,6 +9,7 @@ from broker.controller.config_control import (
     AlterOperation,
     AlterResource,
     ConfigChange,
+    check_value,
     decide_alter_configs,
 )
 from broker.controller.configs import (
@@ -36,8 +37,8 @@ from broker.controller.image import (
     broker_resource,
     topic_resource,
 )
-from broker.controller.known_configs import broker_configs, check_value, topic_configs
 from broker.log.config import LogConfig
+from broker.protocol.known_configs import broker_configs, topic_configs
 from tests.unit.broker.controller.images import (
     apply,
     cluster,

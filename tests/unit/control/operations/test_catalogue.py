@@ -36,6 +36,7 @@ def test_each_form_is_whole(form: OperationForm) -> None:
 
 VALUES = {
     "topic": "orders",
+    "broker": "101",
     "partitions": "5",
     "configs": "retention.ms=1000,cleanup.policy=compact,delete",
     "group": "billing",

@@ -30,6 +30,7 @@ from tests.unit.control.operations.previews import PROD, previewed
 CALM = replace(PROD, is_production=False)
 VALUES = {
     "topic": "orders",
+    "broker": "101",
     "partitions": "5",
     "configs": "retention.ms=1000",
     "group": "billing",

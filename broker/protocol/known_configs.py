@@ -14,8 +14,6 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
-from broker.controller.errors import InvalidConfigError
-
 
 class ConfigType(IntEnum):
     """Kafka's config types, by their number in DescribeConfigs."""
@@ -100,19 +98,25 @@ def broker_configs() -> Mapping[str, KnownConfig]:
     return MappingProxyType({**kafkas, **{ours.name: ours for ours in OUR_CONFIGS}})
 
 
-def check_value(config: KnownConfig, value: str) -> None:
-    """Raise InvalidConfigError with Kafka's words when a value is not one of this config."""
-    parsed = _parse(config, value)
-    problem = _VALIDATORS.get(config.valid, _check_range)(config, parsed)
-    if problem:
-        raise InvalidConfigError(
-            f"Invalid value {value} for configuration {config.name}: {problem}"
-        )
+def problem_of_value(config: KnownConfig, value: str) -> str:
+    """The problem of a value in Kafka's words; empty: it is valid."""
+    return problem_of_type(config.type, value) or _VALIDATORS.get(config.valid, _check_range)(
+        config, _parsed(config.type, value)
+    )
+
+
+def problem_of_type(type_: ConfigType, value: str) -> str:
+    """The problem of a value that is not of the type; empty: it is. Bounds are not judged here."""
+    try:
+        _parsed(type_, value)
+    except ValueError:
+        return _TYPE_WORDS[type_]
+    return ""
 
 
 @cache
 def _table() -> dict[str, list[dict[str, Any]]]:
-    text = resources.files("broker.controller").joinpath("known_configs.json").read_text("utf-8")
+    text = resources.files("broker.protocol").joinpath("known_configs.json").read_text("utf-8")
     table: dict[str, list[dict[str, Any]]] = json.loads(text)
     return table
 
@@ -141,14 +145,8 @@ _TYPE_WORDS: Final = {
 }
 
 
-def _parse(config: KnownConfig, value: str) -> Any:
-    try:
-        return _PARSERS.get(config.type, str)(value.strip())
-    except ValueError:
-        pass
-    raise InvalidConfigError(
-        f"Invalid value {value} for configuration {config.name}: {_TYPE_WORDS[config.type]}"
-    )
+def _parsed(type_: ConfigType, value: str) -> Any:
+    return _PARSERS.get(type_, str)(value.strip())
 
 
 def _parse_bool(value: str) -> bool:
