@@ -1,5 +1,6 @@
 """Creating and deleting topics, adding partitions (Kafka's ReplicationControlManager)."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -87,7 +88,7 @@ def decide_create_topics(
     topics: Sequence[NewTopic], image: MetadataImage, defaults: TopicDefaults
 ) -> Decision[dict[str, Verdict[CreatedTopic]]]:
     """Create each topic that can be; a refused one does not harm the others."""
-    names = [topic.name for topic in topics]
+    named = Counter(topic.name for topic in topics)
     records: list[MetadataRecord] = []
     verdicts: dict[str, Verdict[CreatedTopic]] = {}
     partitions_total = 0
@@ -95,7 +96,7 @@ def decide_create_topics(
         if topic.name in verdicts:
             continue
         try:
-            if names.count(topic.name) > 1:
+            if named[topic.name] > 1:
                 raise InvalidConfigRequestError("Duplicate topic name.")
             created, made = _create(topic, image, defaults)
             partitions_total += created.partitions

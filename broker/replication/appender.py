@@ -8,7 +8,6 @@ from broker.clock import Clock
 from broker.log.append_plan import AppendInfo
 from broker.log.errors import LogError, StorageError
 from broker.replication.errors import (
-    AppendTimedOutError,
     InvalidRequiredAcksError,
     NotEnoughReplicasError,
     NotLeaderError,
@@ -22,6 +21,9 @@ from broker.replication.results import AppendResult
 log = logging.getLogger(__name__)
 
 ACKS_ALL = -1
+PENDING_APPENDS_MAX = 50_000
+"""So many producers of a partition wait for its replicas; further ones are refused until some of
+these have been answered. They may have asked for timeouts of weeks, and be gone."""
 OnDone = Callable[[AppendResult], None]
 
 
@@ -72,7 +74,7 @@ class Appender:
         if acks != ACKS_ALL or found.state.high_watermark >= required:
             on_done(result)
             return
-        pending = PendingAppend(required, result, on_done, self._expired)
+        pending = PendingAppend(required, result, on_done, found.append_expired)
         found.pending_appends.append(pending)
         self._host.wheel.add(pending, timeout_ms)
 
@@ -84,9 +86,6 @@ class Appender:
         self._host.apply(partition, event)
         for session in partition.sessions:
             session.records_appended(partition)
-
-    def _expired(self, pending: PendingAppend) -> None:
-        pending.finish(AppendTimedOutError())
 
     async def append_and_wait(
         self, topic: str, partition: int, records: bytes, *, acks: int, timeout_ms: int
@@ -117,5 +116,6 @@ def _refusal(partition: Partition | None, acks: int) -> Exception | None:
     if not state.is_leader:
         return NotLeaderError()
     if acks == ACKS_ALL:
-        return None if state.has_enough_replicas else NotEnoughReplicasError()
+        has_room = len(partition.pending_appends) < PENDING_APPENDS_MAX
+        return None if has_room and state.has_enough_replicas else NotEnoughReplicasError()
     return None if acks in (0, 1) else InvalidRequiredAcksError()

@@ -7,6 +7,7 @@ from typing import Protocol
 from uuid import UUID
 
 from broker.log.partition_log import PartitionLog
+from broker.replication.errors import AppendTimedOutError
 from broker.replication.partition_state import PartitionState
 from broker.replication.results import AppendResult
 from broker.replication.timer_wheel import NOT_WAITING
@@ -52,7 +53,7 @@ class PendingAppend:
         self.wheel_tick = NOT_WAITING
 
     def expire(self) -> None:
-        """Its time is over; the entry stays in the partition's queue until that is worked off."""
+        """Its time is over: see `Partition.append_expired`."""
         self.on_expired(self)
 
     def finish(self, error: Exception | None) -> None:
@@ -66,6 +67,7 @@ class Partition:
     """A replica; the ReplicaManager carries out its state's effects."""
 
     __slots__ = (
+        "_expired_appends",
         "consumers",
         "is_follower_throttled",
         "is_leader_throttled",
@@ -90,11 +92,22 @@ class Partition:
         self.state = state
         self.traffic = Traffic()
         self.pending_appends: deque[PendingAppend] = deque()
+        self._expired_appends = 0
         self.sessions: set[Follower] = set()
         self.consumers: set[Follower] = set()
         self.low_watermark_waiters: list[Callable[[int], None]] = []
         self.is_leader_throttled = False
         self.is_follower_throttled = False
+
+    def append_expired(self, pending: PendingAppend) -> None:
+        """Answer a producer whose time is over; such entries go once they are the majority."""
+        pending.finish(AppendTimedOutError())
+        self._expired_appends += 1
+        if 2 * self._expired_appends > len(self.pending_appends):
+            waiting = [each for each in self.pending_appends if each.on_done is not None]
+            self.pending_appends.clear()
+            self.pending_appends.extend(waiting)
+            self._expired_appends = 0
 
     @property
     def is_leader(self) -> bool:

@@ -1,8 +1,9 @@
 """One timer for everything that waits with a deadline.
 
-Entries fall into ticks of TICK_MS; a single loop timer is armed for the next tick that holds
-something, none when nothing waits. Adding and removing are O(1), so a produce request that is
-answered in time costs two dictionary operations and no timer.
+Entries fall into ticks of TICK_MS; those far away share coarser ones, so that there are a few
+thousand ticks at most, whatever timeouts clients ask for. A single loop timer is armed for the
+next tick that holds something, none when nothing waits. Adding and removing are O(1), so a
+produce request that is answered in time costs two dictionary operations and no timer.
 """
 
 import heapq
@@ -12,6 +13,8 @@ from broker.background import Timer, attempt
 from broker.clock import Clock
 
 TICK_MS: Final = 20
+PRECISION_BITS: Final = 6
+"""Of a wait in ticks so many bits count, the rest is rounded up."""
 NOT_WAITING: Final = -1
 OWNER: Final = "deadlines of requests"
 
@@ -27,7 +30,7 @@ class Waiter(Protocol):
 
 
 class TimerWheel:
-    """Deadlines in monotonic ms; waiters expire up to one tick late, never early."""
+    """Deadlines in monotonic ms; waiters expire a tick or 3 % of their wait late, never early."""
 
     __slots__ = ("_armed_tick", "_buckets", "_clock", "_ticks", "_timer")
 
@@ -44,6 +47,8 @@ class TimerWheel:
     def add(self, waiter: Waiter, wait_ms: int) -> None:
         """Have `waiter.expire()` called after `wait_ms`, unless it is removed before."""
         tick = (self._clock.monotonic_ms() + max(wait_ms, 0)) // TICK_MS + 1
+        coarse = 1 << max((max(wait_ms, 0) // TICK_MS).bit_length() - PRECISION_BITS, 0)
+        tick = -(-tick // coarse) * coarse
         waiter.wheel_tick = tick
         bucket = self._buckets.get(tick)
         if bucket is not None:
