@@ -8,7 +8,14 @@ from broker.quorum.config import QuorumConfig, Voter
 from broker.quorum.events import Event, RequestFailed, ResponseReceived
 from broker.quorum.messages import FetchRequest, FetchSnapshotRequest, Request
 from broker.quorum.ports import Peer
-from broker.quorum.wire import API_KEYS, VERSIONS, WireError, from_response, to_request
+from broker.quorum.wire import (
+    API_KEYS,
+    VERSIONS,
+    ForeignClusterError,
+    WireError,
+    from_response,
+    to_request,
+)
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +64,11 @@ class VoterExchange:
 
     async def _exchange(self, peer_id: int, request: Request) -> None:
         if peer_id not in self._peers:
-            self._complain(peer_id)
+            self._complain(
+                peer_id,
+                f"node {peer_id} leads the metadata quorum and controller.quorum.voters lacks it; "
+                "write there what that node has",
+            )
             self._report(RequestFailed(peer=peer_id, request=request))
             return
         is_fetch = isinstance(request, FetchRequest | FetchSnapshotRequest)
@@ -71,17 +82,19 @@ class VoterExchange:
             response = from_response(request, answer)
         except (OSError, WireError) as error:
             log.debug("voter %d: %s", peer_id, error)
+            if isinstance(error, ForeignClusterError):
+                self._complain(
+                    peer_id,
+                    f"voter {peer_id} refuses this node: it belongs to another cluster than "
+                    f"{self._cluster_id}; correct cluster.id or controller.quorum.voters",
+                )
             is_refused = isinstance(error, ConnectionRefusedError)
             self._report(RequestFailed(peer=peer_id, request=request, is_refused=is_refused))
             return
         self._report(ResponseReceived(peer=peer_id, request=request, response=response))
 
-    def _complain(self, peer_id: int) -> None:
-        """Once of each: voters are to name the same in their properties."""
+    def _complain(self, peer_id: int, words: str) -> None:
+        """Once of each peer."""
         if peer_id not in self._strangers:
             self._strangers.add(peer_id)
-            log.error(
-                "node %d leads the metadata quorum and controller.quorum.voters lacks it; "
-                "write there what that node has",
-                peer_id,
-            )
+            log.error("%s", words)

@@ -105,6 +105,7 @@ class QuorumNode:
         connect: Connect,
     ) -> None:
         self.config = config
+        self.cluster_id = cluster_id
         self.log = log
         self.listener: QuorumListener | None = None
         self.on_fault: Callable[[Exception], None] | None = None

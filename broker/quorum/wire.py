@@ -49,10 +49,15 @@ API_KEYS: Final[Mapping[type[Request], int]] = {
 }
 
 T = TypeVar("T")
+_INCONSISTENT_CLUSTER_ID: Final = 104
 
 
 class WireError(Exception):
     """A message of a voter that is not about the metadata log, or not an answer to ours."""
+
+
+class ForeignClusterError(WireError):
+    """The peer belongs to another cluster."""
 
 
 def to_request(request: Request, *, cluster_id: str) -> Any:
@@ -89,12 +94,14 @@ def to_response(response: Response) -> Any:
 
 def from_response(request: Request, message: Any) -> Response:
     """The response to a request of ours. Raises WireError when it is an error of another kind."""
+    if message.error_code == _INCONSISTENT_CLUSTER_ID:
+        raise ForeignClusterError("it belongs to another cluster")
+    if message.error_code != 0:
+        raise WireError(f"refused with {message.error_code!r}")
     if isinstance(request, FetchRequest):
         return _from_fetch_response(message)
     if isinstance(request, FetchSnapshotRequest):
         return _from_snapshot_response(message)
-    if message.error_code != 0:
-        raise WireError(f"refused with {message.error_code!r}")
     partition = _only(_only(message.topics).partitions)
     error = _error(partition.error_code)
     leader_id = _or_none(partition.leader_id)
@@ -278,8 +285,6 @@ def _to_fetch_response(response: FetchResponse) -> Any:
 
 
 def _from_fetch_response(message: Any) -> FetchResponse:
-    if message.error_code != 0:
-        raise WireError(f"fetch refused with {message.error_code!r}")
     partition = _only(_only(message.responses).partitions)
     diverging = partition.diverging_epoch
     has_diverging = diverging.end_offset >= 0
@@ -320,8 +325,6 @@ def _to_snapshot_response(response: FetchSnapshotResponse) -> Any:
 
 
 def _from_snapshot_response(message: Any) -> FetchSnapshotResponse:
-    if message.error_code != 0:
-        raise WireError(f"fetch of a snapshot refused with {message.error_code!r}")
     partition = _only(_only(message.topics).partitions)
     return FetchSnapshotResponse(
         epoch=int(partition.current_leader.leader_epoch),
