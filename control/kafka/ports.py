@@ -187,6 +187,9 @@ class LogDir:
     total_bytes: int | None
     usable_bytes: int | None
     replicas: tuple[ReplicaLog, ...]
+    is_cordoned: bool = False
+    """Whether it takes no new replicas (KIP-1066); false where the broker does not tell (before
+    4.3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -249,4 +249,5 @@ def _log_dir_of(broker: int, result: Any) -> LogDir:
         total_bytes=None if total < 0 else total,
         usable_bytes=None if usable < 0 else usable,
         replicas=replicas,
+        is_cordoned=getattr(result, "is_cordoned", False),
     )

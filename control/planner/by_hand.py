@@ -77,7 +77,7 @@ def check_edits(topology: Topology, edits: Edits) -> None:
         with the nearest that would work.
     """
     known = {partition.key: partition for partition in topology.partitions}
-    brokers = {broker.id: broker.is_running for broker in topology.brokers}
+    brokers = {broker.id: broker.why_no_target for broker in topology.brokers}
     wrong: dict[TopicPartition, str] = {}
     for key, replicas in edits.items():
         if key not in known:
@@ -143,8 +143,8 @@ def _parse_entry(entry: str) -> tuple[TopicPartition, tuple[int, ...] | None]:
     return key, tuple(int(id_) for id_ in ids[1].split(","))
 
 
-def _wrong_with(brokers: Mapping[int, bool], replicas: tuple[int, ...]) -> str:
-    """``brokers``: whether each runs."""
+def _wrong_with(brokers: Mapping[int, str], replicas: tuple[int, ...]) -> str:
+    """``brokers``: why each gets no replica; empty where it may."""
     if not replicas:
         return "no replica is left"
     if len(set(replicas)) < len(replicas):
@@ -152,8 +152,8 @@ def _wrong_with(brokers: Mapping[int, bool], replicas: tuple[int, ...]) -> str:
     unknown = [id_ for id_ in replicas if id_ not in brokers]
     if unknown:
         return f"broker {unknown[0]} does not exist or does not run"
-    down = [id_ for id_ in replicas if not brokers[id_]]
-    return f"broker {down[0]} does not run" if down else ""
+    unfit = [id_ for id_ in replicas if brokers[id_]]
+    return f"broker {unfit[0]} {brokers[unfit[0]]}" if unfit else ""
 
 
 def _unknown_words(key: TopicPartition, known: Mapping[TopicPartition, TopologyPartition]) -> str:

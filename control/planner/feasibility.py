@@ -4,9 +4,10 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Final
 
-from control.model.ids import no_partition_words
+from control.model.ids import TopicPartition, no_partition_words
 from control.model.units import bytes_text
 from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.racks import unknown_words
@@ -23,22 +24,25 @@ def check_request(topology: Topology, request: PlanRequest) -> None:
     """
     known = set(topology.broker_ids)
     _check_brokers(request, known)
-    down = {broker.id for broker in topology.brokers if not broker.is_running}
+    unfit = {b.id: b.why_no_target for b in topology.brokers if b.why_no_target}
     removed, excluded = set(request.remove_brokers), set(request.exclude_brokers)
-    for id_ in sorted(down.intersection(request.add_brokers)):
-        running = sorted(known - down - removed)
+    for id_ in sorted(unfit.keys() & set(request.add_brokers)):
+        first = "uncordon" if unfit[id_] == "is cordoned" else "start"
         raise GoalError(
-            f"broker {id_} does not run and gets no replica: start it first, or plan for {running}"
+            f"broker {id_} {unfit[id_]} and gets no replica: {first} it first, or plan for "
+            f"{sorted(known - unfit.keys() - removed)}"
         )
-    targets = known - removed - excluded - down
+    _check_cordoned(topology, request)
+    targets = known - removed - excluded - unfit.keys()
     if not targets:
         raise GoalError(
             "no broker is left that may hold replicas: keep one, or let a broker that is left "
             "alone take part"
         )
-    _check_names(topology, request)
+    immovable = topology.immovable(removed)
+    _check_names(topology, request, immovable)
     _check_racks(topology, request, targets)
-    feasibility = _Feasibility(topology, request, frozenset(targets))
+    feasibility = _Feasibility(topology, request, frozenset(targets), immovable)
     feasibility.check_goal()
 
 
@@ -64,7 +68,35 @@ def _check_brokers(request: PlanRequest, known: set[int]) -> None:
         raise GoalError(f"brokers {both} cannot both stay and be removed")
 
 
-def _check_names(topology: Topology, request: PlanRequest) -> None:
+def _check_cordoned(topology: Topology, request: PlanRequest) -> None:
+    """A partition can leave one cordoned broker only if it leaves all: no list may name one."""
+    removed = set(request.remove_brokers)
+    cordoned = {b.id for b in topology.brokers if b.is_cordoned} - removed
+    for id_ in sorted(cordoned.intersection(request.relieve_brokers)):
+        raise GoalError(
+            f"broker {id_} is cordoned, so Kafka refuses a plan that leaves it some replicas: "
+            "uncordon it first, or remove it to move all of them"
+        )
+    may_touch = request.scope()
+    stuck = [
+        p
+        for p in topology.partitions
+        if not cordoned.isdisjoint(p.replicas)
+        and not removed.isdisjoint(p.replicas)
+        and may_touch(p.key)
+    ]
+    if stuck:
+        others = sorted(cordoned.intersection(chain.from_iterable(p.replicas for p in stuck)))
+        raise GoalError(
+            f"brokers {sorted(removed)} cannot be emptied: brokers {others} are cordoned and hold "
+            f"replicas of {named([str(p.key) for p in stuck])} too, and Kafka refuses every list "
+            "that names them. Uncordon them, or remove them as well"
+        )
+
+
+def _check_names(
+    topology: Topology, request: PlanRequest, immovable: frozenset[TopicPartition]
+) -> None:
     topics = {partition.topic for partition in topology.partitions}
     plain = [name for name in request.exclude_topics if not set(name) & set("*?[")]
     for pattern in (*request.topics, *plain):
@@ -82,10 +114,16 @@ def _check_names(topology: Topology, request: PlanRequest) -> None:
     wanted = [p for p in topology.partitions if may_touch(p.key)]
     if request.partitions and not wanted:
         raise GoalError("no partition is left: all that are named are kept, or of other topics")
-    if wanted and not any(p.has_leader for p in wanted):
+    if wanted and immovable.issuperset(p.key for p in wanted):
+        names = named([str(p.key) for p in wanted])
+        if any(p.has_leader for p in wanted):
+            raise GoalError(
+                f"no partition is left: {names} have a replica on a cordoned broker, or no "
+                "leader, and cannot move. Uncordon the broker, or remove it"
+            )
         raise GoalError(
-            f"no partition is left: {named([str(p.key) for p in wanted])} have no leader and "
-            "cannot move. Bring back a broker of their replicas"
+            f"no partition is left: {names} have no leader and cannot move. Bring back a broker "
+            "of their replicas"
         )
 
 
@@ -116,6 +154,7 @@ class _Feasibility:
     topology: Topology
     request: PlanRequest
     targets: frozenset[int]
+    immovable: frozenset[TopicPartition]
 
     def check_goal(self) -> None:
         """What the goal needs, and whether brokers and disks can give it."""
@@ -142,7 +181,9 @@ class _Feasibility:
 
     def _touched(self) -> Iterable[TopologyPartition]:
         may_touch = self.request.scope()
-        return (p for p in self.topology.partitions if may_touch(p.key) and p.has_leader)
+        return (
+            p for p in self.topology.partitions if may_touch(p.key) and p.key not in self.immovable
+        )
 
     def _check_factor(self, factor: int) -> None:
         if factor < 1:

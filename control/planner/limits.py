@@ -81,6 +81,20 @@ def stopped_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, 
     )
 
 
+def cordoned_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
+    """Tells which brokers are cordoned and how a plan can still empty them."""
+    cordoned = [b.id for b in topology.brokers if b.is_cordoned and b.id not in removed]
+    if not cordoned:
+        return ()
+    held = Counter(id_ for partition in topology.partitions for id_ in partition.replicas)
+    return tuple(
+        f"broker {id_} is cordoned: it gets nothing, its {_replicas(held[id_])}, and the plan "
+        "leaves out their partitions (Kafka refuses every list that names the broker); uncordon "
+        "it, or remove it to have them elsewhere"
+        for id_ in cordoned
+    )
+
+
 def unknown_racks(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
     """Who has no rack where others have one, and what a plan makes of it."""
     racks = Racks(of={b.id: b.rack for b in topology.brokers if b.is_running})

@@ -17,7 +17,7 @@ class Nearest:
     def __init__(self, topology: Topology) -> None:
         self._racks = Racks(of={broker.id: broker.rack for broker in topology.brokers})
         held = dict(zip(topology.broker_ids, columns_of(topology).held().tolist(), strict=True))
-        self._held = {b.id: held[b.id] for b in topology.brokers if b.is_running}
+        self._held = {b.id: held[b.id] for b in topology.brokers if not b.why_no_target}
         self._room = {
             b.id: b.capacity_bytes - held[b.id]
             for b in topology.brokers

@@ -23,6 +23,7 @@ from control.planner.leaders import even_leaders, leader_bounds
 from control.planner.least import Prover
 from control.planner.level import level
 from control.planner.limits import (
+    cordoned_brokers,
     leaderless,
     left_broken,
     proofs,
@@ -73,15 +74,16 @@ class Plan:
 def plan(topology: Topology, request: PlanRequest) -> Plan:
     """Plan every alternative of the request's goal.
 
-    Removed brokers named in the topology count as removed in the request. Partitions without a
-    leader are kept as they are.
+    Removed brokers named in the topology count as removed in the request. Immovable
+    partitions are kept as they are.
 
     :raises GoalError: the request makes no sense for this topology, or cannot be fulfilled.
     """
     removed = tuple(dict.fromkeys((*request.remove_brokers, *topology.remove_brokers)))
     request = replace(request, remove_brokers=removed)
     check_request(topology, request)
-    request = _without_leaderless(topology, request)
+    stuck = map(str, topology.immovable(removed))
+    request = replace(request, keep_partitions=(*request.keep_partitions, *sorted(stuck)))
     columns = columns_of(topology)
     loads = loads_of(topology, columns)
     placement = Placement(topology, request, columns)
@@ -109,16 +111,12 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             *leaderless(topology),
             *unknown_figures(topology, request.goal),
             *stopped_brokers(topology, removed),
+            *cordoned_brokers(topology, removed),
             *unknown_racks(topology, removed),
             *left_broken(request.goal, [v for made in offered for v in made.violations]),
             *(() if request.goal in _KEEPS_DATA else proofs(placement)),
         ),
     )
-
-
-def _without_leaderless(topology: Topology, request: PlanRequest) -> PlanRequest:
-    stuck = [str(p.key) for p in topology.partitions if not p.has_leader]
-    return replace(request, keep_partitions=(*request.keep_partitions, *stuck))
 
 
 _FAR: Final = 1.04

@@ -16,7 +16,7 @@ class Roles:
 
     removed: Flags
     excluded: Flags
-    """Neither lose nor receive: named by the request, or down."""
+    """Neither lose nor receive: named by the request, down, or cordoned."""
     target: Flags
     """May receive replicas; these are the ones to be balanced."""
     rack: Numbers
@@ -28,8 +28,8 @@ def roles_of(topology: Topology, request: PlanRequest) -> Roles:
     """Who is removed, left alone, balanced."""
     ids = topology.broker_ids
     removed: Flags = np.isin(ids, request.remove_brokers)
-    down = np.array([not broker.is_running for broker in topology.brokers], dtype=np.bool_)
-    excluded = np.isin(ids, request.exclude_brokers) | (down & ~removed)
+    unfit = np.array([bool(broker.why_no_target) for broker in topology.brokers], dtype=np.bool_)
+    excluded = np.isin(ids, request.exclude_brokers) | (unfit & ~removed)
     rack, racks, known_racks = _numbered_racks(topology, removed)
     return Roles(
         removed=removed,

@@ -8,19 +8,20 @@ The file format (``partiscope plan --topology``)::
 
 The first replica is the preferred leader. May be absent: ``rack``; ``size``, where it is unknown;
 ``capacity``, the bytes that a broker's disks may hold in all; ``down``, true for a broker that does
-not run; ``bytes_in`` and ``bytes_out``, what clients write to and read from the partition's leader
-in bytes per second; ``leaderless``, true for a partition that has no leader and so cannot move;
-``remove_brokers``, a list of ids, says which brokers go.
+not run; ``cordoned``, true for one all of whose log directories are cordoned; ``bytes_in`` and
+``bytes_out``, what clients write to and read from the partition's leader in bytes per second;
+``leaderless``, true for a partition that has no leader and so cannot move; ``remove_brokers``, a
+list of ids, says which brokers go.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from control.model.ids import TopicPartition
 
 _DOCUMENT_KEYS: Final = frozenset({"brokers", "partitions", "remove_brokers"})
-_BROKER_KEYS: Final = frozenset({"id", "rack", "capacity", "down"})
+_BROKER_KEYS: Final = frozenset({"id", "rack", "capacity", "down", "cordoned"})
 _PARTITION_KEYS: Final = frozenset(
     {"topic", "partition", "replicas", "size", "bytes_in", "bytes_out", "leaderless"}
 )
@@ -33,13 +34,21 @@ class TopologyError(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyBroker:
     """A broker that may hold replicas. `rack` is null where racks are not configured,
-    `capacity_bytes` where it is not known. One that does not run keeps what it has and gets
-    nothing."""
+    `capacity_bytes` where it is not known. One that does not run, or is cordoned, keeps what it
+    has and gets nothing."""
 
     id: int
     rack: str | None = None
     capacity_bytes: int | None = None
     is_running: bool = True
+    is_cordoned: bool = False
+
+    @property
+    def why_no_target(self) -> str:
+        """Why it gets no replica: ``does not run``, ``is cordoned``; empty where it may."""
+        if not self.is_running:
+            return "does not run"
+        return "is cordoned" if self.is_cordoned else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +89,16 @@ class Topology:
     def broker_ids(self) -> tuple[int, ...]:
         """Ids in the order of the document."""
         return tuple(broker.id for broker in self.brokers)
+
+    def immovable(self, removed: Collection[int]) -> frozenset[TopicPartition]:
+        """Partitions that no plan moves: those without a leader, and those that keep a replica on
+        a cordoned broker, because the controller refuses every list that names it."""
+        cordoned = {b.id for b in self.brokers if b.is_cordoned}.difference(removed)
+        return frozenset(
+            p.key
+            for p in self.partitions
+            if not p.has_leader or not cordoned.isdisjoint(p.replicas)
+        )
 
     def with_replicas(self, targets: Mapping[TopicPartition, Sequence[int]]) -> "Topology":
         """The same cluster with some partitions placed elsewhere."""
@@ -124,6 +143,8 @@ def _broker_document(broker: TopologyBroker) -> dict[str, Any]:
         document["capacity"] = broker.capacity_bytes
     if not broker.is_running:
         document["down"] = True
+    if broker.is_cordoned:
+        document["cordoned"] = True
     return document
 
 
@@ -183,6 +204,7 @@ def _parse_broker(entry: object, where: str) -> TopologyBroker:
         rack=rack,
         capacity_bytes=None if capacity is None else _whole(capacity, f"{where}.capacity"),
         is_running=not _flag(fields.get("down", False), f"{where}.down"),
+        is_cordoned=_flag(fields.get("cordoned", False), f"{where}.cordoned"),
     )
 
 

@@ -36,9 +36,9 @@ class Violation:
 def verify_proposal(
     before: Topology, request: PlanRequest, proposal: Proposal
 ) -> tuple[Violation, ...]:
-    """Every violated rule: unknown, stopped, duplicate, excluded or removed brokers, a changed
-    number of replicas or not the wanted one, partitions outside the scope or without a leader,
-    fewer racks than possible, full disks."""
+    """Every violated rule. Brokers: unknown, stopped, cordoned, duplicate, excluded or removed.
+    Partitions: another number of replicas than wanted, outside the scope, without a leader, on
+    fewer racks than possible. Disks: full."""
     found = _change_violations(before, request, proposal.changes)
     after = {change.key: change.after for change in proposal.changes}
     found += _factor_violations(before, after, request)
@@ -58,6 +58,7 @@ def _change_violations(
 ) -> list[Violation]:
     known = set(before.broker_ids)
     down = {broker.id for broker in before.brokers if not broker.is_running}
+    cordoned = {broker.id for broker in before.brokers if broker.is_cordoned}
     excluded = set(request.exclude_brokers)
     may_touch, topics = request.scope(), {p.topic for p in before.partitions}
     leaderless = {p.key for p in before.partitions if not p.has_leader}
@@ -70,6 +71,8 @@ def _change_violations(
             wrong.append(("brokers", f"brokers {unknown} do not exist"))
         if stopped := down.intersection(adding):
             wrong.append(("brokers", f"brokers {sorted(stopped)} do not run"))
+        if refused := cordoned.intersection(after):
+            wrong.append(("brokers", f"brokers {sorted(refused)} are cordoned: Kafka refuses it"))
         if change.key in leaderless:
             wrong.append(("leader", "has no leader and cannot move"))
         if len(set(after)) < len(after):

@@ -114,6 +114,27 @@ def test_every_alternative_satisfies_the_judge(case: tuple[Topology, PlanRequest
         assert may_break_racks or changes_width or not any(v.is_new for v in alternative.violations)
 
 
+@given(cases(), st.data())
+@settings(max_examples=80, deadline=None)
+def test_no_alternative_names_a_cordoned_broker(
+    case: tuple[Topology, PlanRequest], data: st.DataObject
+) -> None:
+    topology, request = case
+    cordoned = data.draw(st.sets(st.sampled_from(topology.broker_ids)))
+    brokers = tuple(replace(b, is_cordoned=b.id in cordoned) for b in topology.brokers)
+    topology = replace(topology, brokers=brokers)
+    try:
+        made = plan(topology, request)
+    except GoalError:
+        return
+    for alternative in made.alternatives:
+        changes = alternative.proposal.changes
+        assert all(cordoned.isdisjoint(change.after) for change in changes)
+        keeping = cordoned.difference(request.remove_brokers)
+        assert all(keeping.isdisjoint(change.before) for change in changes)
+        assert not [v for v in alternative.violations if v.rule == "brokers"]
+
+
 @given(cases())
 @settings(max_examples=80, deadline=None)
 def test_moved_bytes_never_undercut_the_proven_bound(case: tuple[Topology, PlanRequest]) -> None:

@@ -1,7 +1,7 @@
 """What a cluster looks like right now, as far as planning and pre-flight need it."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -53,6 +53,8 @@ class ClusterFacts:
     """``replica.fetch.backoff.ms`` of brokers that replicate what moves; absent where not told."""
     standing_rates: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     """Throttle rates that brokers between which data moves have already, and not of ours."""
+    cordoned: frozenset[int] = frozenset()
+    """Live brokers all of whose log directories are cordoned, as far as brokers tell."""
     created_anew: frozenset[str] = frozenset()
     """Topics that were left out: others than those asked for, under their names."""
 
@@ -60,6 +62,11 @@ class ClusterFacts:
     def broker_ids(self) -> frozenset[int]:
         """Live brokers."""
         return frozenset(broker.id for broker in self.brokers)
+
+    @property
+    def targets(self) -> frozenset[int]:
+        """Brokers that a reassignment may name."""
+        return self.broker_ids - self.cordoned
 
     @property
     def places(self) -> Placements:
@@ -169,6 +176,7 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         sizes=sizes_of(log_dirs),
         usable_bytes={broker: sum(free) for broker, free in usable.items()},
         roomiest_bytes={broker: max(free) for broker, free in usable.items() if len(free) > 1},
+        cordoned=_cordoned(log_dirs),
         min_isr=await _min_isr(admin, near),
         missing_rights=await _missing_rights(admin, {change.topic for change in changes} & known),
     )
@@ -198,7 +206,11 @@ def topology_of(facts: ClusterFacts) -> Topology:
     running, capacity = facts.broker_ids, _capacities(facts)
     brokers = tuple(
         TopologyBroker(
-            id=id_, rack=rack, capacity_bytes=capacity.get(id_), is_running=id_ in running
+            id=id_,
+            rack=rack,
+            capacity_bytes=capacity.get(id_),
+            is_running=id_ in running,
+            is_cordoned=id_ in facts.cordoned,
         )
         for id_, rack in sorted(racks.items())
     )
@@ -243,6 +255,13 @@ async def _log_dirs(admin: AdminPort) -> tuple[LogDir, ...]:
         return await admin.log_dirs()
     except KafkaPortError:
         return ()
+
+
+def _cordoned(log_dirs: Collection[LogDir]) -> frozenset[int]:
+    """Brokers without a log directory that takes new replicas: the controller refuses every
+    target list that names one, also for replicas that it has already."""
+    open_brokers = {log_dir.broker for log_dir in log_dirs if not log_dir.is_cordoned}
+    return frozenset(log_dir.broker for log_dir in log_dirs) - open_brokers
 
 
 def _usable(log_dirs: Iterable[LogDir]) -> dict[int, list[int]]:

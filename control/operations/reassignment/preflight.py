@@ -74,6 +74,7 @@ def preflight(
         existence,
         current,
         _check_brokers(facts, changes),
+        *_check_cordons(facts, changes),
         _check_shape(facts, changes),
         _check_running(facts, changes, is_way_back=undone is not None),
         check_disk(facts, waves, takes[1] if takes else None),
@@ -189,12 +190,32 @@ def _check_brokers(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) ->
     return _check("brokers", bad, fine="all targets are running", advice=advice)
 
 
+def _check_cordons(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> tuple[Check, ...]:
+    """Only where a broker is cordoned: Kafka refuses a list that names it, also where the
+    partition has that replica already."""
+    if not facts.cordoned:
+        return ()
+    going = [change for change in changes if not facts.places.is_there(change)]
+    bad, told = [], []
+    for broker in sorted(facts.cordoned):
+        naming = [str(change.key) for change in going if broker in change.after]
+        if naming:
+            bad.append(f"broker {broker} is cordoned, and Kafka refuses {_listed(naming)} there")
+            told.append(
+                f"kafka-configs.sh --alter --entity-type brokers --entity-name {broker} "
+                "--delete-config cordoned.log.dirs"
+            )
+    advice = "plan without those brokers, or uncordon them first: " + "; ".join(told)
+    fine = f"no target is cordoned ({', '.join(map(str, sorted(facts.cordoned)))} is)"
+    return (_check("cordons", bad, fine=fine, advice=advice),)
+
+
 def _what_works(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> str:
     """The working assignment nearest to the first that cannot be."""
     topology = topology_of(facts)
     known = {partition.key: partition for partition in topology.partitions}
     for change in changes:
-        is_wrong = _is_bad(change) or not facts.broker_ids.issuperset(change.after)
+        is_wrong = _is_bad(change) or not facts.targets.issuperset(change.after)
         if is_wrong and change.key in known:
             words = Nearest(topology).words(known[change.key], change.after)
             return f"for {change.key} {words}"

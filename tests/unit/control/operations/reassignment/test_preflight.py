@@ -10,7 +10,13 @@ from control.model.ids import TopicPartition
 from control.operations.errors import InvalidInputError
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.planning import resolve_throttle
-from control.operations.reassignment.preflight import Check, Verdict, is_refused, preflight
+from control.operations.reassignment.preflight import (
+    Check,
+    Verdict,
+    failures,
+    is_refused,
+    preflight,
+)
 from control.operations.reassignment.preflight_disk import check_disk, peak_bytes
 from control.operations.reassignment.producer_traffic import seconds_of
 from control.planner.proposal import PartitionChange
@@ -324,6 +330,37 @@ def test_what_producers_may_wait_for_is_told_and_not_judged() -> None:
     assert "wait 5.0 s" in reasons(facts, leads, MIB)["producers"]
     facts = replace(FACTS, fetch_backoff_ms={2: 100})
     assert reasons(facts, MOVE, MIB)["producers"].endswith("hears of that before the leader")
+
+
+@pytest.mark.parametrize("cordoned", [2, 3])
+def test_a_cordoned_target_is_refused_also_where_the_replica_is_there(cordoned: int) -> None:
+    """Broker 3 is to receive a replica, broker 2 keeps one."""
+    facts = replace(FACTS, cordoned=frozenset({cordoned}))
+    (check,) = (
+        c for c in preflight(facts, (MOVE,), throttle_bytes_per_s=10**6) if "cord" in c.name
+    )
+    assert (check.name, check.verdict) == ("cordons", Verdict.FAIL)
+    assert check.reason == (
+        f"broker {cordoned} is cordoned, and Kafka refuses t-0 there; plan without those brokers, "
+        "or uncordon them first: kafka-configs.sh --alter --entity-type brokers --entity-name "
+        f"{cordoned} --delete-config cordoned.log.dirs"
+    )
+    assert verdicts(replace(FACTS, cordoned=frozenset({1}))) == {}, "it leaves the cordoned one"
+
+
+def test_a_rollback_onto_a_cordoned_broker_is_refused_before_it_starts() -> None:
+    """What is there already is not asked for again."""
+    facts = replace(
+        FACTS,
+        cordoned=frozenset({3}),
+        partitions={KEY: replace(PARTITION, replicas=(2, 1), isr=(2, 1))},
+    )
+    back = replace(MOVE, before=(2, 1))
+    checks = preflight(facts, (back,), throttle_bytes_per_s=10**6, undone="mv-1")
+    assert "broker 3 is cordoned" in failures(checks)
+    there = replace(facts, partitions={KEY: replace(PARTITION, replicas=(3, 2), isr=(3, 2))})
+    checks = preflight(there, (back,), throttle_bytes_per_s=10**6, undone="mv-1")
+    assert not is_refused(checks)
 
 
 def test_losing_a_rack_is_a_warning() -> None:
