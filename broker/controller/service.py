@@ -208,11 +208,18 @@ class ControllerService:
         if batch.last_offset >= leader.epoch_start_offset:
             self.active.activate(self._metadata.image)
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
-        """Go over to another image at once; who subscribed hears of every difference."""
+    def prepare_snapshot(self, snapshot: Snapshot) -> Callable[[], None]:
+        """In a thread: make another image. Subscribers hear of every difference at once."""
         old = self._metadata.image
         image = replace(_image_of(snapshot, old.cluster_id), controller_id=old.controller_id)
-        self._metadata.publish(ReplayedBatch(image=image, changed=image_difference(old, image)))
+        changed = image_difference(old, image)
+
+        def install() -> None:
+            controller_id = self._metadata.controller_id  # may be another one by now
+            replayed = replace(image, controller_id=controller_id)
+            self._metadata.publish(ReplayedBatch(image=replayed, changed=changed))
+
+        return install
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
         """The leader of the quorum is the active controller.

@@ -42,6 +42,7 @@ from broker.quorum.metadata_log import CommittedBatch, MetadataLog
 from broker.quorum.ports import Dice, VoteStore
 from broker.quorum.progress import Fetched
 from broker.quorum.snapshot_files import Snapshot
+from broker.quorum.snapshot_install import SnapshotInstaller
 from broker.quorum.waiters import Answers, CommitWaiters
 
 REPLAY_BYTES_MAX: Final = 1024 * 1024
@@ -61,8 +62,10 @@ class QuorumListener(Protocol):
         """The next batch of the log, control batches included, is committed."""
         ...
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
-        """The state is this snapshot's, whatever was replayed before."""
+    def prepare_snapshot(self, snapshot: Snapshot) -> Callable[[], None]:
+        """In a thread: make this snapshot's state. The answer puts it in the place of all that
+        was replayed before; it is called in the event loop, with nothing replayed meanwhile.
+        """
         ...
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
@@ -131,6 +134,12 @@ class QuorumNode:
         self._timer = DeadlineTimer(OWNER, clock, lambda: self._handle(Tick()))
         self._flusher = Flusher(on_done=self._handle, on_error=self.fail)
         self._answers = Answers()
+        self._installer = SnapshotInstaller(
+            read=partial(read_start, log),
+            prepare=lambda snapshot: self._listener.prepare_snapshot(snapshot),
+            on_installed=self._snapshot_installed,
+            on_failure=lambda _owner, error: self.fail(error),
+        )
 
     @property
     def _listener(self) -> QuorumListener:
@@ -174,6 +183,7 @@ class QuorumNode:
         self._is_started = False
         await self._exchange.close(farewell_s=0)
         self._timer.set(None)
+        await self._installer.stop()
         await self._flusher.stop()
         self._answers.cancel()
         self._waiters.fail(self.leader_id)
@@ -283,18 +293,16 @@ class QuorumNode:
             case HighWatermarkAdvanced(high_watermark=high_watermark):
                 self._replay(high_watermark)
             case SnapshotInstalled():
-                self._handle_snapshot()
+                self._installer.begin()
             case LeaderChanged(epoch=epoch, leader_id=leader_id):
                 self._handle_leader_change(epoch, leader_id)
             case VoterGone(voter_id=voter_id):
                 self._listener.handle_voter_gone(voter_id)
 
-    def _handle_snapshot(self) -> None:
-        snapshot = read_start(self.log)
-        assert snapshot is not None
-        log.info("metadata quorum: the leader's snapshot at offset %d", snapshot.id.end_offset)
-        self._listener.handle_snapshot(snapshot)
-        self._replayed_offset = snapshot.id.end_offset
+    def _snapshot_installed(self, end_offset: int) -> None:
+        log.info("metadata quorum: the leader's snapshot at offset %d", end_offset)
+        self._replayed_offset = end_offset
+        self._replay(self._core.high_watermark)
 
     def _handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
         log.info("metadata quorum: epoch %d, leader %s", epoch, leader_id)
@@ -303,6 +311,8 @@ class QuorumNode:
         self._listener.handle_leader_change(epoch, leader_id)
 
     def _replay(self, high_watermark: int) -> None:
+        if self._installer.is_busy:
+            return
         while self._replayed_offset < high_watermark:
             for batch in self.log.batches(
                 self._replayed_offset, max_offset=high_watermark, bytes_max=REPLAY_BYTES_MAX

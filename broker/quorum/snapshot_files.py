@@ -99,7 +99,7 @@ class SnapshotFiles:
     def adopt(self, id_: SnapshotId) -> bool:
         """Take a fetched snapshot in, on the disk and instead of older ones; False if damaged."""
         part = self._part(id_)
-        if _read(part) is None:
+        if not _is_whole(memoryview(part.read_bytes())):
             part.unlink(missing_ok=True)
             return False
         self._name_durably(id_)
@@ -156,17 +156,26 @@ def _chunks(values: Iterable[bytes]) -> Iterator[list[bytes]]:
 def _read(path: Path) -> tuple[bytes, ...] | None:
     """The values, or None when the file is damaged or has no footer."""
     view = memoryview(path.read_bytes())
-    values: list[bytes] = []
-    last_key = b""
+    if not _is_whole(view):
+        return None
+    batches = (
+        view[position : position + header.size_bytes]
+        for header, position in iter_batch_headers(view)
+        if not header.is_control
+    )
+    return tuple(record.value or b"" for batch in batches for record in iter_records(batch))
+
+
+def _is_whole(view: memoryview) -> bool:
+    """Whether every batch is sound and the last one is the footer; records are not looked at."""
+    last: memoryview | bytes = b""
     try:
         for header, position in iter_batch_headers(view):
             batch = view[position : position + header.size_bytes]
             if not batch_crc_is_valid(batch, header):
-                return None
-            records = tuple(iter_records(batch))
-            last_key = (records[-1].key or b"") if header.is_control else b""
-            if not header.is_control:
-                values += [record.value or b"" for record in records]
+                return False
+            last = batch if header.is_control else b""
+        keys = [record.key for record in iter_records(last)] if last else []
     except ProtocolError:
-        return None
-    return tuple(values) if last_key == struct.pack(">hh", 0, FOOTER_TYPE) else None
+        return False
+    return keys[-1:] == [struct.pack(">hh", 0, FOOTER_TYPE)]

@@ -1,7 +1,8 @@
 """Quorum, controller and registration of three nodes on real sockets and files."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -10,7 +11,9 @@ import pytest
 
 from broker.controller.errors import ControllerUnavailableError
 from broker.controller.image import MetadataImage
+from broker.controller.service import ControllerService
 from broker.protocol import codec
+from broker.quorum.snapshot_files import Snapshot
 from broker.server.peers import PeerClient
 from tests.support.metadata_plane import MetadataNode, node_config
 from tests.support.ports import free_ports
@@ -268,6 +271,14 @@ async def test_restart_begins_with_the_snapshot(
 async def test_node_that_was_away_for_long_gets_the_snapshot_from_the_leader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    may_prepare = threading.Event()
+    prepare = ControllerService.prepare_snapshot
+
+    def prepare_late(self: ControllerService, snapshot: Snapshot) -> Callable[[], None]:
+        assert may_prepare.wait(TIMEOUT_S)
+        return prepare(self, snapshot)
+
+    monkeypatch.setattr(ControllerService, "prepare_snapshot", prepare_late)
     monkeypatch.setattr("broker.controller.snapshotter.RECORDS_BETWEEN_MIN", 30)
     cluster = MetadataCluster(tmp_path, 3)
     await cluster.start_all()
@@ -287,8 +298,14 @@ async def test_node_that_was_away_for_long_gets_the_snapshot_from_the_leader(
         await until(lambda count=n + 1: have_snapshots(count))  # type: ignore[misc]
     await until(lambda: active.plane.quorum.log.start_offset > before + 1)
     await cluster.start(away)
-    await until(lambda: set(image_of(cluster.nodes[away]).topics) == {"t0", "t1"})
     returned = cluster.nodes[away].plane
+    await until(lambda: returned.quorum._installer.is_busy)
+    # What is committed while the snapshot is taken in comes after it.
+    await create(active, "meanwhile", factor=1)
+    await until(lambda: returned.quorum.log.end_offset > image_of(active).offset)
+    assert image_of(cluster.nodes[away]).topics == {}
+    may_prepare.set()
+    await until(lambda: set(image_of(cluster.nodes[away]).topics) == {"t0", "t1", "meanwhile"})
     assert returned.quorum.log.start_offset > before + 1
     await asyncio.wait_for(returned.lifecycle.wait_unfenced(), timeout=20)
     await cluster.stop_all()

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import random
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ class Replayed:
     def handle_committed(self, batch: CommittedBatch) -> None:
         self.values += batch.values
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
+    def prepare_snapshot(self, snapshot: Snapshot) -> Callable[[], None]:
         raise AssertionError(f"who sent {snapshot.id}?")
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:

@@ -115,6 +115,27 @@ async def test_min_insync_replicas(tmp_path: Any) -> None:
     await rig.close()
 
 
+async def test_more_producers_than_a_partition_can_wait_for_are_refused(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.replication.appender.PENDING_APPENDS_MAX", 2)
+    rig = Rig(tmp_path)
+    rig.create(1, 2)
+    await rig.nodes[1].append("a")
+    rig.cut = {frozenset({1, 2})}
+    partition = rig.nodes[1].partition()
+    waiting = [
+        asyncio.create_task(rig.nodes[1].append(value, timeout_ms=2**31 - 1)) for value in "bc"
+    ]
+    await until(lambda: len(partition.pending_appends) == 2)
+    assert isinstance((await rig.nodes[1].append("d")).error, NotEnoughReplicasError)
+    assert partition.log.log_end_offset == 3, "nothing is written of what is refused"
+    rig.cut = set()
+    assert [result.error for result in await asyncio.gather(*waiting)] == [None, None]
+    assert (await rig.nodes[1].append("d")).error is None
+    await rig.close()
+
+
 async def test_failover_keeps_what_was_acknowledged_and_cuts_the_rest(rig: Rig) -> None:
     rig.create(1, 2, 3)
     await rig.nodes[1].append("a")
