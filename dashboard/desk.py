@@ -10,13 +10,12 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.following import TopicFollower
 from control.kafka.reader import Looking, RecordReader
 from control.model.fleet import WatchedCluster
-from control.operations.bus.client import OperationsClient
+from control.operations.bus.client import MovesReader
 from control.operations.bus.moves_feed import Moves
 from control.operations.catalogue.operation import Done, Operation
 from control.operations.catalogue.produce import Produce, ProduceRun
-from control.operations.errors import OperationError, ReadOnlyError
+from control.operations.errors import OperationError
 from control.operations.previews import Previewed
-from control.operations.reassignment.rollback import WayBackQuestion, ask_back
 from control.operations.session import Denied, OperationSession
 
 SESSIONS_MAX: Final = 50
@@ -73,15 +72,10 @@ class Desk:
         """What an operation would change; it is kept by its name."""
         return await self.session.preview(asked)
 
-    async def perform(self, name: str, *, typed: str = "") -> Done:
+    async def perform(self, name: str, *, typed: str = "", reason: str = "") -> Done:
         """Do what was previewed under that name."""
-        return await self.session.perform(self.session.kept_preview(name), typed=typed)
-
-    async def ask_back(self, operation_id: str) -> WayBackQuestion:
-        """What rolling a move back would do."""
-        if self._watched.is_read_only:
-            raise ReadOnlyError("rolling back")
-        return await ask_back(self.session, operation_id)
+        previewed = self.session.kept_preview(name)
+        return await self.session.perform(previewed, typed=typed, reason=reason)
 
     async def produce(self, session_id: str, asked: Produce, *, typed: str = "") -> Done:
         """Send records; ``stop`` ends it. At most ``SESSIONS_MAX`` run at a time."""
@@ -108,5 +102,5 @@ class Desk:
         """Follows records, with connections of its own."""
         return TopicFollower(self.bootstrap, topic, partition=partition, looking=looking)
 
-    def _client(self) -> OperationsClient:
+    def _client(self) -> MovesReader:
         return self.session.moves

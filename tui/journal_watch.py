@@ -51,10 +51,10 @@ class JournalWatch:
 
     async def _follow(self) -> None:
         """Loaded here: the first picture needs no Kafka client."""
-        from control.operations.bus.client import OperationsClient
+        from control.operations.bus.client import MovesReader
         from control.operations.bus.moves_feed import Moves
 
-        moves = Moves(partial(OperationsClient, self._bus, creates_topics=False), self._of)
+        moves = Moves(partial(MovesReader, self._bus, creates_topics=False), self._of)
         moves.maybe_follow()
         told = 0
         while not self._stopping.is_set():

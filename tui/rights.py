@@ -22,13 +22,10 @@ class RightsScreen(ViewScreen):
 
     NEEDS: ClassVar[Mapping[str, str]] = {}
     """Per action, the operation of the catalogue that must be allowed."""
-    WRITES: ClassVar[Mapping[str, str]] = {}
-    """Per action that needs no right but to change anything at all, the operation that tells."""
 
     def needed(self, action: str) -> str:
         """The operation that must be allowed for an action; empty: none."""
-        writes = self.WRITES if self.partiscope.snapshot.is_read_only else {}
-        return self.NEEDS.get(action, writes.get(action, ""))
+        return self.NEEDS.get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """None greys a key."""

@@ -4,18 +4,14 @@ What changes a production cluster wants the cluster's name, and what destroys wa
 it destroys. What stops a reassignment wants no name: in an emergency it must be at hand.
 """
 
-from typing import Final
-
 from control.model.fleet import WatchedCluster
+from control.operations.catalogue.operation import Operation
 from control.operations.errors import NotConfirmedError, ReadOnlyError
 
-BRAKES: Final = frozenset({"pause", "cancel", "cancel_after_wave"})
-"""Acts on a running reassignment that only take load off the cluster."""
 
-
-def word_for_control(watched: WatchedCluster, action: str) -> str:
-    """The word for an act on a running reassignment; empty: nothing must be typed."""
-    return "" if action in BRAKES else watched.word_to_type()
+def word_for(watched: WatchedCluster, command: Operation) -> str:
+    """The word to type before it is performed; empty: none."""
+    return "" if command.IS_BRAKE else watched.word_to_type(command.thing)
 
 
 def check_confirmed(watched: WatchedCluster, what: str, *, typed: str, word: str) -> None:

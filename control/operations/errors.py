@@ -11,6 +11,7 @@ OperationError                 title, reason, next step
 ├── PreviewGoneError           a preview that is no longer kept
 ├── NotJournaledError          the journal cannot be written, so nothing is changed
 ├── GroupActiveError           the group has members
+├── MoveEndedError             the reassignment has ended: nothing of it can be stopped
 ├── ConflictError              another operator moves the same partitions
 ├── ElsewhereError             a move of another cluster that is watched as well
 ├── NotReviewedError           another alternative was chosen than the one that is shown
@@ -130,6 +131,17 @@ class GroupActiveError(OperationError):
             f"{group} was left as it is",
             reason=f"it has {members}",
             next_step="stop its consumers first, then try again",
+        )
+
+
+class MoveEndedError(OperationError):
+    """A reassignment that has ended can only be rolled back."""
+
+    def __init__(self, operation_id: str, outcome: str, verb: str) -> None:
+        super().__init__(
+            f"{operation_id} is {outcome}",
+            reason=f"there is nothing to {verb}",
+            next_step="`partiscope moves` lists all; only rollback goes on from there",
         )
 
 

@@ -55,10 +55,10 @@ class Previews:
     def keep(self, previewed: Previewed) -> None:
         """The oldest make room for it."""
         self._kept[previewed.name] = KeptPreview(previewed=previewed)
-        total = sum(len(each.previewed.effect.changes) for each in self._kept.values())
+        total = sum(each.previewed.effect.size for each in self._kept.values())
         while len(self._kept) > PREVIEWS_MAX or (total > CHANGES_MAX and len(self._kept) > 1):
             oldest = self._kept.pop(next(iter(self._kept)))
-            total -= len(oldest.previewed.effect.changes)
+            total -= oldest.previewed.effect.size
 
     def named(self, name: str) -> Previewed:
         """:raises PreviewGoneError: it is kept no longer."""

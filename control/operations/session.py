@@ -16,32 +16,28 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from control.kafka.admin import KafkaAdmin
-from control.kafka.errors import KafkaPortError
-from control.kafka.ports import ConfigEntry, ConfigResource
+from control.kafka.connections import settings_of
+from control.kafka.ports import ConfigEntry, ConfigResource, TopicMetadata
+from control.kafka.settings import KafkaSettings
 from control.kafka.wire import answers_soon
-from control.model.fleet import Site, WatchedCluster
+from control.model.fleet import WatchedCluster
 from control.model.units import duration_text
-from control.operations import checks
-from control.operations.bus.client import OperationsClient, whoami
+from control.operations.bus.client import MovesReader, OperationsClient, whoami
 from control.operations.bus.journal import Journal
-from control.operations.catalogue.operation import Done, Effect, Operation
-from control.operations.catalogue.reassign import REASSIGN, one_partition, plan_request, wave_rules
-from control.operations.confirmation import check_confirmed, word_for_control
+from control.operations.catalogue.operation import Done, Operation, OperationContext
+from control.operations.catalogue.reassign import REASSIGN, one_partition, plan_request
+from control.operations.confirmation import check_confirmed, word_for
 from control.operations.errors import (
-    ConflictError,
     InvalidInputError,
     NoRightError,
     ReadOnlyError,
     StalePreviewError,
 )
 from control.operations.previews import Previewed, Previews
-from control.operations.reassignment.conflicts import check_others, unknown_others
-from control.operations.reassignment.planning import Planning, Preview
-from control.operations.reassignment.preview import whole_preview
-from control.operations.verdict import Check, Verdict
+from control.operations.reassignment.planning import Planning
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
 from control.planner.ghost import KeptPlans, plan_name
 from control.planner.optimizer import Plan
@@ -69,13 +65,17 @@ class OperationSession:
         answers what the principal may not do, by operation, with the reason in words."""
         self.watched = watched
         self.bootstrap = bootstrap = watched.bootstrap or ""
-        self.admin = KafkaAdmin.to(bootstrap)
+        self.admin = KafkaAdmin.to(settings_of(bootstrap, cluster_id=watched.cluster_id or ""))
         self.planning = Planning(self.admin)
         self.plans = KeptPlans()
-        self.moves = OperationsClient(bus, who=who, of=watched)
+        self._client = OperationsClient(bus, who=who, of=watched)
+        self.moves: MovesReader = self._client
         self.journal = Journal(bus, of=watched, who=who or whoami())
         self._denied = denied
         self._previews = Previews()
+        self._context = OperationContext(
+            admin=self.admin, moves=self._client, planning=self.planning, site=watched.site
+        )
 
     async def __aenter__(self) -> OperationSession:
         return self
@@ -83,20 +83,27 @@ class OperationSession:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(self.admin.close(), self.moves.close(), self.journal.close())
 
+    @property
+    def settings(self) -> KafkaSettings:
+        """How the cluster is reached, for who reads its records."""
+        return self.admin.wire.settings
+
+    async def topics(self) -> tuple[TopicMetadata, ...]:
+        """All that the cluster has."""
+        return await self.admin.topics()
+
     async def preview(self, asked: Operation) -> Previewed:
         """What performing it would change; nothing is changed.
 
         :raises OperationError: it may not be done, or has a wrong value.
         :raises KafkaPortError: the cluster refuses, or does not answer (told within seconds).
         """
-        self._require_right(asked.FORM.name, asked.what)
+        self._require_right(asked)
         asked.check()
-        async with answers_soon(self.admin.wire.settings):
-            await self.admin.describe_cluster()
-        effect = await asked.preview(self.admin)
+        await asked.require_answer(self._context)
         previewed = Previewed(
-            effect=effect,
-            word=self.watched.word_to_type(asked.thing),
+            effect=await asked.preview(self._context),
+            word=word_for(self.watched, asked),
             made_s=time.monotonic(),
             name=secrets.token_urlsafe(12),
         )
@@ -111,61 +118,64 @@ class OperationSession:
         """
         return self._previews.named(name)
 
-    async def perform(self, previewed: Previewed, *, typed: str = "") -> Done:
+    async def perform(self, previewed: Previewed, *, typed: str = "", reason: str = "") -> Done:
         """Do what was previewed, once, and nothing else; it is in the journal before it begins.
         Who confirms it again hears what came of it.
+
+        ``typed`` is the word to confirm it; ``reason``, where it is given after the preview, takes
+        the place of the command's.
 
         :raises OperationError: it may not be done, is stale, or was done in part.
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         command = previewed.effect.command
-        self.require(command.FORM.name, command.what, typed=typed, thing=command.thing)
+        self.require(command, typed=typed)
         command.check()
         kept = self._previews.entry(previewed)
         async with kept.turn:
             if kept.done is None:
-                kept.done = await self._perform(previewed)
+                kept.done = await self._perform(previewed, reason)
             return kept.done
 
-    async def _perform(self, previewed: Previewed) -> Done:
-        await self._require_fresh(previewed)
-        command, changes = previewed.effect.command, previewed.effect.changes
+    async def _perform(self, previewed: Previewed, reason: str) -> Done:
+        effect = previewed.effect
+        command = replace(effect.command, reason=reason) if reason else effect.command
+        if effect.refusal is not None:
+            raise effect.refusal
+        age_s = time.monotonic() - previewed.made_s
+        if age_s > FRESH_S:
+            why = f"its preview is {duration_text(age_s * 1000)} old"
+            raise StalePreviewError(command.what, why)
+        await command.require_answer(self._context)
+        await command.require_fresh(self._context, effect.facts)
+        if command.IS_JOURNALED_BY_BUS:
+            return await command.perform(self._context)
         async with self.journal.entry(
             command.what,
             reason=command.reason,
-            before={change.name: change.now for change in changes},
-            after={change.name: change.then for change in changes},
+            before={change.name: change.now for change in effect.changes},
+            after={change.name: change.then for change in effect.changes},
             outcome=lambda: command.outcome,
         ):
-            return await command.perform(self.admin)
+            return await command.perform(self._context)
 
-    def require(self, operation: str, what: str, *, typed: str = "", thing: str = "") -> None:
-        """``typed`` is what the operator has typed to confirm; ``thing`` would be destroyed.
+    def require(self, command: Operation, *, typed: str = "") -> None:
+        """``typed`` is what the operator has typed to confirm it.
 
         :raises ReadOnlyError: nothing may be changed there.
         :raises NoRightError: the principal lacks a right.
         :raises NotConfirmedError: another word must be typed.
         """
-        self._require_right(operation, what)
-        check_confirmed(self.watched, what, typed=typed, word=self.watched.word_to_type(thing))
+        self._require_right(command)
+        word = word_for(self.watched, command)
+        check_confirmed(self.watched, command.what, typed=typed, word=word)
 
-    def _require_right(self, operation: str, what: str) -> None:
+    def _require_right(self, command: Operation) -> None:
         if self.watched.is_read_only:
-            raise ReadOnlyError(what)
-        lacks = self._denied().get(operation)
+            raise ReadOnlyError(command.what)
+        lacks = self._denied().get(command.FORM.right)
         if lacks:
-            raise NoRightError(what, lacks)
-
-    async def _require_fresh(self, previewed: Previewed) -> None:
-        effect, what = previewed.effect, previewed.effect.command.what
-        age_s = time.monotonic() - previewed.made_s
-        if age_s > FRESH_S:
-            raise StalePreviewError(what, f"its preview is {duration_text(age_s * 1000)} old")
-        if effect.facts is not None:
-            now: Effect[Any] = await effect.command.preview(self.admin)
-            if now.facts != effect.facts:
-                told = now.lines[0] if now.lines else "there is nothing to change any more"
-                raise StalePreviewError(what, f"the cluster has changed since its preview: {told}")
+            raise NoRightError(command.what, lacks)
 
     async def configs(self, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
         """Every config of a topic or broker, with synonyms and Kafka's text.
@@ -211,67 +221,3 @@ class OperationSession:
         if not base.changes:
             return self.plans.keep(made, fields)
         return self.plans.keep(made, fields, base=plan_name(base), entries=entries)
-
-    async def preview_plan(self, proposal: Proposal, values: Values) -> Preview:
-        """Now and after, with pre-flight, for a chosen alternative."""
-        fields = REASSIGN.parse(values)
-        return await whole_preview(
-            self.planning,
-            self.moves,
-            proposal,
-            site=self.watched.site,
-            throttle=fields["throttle"],
-            rules=wave_rules(fields),
-        )
-
-    async def reassign(self, proposal: Proposal, values: Values, *, typed: str = "") -> str:
-        """Submit a previewed proposal; answers the operation id to watch with `moves`."""
-        self.require(REASSIGN.name, "the reassignment", typed=typed)
-        fields = REASSIGN.parse(values)
-        others = await _others(self.moves, proposal, self.watched.site)
-        if others.verdict is Verdict.FAIL:
-            raise ConflictError(others.reason)
-        return await self.moves.submit_reassign(
-            proposal,
-            bootstrap=self.bootstrap,
-            cluster_id=(await self.admin.describe_cluster()).cluster_id,
-            throttle=fields["throttle"],
-            waves=wave_rules(fields),
-            reason=fields["reason"],
-        )
-
-    async def control(
-        self, action: str, operation_id: str, *, rate: str = "", typed: str = ""
-    ) -> str:
-        """``pause``, ``resume``, ``cancel``, ``cancel_after_wave``, or ``throttle`` to a rate;
-        answers what was asked for.
-
-        :raises InvalidInputError: no such move, or no such rate.
-        """
-        words = action.replace("_", " ")
-        what = f"{words} of {operation_id}"
-        self._require_right(REASSIGN.name, what)
-        check_confirmed(
-            self.watched, what, typed=typed, word=word_for_control(self.watched, action)
-        )
-        if action == "throttle":
-            problem = checks.throttle(rate)
-            if problem is not None:
-                raise InvalidInputError({"throttle": problem})
-            await self.moves.throttle(operation_id, rate)
-            return f"throttle {rate} asked for"
-        if action.startswith("cancel"):
-            await self.moves.cancel(operation_id, after_wave=action == "cancel_after_wave")
-        else:
-            asks = {"pause": self.moves.pause, "resume": self.moves.resume}
-            await asks[action](operation_id)
-        return f"{words} asked for"
-
-
-async def _others(moves: OperationsClient, proposal: Proposal, site: Site) -> Check:
-    """What other operators have asked for."""
-    try:
-        states = await moves.list()
-    except KafkaPortError as error:
-        return unknown_others(str(error))
-    return check_others(states, proposal.changes, site=site)

@@ -8,10 +8,11 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 from control.model.command_line import typed
 from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState
+from control.operations.catalogue import move_operation
+from control.operations.catalogue.forms import Confirmation
 from control.operations.catalogue.reassign import REASSIGN
-from control.operations.confirmation import word_for_control
 from control.operations.errors import ElsewhereError
-from control.operations.reassignment.rollback import WayBackQuestion, roll_back
+from control.operations.previews import Previewed
 from control.views import format as text
 from control.views.moves import (
     MOVING_COLUMNS,
@@ -43,8 +44,6 @@ from dashboard.redirect import redirect
 
 CHANGES_MAX: Final = 200
 STALLED_MAX: Final = 5
-NEEDS_RIGHT: Final = frozenset({"cancel", "cancel_after_wave", "rollback", "throttle"})
-"""What asks the cluster itself to change something."""
 BUTTONS: Final = {
     "pause": "Pause",
     "resume": "Resume",
@@ -52,16 +51,7 @@ BUTTONS: Final = {
     "cancel_after_wave": "Cancel after the wave (X)",
     "rollback": "Roll back (u)",
 }
-QUESTIONS: Final = {
-    "cancel": "Cancel it? What is moving goes back, what is done stays.",
-    "cancel_after_wave": "Cancel it after this wave? What is moving arrives, nothing else begins.",
-}
-"""What is asked before, as it is before a rollback, by what that would do; the others can be taken
-back by one more click."""
-
-
-Asked = dict[str, str]
-"""``action``, the ``move`` that it was asked of, and the ``rate`` of a throttle."""
+DANGEROUS: Final = frozenset({"cancel", "cancel_after_wave", "rollback"})
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
@@ -73,7 +63,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
             id=ids.move_button(action),
             size="xs",
             variant="light",
-            color="red" if action in (*QUESTIONS, "rollback") else "blue",
+            color="red" if action in DANGEROUS else "blue",
         )
         for action, label in BUTTONS.items()
     ]
@@ -117,10 +107,8 @@ def register(app: Dash, screen: Screen) -> None:
     )
     def fill(_: object, operation_id: str, time: Time | None) -> tuple[Any, ...]:
         state = screen.desk.moves.get(operation_id)
-        may = [
-            state is not None and state.may(act) and not _is_denied(screen, act, time)
-            for act in ids.MOVE_ACTIONS
-        ]
+        is_denied = rights.is_denied(screen, REASSIGN.name, time)
+        may = [not is_denied and state is not None and state.may(it) for it in ids.MOVE_ACTIONS]
         shown = move_block(screen, state, time) if state else _unknown(screen, operation_id)
         return shown, state is None, *(not each for each in may)
 
@@ -131,7 +119,7 @@ def register(app: Dash, screen: Screen) -> None:
         *(Input(ids.move_button(action), "n_clicks") for action in ids.MOVE_ACTIONS),
         State(ids.MOVE_ID, "data"),
         State(ids.MOVE_RATE, "value"),
-        running=[(Output(ids.move_button("rollback"), "loading"), True, False)],
+        running=[(Output(ids.move_button(it), "loading"), True, False) for it in ids.MOVE_ACTIONS],
         prevent_initial_call=True,
         websocket=True,
     )
@@ -139,19 +127,15 @@ def register(app: Dash, screen: Screen) -> None:
         *clicks, operation_id, rate = values
         if not any(clicks):
             return no_update, no_update, no_update
-        action = str(ctx.triggered_id).removeprefix("move-")
-        what = {"action": action, "move": operation_id, "rate": str(rate or "")}
+        operation = move_operation(str(ctx.triggered_id).removeprefix("move-"))
+        given = {"move": str(operation_id), "throttle": str(rate or "")}
         try:
-            if action == "rollback":
-                asked = await screen.desk.ask_back(str(operation_id))
-                word = word_for_control(screen.watched, action)
-                return None, way_back_question(word, what, asked), what
-            if (first := question_before(screen, what)) is not None:
-                return None, first, what
-            said = await screen.desk.session.control(action, operation_id, rate=what["rate"])
+            asked = await screen.desk.preview(operation.of(operation.FORM.parse(given)))
+            if asked.form.confirmation is Confirmation.NONE and not asked.word:
+                return good((await screen.desk.perform(asked.name)).words), None, None
         except DeskError as error:
             return problem(error), None, None
-        return good(said), None, None
+        return None, question(asked, given["move"]), {"move": operation_id, "name": asked.name}
 
     _register_confirm(app, screen)
 
@@ -171,74 +155,48 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     async def confirm(
-        yes: int | None, no: int | None, what: Asked, operation_id: str, typed: str | None
+        yes: int | None, no: int | None, asked: dict[str, str], operation_id: str, typed: str | None
     ) -> tuple[Any, Any, Any]:
         if not yes and not no:
             return no_update, no_update, no_update
         if ctx.triggered_id == ids.MOVE_LEAVE:
             return None, None, no_update
-        if what["move"] != operation_id:
-            late = f"that was asked of {what['move']}, before this page was opened: ask again here"
+        if asked["move"] != operation_id:
+            late = f"that was asked of {asked['move']}, before this page was opened: ask again here"
             return problem(ValueError(late)), None, no_update
-        action = what["action"]
         try:
-            operator, typed = screen.desk.session, typed or ""
-            if action == "rollback":
-                undo = await roll_back(operator, operation_id, typed=typed)
-                return None, None, redirect(f"moves/{operation_id}", f"moves/{undo}")
-            said = await operator.control(action, operation_id, rate=what["rate"], typed=typed)
-            return good(said), None, no_update
+            done = await screen.desk.perform(asked["name"], typed=typed or "")
         except DeskError as error:
             return problem(error), no_update, no_update
+        if done.view:
+            return None, None, redirect(f"moves/{operation_id}", f"moves/{done.params['move']}")
+        return good(done.words), None, no_update
 
 
-def question_before(screen: Screen, what: Asked) -> html.Div | None:
-    """What is asked before an act other than a rollback; None: it is done at once."""
-    action, word = what["action"], word_for_control(screen.watched, what["action"])
-    if action not in QUESTIONS and not word:
-        return None
-    words = QUESTIONS.get(action) or f"{action} {what['rate']}".strip().capitalize() + "?"
-    return question(what, words, *_typed(word))
-
-
-def _typed(word: str) -> list[Any]:
-    """The field for the word that must be typed; none where nothing must."""
-    return [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
-
-
-def question(what: Asked, words: str, *more: Any) -> html.Div:
-    """What it would do, and both answers."""
+def question(asked: Previewed, move: str) -> html.Div:
+    """What it would do, what stands against it, the word to type where there is one, and both
+    answers; what cannot be done is not asked. Keys look for the question that they asked."""
+    effect, word = asked.effect, asked.word
+    doubts = [check_line(check) for check in effect.doubts]
+    words = [" ".join((effect.command.question, *effect.lines[:1])), *effect.lines[1:]]
+    typed = [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
     answers = [
         dmc.Button("Yes", id=ids.MOVE_CONFIRM, size="xs", color="red", className="submit"),
         dmc.Button("Leave it", id=ids.MOVE_LEAVE, size="xs", variant="light"),
     ]
-    return _dialog(what, words, *more, html.Div(answers, className="actions"))
-
-
-def way_back_question(word: str, what: Asked, asked: WayBackQuestion) -> html.Div:
-    """The same of a rollback, with what stands against it and the word to type where there is one;
-    what cannot be done is not asked."""
-    doubts = [check_line(check) for check in asked.doubts]
-    if asked.is_refused:
-        return _dialog(what, asked.words, *doubts)
-    return question(what, asked.words, *doubts, *_typed(word))
-
-
-def _dialog(what: Asked, words: str, *more: Any) -> html.Div:
-    """Keys look for the question that they asked."""
+    if effect.refusal:
+        words, doubts, typed, answers = [effect.refusal.reason], [], [], []
     return html.Div(
-        [html.P(words, className="empty-title"), *more],
+        [
+            *(html.P(line, className="empty-title") for line in words),
+            *doubts,
+            *typed,
+            html.Div(answers, className="actions"),
+        ],
         className="finding edge-warning stacked operation-form",
         role="alertdialog",
-        **attributes({"data-asks": f"move-{what['action']}", "data-move": what["move"]}),
+        **attributes({"data-asks": ids.move_button(asked.form.name), "data-move": move}),
     )
-
-
-def _is_denied(screen: Screen, action: str, time: Time | None) -> bool:
-    """Whether a right lacks; who may not move may still hold what moves."""
-    if action in NEEDS_RIGHT:
-        return rights.is_denied(screen, REASSIGN.name, time)
-    return screen.snapshot.is_read_only
 
 
 def _unknown(screen: Screen, operation_id: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
-from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS
+from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS, Reassign
 from control.operations.errors import (
     InvalidInputError,
     NotReviewedError,
@@ -270,15 +270,16 @@ def _register_review(app: Dash, screen: Screen) -> None:
     async def show_review(choice: str | None, *rest: Any) -> tuple[Any, ...]:
         choices, scheme, found, values = rest[len(JUDGED_FIELDS) :]
         if choice is None or not choices:
-            return None, *last_words(None, screen.watched), True
+            return None, *last_words(None), True
         given = fields.values_of(found, values)
         try:
-            preview = await screen.desk.session.preview_plan(chosen(screen, choices, choice), given)
+            asked = Reassign.of_plan(chosen(screen, choices, choice), given)
+            previewed = await screen.desk.preview(asked)
         except DeskError as error:
-            return problem(error), *last_words(None, screen.watched), False
-        why = choices[int(choice)]["why"]
-        found = review(preview, scheme or "light", why, given)
-        return found, *last_words(preview, screen.watched, judged(given)), False
+            return problem(error), *last_words(None), False
+        why, preview = choices[int(choice)]["why"], previewed.effect.review
+        shown = review(preview, scheme or "light", why, given) if preview else None
+        return shown, *last_words(previewed, judged(given)), False
 
 
 def _register_confirm(app: Dash, screen: Screen) -> None:
@@ -307,14 +308,14 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
         try:
             if not is_judged(choices, entries or ""):
                 raise NotReviewedError(by_hand=True)
-            if {"name": choices[int(choice)]["name"], **judged(given)} != reviewed_one:
+            reviewed = dict(reviewed_one or {})
+            name = reviewed.pop("preview", "")
+            if {"name": choices[int(choice)]["name"], **judged(given)} != reviewed:
                 raise NotReviewedError
-            operation_id = await screen.desk.session.reassign(
-                chosen(screen, choices, choice), given, typed=typed or ""
-            )
+            done = await screen.desk.perform(name, typed=typed or "", reason=given["reason"])
         except DeskError as error:
             return problem(error), no_update
-        return None, redirect("plan", f"moves/{operation_id}")
+        return None, redirect("plan", f"moves/{done.params['move']}")
 
 
 def judged(values: Values) -> dict[str, str]:

@@ -1,18 +1,19 @@
 """The last step of a plan: what must be typed, and the button that runs it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from control.model.fleet import WatchedCluster
-from control.operations.reassignment.planning import Preview
+from control.operations.previews import Previewed
 from control.planner.ghost import plan_name
 from control.views import format as text
 from control.views.ghost import NO_VALUES
 from dashboard import ids
 from dashboard.components.forms import text_field
+
+_REFUSED: Final = "Pre-flight refuses this plan: see ✖ above."
 
 
 def last_step() -> Any:
@@ -28,21 +29,20 @@ def last_step() -> Any:
 
 
 def last_words(
-    preview: Preview | None, watched: WatchedCluster, judged: Mapping[str, str] = NO_VALUES
+    previewed: Previewed | None, judged: Mapping[str, str] = NO_VALUES
 ) -> tuple[list[Any], str, bool, str, str]:
     """What must be typed before; the button's words, whether it is off, its colour; what is said
     beside it. None: there is nothing that could be confirmed. ``judged``: values of the form that
     pre-flight went by; a confirmation with others is not what was reviewed."""
-    count = 0 if preview is None else len(preview.proposal.changes)
-    is_refused = preview is None or preview.is_refused
-    label = f"Move {text.plural_text(count, 'partition')}" if count else "Move"
-    words = (
-        "Pre-flight refuses this plan: see ✖ above."
-        if is_refused
-        else "It goes on when you leave; it can be cancelled and rolled back."
-    )
-    word = "" if is_refused else watched.word_to_type()
+    if previewed is None or previewed.effect.review is None:
+        return [dcc.Store(id=ids.PLAN_REVIEWED)], "Move", True, "red", _REFUSED
+    proposal = previewed.effect.review.proposal
+    label = f"Move {text.plural_text(len(proposal.changes), 'partition')}"
+    reviewed = {"preview": previewed.name, "name": plan_name(proposal), **judged}
+    store = dcc.Store(id=ids.PLAN_REVIEWED, data=reviewed)
+    if previewed.effect.refusal is not None:
+        return [store], label, True, "red", _REFUSED
+    word = previewed.word
     typed = [text_field(ids.PLAN_TYPED, f"Type {word} to confirm", word)] if word else []
-    reviewed = None if preview is None else {"name": plan_name(preview.proposal), **judged}
-    reviewed_one = dcc.Store(id=ids.PLAN_REVIEWED, data=reviewed)
-    return [*typed, reviewed_one], label, is_refused, "red" if is_refused else "blue", words
+    words = "It goes on when you leave; it can be cancelled and rolled back."
+    return [*typed, store], label, False, "blue", words

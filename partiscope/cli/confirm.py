@@ -3,8 +3,9 @@
 
 import sys
 
-from control.model.fleet import WatchedCluster, is_of_any
-from control.operations.confirmation import check_confirmed, word_for_control
+from control.model.fleet import Site, WatchedCluster, is_of_any
+from control.operations.catalogue.operation import Operation
+from control.operations.confirmation import check_confirmed, word_for
 from control.operations.errors import NotConfirmedError, ReadOnlyError
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import settings_with, target_with
@@ -21,28 +22,35 @@ def require_change(bootstrap: str | None) -> None:
     """
     settings = settings_with(bootstrap=bootstrap)
     if settings.bootstrap is not None:  # what is known by its name needs no answer
-        _judge(cluster_by_name(settings, settings.bootstrap), bootstrap)
-    _judge(target_with(bootstrap=bootstrap).watched, bootstrap)
+        known = cluster_by_name(settings, settings.bootstrap)
+        _judge(known, bootstrap, known.word_to_type())
+    watched = target_with(bootstrap=bootstrap).watched
+    _judge(watched, bootstrap, watched.word_to_type())
 
 
-def require_control(action: str, address: str, named: str | None, *, cluster_id: str = "") -> None:
+def require_control(
+    asked: Operation, site: Site, named: str | None, *, is_dry_run: bool = False
+) -> WatchedCluster:
     """As ``require_change``, of an act on a reassignment, which need not be about the usual
-    cluster: what runs on a bus may be about any cluster that shares it.
+    cluster: what runs on a bus may be about any cluster that shares it. Answers which it is;
+    a dry run changes nothing there.
 
     Raises:
         CommandError: status 3; status 2 where another cluster was named.
     """
     settings = settings_with(bootstrap=named)
-    watched = cluster_of_move(settings, address, cluster_id)
+    watched = cluster_of_move(settings, *site)
     is_it = named in (None, watched.name)
     if named is not None and not is_it:
-        is_it = is_of_any(settings.cluster_at(named).bootstrap, [address])
+        is_it = is_of_any(settings.cluster_at(named).bootstrap, [site.bootstrap])
     if not is_it:
         raise CommandError(f"it is about {watched.name}, not about {named}", Exit.WRONG_USE)
-    _judge(watched, named, action)
+    if not is_dry_run:
+        _judge(watched, named, word_for(watched, asked))
+    return watched
 
 
-def _judge(watched: WatchedCluster, named: str | None, action: str = "") -> None:
+def _judge(watched: WatchedCluster, named: str | None, word: str) -> None:
     """By the word that was typed: the cluster's name in the settings, and no other way to say it.
 
     Raises:
@@ -50,9 +58,7 @@ def _judge(watched: WatchedCluster, named: str | None, action: str = "") -> None
     """
     name = watched.name or watched.bootstrap
     try:
-        check_confirmed(
-            watched, "the change", typed=named or "", word=word_for_control(watched, action)
-        )
+        check_confirmed(watched, "the change", typed=named or "", word=word)
     except ReadOnlyError as error:
         whose = "this installation" if load_settings().read_only else name
         raise CommandError(

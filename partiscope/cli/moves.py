@@ -3,24 +3,22 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from control.kafka.admin import KafkaAdmin
-from control.kafka.connections import settings_of
-from control.kafka.errors import KafkaPortError, UnreachableError
+from control.kafka.errors import UnreachableError
 from control.model.fleet import WatchedCluster
-from control.operations.bus.client import OperationsClient, whoami
+from control.operations.bus.client import MovesReader, whoami
 from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import HELD, OperationState
-from control.operations.reassignment.planning import Planning
-from control.operations.reassignment.preflight import failures
-from control.operations.reassignment.preview import preview_way_back
-from control.operations.reassignment.rollback import goes_words, question_of
+from control.operations.catalogue import move_operation
+from control.operations.catalogue.moves.control import MoveOperation
+from control.operations.catalogue.moves.roll_back import RollBack
+from control.operations.previews import Previewed
+from control.operations.session import OperationSession
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
 from control.views.moves import (
     MOVE_COLUMNS,
@@ -46,7 +44,7 @@ from partiscope.cli.options import (
     target_with,
     write_json,
 )
-from partiscope.cli.previews import show_way_back
+from partiscope.cli.previews import show_rollback
 from partiscope.cli.tables import write_progress, write_rows
 from partiscope.cli.words import zone_text, zoned
 from partiscope.identity import cluster_by_name, watched_here
@@ -166,8 +164,8 @@ def _place(bootstrap: str | None, bus: str | None) -> tuple[str | None, WatchedC
 
 
 async def _act(address: str | None, wish: Wish, *, as_json: bool) -> int:
-    action, reason = wish.action, wish.reason
-    async with OperationsClient(address) as client:
+    action = wish.action
+    async with MovesReader(address) as client:
         if action is Action.LIST:
             _list(await _known(client, wish, is_whole=as_json), as_json=as_json)
             return Exit.DONE
@@ -178,68 +176,61 @@ async def _act(address: str | None, wish: Wish, *, as_json: bool) -> int:
             return Exit.DONE
         if action is Action.WATCH:
             return await follow(client, chosen, as_json=as_json)
-        if not wish.dry_run:
-            # In a thread: clusters may have to be asked who they are.
-            await asyncio.to_thread(
-                require_control, action, state.bootstrap, wish.named, cluster_id=state.cluster_id
-            )
-        if state.is_finished and action is not Action.ROLLBACK:
-            raise CommandError(
-                f"{chosen} is {state.outcome}: there is nothing to {action}. "
-                f"`partiscope moves` lists all; only rollback goes on from there",
-                Exit.REFUSED,
-            )
-        if action is Action.ROLLBACK:
-            return await _roll_back(client, chosen, wish, as_json=as_json)
-        ask: dict[Action, Callable[[str], Awaitable[None]]] = {
-            Action.PAUSE: client.pause,
-            Action.RESUME: client.resume,
-            Action.CANCEL: lambda it: client.cancel(it, reason=reason, after_wave=wish.after_wave),
-            Action.THROTTLE: lambda it: client.throttle(it, wish.throttle),
-        }
-        await ask[action](chosen)
-        note(f"asked to {action} {chosen}")
-        if as_json:
-            write_json({"id": chosen, "asked": action})
-        return Exit.DONE
-
-
-async def _roll_back(
-    client: OperationsClient, operation_id: str, wish: Wish, *, as_json: bool
-) -> int:
-    """Pre-flight, then the way back; where the cluster does not answer, the run waits for it."""
-    way = await client.way_back(operation_id, spread_s=wish.spread_s)
-    try:
-        where = settings_of(way.bootstrap, cluster_id=way.cluster_id)
-        async with KafkaAdmin.to(where) as admin:
-            preview = await preview_way_back(Planning(admin), client, way)
-    except KafkaPortError as error:
-        if wish.dry_run:
-            raise
-        note(f"▲ what it would move is not known: {error}")
-    else:
-        if wish.dry_run:
-            show_way_back(way, preview, as_json=as_json)
-        if preview.is_refused:
-            raise CommandError(f"pre-flight refuses: {failures(preview.checks)}", Exit.REFUSED)
-        if wish.dry_run:
+        asked = _operation(wish, chosen)
+        # In a thread: clusters may have to be asked who they are.
+        watched = await asyncio.to_thread(
+            require_control,
+            asked,
+            state.site,
+            wish.named,
+            is_dry_run=wish.dry_run,
+        )
+    async with OperationSession(watched, bus=address) as session:
+        previewed = await session.preview(asked)
+        if action is Action.ROLLBACK and not _may_go_back(previewed, wish, as_json=as_json):
             return Exit.DONE
-        question = question_of(way, preview)
-        note("\n".join((goes_words(way, preview), *map(check_words, question.doubts))))
-    undo = await client.rollback(operation_id, reason=wish.reason, spread_s=wish.spread_s)
-    note(f"{undo} takes {operation_id} back")
-    return await follow(client, undo, as_json=as_json)
+        done = await session.perform(previewed, typed=previewed.word)
+        note(done.words)
+        if action is Action.ROLLBACK:
+            return await follow(session.moves, done.params["move"], as_json=as_json)
+    if as_json:
+        write_json({"id": chosen, "asked": action})
+    return Exit.DONE
+
+
+def _operation(wish: Wish, move: str) -> MoveOperation:
+    """Raises InvalidInputError: no such rate."""
+    name = "cancel_after_wave" if wish.after_wave else wish.action.value
+    if wish.action is Action.ROLLBACK:
+        return RollBack(move=move, reason=wish.reason, spread_s=wish.spread_s)
+    operation = move_operation(name)
+    given = {"move": move, "throttle": wish.throttle, "reason": wish.reason}
+    return operation.of(operation.FORM.parse(given))
+
+
+def _may_go_back(previewed: Previewed, wish: Wish, *, as_json: bool) -> bool:
+    """Tell what a rollback would do; where the cluster does not answer, it waits for it."""
+    effect = previewed.effect
+    if wish.dry_run:
+        if effect.review is None:
+            raise CommandError(effect.notes[0], Exit.UNREACHABLE)
+        show_rollback(effect, as_json=as_json)
+    if effect.refusal:
+        raise CommandError(effect.refusal.reason, Exit.REFUSED)
+    if not wish.dry_run:
+        note("\n".join((*effect.lines, *map(check_words, effect.doubts))))
+    return not wish.dry_run
 
 
 async def _known(
-    client: OperationsClient, wish: Wish, *, is_whole: bool = False
+    client: MovesReader, wish: Wish, *, is_whole: bool = False
 ) -> list[OperationState]:
     """The newest first; of the named cluster, where one was."""
     named, states = wish.cluster, await client.list(is_whole=is_whole)
     return [it for it in states if named is None or named.owns(it.site)]
 
 
-async def _newest(client: OperationsClient, wish: Wish) -> str:
+async def _newest(client: MovesReader, wish: Wish) -> str:
     """Of those that go on, where it is about them and there is one; not somebody else's, unless
     only to look."""
     known = await _known(client, wish)
@@ -260,7 +251,7 @@ async def _newest(client: OperationsClient, wish: Wish) -> str:
     return newest.operation_id
 
 
-async def follow(client: OperationsClient, operation_id: str, *, as_json: bool = False) -> int:
+async def follow(client: MovesReader, operation_id: str, *, as_json: bool = False) -> int:
     """Show an operation until it ends; its outcome as an exit status."""
     state: OperationState | None = None
     said = ""

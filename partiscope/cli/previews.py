@@ -3,9 +3,9 @@
 import sys
 from typing import Any
 
+from control.operations.catalogue.moves.roll_back import RollBack
+from control.operations.catalogue.operation import Effect, Operation
 from control.operations.reassignment.planning import Preview
-from control.operations.reassignment.rollback import goes_words
-from control.operations.reassignment.rollback_plan import WayBack
 from control.views.format import bytes_text, plural_text
 from control.views.previews import check_words
 from partiscope.cli.options import write_json
@@ -38,14 +38,18 @@ def show_preview(preview: Preview) -> None:
         sys.stdout.write(f"{check_words(check)}\n")
 
 
-def show_way_back(way: WayBack, preview: Preview, *, as_json: bool) -> None:
+def show_rollback(effect: Effect[Operation], *, as_json: bool) -> None:
     """What a rollback would do, on stdout."""
+    command, review = effect.command, effect.review
+    assert isinstance(command, RollBack)
+    assert command.way is not None
+    assert review is not None
     if not as_json:
-        sys.stdout.write(f"{goes_words(way, preview)}\n")
-        show_preview(preview)
+        sys.stdout.write(f"{effect.lines[0]}\n")
+        show_preview(review)
         return
-    undone = {"rollback_of": way.undone, "is_cancelled_first": way.is_running}
-    write_json({**undone, **preview_document(preview)})
+    undone = {"rollback_of": command.move, "is_cancelled_first": command.way.is_running}
+    write_json({**undone, **preview_document(review)})
 
 
 def preview_document(preview: Preview) -> dict[str, Any]:

@@ -1,19 +1,16 @@
 """``partiscope reassign``: pre-flight a plan, then run it with progress."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
-from control.operations.bus.client import OperationsClient
-from control.operations.bus.commands import Throttle
-from control.operations.reassignment.planning import Planning, Preview
-from control.operations.reassignment.preflight import failures
-from control.operations.reassignment.preview import whole_preview
+from control.operations.catalogue.reassign import Reassign
+from control.operations.previews import Previewed
+from control.operations.session import OperationSession
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 from partiscope.cli.confirm import require_change, require_typed
@@ -61,42 +58,32 @@ def reassign(
     as_json: Json = False,
 ) -> None:
     """Run a plan until it is done. Safe to interrupt: the executor goes on (`partiscope moves`)."""
-    way = Way(
-        throttle=throttle,
-        reason=reason,
-        waves=WaveRules(
-            partitions=partitions_per_wave,
-            per_broker=partitions_per_broker,
-            order=order,
-            leaders=new_leaders,
-            spread_s=seconds_of_spread(spread),
-        ),
+    waves = WaveRules(
+        partitions=partitions_per_wave,
+        per_broker=partitions_per_broker,
+        order=order,
+        leaders=new_leaders,
+        spread_s=seconds_of_spread(spread),
     )
+    asked = Reassign(throttle=throttle, waves=waves, reason=reason)
     target = target_with(bootstrap=bootstrap, bus=bus)
     targets, before = _targets(plan), before_file(plan)
     made_for = _targets(before) if before.exists() else {}
-    preview = asyncio.run(_preview(target, plan.stem, (targets, made_for), way))
+    previewed = asyncio.run(_preview(target, plan.stem, (targets, made_for), asked))
+    effect = previewed.effect
+    assert effect.review is not None
     if not as_json:
-        show_preview(preview)
-    elif dry_run or preview.is_refused:
-        write_json(preview_document(preview))
-    if preview.is_refused:
-        raise CommandError(f"pre-flight refuses: {failures(preview.checks)}", Exit.REFUSED)
+        show_preview(effect.review)
+    elif dry_run or effect.refusal:
+        write_json(preview_document(effect.review))
+    if effect.refusal:
+        raise CommandError(effect.refusal.reason, Exit.REFUSED)
     if dry_run:
         note("pre-flight passed; nothing was changed")
         return
     require_change(bootstrap)
     require_typed("yes", "this moves data", is_confirmed=yes)
-    raise typer.Exit(asyncio.run(_run(target, preview, way, as_json=as_json)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """How a plan is to be run."""
-
-    throttle: Throttle
-    waves: WaveRules
-    reason: str
+    raise typer.Exit(asyncio.run(_run(target, previewed, as_json=as_json)))
 
 
 def _targets(plan: Path) -> Targets:
@@ -106,31 +93,18 @@ def _targets(plan: Path) -> Targets:
         raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
 
 
-async def _preview(target: Target, name: str, files: tuple[Targets, Targets], way: Way) -> Preview:
-    (targets, made_for), site = files, target.watched.site
-    async with KafkaAdmin.to(str(site.bootstrap)) as admin, OperationsClient(target.bus) as client:
-        planning = Planning(admin)
-        proposal = await planning.proposal(targets, name=name, made_for=made_for)
-        return await whole_preview(
-            planning,
-            client,
-            proposal,
-            site=site,
-            throttle=way.throttle,
-            rules=way.waves,
-        )
+async def _preview(
+    target: Target, name: str, files: tuple[Targets, Targets], asked: Reassign
+) -> Previewed:
+    targets, made_for = files
+    async with OperationSession(target.watched, bus=target.bus) as session:
+        proposal = await session.planning.proposal(targets, name=name, made_for=made_for)
+        return await session.preview(replace(asked, proposal=proposal))
 
 
-async def _run(target: Target, preview: Preview, way: Way, *, as_json: bool) -> int:
-    watched = target.watched
-    async with OperationsClient(target.bus, of=watched) as client:
-        operation_id = await client.submit_reassign(
-            preview.proposal,
-            bootstrap=str(watched.bootstrap),
-            cluster_id=watched.cluster_id or "",
-            throttle=way.throttle,
-            waves=way.waves,
-            reason=way.reason,
-        )
-        note(f"submitted {operation_id}; `partiscope moves watch {operation_id}` shows it anywhere")
-        return await follow(client, operation_id, as_json=as_json)
+async def _run(target: Target, previewed: Previewed, *, as_json: bool) -> int:
+    async with OperationSession(target.watched, bus=target.bus) as session:
+        done = await session.perform(previewed, typed=previewed.word)
+        move = done.params["move"]
+        note(f"{done.words}; `partiscope moves watch {move}` shows it anywhere")
+        return await follow(session.moves, move, as_json=as_json)

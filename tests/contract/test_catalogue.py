@@ -1,6 +1,7 @@
 """Operations from preview to journal, on ours and on Kafka: what is confirmed is what happens."""
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -25,10 +26,17 @@ from control.operations.catalogue.delete_offsets import DeleteOffsets
 from control.operations.catalogue.delete_records import DeleteRecords
 from control.operations.catalogue.delete_topic import DeleteTopic
 from control.operations.catalogue.elect_leaders import ElectLeaders
+from control.operations.catalogue.moves.cancel import Cancel
+from control.operations.catalogue.moves.cancel_after_wave import CancelAfterWave
+from control.operations.catalogue.moves.pause import Pause
+from control.operations.catalogue.moves.roll_back import RollBack
+from control.operations.catalogue.moves.throttle import Throttle
 from control.operations.catalogue.operation import Done, Operation
 from control.operations.catalogue.produce import Produce, ProduceRun
+from control.operations.catalogue.reassign import Reassign
 from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.operations.errors import (
+    ConflictError,
     GroupActiveError,
     InvalidInputError,
     NotConfirmedError,
@@ -318,3 +326,106 @@ async def test_without_a_journal_nothing_is_changed(
             with suppress(RefusedError):
                 lines = [line for line in await waits.journal.lines() if name in line.what]
             assert DONE in {line.outcome for line in lines}
+
+
+async def _planned(session: OperationSession, topic: str) -> Reassign:
+    """Partition 0 of the topic on other brokers."""
+    (found,) = await session.admin.topics([topic])
+    brokers = (await session.admin.describe_cluster()).brokers
+    here = found.partitions[0].replicas
+    left = [broker.id for broker in brokers if broker.id not in here]
+    target = {TopicPartition(topic, 0): (left[0], *here[1:])}
+    return Reassign(proposal=await session.planning.proposal(target), throttle="none")
+
+
+async def test_a_reassignment_and_its_controls_from_preview_to_journal(
+    session: OperationSession,
+) -> None:
+    """Nobody carries it out: the bus has what was asked for, each act in one line."""
+    topic = await _filled(session)
+    asked = await _planned(session, topic)
+    previewed = await session.preview(asked)
+    review = previewed.effect.review
+    assert review is not None
+    assert "both copies fit in every wave" in str(review.checks)
+    assert previewed.effect.lines[0].startswith("Move 1 replica, ")
+    second = await session.preview(asked)
+    done, again = await asyncio.gather(
+        session.perform(previewed, reason="told at the end"),
+        session.perform(previewed, reason="told at the end"),
+    )
+    move = done.params["move"]
+    assert again == done
+    assert (await session.moves.get(move)).reason == "told at the end"
+    whats = {line.what for line in await session.journal.lines()}
+    assert "the reassignment" not in whats, "its command is its line"
+    with pytest.raises(ConflictError, match=f"{move} of tester moves 1 of these partitions"):
+        await session.perform(second)
+    refused = await session.preview(asked)
+    assert refused.effect.refusal is not None
+    with pytest.raises(ConflictError, match="pre-flight refuses: other operators: "):
+        await session.perform(refused)
+    controls: tuple[Operation, ...] = (
+        Pause(move=move, reason="too loud"),
+        Throttle(move=move, throttle="1MiB", reason="too loud"),
+        CancelAfterWave(move=move, reason="too loud"),
+        Cancel(move=move, reason="too loud"),
+    )
+    for each in controls:
+        assert (await _do(session, each)).words == f"asked to {each.what}"
+    wanted = {each.what for each in controls}
+    lines = [line for line in await session.journal.lines() if line.what in wanted]
+    assert {line.what for line in lines} == wanted
+    assert {(line.outcome, line.reason, line.who) for line in lines} == {
+        (DONE, "too loud", "tester")
+    }
+    with pytest.raises(InvalidInputError, match=r"is less than 1\.0 KiB/s"):
+        await session.preview(Throttle(move=move, throttle="9"))
+    with pytest.raises(InvalidInputError, match="no operation mv-none"):
+        await session.preview(Cancel(move="mv-none"))
+    with pytest.raises(InvalidInputError, match="moved nothing that could go back"):
+        await session.preview(RollBack(move=move))
+
+
+async def test_a_plan_of_partitions_that_lie_elsewhere_by_now_is_refused(
+    session: OperationSession,
+) -> None:
+    topic = await _filled(session)
+    asked = await _planned(session, topic)
+    previewed = await session.preview(asked)
+    (change,) = asked.proposal.changes
+    await session.admin.alter_reassignments({change.key: change.after})
+
+    async def replicas() -> tuple[int, ...]:
+        (found,) = await session.admin.topics([topic])
+        return tuple(found.partitions[0].replicas)
+
+    await eventually(replicas, change.after)
+    where = f"{change.key} is on {list(change.after)} by now, not on {list(change.before)}"
+    with pytest.raises(StalePreviewError, match=re.escape(where)):
+        await session.perform(previewed)
+    assert not [state for state in await session.moves.list() if topic in str(state.changes)]
+
+
+async def test_a_cluster_that_hangs_after_the_preview_is_told_as_that(tmp_path: Path) -> None:
+    """Not after as long as clients wait for a broker that may come back."""
+    with LocalCluster(tmp_path / "hangs", brokers=1) as cluster:
+        watched = WatchedCluster(bootstrap=cluster.bootstrap)
+        async with OperationSession(watched, bus=cluster.bootstrap) as session:
+            await _do(session, CreateTopic(topic="orders", partitions=1))
+            elected = await session.preview(ElectLeaders())
+            configured = await session.preview(
+                ConfigureTopic(topic="orders", configs={"retention.ms": "9000"})
+            )
+            (broker,) = cluster.ids
+            cluster.processes[broker].send_signal(signal.SIGSTOP)
+            refused = await asyncio.gather(
+                session.perform(elected),
+                session.perform(configured),
+                session.preview(Pause(move="mv-1")),
+                return_exceptions=True,
+            )
+            cluster.processes[broker].send_signal(signal.SIGCONT)
+            assert [str(error).partition(" within")[0] for error in refused] == [
+                f"{cluster.bootstrap} did not answer"
+            ] * 3

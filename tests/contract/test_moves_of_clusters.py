@@ -91,15 +91,16 @@ async def test_who_looks_at_one_cluster_leaves_the_moves_of_others_alone(tmp_pat
         here = WatchedCluster(bootstrap="127.0.0.1:1,127.0.0.1:9")
         async with OperationsClient(bus.bootstrap, of=here) as client:
             assert [state.operation_id for state in await client.list()] == [ours]
-            await client.pause(ours)
-            for act in (client.get, client.cancel, client.pause, client.rollback):
+            await client.control(ours, ControlAction.PAUSE)
+            for look in (client.get, client.way_back):
                 with pytest.raises(ElsewhereError, match=r"it moves partitions of 127\.0\.0\.1:3"):
-                    await act(theirs)
-            with pytest.raises(ElsewhereError):
-                await client.throttle(theirs, "50MiB")
+                    await look(theirs)
+            for act in ControlAction:
+                with pytest.raises(ElsewhereError):
+                    await client.control(theirs, act)
             for rate in ("50", 0):
                 with pytest.raises(InvalidInputError, match=r"is less than 1\.0 KiB/s"):
-                    await client.throttle(ours, rate)
+                    await client.control(ours, ControlAction.THROTTLE, throttle=rate)
 
 
 def test_a_command_that_cannot_be_carried_out_does_not_end_the_executor(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient, wait_for
+from control.operations.bus.commands import ControlAction
 from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.operations.reassignment.planning import Planning
@@ -97,7 +98,7 @@ async def test_plan_preview_run_and_roll_back(
         told = await asyncio.to_thread(cli.json, "moves", "rollback", operation_id, "--dry-run")
         assert told["bytes"] >= way.proposal.moved_bytes
         assert (await client.way_back(operation_id, spread_s=7.0)).waves.spread_s == 7.0
-        undo = await client.rollback(operation_id)
+        undo = await client.rollback(await client.way_back(operation_id))
         back = await wait_for(client, undo)
         assert back.outcome is Outcome.DONE, executor.said()
         assert back.rollback_of == operation_id
@@ -131,7 +132,7 @@ async def test_the_throttle_is_set_as_kafkas_tool_does_and_cancel_takes_back(
             **{f"{b} follower.replication.throttled.rate": "100000" for b in (101, 102, 103)},
         }
         await eventually(lambda: throttles(admin, topic), wanted)
-        await client.cancel(operation_id)
+        await client.control(operation_id, ControlAction.CANCEL)
         ended = await wait_for(client, operation_id)
     assert ended.outcome is Outcome.CANCELLED
     await eventually(lambda: placement_of(admin, topic), {0: FROM, 1: FROM})
@@ -213,11 +214,11 @@ async def test_a_paused_operation_starts_no_wave_until_it_is_resumed(
     topic = await topic_with_data(admin, dict.fromkeys(range(3), FROM), records=50)
     proposal = await proposal_to(admin, topic, TO)
     operation_id = await submit(client, proposal, bootstrap)
-    await client.pause(operation_id)
+    await client.control(operation_id, ControlAction.PAUSE)
     with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err"):
         await watch_until(client, operation_id, lambda s: s.phase is Phase.PAUSED)
         assert await placement_of(admin, topic) == dict.fromkeys(range(3), FROM)
-        await client.resume(operation_id)
+        await client.control(operation_id, ControlAction.RESUME)
         done = await wait_for(client, operation_id)
     assert done.outcome is Outcome.DONE
     await eventually(lambda: placement_of(admin, topic), dict.fromkeys(range(3), TO))

@@ -12,6 +12,7 @@ from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient, wait_for
+from control.operations.bus.commands import ControlAction
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.bus.state import HELD, OperationState, Phase
 from control.operations.errors import ConflictError, InvalidInputError
@@ -122,12 +123,12 @@ async def test_a_throttle_changed_by_hand_holds_over_a_crash_and_is_gone_afterwa
         topic, operation_id = await begin(admin, client, rate=20_000)
 
         async def faster() -> None:
-            await client.throttle(operation_id, "30KiB")
+            await client.control(operation_id, ControlAction.THROTTLE, throttle="30KiB")
 
         await watch_until(client, operation_id, in_wave(1), then=faster)
         await watch_until(client, operation_id, lambda s: s.throttle_bytes_per_s == 30 << 10)
         assert executor.end(signal.SIGKILL) == -signal.SIGKILL
-        await client.throttle(operation_id, 5_000_000)
+        await client.control(operation_id, ControlAction.THROTTLE, throttle=5_000_000)
         executor.__enter__()
         done = await wait_for(client, operation_id)
         assert done.outcome is Outcome.DONE, executor.said()
@@ -159,10 +160,10 @@ async def test_what_has_arrived_or_is_about_to_is_throttled_no_more(
         await eventually(listed, wanted)
         assert executor.end(signal.SIGKILL) == -signal.SIGKILL
         executor.__enter__()
-        await client.throttle(operation_id, 600_000)
+        await client.control(operation_id, ControlAction.THROTTLE, throttle=600_000)
         await watch_until(client, operation_id, lambda s: s.throttle_bytes_per_s == 600_000)
         await eventually(listed, wanted)
-        await client.throttle(operation_id, 50_000_000)
+        await client.control(operation_id, ControlAction.THROTTLE, throttle=50_000_000)
         done = await wait_for(client, operation_id)
     assert done.outcome is Outcome.DONE, executor.said()
     assert await throttles(admin, topic) == {}
@@ -200,12 +201,12 @@ async def test_no_throttle_is_taken_for_waves_whose_lists_kafka_would_not_take(
     wide = await submitted(WaveRules(partitions=4000))
     for rate in ("5MiB", "auto"):
         with pytest.raises(InvalidInputError, match=r"Kafka takes 32,767; waves of \d+ partitions"):
-            await client.throttle(wide, rate)
-    await client.throttle(wide, "none")
+            await client.control(wide, ControlAction.THROTTLE, throttle=rate)
+    await client.control(wide, ControlAction.THROTTLE, throttle="none")
     narrow = await submitted(WaveRules(partitions=1000))
-    await client.throttle(narrow, "5MiB")
+    await client.control(narrow, ControlAction.THROTTLE, throttle="5MiB")
     for operation_id in (wide, narrow):
-        await client.cancel(operation_id)
+        await client.control(operation_id, ControlAction.CANCEL)
 
 
 async def test_a_list_that_others_have_filled_is_left_as_it_is(admin: KafkaAdmin) -> None:
@@ -225,20 +226,20 @@ async def test_pause_cancel_and_roll_back_work_after_a_crash(
 ) -> None:
     with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
         topic, operation_id = await begin(admin, client, rate=RATE)
-        await client.pause(operation_id)
+        await client.control(operation_id, ControlAction.PAUSE)
         await watch_until(client, operation_id, lambda s: s.phase in HELD)
         executor.end(signal.SIGKILL)
         executor.__enter__()
         executor.wait_until_said("ready")
         assert (await client.get(operation_id)).phase in HELD
-        await client.resume(operation_id)
+        await client.control(operation_id, ControlAction.RESUME)
         await watch_until(client, operation_id, in_wave(2))
-        await client.cancel(operation_id)
+        await client.control(operation_id, ControlAction.CANCEL)
         ended = await wait_for(client, operation_id)
         assert ended.outcome in (Outcome.CANCELLED, Outcome.DONE), executor.said()
-        undo = await client.rollback(operation_id)
+        undo = await client.rollback(await client.way_back(operation_id))
         with pytest.raises(ConflictError, match=f"{undo} takes {operation_id} back already"):
-            await client.rollback(operation_id)
+            await client.rollback(await client.way_back(operation_id))
         await watch_until(client, undo, in_wave(1))
         executor.end(signal.SIGKILL)
         executor.__enter__()
@@ -265,7 +266,7 @@ async def test_what_is_there_already_needs_no_time(
         soonest_s, latest_s = event.data["expected_s"]
         alone_s = RECORDS * 1000 / 20_000
         assert 0.8 * alone_s < soonest_s < latest_s < 1.5 * alone_s
-        await client.cancel(operation_id)
+        await client.control(operation_id, ControlAction.CANCEL)
         await wait_for(client, operation_id)
     assert await placement_of(admin, topic) == {0: FROM, 1: TO}
 
@@ -276,17 +277,17 @@ async def test_a_pause_within_a_wave_is_told_and_taken_back_before_the_wave_ends
     with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err"):
         topic, operation_id = await begin(admin, client, rate=20_000)
         await watch_until(client, operation_id, in_wave(1))
-        await client.pause(operation_id)
+        await client.control(operation_id, ControlAction.PAUSE)
         held = await watch_until(client, operation_id, lambda s: s.phase in HELD)
         assert held.message == "pausing: 1 partition of this wave is still copied"
         assert held.progress is not None
         assert held.progress.partitions_done == 0
-        await client.resume(operation_id)
+        await client.control(operation_id, ControlAction.RESUME)
         goes_on = await watch_until(client, operation_id, lambda s: s.message == "resumed")
         assert goes_on.phase is Phase.RUNNING
         assert goes_on.progress is not None
         assert goes_on.progress.partitions_done == 0
-        await client.throttle(operation_id, 5_000_000)
+        await client.control(operation_id, ControlAction.THROTTLE, throttle=5_000_000)
         await watch_until(client, operation_id, in_wave(2))
         assert (await wait_for(client, operation_id)).outcome is Outcome.DONE
     assert await throttles(admin, topic) == {}
@@ -299,8 +300,8 @@ async def test_cancelled_after_the_wave_what_moves_arrives_and_nothing_else_begi
         topic, operation_id = await begin(admin, client, rate=20_000)
 
         async def no_more() -> None:
-            await client.cancel(operation_id, after_wave=True)
-            await client.throttle(operation_id, 5_000_000)
+            await client.control(operation_id, ControlAction.CANCEL_AFTER_WAVE)
+            await client.control(operation_id, ControlAction.THROTTLE, throttle=5_000_000)
 
         await watch_until(client, operation_id, in_wave(1), then=no_more)
         ended = await wait_for(client, operation_id)
@@ -320,7 +321,7 @@ async def test_a_topic_that_is_deleted_while_it_moves_is_left_out_also_of_the_wa
 
         async def delete() -> None:
             await admin.delete_topic(doomed)
-            await client.throttle(operation_id, 5_000_000)
+            await client.control(operation_id, ControlAction.THROTTLE, throttle=5_000_000)
 
         def is_moving(state: OperationState) -> bool:
             return state.progress is not None and len(state.progress.in_flight) == 2
@@ -332,7 +333,7 @@ async def test_a_topic_that_is_deleted_while_it_moves_is_left_out_also_of_the_wa
         assert left_out in done.notes
         assert await placement_of(admin, topic) == {0: TO}
         assert await throttles(admin, topic) == {}
-        back = await wait_for(client, await client.rollback(operation_id))
+        back = await wait_for(client, await client.rollback(await client.way_back(operation_id)))
         assert back.outcome is Outcome.DONE, (back, executor.said())
         assert left_out in back.notes
     assert await placement_of(admin, topic) == {0: FROM}
@@ -350,7 +351,7 @@ async def test_what_somebody_else_moves_before_its_wave_is_left_to_them(
             key = TopicPartition(topic, 1)
             assert await admin.alter_reassignments({key: elsewhere}) == {}
             await eventually(admin_sees_moved, elsewhere)
-            await client.throttle(operation_id, 5_000_000)
+            await client.control(operation_id, ControlAction.THROTTLE, throttle=5_000_000)
 
         async def admin_sees_moved() -> tuple[int, ...]:
             return (await placement_of(admin, topic))[1]

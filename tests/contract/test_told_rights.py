@@ -18,15 +18,18 @@ from control.kafka.ports import ConfigResource, ConfigScope, ElectionType, NewTo
 from control.kafka.producer import OutgoingRecord, RecordProducer
 from control.kafka.reader import RecordReader
 from control.kafka.settings import KafkaSettings
+from control.model.fleet import Site
 from control.model.ids import TopicPartition as Key
+from control.operations.bus.client import OperationsClient
 from control.operations.catalogue import NEEDED_RIGHTS
 from control.operations.catalogue.delete_group import DeleteGroup
 from control.operations.catalogue.delete_offsets import DeleteOffsets
 from control.operations.catalogue.delete_records import DeleteRecords
-from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.operation import Operation, OperationContext
 from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.operations.executor.throttles.throttling import Throttling
 from control.operations.reassignment.facts import read_facts
+from control.operations.reassignment.planning import Planning
 from control.operations.reassignment.preflight import preflight
 from control.planner.proposal import PartitionChange
 from tests.support.collecting import becomes, collecting
@@ -107,7 +110,11 @@ async def _browse(settings: KafkaSettings, _: KafkaAdmin) -> None:
 
 def _by(asked: Operation) -> Act:
     async def act(_: KafkaSettings, admin: KafkaAdmin) -> None:
-        await (await asked.preview(admin)).command.perform(admin)
+        planning, site = Planning(admin), Site(admin.wire.settings.bootstrap)
+        context = OperationContext(
+            admin=admin, moves=OperationsClient(None), planning=planning, site=site
+        )
+        await (await asked.preview(context)).command.perform(context)
 
     return act
 

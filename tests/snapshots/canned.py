@@ -8,11 +8,15 @@ from typing import Any, Final
 
 from control.kafka.ports import BrokerNode, PartitionMetadata, TopicMetadata
 from control.kafka.reader import FetchedRecord
+from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.bus.events import MoveProgress, MovingPartition, Outcome, StalledMove
 from control.operations.bus.journal import JournalLine
 from control.operations.bus.state import OperationState, Phase
+from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.reassign import Reassign
 from control.operations.errors import InvalidInputError
+from control.operations.previews import Previewed
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.planning import Preview, preview_of
 from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
@@ -20,6 +24,7 @@ from control.planner.ghost import KeptPlans
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.proposal import PartitionChange, Proposal
+from tests.unit.control.operations.previews import previewed, previewed_as
 
 NOW_MS: Final = 1_795_000_000_000
 MIB: Final = 1 << 20
@@ -140,7 +145,10 @@ class CannedMoves:
         return [_RUNNING, _DONE]
 
     async def get(self, operation_id: str) -> OperationState:
-        return next(state for state in await self.list() if state.operation_id == operation_id)
+        for state in await self.list():
+            if state.operation_id == operation_id:
+                return state
+        raise InvalidInputError({"id": f"no operation {operation_id}"})
 
     async def watch(self, operation_id: str) -> AsyncIterator[OperationState]:
         yield {state.operation_id: state for state in (_RUNNING, _DONE)}[operation_id]
@@ -152,8 +160,8 @@ class CannedSession:
     def __init__(self) -> None:
         self.moves = CannedMoves()
         self.journal = SimpleNamespace(lines=self._lines)
-        self.admin = SimpleNamespace(topics=self._topics)
         self.plans = KeptPlans()
+        self.watched = WatchedCluster()
 
     async def __aexit__(self, *_: object) -> None:
         return None
@@ -161,7 +169,7 @@ class CannedSession:
     async def _lines(self) -> tuple[JournalLine, ...]:
         return LINES
 
-    async def _topics(self) -> tuple[TopicMetadata, ...]:
+    async def topics(self) -> tuple[TopicMetadata, ...]:
         found: dict[str, list[PartitionMetadata]] = {}
         for key, partition in facts().partitions.items():
             found.setdefault(key.topic, []).append(partition)
@@ -182,8 +190,13 @@ class CannedSession:
             raise InvalidInputError({"by_hand": str(error)}) from error
         return self.plans.keep(judged_plan(topology, PlanRequest(), proposal), values)
 
-    async def preview_plan(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
-        return preview_of(facts(), proposal, throttle="auto")
+    async def preview(self, asked: Operation) -> Previewed:
+        if isinstance(asked, Reassign):
+            return previewed_as(asked.reviewed(await self.review(asked)), self.watched)
+        return previewed(asked, self.watched)
+
+    async def review(self, asked: Reassign) -> Preview:
+        return preview_of(facts(), asked.proposal, throttle="auto")
 
 
 def records() -> list[FetchedRecord]:

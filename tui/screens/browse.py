@@ -150,7 +150,7 @@ class BrowseScreen(ViewScreen):
             self.put("#browse-title", _title(self._wanted.topic, f"✖ {error}. {error.next_step}"))
 
     async def _read(self, wanted: Wanted, before: Browsed | None) -> None:
-        settings = self.partiscope.session.admin.wire.settings
+        settings = self.partiscope.session.settings
         if before is None:
             now_ms = self.services.now_ms()
             found = await wanted.read(settings, now_ms=now_ms, limit=SHOWN_MAX)
@@ -168,7 +168,7 @@ class BrowseScreen(ViewScreen):
     async def _follow(self, wanted: Wanted) -> None:
         self._came.clear()
         self._read_count, self._painted_count = 0, -1
-        settings = self.partiscope.session.admin.wire.settings
+        settings = self.partiscope.session.settings
         async for item in wanted.follow(settings, now_ms=self.services.now_ms()):
             if isinstance(item, Notice):
                 self.query_one(_Told).tell(printable(item.text))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import ProgressBar, Static
@@ -14,9 +14,18 @@ from control.kafka.errors import KafkaPortError
 from control.model.command_line import command
 from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import HELD, OperationState
-from control.operations.confirmation import word_for_control
+from control.operations.catalogue.forms import Confirmation
+from control.operations.catalogue.moves.cancel import Cancel
+from control.operations.catalogue.moves.cancel_after_wave import CancelAfterWave
+from control.operations.catalogue.moves.control import MoveControl
+from control.operations.catalogue.moves.pause import Pause
+from control.operations.catalogue.moves.resume import Resume
+from control.operations.catalogue.moves.roll_back import RollBack
+from control.operations.catalogue.moves.throttle import Throttle
+from control.operations.confirmation import word_for
 from control.operations.errors import OperationError
-from control.operations.reassignment.rollback import ask_back, roll_back
+from control.operations.previews import Previewed
+from control.operations.session import OperationSession
 from control.views.format import (
     byte_rate_text,
     bytes_text,
@@ -46,8 +55,6 @@ from tui.widgets.row_table import RowTable
 LIST_EVERY_S: Final = 2.0
 CHANGES_MAX: Final = 200
 LOOKING_SHOWN_S: Final = 2.0
-TAKEN_BACK_EASILY: Final = frozenset({"pause", "resume", "throttle"})
-"""By one more key: not asked before, unless a name must be typed."""
 REFUSED_SHOWN_S: Final = 20.0
 """Reasons take longer to read than a word does."""
 _OUTCOME: Final = {
@@ -113,9 +120,8 @@ class MoveScreen(RightsScreen):
         Binding("space", "hold", "pause / resume", show=True),
     ]
     NEEDS: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("cancel", "cancel_after_wave", "undo", "throttle"), "reassign"
+        ("cancel", "cancel_after_wave", "undo", "throttle", "hold"), "reassign"
     )
-    WRITES: ClassVar[Mapping[str, str]] = {"hold": "reassign"}
     ASKS: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "cancel": ("cancel",), "cancel_after_wave": ("cancel_after_wave",),
         "undo": ("rollback",), "throttle": ("throttle",),
@@ -175,38 +181,23 @@ class MoveScreen(RightsScreen):
 
     def action_cancel(self) -> None:
         """Take back what is moving; what is done stays."""
-        self._ask(f"Cancel {self._move}? What is moving goes back, what is done stays.", "cancel")
+        self._ask(Cancel(move=self._move))
 
     def action_cancel_after_wave(self) -> None:
         """Let arrive what is moving; begin nothing else."""
-        question = f"Cancel {self._move} after this wave? What is moving arrives."
-        self._ask(question, "cancel_after_wave")
+        self._ask(CancelAfterWave(move=self._move))
 
     def action_undo(self) -> None:
-        """Say what the way back would do, and ask."""
+        """Say what the rollback would do, and ask."""
         self.notify("looking at what would go back …", timeout=LOOKING_SHOWN_S)
-        self.run_worker(self._ask_back(), exclusive=True, group="ask")
-
-    async def _ask_back(self) -> None:
-        try:
-            asked = await ask_back(self.partiscope.session, self._move)
-        except (KafkaPortError, OperationError) as error:
-            self.notify(f"{error}. {error.next_step}", severity="error")
-            return
-        words = "\n".join((asked.words, *map(check_words, asked.doubts)))
-        if self.app.screen is not self:
-            self.notify(f"{asked.words} Press u again on its screen to answer.", markup=False)
-        elif asked.is_refused:
-            self.notify(words, severity="error", timeout=REFUSED_SHOWN_S, markup=False)
-        else:
-            self._ask(words, "rollback")
+        self.run_worker(self._ask_back(self.partiscope.session), exclusive=True, group="ask")
 
     def action_throttle(self) -> None:
         """Another rate while it runs."""
 
         def answered(rate: str | None) -> None:
             if rate:
-                self._ask(f"Throttle {self._move} to {rate}?", "throttle", rate)
+                self._ask(Throttle(move=self._move, throttle=rate))
 
         now = byte_rate_text(self._state.throttle_bytes_per_s if self._state else None)
         self.app.push_screen(RateScreen(f"Throttle, now {now}: auto, none, or 50MiB"), answered)
@@ -214,43 +205,68 @@ class MoveScreen(RightsScreen):
     def action_hold(self) -> None:
         """Start no new wave, or go on."""
         is_paused = self._state is not None and self._state.phase in HELD
-        action = "resume" if is_paused else "pause"
-        self._ask(f"{action.capitalize()} {self._move}?", action)
+        self._ask(Resume(move=self._move) if is_paused else Pause(move=self._move))
 
-    def _ask(self, question: str, action: str, rate: str = "") -> None:
-        def answered(is_confirmed: bool | None) -> None:
-            if is_confirmed and action == "rollback":
-                self.notify("looking again before it begins …", timeout=LOOKING_SHOWN_S)
-                # Of the application: it must not end midway with this screen.
-                self.app.run_worker(self._roll_back(), group="rollback")
-            elif is_confirmed:
-                self.run_worker(self._do(action, rate), group="act")
+    def _ask(self, asked: MoveControl) -> None:
+        """Its question needs no look at the cluster: a key that follows at once answers it."""
+        session = self.partiscope.session
+        word = word_for(session.watched, asked)
+        is_asked = word or asked.FORM.confirmation is not Confirmation.NONE
+        question = f"{asked.question} {asked.FORM.help}" if is_asked else ""
+        self._confirm(question, word, session, asked)
 
-        word = word_for_control(self.services.watched, action)
-        if not word and action in TAKEN_BACK_EASILY:
-            answered(True)
-        else:
-            self.app.push_screen(ConfirmScreen(question, word=word or None), answered)
-
-    async def _roll_back(self) -> None:
-        typed = self.word_to_type or ""
+    async def _ask_back(self, session: OperationSession) -> None:
+        asked = RollBack(move=self._move)
         try:
-            undo = await roll_back(self.partiscope.session, self._move, typed=typed)
+            previewed = await session.preview(asked)
         except (KafkaPortError, OperationError) as error:
-            words = f"{error}. {error.next_step}"
-            self.app.notify(words, severity="error", timeout=REFUSED_SHOWN_S, markup=False)
+            _refuse(self.app, f"{error}. {error.next_step}")
             return
-        if self.app.screen is self:
-            self.partiscope.action_open(str(ViewPath(view="move", params={"move": undo})))
+        effect = previewed.effect
+        head, *notes = effect.lines
+        question = f"{asked.question} {head}"
+        if effect.refusal is not None:
+            _refuse(self.app, effect.refusal.reason)
+        elif self.app.screen is not self:
+            self.notify(f"{question} Press u again on its screen to answer.", markup=False)
         else:
-            self.app.notify(f"{undo} takes {self._move} back: g r lists it", markup=False)
+            words = "\n".join((question, *notes, *map(check_words, effect.doubts)))
+            self._confirm(words, previewed.word, session, previewed)
 
-    async def _do(self, action: str, rate: str = "") -> None:
-        session, typed = self.partiscope.session, word_for_control(self.services.watched, action)
+    def _confirm(
+        self, question: str, word: str, session: OperationSession, asked: MoveControl | Previewed
+    ) -> None:
+        """Ask, unless the question is empty, and begin."""
+
+        def answered(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                # In a worker of the application: it must not end midway with this screen.
+                self.app.run_worker(self._do(session, asked), group="act")
+
+        if question:
+            self.app.push_screen(ConfirmScreen(question, word=word or None), answered)
+        else:
+            answered(True)
+
+    async def _do(self, session: OperationSession, asked: MoveControl | Previewed) -> None:
+        """The cluster is that of the question, whichever is shown by now."""
         try:
-            await session.control(action, self._move, rate=rate, typed=typed)
+            previewed = asked if isinstance(asked, Previewed) else await session.preview(asked)
+            done = await session.perform(previewed, typed=previewed.word)
         except (KafkaPortError, OperationError) as error:
-            self.notify(f"{error}. {error.next_step}", severity="error", markup=False)
+            _refuse(self.app, f"{error}. {error.next_step}")
+            return
+        if done.view and self.app.screen is self:
+            self.partiscope.action_open(str(ViewPath(view=done.view, params=done.params)))
+            return
+        name = session.watched.name
+        where = f" on {name}" if name else ""
+        lists = ": g r lists it" if done.view else ""
+        self.app.notify(f"{done.words}{where}{lists}", markup=False)
+
+
+def _refuse(app: App[None], words: str) -> None:
+    app.notify(words, severity="error", timeout=REFUSED_SHOWN_S, markup=False)
 
 
 def _percent(state: OperationState) -> float:

@@ -13,10 +13,10 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from control.kafka.errors import KafkaPortError
-from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS
+from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS, Reassign
 from control.operations.errors import OperationError
+from control.operations.previews import Previewed
 from control.operations.reassignment.planning import BrokerPreview, Preview
-from control.operations.reassignment.preflight import failures
 from control.planner.by_hand import NAME
 from control.planner.explain import Reasons
 from control.planner.ghost import plan_name
@@ -114,7 +114,7 @@ class PlanScreen(PlannedScreen):
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
         self._values: Mapping[str, str] = {}
-        self._preview: Preview | None = None
+        self._previewed: Previewed | None = None
         self._made: tuple[Plan, Mapping[str, str]] | None = None
         """The last plan and what it was made for, while the form is open: it stays where only how
         to run it changes."""
@@ -153,7 +153,7 @@ class PlanScreen(PlannedScreen):
         """Another alternative: preview it."""
         if self._plan is not None:
             chosen = self._plan.alternatives[event.option_index]
-            self._chosen, self._preview = event.option_index, None
+            self._chosen, self._previewed = event.option_index, None
             self.run_worker(self._make_preview(chosen), exclusive=True, group="preview")
 
     def on_option_list_option_selected(self) -> None:
@@ -162,29 +162,28 @@ class PlanScreen(PlannedScreen):
 
     def action_confirm(self) -> None:
         """Ask once more, then submit."""
-        preview = self._preview
-        if preview is None:
+        previewed = self._previewed
+        if previewed is None:
             self._say("▲ wait: what it would do is being worked out", "yellow")
-        elif preview.is_refused:
-            self._say(f"✖ pre-flight refuses: {failures(preview.checks)}", "bold red")
+        elif previewed.effect.refusal is not None:
+            self._say(f"✖ {previewed.effect.refusal.reason}", "bold red")
         else:
             self.query_one(Steps).show(3)
 
             def answered(is_confirmed: bool | None) -> None:
                 if is_confirmed:
-                    self.run_worker(self._submit(), exclusive=True, group="plan")
+                    self.run_worker(self._submit(previewed), exclusive=True, group="plan")
                 else:
                     self.query_one(Steps).show(2)
 
-            self.app.push_screen(
-                ConfirmScreen(_question(preview), word=self.word_to_type), answered
-            )
+            question = "\n".join(previewed.effect.lines)
+            self.app.push_screen(ConfirmScreen(question, word=previewed.word or None), answered)
 
     def action_edit(self) -> None:
         """Back to the form; a plan of another scope is made anew."""
         if self._plan is not None:
             self._made = (self._plan, self._values)
-        self._plan = self._preview = None
+        self._plan = self._previewed = None
         self.workers.cancel_group(self, "preview")
         self.refresh_bindings()
         self.query_one("#alternatives").display = False
@@ -260,28 +259,28 @@ class PlanScreen(PlannedScreen):
 
     async def _make_preview(self, chosen: Alternative) -> None:
         try:
-            preview = await self.partiscope.session.preview_plan(chosen.proposal, self._values)
+            asked = Reassign.of_plan(chosen.proposal, self._values)
+            previewed = await self.partiscope.session.preview(asked)
         except (OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
         if self._plan is None:  # given up meanwhile
             return
-        self._preview = preview
+        self._previewed = previewed
         self.query_one(Steps).show(2)
-        reasons = Reasons(self._plan.before, self._plan.request)
-        self.put("#review", _review(preview, reasons, chosen.violations))
+        if previewed.effect.review is not None:
+            reasons = Reasons(self._plan.before, self._plan.request)
+            shown = _review(previewed.effect.review, reasons, chosen.violations)
+            self.put("#review", shown)
 
-    async def _submit(self) -> None:
-        assert self._preview is not None
+    async def _submit(self, previewed: Previewed) -> None:
         try:
-            move = await self.partiscope.session.reassign(
-                self._preview.proposal, self._values, typed=self.word_to_type or ""
-            )
+            done = await self.partiscope.session.perform(previewed, typed=previewed.word)
         except (OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
         self.query_one(Steps).show(4)
-        self.partiscope.action_open(str(ViewPath(view="move", params={"move": move})))
+        self.partiscope.action_open(str(ViewPath(view=done.view, params=done.params)))
 
     def _say(self, line: str, style: str = "") -> None:
         self.put("#problem", Text(line, style=style))
@@ -318,13 +317,6 @@ def _alternative(number: int, item: Alternative) -> Text:
 def _is_same_plan(before: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Whether only how to run it differs."""
     return all(now[name] == before.get(name) for name in now if name not in RUN_FIELDS)
-
-
-def _question(preview: Preview) -> str:
-    proposal = preview.proposal
-    moved = plural_text(proposal.moved_replicas, "replica")
-    question = f"Move {moved}, {bytes_text(proposal.moved_bytes)}, {preview.pace_words}?"
-    return f"{question}\nThrottle: {preview.throttle_words}"
 
 
 def _review(preview: Preview, reasons: Reasons, violations: Sequence[Violation]) -> Text:

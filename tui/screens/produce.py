@@ -73,7 +73,7 @@ class ProduceScreen(ViewScreen):
 
     async def _read_topics(self) -> None:
         try:
-            topics = await self.partiscope.session.admin.topics()
+            topics = await self.partiscope.session.topics()
         except KafkaPortError as error:
             self.put("#where", Text(f"✖ {error}. {error.next_step}"))
             return

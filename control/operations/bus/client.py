@@ -1,6 +1,7 @@
-"""OperationsClient: how screens and command line submit operations and watch them.
+"""MovesReader: how screens and command line watch reassignments. OperationsClient: how the session
+asks for them.
 
-Submitting needs only the bus; the executor does the work, so a client may go away at any time.
+Asking needs only the bus; the executor does the work, so a client may go away at any time.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import socket
 import time
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Final, Self
 
+from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import KafkaPortError
 from control.kafka.reader import RecordReader, Start, StartKind
 from control.kafka.settings import KafkaSettings
+from control.kafka.wire import answers_soon
 from control.model.fleet import WatchedCluster
 from control.model.units import byte_rate_text
 from control.operations.bus.commands import (
@@ -56,14 +59,13 @@ def whoami() -> str:
     return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
-class OperationsClient:
-    """Submits to and watches one bus. Use as an async context manager."""
+class MovesReader:
+    """Reads and watches the reassignments of one bus. Use as an async context manager."""
 
     def __init__(
         self,
         bus: KafkaSettings | str | None,
         *,
-        who: str | None = None,
         creates_topics: bool = True,
         of: WatchedCluster | None = None,
     ) -> None:
@@ -72,11 +74,10 @@ class OperationsClient:
         operations are listed and touched, of all that share the bus; None: all of them."""
         self._bus = Bus(bus, whose="" if of is None else of.bootstrap or "")
         self._ledger = Ledger(self._bus)
-        self._who = who or whoami()
         self._has_topics = not creates_topics
         self._of = of
 
-    async def __aenter__(self) -> OperationsClient:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -85,132 +86,6 @@ class OperationsClient:
     async def close(self) -> None:
         """Close the connections."""
         await self._bus.close()
-
-    async def submit_reassign(
-        self,
-        proposal: Proposal,
-        *,
-        bootstrap: str,
-        cluster_id: str = "",
-        throttle: Throttle = THROTTLE_AUTO,
-        waves: WaveRules = USUAL_WAVES,
-        reason: str = "",
-        is_strict: bool = True,
-        rollback_of: str | None = None,
-        topic_ids: TopicIds = NO_IDS,
-    ) -> str:
-        """Ask for a reassignment of the cluster at `bootstrap`, and of no other that has this
-        address by then; answers the operation id.
-
-        :raises ReadOnlyError: nothing may be changed there.
-        """
-        self._require_writable("the reassignment")
-        numbers_change = any(len(c.before) != len(c.after) for c in proposal.changes)
-        command = ReassignCommand(
-            operation_id=new_operation_id(),
-            bootstrap=bootstrap,
-            cluster_id=cluster_id,
-            changes=proposal.changes,
-            throttle=throttle,
-            waves=waves,
-            allows_replication_factor_change=numbers_change,
-            is_strict=is_strict,
-            rollback_of=rollback_of,
-            topic_ids=topic_ids,
-            who=self._who,
-            reason=reason,
-            submitted_ms=_now_ms(),
-        )
-        await self._ensure_topics()
-        await self._bus.publish_command(command)
-        return command.operation_id
-
-    async def pause(self, operation_id: str) -> None:
-        """Start no new wave; running partitions go on."""
-        await self._control(operation_id, ControlAction.PAUSE)
-
-    async def resume(self, operation_id: str) -> None:
-        """Go on after a pause."""
-        await self._control(operation_id, ControlAction.RESUME)
-
-    async def cancel(
-        self, operation_id: str, *, reason: str = "", after_wave: bool = False
-    ) -> None:
-        """Take back what is moving (`after_wave`: let it arrive); finished partitions stay."""
-        action = ControlAction.CANCEL_AFTER_WAVE if after_wave else ControlAction.CANCEL
-        await self._control(operation_id, action, reason)
-
-    async def throttle(self, operation_id: str, throttle: Throttle) -> None:
-        """Another rate while it runs: bytes per second, ``50MiB``, auto or none.
-
-        :raises InvalidInputError: no such operation, no such rate, or waves too large for any.
-        """
-        rate = resolve_throttle(throttle, ())
-        if rate is not None and rate < RATE_MIN_BYTES_PER_S:
-            least = byte_rate_text(RATE_MIN_BYTES_PER_S)
-            raise InvalidInputError({"throttle": f"{rate} B/s is less than {least}: 50MiB"})
-        state = await self.get(operation_id)
-        _, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
-        too_long = why_too_long(plan_waves(state.changes, waves))
-        if rate is not None and too_long:
-            raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
-        await self._control(operation_id, ControlAction.THROTTLE, throttle=throttle)
-
-    async def way_back(self, operation_id: str, *, spread_s: float | None = None) -> WayBack:
-        """What a rollback would ask for, as spread as the operation was or over at most so many
-        seconds. Nothing is changed.
-
-        :raises InvalidInputError: no such operation, or it moved nothing.
-        :raises ConflictError: another one takes it back already, or moves what it moved.
-        """
-        state = await self.get(operation_id)
-        others = [other for other in await self.list() if other.operation_id != operation_id]
-        for other in others:
-            if other.rollback_of == operation_id and not other.is_finished:
-                raise ConflictError(f"{other.operation_id} takes {operation_id} back already")
-        if not state.may_roll_back:
-            raise InvalidInputError({"id": f"{operation_id} moved nothing that could go back"})
-        proposal = Proposal(name=operation_id, changes=state.changes).inverse()
-        check = check_others(others, proposal.changes, site=state.site)
-        if check.verdict is Verdict.FAIL:
-            raise ConflictError(check.reason)
-        throttle, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
-        if spread_s is not None:
-            waves = replace(waves, spread_s=spread_s)
-        return WayBack(
-            undone=operation_id,
-            bootstrap=state.bootstrap,
-            cluster_id=state.cluster_id,
-            proposal=proposal,
-            throttle=throttle,
-            waves=waves,
-            is_running=not state.is_finished,
-            topic_ids=state.topic_ids,
-        )
-
-    async def rollback(
-        self, operation_id: str, *, reason: str = "", spread_s: float | None = None
-    ) -> str:
-        """Cancel if it still runs, then submit the way back; what others have moved since stays.
-        Answers the new operation's id.
-
-        :raises InvalidInputError: no such operation, or it moved nothing.
-        :raises ConflictError: another one takes it back already, or moves what it moved.
-        """
-        way = await self.way_back(operation_id, spread_s=spread_s)
-        if way.is_running:
-            await self.cancel(operation_id, reason=reason or "rolled back")
-        return await self.submit_reassign(
-            way.proposal,
-            bootstrap=way.bootstrap,
-            cluster_id=way.cluster_id,
-            throttle=way.throttle,
-            waves=way.waves,
-            reason=reason or f"undo {operation_id}",
-            is_strict=False,
-            rollback_of=operation_id,
-            topic_ids=way.topic_ids,
-        )
 
     async def list(self, *, is_whole: bool = False) -> builtins.list[OperationState]:
         """All operations, the newest first, those not yet answered included. What has ended comes
@@ -270,15 +145,91 @@ class OperationsClient:
             except KafkaPortError as error:
                 await outage.wait_after(error)
 
-    async def _control(
+    async def _ensure_topics(self) -> None:
+        if not self._has_topics:
+            await self._bus.ensure_topics()
+            self._has_topics = True
+
+
+class OperationsClient(MovesReader):
+    """Asks the executor of one bus for reassignments; ``OperationSession`` judges what may be."""
+
+    def __init__(
+        self,
+        bus: KafkaSettings | str | None,
+        *,
+        who: str | None = None,
+        of: WatchedCluster | None = None,
+    ) -> None:
+        """``who``: for the journal; None: user@host."""
+        super().__init__(bus, of=of)
+        self._who = who or whoami()
+
+    async def require_answer(self) -> None:
+        """Ask whether the bus answers.
+
+        :raises KafkaPortError: it does not, or none is known; told within seconds.
+        """
+        settings = self._bus.settings
+        async with KafkaAdmin.to(settings) as admin, answers_soon(settings):
+            await admin.describe_cluster()
+
+    async def submit_reassign(
+        self,
+        proposal: Proposal,
+        *,
+        bootstrap: str,
+        cluster_id: str = "",
+        throttle: Throttle = THROTTLE_AUTO,
+        waves: WaveRules = USUAL_WAVES,
+        reason: str = "",
+        is_strict: bool = True,
+        rollback_of: str | None = None,
+        topic_ids: TopicIds = NO_IDS,
+    ) -> str:
+        """Ask for a reassignment of the cluster at `bootstrap`, and of no other that has this
+        address by then; answers the operation id.
+
+        :raises ReadOnlyError: nothing may be changed there.
+        """
+        self._require_writable("the reassignment")
+        numbers_change = any(len(c.before) != len(c.after) for c in proposal.changes)
+        command = ReassignCommand(
+            operation_id=new_operation_id(),
+            bootstrap=bootstrap,
+            cluster_id=cluster_id,
+            changes=proposal.changes,
+            throttle=throttle,
+            waves=waves,
+            allows_replication_factor_change=numbers_change,
+            is_strict=is_strict,
+            rollback_of=rollback_of,
+            topic_ids=topic_ids,
+            who=self._who,
+            reason=reason,
+            submitted_ms=_now_ms(),
+        )
+        await self._ensure_topics()
+        await self._bus.publish_command(command)
+        return command.operation_id
+
+    async def control(
         self,
         operation_id: str,
         action: ControlAction,
+        *,
         reason: str = "",
         throttle: Throttle | None = None,
     ) -> None:
+        """Ask for an act on an operation that runs; ``throttle`` (bytes per second, ``50MiB``, auto
+        or none) is that of THROTTLE.
+
+        :raises InvalidInputError: no such operation, no such rate, or waves too large for any.
+        """
         self._require_writable(f"{action.value.replace('_', ' ')} of {operation_id}")
         await self.get(operation_id)
+        if throttle is not None:
+            await self.require_rate(operation_id, throttle)
         command = ControlCommand(
             operation_id=operation_id,
             action=action,
@@ -289,18 +240,75 @@ class OperationsClient:
         )
         await self._bus.publish_command(command)
 
+    async def require_rate(self, operation_id: str, throttle: Throttle) -> None:
+        """:raises InvalidInputError: no such operation or rate, or waves too large for any."""
+        rate = resolve_throttle(throttle, ())
+        if rate is not None and rate < RATE_MIN_BYTES_PER_S:
+            least = byte_rate_text(RATE_MIN_BYTES_PER_S)
+            raise InvalidInputError({"throttle": f"{rate} B/s is less than {least}: 50MiB"})
+        state = await self.get(operation_id)
+        _, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
+        too_long = why_too_long(plan_waves(state.changes, waves))
+        if rate is not None and too_long:
+            raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
+
+    async def way_back(self, operation_id: str, *, spread_s: float | None = None) -> WayBack:
+        """What a rollback would ask for, as spread as the operation was or over at most so many
+        seconds. Nothing is changed.
+
+        :raises InvalidInputError: no such operation, or it moved nothing.
+        :raises ConflictError: another one takes it back already, or moves what it moved.
+        """
+        state = await self.get(operation_id)
+        others = [other for other in await self.list() if other.operation_id != operation_id]
+        for other in others:
+            if other.rollback_of == operation_id and not other.is_finished:
+                raise ConflictError(f"{other.operation_id} takes {operation_id} back already")
+        if not state.may_roll_back:
+            raise InvalidInputError({"id": f"{operation_id} moved nothing that could go back"})
+        proposal = Proposal(name=operation_id, changes=state.changes).inverse()
+        check = check_others(others, proposal.changes, site=state.site)
+        if check.verdict is Verdict.FAIL:
+            raise ConflictError(check.reason)
+        throttle, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
+        if spread_s is not None:
+            waves = replace(waves, spread_s=spread_s)
+        return WayBack(
+            undone=operation_id,
+            bootstrap=state.bootstrap,
+            cluster_id=state.cluster_id,
+            proposal=proposal,
+            throttle=throttle,
+            waves=waves,
+            is_running=not state.is_finished,
+            topic_ids=state.topic_ids,
+        )
+
+    async def rollback(self, way: WayBack, *, reason: str = "") -> str:
+        """Cancel the operation if it still runs, then submit its rollback. Partitions that others
+        have moved since stay. Answers the new operation's id."""
+        if way.is_running:
+            because = reason or "rolled back"
+            await self.control(way.undone, ControlAction.CANCEL, reason=because)
+        return await self.submit_reassign(
+            way.proposal,
+            bootstrap=way.bootstrap,
+            cluster_id=way.cluster_id,
+            throttle=way.throttle,
+            waves=way.waves,
+            reason=reason or f"undo {way.undone}",
+            is_strict=False,
+            rollback_of=way.undone,
+            topic_ids=way.topic_ids,
+        )
+
     def _require_writable(self, what: str) -> None:
         """Judged here too, for whoever holds the client: by the cluster that it is of."""
         if self._of is not None and self._of.is_read_only:
             raise ReadOnlyError(what)
 
-    async def _ensure_topics(self) -> None:
-        if not self._has_topics:
-            await self._bus.ensure_topics()
-            self._has_topics = True
 
-
-async def wait_for(client: OperationsClient, operation_id: str) -> OperationState:
+async def wait_for(client: MovesReader, operation_id: str) -> OperationState:
     """The state of an operation at its end."""
     state = OperationState(operation_id=operation_id)
     async for newer in client.watch(operation_id):

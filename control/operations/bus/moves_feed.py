@@ -10,7 +10,7 @@ from typing import Final
 
 from control.kafka.errors import KafkaPortError
 from control.model.fleet import WatchedCluster
-from control.operations.bus.client import OperationsClient
+from control.operations.bus.client import MovesReader
 from control.operations.bus.events import Event, EventKind
 from control.operations.bus.journal import JournalLine, line_of_event, line_of_state
 from control.operations.bus.known_states import KnownStates
@@ -30,7 +30,7 @@ class Moves:
 
     def __init__(
         self,
-        open_client: Callable[[], OperationsClient] | None,
+        open_client: Callable[[], MovesReader] | None,
         of: WatchedCluster | None = None,
     ) -> None:
         """``open_client`` None: there is no bus, and never a move. ``of``: the one cluster of all
@@ -108,7 +108,7 @@ class Moves:
         self._states.take(event)
         self._wake()
 
-    async def _follow(self, open_client: Callable[[], OperationsClient]) -> None:
+    async def _follow(self, open_client: Callable[[], MovesReader]) -> None:
         pause_s = FIRST_RETRY_S
         while True:
             is_first = True

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.kafka.reassignments import REASSIGN_RIGHTS
-from control.operations.catalogue import reassign
 from control.operations.catalogue.add_partitions import AddPartitions
 from control.operations.catalogue.configure_broker import ConfigureBroker
 from control.operations.catalogue.configure_topic import ConfigureTopic
@@ -17,11 +15,20 @@ from control.operations.catalogue.delete_records import DeleteRecords
 from control.operations.catalogue.delete_topic import DeleteTopic
 from control.operations.catalogue.elect_leaders import ElectLeaders
 from control.operations.catalogue.forms import FieldKind, OperationForm
+from control.operations.catalogue.moves.cancel import Cancel
+from control.operations.catalogue.moves.cancel_after_wave import CancelAfterWave
+from control.operations.catalogue.moves.control import MoveOperation
+from control.operations.catalogue.moves.pause import Pause
+from control.operations.catalogue.moves.resume import Resume
+from control.operations.catalogue.moves.roll_back import RollBack
+from control.operations.catalogue.moves.throttle import Throttle
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.produce import Produce
+from control.operations.catalogue.reassign import Reassign
 from control.operations.catalogue.reset_offsets import ResetOffsets
 
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
+    Reassign,
     Produce,
     CreateTopic,
     AddPartitions,
@@ -34,20 +41,23 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     DeleteOffsets,
     DeleteGroup,
 )
-"""All but reassigning, which the executor does."""
-FORMS: Final[tuple[OperationForm, ...]] = (
-    reassign.REASSIGN,
-    *(operation.FORM for operation in OPERATIONS),
+"""Those that are offered everywhere."""
+MOVE_OPERATIONS: Final[tuple[type[MoveOperation], ...]] = (
+    Pause,
+    Resume,
+    Cancel,
+    CancelAfterWave,
+    RollBack,
+    Throttle,
 )
-RIGHTS: Final[Mapping[str, Lacking]] = {
-    reassign.REASSIGN.name: REASSIGN_RIGHTS,
-    **{operation.FORM.name: operation.RIGHTS for operation in OPERATIONS},
-}
-"""By operation that changes something."""
+"""Those that the view of a reassignment offers."""
+FORMS: Final[tuple[OperationForm, ...]] = tuple(operation.FORM for operation in OPERATIONS)
+RIGHTS: Final[Mapping[str, Lacking]] = {it.FORM.name: it.RIGHTS for it in OPERATIONS}
+"""By operation that changes something; those on a reassignment need the rights of ``reassign``."""
 NEEDED_RIGHTS: Final = {**RIGHTS, "browse": ((AclOperation.READ, "topic"),)}
 """By operation that a screen offers."""
-_BY_NAME: Final = {operation.FORM.name: operation for operation in OPERATIONS}
-_FORM_BY_NAME: Final = {form.name: form for form in FORMS}
+_MOVE_OPERATIONS: Final = {it.FORM.name: it for it in MOVE_OPERATIONS}
+_BY_NAME: Final = {it.FORM.name: it for it in (*OPERATIONS, *MOVE_OPERATIONS)}
 
 
 def form_named(name: str) -> OperationForm:
@@ -55,7 +65,7 @@ def form_named(name: str) -> OperationForm:
 
     :raises KeyError: there is none.
     """
-    return _FORM_BY_NAME[name]
+    return _BY_NAME[name].FORM
 
 
 def forms_about(kind: FieldKind) -> tuple[OperationForm, ...]:
@@ -64,8 +74,16 @@ def forms_about(kind: FieldKind) -> tuple[OperationForm, ...]:
 
 
 def operation_named(name: str) -> type[Operation]:
-    """An operation that is no reassignment.
+    """Any operation.
 
     :raises KeyError: there is none.
     """
     return _BY_NAME[name]
+
+
+def move_operation(name: str) -> type[MoveOperation]:
+    """An operation on one reassignment.
+
+    :raises KeyError: there is none.
+    """
+    return _MOVE_OPERATIONS[name]

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON, TOPIC
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.errors import InvalidInputError
 from control.operations.protected_topics import check_topic, doubts
 
@@ -43,7 +42,6 @@ class AddPartitions(Operation):
     topic: str
     partitions: int
     """How many afterwards."""
-    reason: str = ""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
@@ -65,12 +63,12 @@ class AddPartitions(Operation):
         """:raises ProtectedTopicError: its owner would not find its keys again."""
         check_topic("add_partitions", self.topic)
 
-    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+    async def preview(self, context: OperationContext) -> Effect[Self]:
         """How many there are now.
 
         :raises InvalidInputError: not more than now.
         """
-        (topic,) = await admin.topics([self.topic])
+        (topic,) = await context.admin.topics([self.topic])
         now = len(topic.partitions)
         if self.partitions <= now:
             has = f"{self.topic} has {counted(now, 'partition')}, and their number only grows"
@@ -87,8 +85,8 @@ class AddPartitions(Operation):
             facts=(topic.topic_id, now),
         )
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """Add them and wait until they are led."""
-        await admin.create_partitions(self.topic, self.partitions)
+        await context.admin.create_partitions(self.topic, self.partitions)
         words = f"{self.topic} has {self.partitions:,} partitions"
         return Done(words=words, view="topic", params={"topic": self.topic})

@@ -11,7 +11,7 @@ from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource
 from control.operations import checks
 from control.operations.catalogue.forms import FormField
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.errors import InvalidInputError
 
 REMOVED: Final = "the default"
@@ -40,7 +40,6 @@ class Configure(Operation):
 
     configs: Mapping[str, str | None]
     """None removes a config, so that the default applies."""
-    reason: str = ""
 
     @property
     @abstractmethod
@@ -76,19 +75,19 @@ class Configure(Operation):
         """Every config that there is, by name."""
         return {entry.name: entry for entry in await admin.describe_configs(self.resource)}
 
-    async def preview(self, admin: KafkaAdmin) -> Effect["Configure"]:
+    async def preview(self, context: OperationContext) -> Effect["Configure"]:
         """Each config now and then; those that have the value already are left out.
 
         :raises InvalidInputError: no such config, not to be changed, or not of its type; nothing
             is sent then.
         :raises RefusedError: a value that the cluster does not take.
         """
-        found = await self.known(admin)
+        found = await self.known(context.admin)
         for name, value in self.configs.items():
             problem = self._problem(name, value, found)
             if problem:
                 raise InvalidInputError({"configs": problem})
-        await admin.alter_configs(self.resource, self.configs, validate_only=True)
+        await context.admin.alter_configs(self.resource, self.configs, validate_only=True)
         now = {name: found[name] for name in self.configs}
         return Effect(
             command=self,
@@ -101,9 +100,9 @@ class Configure(Operation):
             facts=tuple((name, entry.value) for name, entry in now.items()),
         )
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """Change them all in one request."""
-        await admin.alter_configs(self.resource, self.configs)
+        await context.admin.alter_configs(self.resource, self.configs)
         words = f"{self.named} is configured: {', '.join(self.configs)}"
         view, name = f"{self.KIND}_configs", self.resource.name
         return Done(words=words, view=view if name else "", params={self.KIND: name})

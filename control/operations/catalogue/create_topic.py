@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Self
 
-from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.ports import CLUSTERS_OWN, NewTopic
 from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.protected_topics import check_topic
 
 CLUSTER_DEFAULT: Final = "the cluster's default"
@@ -58,7 +57,6 @@ class CreateTopic(Operation):
     replication_factor: int | None = None
     """None: ``default.replication.factor`` of the cluster."""
     configs: Mapping[str, str] = field(default_factory=dict)
-    reason: str = ""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
@@ -80,9 +78,9 @@ class CreateTopic(Operation):
         """:raises ProtectedTopicError: its owner creates it."""
         check_topic("create_topic", self.topic)
 
-    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+    async def preview(self, context: OperationContext) -> Effect[Self]:
         """What the cluster's own check lets pass."""
-        await admin.create_topic(self._new(), validate_only=True)
+        await context.admin.create_topic(self._new(), validate_only=True)
         changes = [
             Change("topic", None, self.topic, f"{self.topic} is created"),
             Change("partitions", None, self.partitions or CLUSTER_DEFAULT),
@@ -91,10 +89,10 @@ class CreateTopic(Operation):
         ]
         return Effect(command=self, changes=tuple(changes))
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """Create it and wait until it is led."""
-        await admin.create_topic(self._new())
-        (made,) = await admin.topics([self.topic])
+        await context.admin.create_topic(self._new())
+        (made,) = await context.admin.topics([self.topic])
         partitions = counted(len(made.partitions), "partition")
         factor = max(len(each.replicas) for each in made.partitions)
         words = (

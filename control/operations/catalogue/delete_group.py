@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.model.units import counted
 from control.operations.catalogue.fields import GROUP, REASON
 from control.operations.catalogue.forms import Confirmation, OperationForm
 from control.operations.catalogue.group_members import require_no_members
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +28,6 @@ class DeleteGroup(Operation):
     RIGHTS: ClassVar[Lacking] = ((AclOperation.DELETE, "group"),)
 
     group: str
-    reason: str = ""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
@@ -46,14 +44,14 @@ class DeleteGroup(Operation):
         """The group."""
         return self.group
 
-    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+    async def preview(self, context: OperationContext) -> Effect[Self]:
         """The commits that are lost.
 
         :raises GroupActiveError: it has members.
         :raises InvalidInputError: there is no such group.
         """
-        await require_no_members(admin, self.group, must_exist=True)
-        committed = await admin.groups.committed_offsets(self.group)
+        await require_no_members(context.admin, self.group, must_exist=True)
+        committed = await context.admin.groups.committed_offsets(self.group)
         commits = counted(len(committed), "committed offset")
         lost = (
             Change(str(key), offset, None, f"{key}: commit {offset:,} is lost")
@@ -66,7 +64,7 @@ class DeleteGroup(Operation):
             facts=tuple(sorted(committed.items())),
         )
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """Delete it."""
-        await admin.groups.delete_group(self.group)
+        await context.admin.groups.delete_group(self.group)
         return Done(words=f"{self.group} is deleted", view="groups")

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.model.ids import TopicPartition
 from control.model.units import counted
 from control.operations.catalogue.fields import GROUP, REASON, TOPIC
 from control.operations.catalogue.forms import Confirmation, OperationForm
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +29,6 @@ class DeleteOffsets(Operation):
 
     group: str
     topic: str
-    reason: str = ""
     partitions: tuple[TopicPartition, ...] = ()
     """Of the frozen command: those with a commit."""
 
@@ -49,9 +47,9 @@ class DeleteOffsets(Operation):
         """The group."""
         return self.group
 
-    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+    async def preview(self, context: OperationContext) -> Effect[Self]:
         """The commits that are deleted; the topic need not exist any more."""
-        committed = await admin.groups.committed_offsets(self.group)
+        committed = await context.admin.groups.committed_offsets(self.group)
         here = {key: at for key, at in sorted(committed.items()) if key.topic == self.topic}
         return Effect(
             command=replace(self, partitions=tuple(here)),
@@ -62,9 +60,9 @@ class DeleteOffsets(Operation):
             facts=tuple(here.items()),
         )
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """:raises RefusedError: a member still reads the topic (GROUP_SUBSCRIBED_TO_TOPIC)."""
-        await admin.groups.delete_offsets(self.group, self.partitions)
+        await context.admin.groups.delete_offsets(self.group, self.partitions)
         commits = counted(len(self.partitions), "commit")
         words = f"{commits} of {self.group} on {self.topic} deleted"
         return Done(words=words, view="group", params={"group": self.group})

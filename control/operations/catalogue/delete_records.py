@@ -20,7 +20,7 @@ from control.operations.catalogue.offset_targets import (
     parse_target,
     read_bounds,
 )
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.errors import InvalidInputError
 from control.operations.protected_topics import check_topic, doubts
 
@@ -73,7 +73,6 @@ class DeleteRecords(Operation):
     """A target as ``parse_target`` takes it; its own record stays."""
     partition: int | None = None
     """None: every partition."""
-    reason: str = ""
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Of the frozen command: the new log start offsets."""
 
@@ -102,16 +101,16 @@ class DeleteRecords(Operation):
         """:raises ProtectedTopicError: Kafka, or Partiscope, keeps its own state there."""
         check_topic("delete_records", self.topic)
 
-    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+    async def preview(self, context: OperationContext) -> Effect[Self]:
         """How many offsets each log loses.
 
         :raises InvalidInputError: no such partition, an offset beyond the end, a compacted topic.
         """
-        (topic,) = await admin.topics([self.topic])
+        (topic,) = await context.admin.topics([self.topic])
         keys = self._partitions(topic)
-        await self._require_delete_policy(admin)
+        await self._require_delete_policy(context.admin)
         target = parse_target(self.before)
-        bounds = await read_bounds(admin, keys, target)
+        bounds = await read_bounds(context.admin, keys, target)
         if self.partition is not None:
             _require_inside(keys[0], bounds[keys[0]], target)
         offsets = {
@@ -130,9 +129,9 @@ class DeleteRecords(Operation):
             facts=tuple(sorted((key, each.first) for key, each in bounds.items())),
         )  # fmt: skip
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """Move the log start offsets."""
-        low = await admin.offsets.delete_records(self.offsets)
+        low = await context.admin.offsets.delete_records(self.offsets)
         words = f"records deleted in {counted(len(low), 'partition')} of {self.topic}"
         return Done(words=words, view="topic", params={"topic": self.topic})
 

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.model.units import counted
 from control.operations.catalogue.fields import REASON, TOPIC
 from control.operations.catalogue.forms import Confirmation, OperationForm
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.protected_topics import check_topic, doubts
 
 
@@ -29,7 +28,6 @@ class DeleteTopic(Operation):
     RIGHTS: ClassVar[Lacking] = ((AclOperation.DELETE, "topic"),)
 
     topic: str
-    reason: str = ""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
@@ -50,9 +48,9 @@ class DeleteTopic(Operation):
         """:raises ProtectedTopicError: Kafka, or Partiscope, keeps its own state there."""
         check_topic("delete", self.topic)
 
-    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+    async def preview(self, context: OperationContext) -> Effect[Self]:
         """What is deleted. A topic created anew under the name makes the preview stale."""
-        (topic,) = await admin.topics([self.topic])
+        (topic,) = await context.admin.topics([self.topic])
         replicas = counted(sum(len(each.replicas) for each in topic.partitions), "replica")
         partitions = counted(len(topic.partitions), "partition")
         words = f"{self.topic}: {partitions}, {replicas} are deleted"
@@ -66,7 +64,7 @@ class DeleteTopic(Operation):
             facts=(topic.topic_id, len(topic.partitions)),
         )
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """Delete it."""
-        await admin.delete_topic(self.topic)
+        await context.admin.delete_topic(self.topic)
         return Done(words=f"{self.topic} is deleted", view="topics")

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import ClassVar, Self
 
-from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.ports import ElectionType, PartitionMetadata
 from control.model.ids import TopicPartition
@@ -13,7 +12,7 @@ from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.errors import NotElectedError
 
 
@@ -36,7 +35,6 @@ class ElectLeaders(Operation):
     """Names or patterns such as ``orders*``; empty: all."""
     partitions: tuple[TopicPartition, ...] = ()
     """Of the frozen command: those that another replica leads."""
-    reason: str = ""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
@@ -48,17 +46,17 @@ class ElectLeaders(Operation):
         """For the journal."""
         return "elect preferred leaders" + (f" of {', '.join(self.topics)}" if self.topics else "")
 
-    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+    async def preview(self, context: OperationContext) -> Effect[Self]:
         """The partitions that another replica leads.
 
         :raises RefusedError: a topic named without a pattern does not exist.
         """
         exact = [name for name in self.topics if not set(name) & set("*?[")]
         if exact:
-            await admin.topics(exact)
+            await context.admin.topics(exact)
         wrong = [
             partition
-            for topic in await admin.topics()
+            for topic in await context.admin.topics()
             if not self.topics or any(fnmatchcase(topic.name, each) for each in self.topics)
             for partition in topic.partitions
             if partition.replicas and partition.leader != partition.replicas[0]
@@ -66,9 +64,9 @@ class ElectLeaders(Operation):
         frozen = replace(self, partitions=tuple(partition.key for partition in wrong))
         return Effect(command=frozen, changes=tuple(map(_change_of, wrong)))
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """:raises NotElectedError: some partitions keep their leader."""
-        refused = await admin.elect_leaders(self.partitions, ElectionType.PREFERRED)
+        refused = await context.admin.elect_leaders(self.partitions, ElectionType.PREFERRED)
         if refused:
             raise NotElectedError([f"{key}: {error}" for key, error in refused.items()])
         return Done(words=f"{counted(len(self.partitions), 'leader')} elected")

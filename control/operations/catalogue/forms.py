@@ -68,6 +68,13 @@ class OperationForm:
     submit_label: str
     view: str = ""
     """The view that has it; empty: a dialog."""
+    needs: str = ""
+    """The operation whose rights it needs; empty: its own."""
+
+    @property
+    def right(self) -> str:
+        """The operation that must be allowed."""
+        return self.needs or self.name
 
     def field(self, name: str) -> FormField:
         """A field by name.

@@ -12,7 +12,13 @@ from typing import ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import Lacking
+from control.kafka.wire import answers_soon
+from control.model.fleet import Site
+from control.operations.bus.client import OperationsClient
 from control.operations.catalogue.forms import OperationForm
+from control.operations.errors import ConflictError, StalePreviewError
+from control.operations.reassignment.planning import Planning, Preview
+from control.operations.verdict import Check, Verdict
 
 LINES_MAX: Final = 100
 """Operators do not read more lines; the rest is counted."""
@@ -46,17 +52,34 @@ class Done:
     """Of its path."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationContext:
+    """The clients that operations use, of one cluster and one bus."""
+
+    admin: KafkaAdmin
+    moves: OperationsClient
+    """Asks the executor for what takes time."""
+    planning: Planning
+    site: Site
+    """The cluster, as the bus names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(ABC):
     """One operation as somebody asked for it. Subclasses are frozen dataclasses."""
-
-    __slots__ = ()
 
     FORM: ClassVar[OperationForm]
     RIGHTS: ClassVar[Lacking]
     """ACL operations that a principal needs, each with the kind of resource."""
-    reason: str
     IS_KEPT: ClassVar[bool] = True
     """Whether a face finds its preview again by name."""
+    IS_JOURNALED_BY_BUS: ClassVar[bool] = False
+    """Whether its command on the bus is its line of the journal."""
+    IS_BRAKE: ClassVar[bool] = False
+    """Whether it only takes load off the cluster: no name is typed, so that it is at hand in an
+    emergency."""
+
+    reason: str = ""
 
     @classmethod
     @abstractmethod
@@ -67,6 +90,11 @@ class Operation(ABC):
     @abstractmethod
     def what(self) -> str:
         """In the journal and in refusals: ``create topic orders``."""
+
+    @property
+    def question(self) -> str:
+        """The question to confirm: ``Cancel mv-3f9a21c4?``"""
+        return f"{self.what[:1].upper()}{self.what[1:]}?"
 
     @property
     def thing(self) -> str:
@@ -84,16 +112,37 @@ class Operation(ABC):
         :raises OperationError: a protected topic.
         """
 
+    async def require_answer(self, context: OperationContext) -> None:
+        """Ask the cluster, or the bus, whether it answers.
+
+        :raises KafkaPortError: it does not; told within seconds.
+        """
+        async with answers_soon(context.admin.wire.settings):
+            await context.admin.describe_cluster()
+
     @abstractmethod
-    async def preview(self, admin: KafkaAdmin) -> "Effect[Self]":
+    async def preview(self, context: OperationContext) -> "Effect[Self]":
         """What performing it now would change; nothing is changed.
 
         :raises InvalidInputError: a value that the cluster cannot have.
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
 
+    async def require_fresh(self, context: OperationContext, facts: Hashable) -> None:
+        """Look once more, just before it is performed.
+
+        :raises StalePreviewError: the preview rests on ``facts`` that are no longer so.
+        :raises ConflictError: it may no longer be begun.
+        """
+        if facts is None:
+            return
+        now = await self.preview(context)
+        if now.facts != facts:
+            told = now.lines[0] if now.lines else "there is nothing to change any more"
+            raise StalePreviewError(self.what, f"the cluster has changed since its preview: {told}")
+
     @abstractmethod
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """Change the cluster as the frozen command says.
 
         :raises OperationError: it was done in part.
@@ -117,6 +166,22 @@ class Effect(Generic[AnOperation]):
     facts: Hashable = None
     """State of the cluster on which the preview rests. Where it differs at the confirmation, the
     preview is stale."""
+    review: Preview | None = None
+    """Of a reassignment: figures and pre-flight."""
+    refusal: ConflictError | None = None
+    """Why it cannot be performed as it is."""
+
+    @property
+    def size(self) -> int:
+        """Number of changes, those of a plan included."""
+        plan = self.review.proposal.changes if self.review else ()
+        return len(self.changes) + len(plan)
+
+    @property
+    def doubts(self) -> tuple[Check, ...]:
+        """Checks of pre-flight that did not pass."""
+        checks = self.review.checks if self.review else ()
+        return tuple(check for check in checks if check.verdict is not Verdict.OK)
 
     @property
     def lines(self) -> tuple[str, ...]:

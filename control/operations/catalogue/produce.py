@@ -15,7 +15,7 @@ from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON, TOPIC
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.errors import InvalidInputError
 from control.operations.protected_topics import check_topic
 
@@ -128,7 +128,6 @@ class Produce(Operation):
     stream: RecordStream | None = None
     """In the place of the job's records, keys, value and count."""
     run: ProduceRun = field(default_factory=ProduceRun, compare=False)
-    reason: str = ""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
@@ -157,20 +156,20 @@ class Produce(Operation):
         """:raises ProtectedTopicError: its owner could not read such records."""
         check_topic("produce", self.job.topic)
 
-    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+    async def preview(self, context: OperationContext) -> Effect[Self]:
         """How many records are sent; whether there is such a topic is not asked.
 
         :raises InvalidInputError: a key or value that describes nothing.
         """
-        self._session(admin)
+        self._session(context.admin)
         records: int | str = self.job.total if self.stream is None else "as they come"
         told = counted(records, "record") if isinstance(records, int) else f"records {records}"
         words = f"{told} to {self.job.topic}"
         return Effect(command=self, changes=(Change("records", None, records, words),))
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """Send, and tell the run how far it is."""
-        session = self._session(admin)
+        session = self._session(context.admin)
         self.run.begin(session)
         async for progress in session.run():
             self.run.listen(progress)

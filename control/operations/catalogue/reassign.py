@@ -4,16 +4,34 @@ Alternatives are planned first (``OperationSession.plan``); a chosen one is prev
 pre-flight and submitted to the executor, which reports by events.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Self
 
+from control.kafka.collector.rights import Lacking
+from control.kafka.reassignments import REASSIGN_RIGHTS
 from control.model.ids import TopicPartition
+from control.model.units import bytes_text, counted
 from control.operations import checks
+from control.operations.bus.commands import THROTTLE_AUTO, Throttle
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
-from control.operations.errors import InvalidInputError
-from control.planner.by_hand import LeaderOrder
+from control.operations.catalogue.operation import (
+    Change,
+    Done,
+    Effect,
+    Operation,
+    OperationContext,
+)
+from control.operations.errors import ConflictError, InvalidInputError, StalePreviewError
+from control.operations.reassignment.conflicts import check_others
+from control.operations.reassignment.planning import Preview
+from control.operations.reassignment.preflight import failures
+from control.operations.reassignment.preview import whole_preview
+from control.operations.verdict import Verdict
+from control.planner.by_hand import NOTHING, LeaderOrder
 from control.planner.goals import Goal, PlanRequest
+from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
 REASSIGN: Final = OperationForm(
@@ -171,6 +189,94 @@ RUN_FIELDS: Final = (
     "reason",
 )
 """Fields of REASSIGN that say how to run a plan, not what to plan: its alternatives stay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reassign(Operation):
+    """Run a plan: the executor moves its partitions in waves."""
+
+    FORM: ClassVar[OperationForm] = REASSIGN
+    RIGHTS: ClassVar[Lacking] = REASSIGN_RIGHTS
+    IS_JOURNALED_BY_BUS: ClassVar[bool] = True
+
+    proposal: Proposal = NOTHING
+    throttle: Throttle = THROTTLE_AUTO
+    waves: WaveRules = USUAL_WAVES
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """How a form's checked fields run a plan; ``of_plan`` adds the plan."""
+        return cls(throttle=fields["throttle"], waves=wave_rules(fields), reason=fields["reason"])
+
+    @classmethod
+    def of_plan(cls, proposal: Proposal, values: Mapping[str, str]) -> Self:
+        """Run a chosen alternative as the form says.
+
+        :raises InvalidInputError: a wrong field.
+        """
+        return replace(cls.of(REASSIGN.parse(values)), proposal=proposal)
+
+    @property
+    def what(self) -> str:
+        """In refusals."""
+        return "the reassignment"
+
+    async def preview(self, context: OperationContext) -> Effect[Self]:
+        """Figures now and after, and pre-flight; also where the bus does not answer."""
+        review = await whole_preview(
+            context.planning,
+            context.moves,
+            self.proposal,
+            site=context.site,
+            throttle=self.throttle,
+            rules=self.waves,
+        )
+        return self.reviewed(review)
+
+    def reviewed(self, review: Preview) -> Effect[Self]:
+        """The effect of running it, with its review."""
+        moved = counted(self.proposal.moved_replicas, "replica")
+        words = f"Move {moved}, {bytes_text(self.proposal.moved_bytes)}, {review.pace_words}?"
+        count = len(self.proposal.changes)
+        refused = f"pre-flight refuses: {failures(review.checks)}"
+        return Effect(
+            command=self,
+            changes=(Change("partitions", None, count, words),) if count else (),
+            notes=(f"Throttle: {review.throttle_words}",),
+            review=review,
+            refusal=ConflictError(refused) if review.is_refused else None,
+        )
+
+    async def require_fresh(self, context: OperationContext, facts: Hashable) -> None:
+        """Ask the bus for moves of others, and the cluster where these partitions lie.
+
+        :raises ConflictError: somebody else moves one of them.
+        :raises StalePreviewError: one of them lies elsewhere by now.
+        """
+        await context.moves.require_answer()
+        states = await context.moves.list()
+        others = check_others(states, self.proposal.changes, site=context.site)
+        if others.verdict is Verdict.FAIL:
+            raise ConflictError(others.reason)
+        topics = await context.admin.topics(sorted({it.topic for it in self.proposal.changes}))
+        lies_on = {it.key: tuple(it.replicas) for topic in topics for it in topic.partitions}
+        for change in self.proposal.changes:
+            now = lies_on.get(change.key, ())
+            if now != change.before:
+                where = f"is on {list(now)} by now, not on {list(change.before)}"
+                raise StalePreviewError(self.what, f"{change.key} {where}")
+
+    async def perform(self, context: OperationContext) -> Done:
+        """Submit it to the executor."""
+        move = await context.moves.submit_reassign(
+            self.proposal,
+            bootstrap=context.site.bootstrap,
+            cluster_id=(await context.admin.describe_cluster()).cluster_id,
+            throttle=self.throttle,
+            waves=self.waves,
+            reason=self.reason,
+        )
+        return Done(words=f"submitted {move}", view="move", params={"move": move})
 
 
 def plan_request(fields: Mapping[str, str]) -> PlanRequest:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
-from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.model.ids import TopicPartition
 from control.model.units import counted
@@ -17,7 +16,7 @@ from control.operations.catalogue.offset_targets import (
     read_bounds,
     target_problem,
 )
-from control.operations.catalogue.operation import Change, Done, Effect, Operation
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +51,6 @@ class ResetOffsets(Operation):
     topic: str
     to: str
     """A target as ``parse_target`` takes it."""
-    reason: str = ""
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Of the frozen command: what is committed."""
 
@@ -76,17 +74,17 @@ class ResetOffsets(Operation):
         """The group."""
         return self.group
 
-    async def preview(self, admin: KafkaAdmin) -> Effect[Self]:
+    async def preview(self, context: OperationContext) -> Effect[Self]:
         """Each partition's commit now and then, inside its log. A shift leaves partitions without
         a commit as they are.
 
         :raises GroupActiveError: the group has members.
         """
-        (topic,) = await admin.topics([self.topic])
+        (topic,) = await context.admin.topics([self.topic])
         target = parse_target(self.to)
-        bounds = await read_bounds(admin, [each.key for each in topic.partitions], target)
-        await require_no_members(admin, self.group)
-        committed = await admin.groups.committed_offsets(self.group)
+        bounds = await read_bounds(context.admin, [each.key for each in topic.partitions], target)
+        await require_no_members(context.admin, self.group)
+        committed = await context.admin.groups.committed_offsets(self.group)
         then = {key: each.resolved(target, committed.get(key)) for key, each in bounds.items()}
         offsets = {
             key: offset
@@ -103,10 +101,10 @@ class ResetOffsets(Operation):
             facts=tuple((key, committed.get(key)) for key in sorted(bounds)),
         )
 
-    async def perform(self, admin: KafkaAdmin) -> Done:
+    async def perform(self, context: OperationContext) -> Done:
         """Commit the offsets, unless a member came."""
-        await require_no_members(admin, self.group)
-        await admin.groups.commit_offsets(self.group, self.offsets)
+        await require_no_members(context.admin, self.group)
+        await context.admin.groups.commit_offsets(self.group, self.offsets)
         words = f"{self.group} is reset on {counted(len(self.offsets), 'partition')}"
         return Done(words=words, view="group", params={"group": self.group})
 

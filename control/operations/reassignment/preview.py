@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from control.kafka.errors import KafkaPortError
 from control.model.fleet import Site
-from control.operations.bus.client import OperationsClient
+from control.operations.bus.client import MovesReader
 from control.operations.bus.commands import Throttle
 from control.operations.reassignment.conflicts import unknown_others
 from control.operations.reassignment.existing_throttles import own_brokers
@@ -17,7 +17,7 @@ from control.planner.waves import WaveRules
 
 async def whole_preview(
     planning: Planning,
-    moves: OperationsClient,
+    moves: MovesReader,
     proposal: Proposal,
     *,
     site: Site,
@@ -42,7 +42,7 @@ async def whole_preview(
     return with_past(preview, states, site=site, throttle=throttle)
 
 
-async def preview_way_back(planning: Planning, moves: OperationsClient, way: WayBack) -> Preview:
+async def preview_way_back(planning: Planning, moves: MovesReader, way: WayBack) -> Preview:
     """What a rollback would do now; what it takes back, with its throttle, has ended by then.
 
     :raises KafkaPortError: the cluster or the bus does not answer.

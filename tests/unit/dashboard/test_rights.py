@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from control.kafka.collector.report import WatchReport
+from control.operations.catalogue import MOVE_OPERATIONS
 from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.delete_topic import DeleteTopic
 from control.operations.catalogue.elect_leaders import ElectLeaders
@@ -86,13 +87,13 @@ async def test_on_production_no_form_acts_at_once(
 def test_a_move_on_production_is_stopped_without_its_name(tmp_path: Path) -> None:
     screen = _production(tmp_path)
     asked = {
-        action: move.question_before(screen, {"action": action, "move": "mv-1", "rate": ""})
-        for action in ("pause", "resume", "cancel", "cancel_after_wave", "throttle")
+        each.FORM.name: str(move.question(previewed(each.of(given), screen.watched), "mv-1"))
+        for each in MOVE_OPERATIONS
+        if (given := each.FORM.parse({"move": "mv-1", "throttle": "1MiB"}))
     }
-    assert asked["pause"] is None
-    words = {action: words_of(question) for action, question in asked.items() if question}
-    assert "Type prod" not in words["cancel"] + words["cancel_after_wave"]
-    assert all("Type prod to confirm" in str(asked[name]) for name in ("resume", "throttle"))
+    named = {name for name, question in asked.items() if "Type prod to confirm" in question}
+    assert named == {"resume", "throttle", "rollback"}
+    assert "Cancel mv-1 after this wave? " in asked["cancel_after_wave"]
 
 
 async def test_elsewhere_only_what_destroys_wants_a_name(tmp_path: Path) -> None:

@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from control.kafka.connections import settings_of
+from control.model.fleet import Site
+from control.operations.catalogue.moves.cancel import Cancel
+from control.operations.catalogue.moves.resume import Resume
 from partiscope.cli.app import run
 from partiscope.cli.confirm import require_control
 from partiscope.cli.exits import CommandError
@@ -195,19 +199,24 @@ def test_a_production_cluster_must_be_named_and_a_read_only_one_is_left_alone(
     assert "test is read-only" in capsys.readouterr().err
 
 
+RESUME: Final = Resume(move="mv-1")
+
+
 def test_what_runs_on_the_bus_is_changed_as_its_own_cluster_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A move may be of any cluster that shares the bus, not just of the usual one."""
     (tmp_path / "partiscope.toml").write_text(SEVERAL)
     monkeypatch.setenv("PARTISCOPE_BOOTSTRAP", "elsewhere:9092")
-    require_control("resume", "elsewhere:9092", None)
+    require_control(RESUME, Site("elsewhere:9092"), None)
     with pytest.raises(CommandError, match="prod is a production cluster") as refused:
-        require_control("resume", "p2:9092", None)
+        require_control(RESUME, Site("p2:9092"), None)
     assert refused.value.status == 3
-    require_control("resume", "p2:9092", "prod")
+    require_control(RESUME, Site("p2:9092"), "prod")
+    require_control(RESUME, Site("p2:9092"), None, is_dry_run=True)
+    require_control(Cancel(move="mv-1"), Site("p2:9092"), None)
     with pytest.raises(CommandError, match="test is read-only"):
-        require_control("resume", "t1:9092", "test")
+        require_control(RESUME, Site("t1:9092"), "test")
     with pytest.raises(CommandError, match="it is about prod, not about elsewhere:9092") as other:
-        require_control("resume", "p1:9092", "elsewhere:9092")
+        require_control(RESUME, Site("p1:9092"), "elsewhere:9092")
     assert other.value.status == 2

@@ -92,7 +92,7 @@ async def test_keys_of_a_move_are_greyed_too(services: Services) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot, lambda: "x" in app.active_bindings, "the move")
         await settle(pilot, lambda: not app.active_bindings["x"].enabled, "greyed")
-        assert app.active_bindings["space"].enabled, "to pause changes nothing there"
+        assert not app.active_bindings["space"].enabled, "to pause needs the right as well"
         await pilot.press("x")
         await settle(pilot, lambda: bool(app._notifications), "the reason")
         assert [note.message for note in app._notifications] == [

@@ -7,6 +7,7 @@ from typing import Final
 
 from textual.widgets import Input, OptionList, Static, TextArea
 
+from control.operations.catalogue.reassign import Reassign
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.planning import Preview, preview_of
 from control.planner.by_hand import edited, parse_edits
@@ -32,9 +33,9 @@ class CrowdedSession(CannedSession):
         made = edited(topology, base, parse_edits("topic-1-0: 101,104"))
         return judged_plan(topology, PlanRequest(), made)
 
-    async def preview_plan(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+    async def review(self, asked: Reassign) -> Preview:
         """Refused by pre-flight."""
-        return preview_of(crowded(), proposal, throttle="auto")
+        return preview_of(crowded(), asked.proposal, throttle="auto")
 
 
 def crowded() -> ClusterFacts:
@@ -80,9 +81,9 @@ class Throttled(CannedSession):
         self.planned += 1
         return await super().plan(values)
 
-    async def preview_plan(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+    async def review(self, asked: Reassign) -> Preview:
         """At this rate."""
-        return preview_of(facts(), proposal, throttle=values["throttle"])
+        return preview_of(facts(), asked.proposal, throttle=asked.throttle)
 
 
 class SlowSession(CrowdedSession):
@@ -92,14 +93,14 @@ class SlowSession(CrowdedSession):
         super().__init__()
         self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
 
-    async def preview_plan(self, proposal: Proposal, values: Mapping[str, str]) -> Preview:
+    async def review(self, asked: Reassign) -> Preview:
         """Not before it may."""
         self.asked.set()
         try:
             await self.may_answer.wait()
         except asyncio.CancelledError:
             await self.may_answer.wait()  # as what was on its way when it was given up
-        return await super().preview_plan(proposal, values)
+        return await super().review(asked)
 
 
 async def test_back_to_the_form_while_a_preview_is_worked_out(services: Services) -> None:

@@ -14,7 +14,7 @@ from control.operations.previews import Previewed
 from control.operations.session import OperationSession
 from tests.snapshots.canned import CannedSession
 from tests.support.settle import settle
-from tests.unit.control.operations.previews import previewed
+from tests.unit.control.operations.previews import PROD, previewed
 from tests.unit.tui.test_move_told import RUNNING
 from tui.app import PartiscopeApp
 from tui.screens.confirm import ConfirmScreen, RateScreen
@@ -54,7 +54,7 @@ class JudgingSession(CannedSession):
         return previewed(asked, self.judge.watched)
 
     async def perform(self, previewed: Previewed, *, typed: str = "") -> Done:
-        self.judge.require("produce", "producing", typed=typed)
+        self.judge.require(previewed.effect.command, typed=typed)
         self.typed.append(typed)
         return Done(words="sent")
 
@@ -79,6 +79,19 @@ async def test_producing_wants_the_name_once_on_its_view(production: Services) -
         assert not isinstance(app.screen, ConfirmScreen), "it was typed here already"
 
 
+class StoppedSession(CannedSession):
+    """Keeps what was asked of a move."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watched = PROD
+        self.asked: list[tuple[str, str]] = []
+
+    async def perform(self, previewed: Previewed, *, typed: str = "") -> Done:
+        self.asked.append((previewed.form.name, typed))
+        return Done(words=f"asked to {previewed.effect.command.what}")
+
+
 PAUSED = replace(RUNNING, phase=Phase.PAUSED)
 
 
@@ -93,6 +106,7 @@ async def test_a_move_is_changed_once_the_name_was_typed(
     production: Services, key: str, state: OperationState
 ) -> None:
     app = PartiscopeApp(production, path="moves/mv-1")
+    app._session = StoppedSession()  # type: ignore[assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         await _take(app, pilot, state)
         await pilot.press(key)
@@ -100,20 +114,6 @@ async def test_a_move_is_changed_once_the_name_was_typed(
             await settle(pilot, lambda: isinstance(app.screen, RateScreen), "the rate")
             await pilot.press(*"5MiB", "enter")
         assert "type prod to confirm" in await _asked(app, pilot)
-
-
-class StoppedSession(CannedSession):
-    """Keeps what was asked of a move."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[tuple[str, str]] = []
-
-    async def control(
-        self, action: str, operation_id: str, *, rate: str = "", typed: str = ""
-    ) -> str:
-        self.asked.append((action, typed))
-        return f"{action} asked for"
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,23 @@
 """What may be done is judged by the session, for all faces."""
 
+import ast
 import inspect
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Final
 
 import pytest
 
+from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import NoBusError
-from control.operations.catalogue import FORMS, OPERATIONS
+from control.kafka.groups import KafkaGroups
+from control.kafka.offsets import KafkaOffsets
+from control.kafka.reassignments import KafkaReassignments
+from control.operations.bus.client import OperationsClient
+from control.operations.bus.commands import ControlAction
+from control.operations.catalogue import MOVE_OPERATIONS, OPERATIONS
 from control.operations.catalogue.elect_leaders import ElectLeaders
 from control.operations.catalogue.operation import Operation
-from control.operations.confirmation import BRAKES
 from control.operations.errors import (
     NoRightError,
     NotConfirmedError,
@@ -22,7 +28,6 @@ from control.operations.errors import (
 )
 from control.operations.previews import PREVIEWS_MAX
 from control.operations.protected_topics import check_configs, check_topic, doubts
-from control.operations.reassignment.rollback import roll_back
 from control.operations.session import FRESH_S, OperationSession
 from control.planner.by_hand import NOTHING
 from tests.unit.control.operations.previews import PROD, previewed
@@ -36,89 +41,78 @@ VALUES = {
     "group": "billing",
     "to": "latest",
     "before": "10",
+    "move": "mv-1",
+    "throttle": "1MiB",
 }
 WRONG = ("", "PROD", "orders", "billing", "prod ", "127.0.0.1:1")
+
+
+FACES: Final = ("dashboard", "tui", "partiscope")
+EVERY: Final = (*OPERATIONS, *MOVE_OPERATIONS)
+BRAKES: Final = tuple(it for it in EVERY if it.IS_BRAKE)
+OTHERS: Final = tuple(it for it in EVERY if not it.IS_BRAKE)
+
+
+def name_of(operation: type[Operation]) -> str:
+    """For test ids."""
+    return operation.FORM.name
 
 
 def _asked(operation: type[Operation], **values: str) -> Operation:
     return operation.of(operation.FORM.parse({**VALUES, **values}))
 
 
-def _changes() -> dict[str, Callable[[OperationSession, str], Any]]:
-    """Every way to change something, by name."""
-    ways: dict[str, Callable[[OperationSession, str], Any]] = {
-        each.FORM.name: lambda it, typed, each=each: it.perform(  # type: ignore[misc]
-            previewed(_asked(each)), typed=typed
-        )
-        for each in OPERATIONS
-    }
-    ways["reassign"] = lambda it, typed: it.reassign(NOTHING, {}, typed=typed)
-    ways["rollback"] = lambda it, typed: roll_back(it, "mv-1", typed=typed)
-    for action in ("pause", "resume", "cancel", "cancel_after_wave", "throttle"):
-        ways[action] = lambda it, typed, action=action: it.control(  # type: ignore[misc]
-            action, "mv-1", rate="1MiB", typed=typed
-        )
-    return ways
-
-
-CHANGES = _changes()
-
-
-async def _done(
-    way: Callable[[OperationSession, str], Any], session: OperationSession, typed: str
-) -> None:
-    result = way(session, typed)
-    if inspect.isawaitable(result):
-        await result
-
-
-def test_every_operation_is_among_them() -> None:
-    assert {form.name for form in FORMS} <= CHANGES.keys()
+def test_nothing_else_takes_a_word() -> None:
     takes_word = {
         name
         for name, method in inspect.getmembers(OperationSession, inspect.isfunction)
         if "typed" in inspect.signature(method).parameters
     }
-    assert takes_word == {"perform", "require", "reassign", "control"}
+    assert takes_word == {"perform", "require"}
+    assert {it.FORM.name for it in BRAKES} == {"pause", "cancel", "cancel_after_wave"}
 
 
-@pytest.mark.parametrize("change", sorted(BRAKES))
-async def test_a_reassignment_of_production_is_stopped_without_its_name(change: str) -> None:
+@pytest.mark.parametrize("operation", BRAKES, ids=name_of)
+async def test_a_reassignment_of_production_is_stopped_without_its_name(
+    operation: type[Operation],
+) -> None:
     async with OperationSession(PROD, bus=None, who="me") as session:
         with pytest.raises(NoBusError):  # so far it comes: nothing has asked for a word
-            await _done(CHANGES[change], session, "")
+            await session.perform(previewed(_asked(operation)))
 
 
-@pytest.mark.parametrize("change", sorted(CHANGES.keys() - BRAKES))
-async def test_production_is_changed_by_its_name_alone(change: str) -> None:
+@pytest.mark.parametrize("operation", OTHERS, ids=name_of)
+async def test_production_is_changed_by_its_name_alone(operation: type[Operation]) -> None:
     async with OperationSession(PROD, bus=None, who="me") as session:
         for typed in WRONG:
             with pytest.raises(NotConfirmedError, match="was not done"):
-                await _done(CHANGES[change], session, typed)
+                await session.perform(previewed(_asked(operation)), typed=typed)
 
 
-@pytest.mark.parametrize("change", CHANGES)
-async def test_what_is_only_read_is_never_changed(change: str) -> None:
+@pytest.mark.parametrize("operation", EVERY, ids=name_of)
+async def test_what_is_only_read_is_never_changed(operation: type[Operation]) -> None:
     watched = replace(PROD, is_read_only=True)
     async with OperationSession(watched, bus=None, who="me") as session:
+        with pytest.raises(ReadOnlyError):
+            await session.preview(_asked(operation))
         for typed in ("prod", "prod/orders", ""):
             with pytest.raises(ReadOnlyError):
-                await _done(CHANGES[change], session, typed)
+                await session.perform(previewed(_asked(operation)), typed=typed)
 
 
 async def test_the_client_of_moves_refuses_by_itself() -> None:
-    async with OperationSession(replace(PROD, is_read_only=True), bus=None) as session:
-        moves = session.moves
-        for act in (moves.cancel, moves.pause, moves.resume):
+    watched = replace(PROD, is_read_only=True)
+    async with OperationsClient("127.0.0.1:1", of=watched) as client:
+        for action in ControlAction:
             with pytest.raises(ReadOnlyError):
-                await act("mv-1")
+                await client.control("mv-1", action)
         with pytest.raises(ReadOnlyError):
-            await moves.submit_reassign(NOTHING, bootstrap="127.0.0.1:1")
+            await client.submit_reassign(NOTHING, bootstrap="127.0.0.1:1")
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda it: it.FORM.name)
+@pytest.mark.parametrize("operation", EVERY, ids=name_of)
 async def test_a_right_that_lacks_refuses_preview_and_change(operation: type[Operation]) -> None:
-    denied = {operation.FORM.name: "✖ not allowed here: it needs ALTER on the cluster"}
+    denied = {operation.FORM.right: "✖ not allowed here: it needs ALTER on the cluster"}
     async with OperationSession(CALM, bus=None, denied=lambda: denied) as session:
         with pytest.raises(NoRightError, match="ALTER on the cluster"):
             await session.preview(_asked(operation))
@@ -180,3 +174,25 @@ def test_what_harms_no_owner_may_be_done_and_is_told() -> None:
     assert "another program's own" in doubts("_schemas")[0]
     assert doubts("orders") == ()
     check_configs("orders", {"cleanup.policy": "compact"})
+
+
+def test_faces_change_nothing_but_by_the_session() -> None:
+    """They preview and perform; everything else that they call only reads."""
+    clients = (KafkaAdmin, KafkaReassignments, KafkaGroups, KafkaOffsets, OperationsClient)
+    changing = {
+        name
+        for client in clients
+        for name in dir(client)
+        if name.split("_")[0] in {"alter", "commit", "create", "delete", "elect", "submit"}
+    } | {"control", "rollback"}
+    assert {"alter_configs", "elect_leaders", "delete_group", "submit_reassign"} <= changing
+    root = Path(__file__).parents[4]
+    for path in (each for face in FACES for each in (root / face).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            where = f"{path.relative_to(root)}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, ast.ImportFrom):
+                assert "OperationsClient" not in {each.name for each in node.names}, where
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                assert node.func.attr not in changing, where
+            if isinstance(node, ast.Attribute) and node.attr in {"admin", "_context", "_client"}:
+                assert not ast.unparse(node.value).endswith("session"), where

@@ -10,9 +10,10 @@ from control.kafka.errors import UnreachableError, UnsupportedApiError
 from control.kafka.ports import LogDir, ReplicaLog
 from control.model.fleet import WatchedCluster
 from control.operations.bus.state import Phase
+from control.operations.catalogue.moves.roll_back import RollBack
+from control.operations.catalogue.operation import Effect, Operation, OperationContext
 from control.operations.errors import ConflictError
 from control.operations.reassignment.planning import Planning
-from control.operations.reassignment.rollback import WayBackQuestion, ask_back, roll_back
 from control.operations.session import OperationSession
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change
@@ -62,7 +63,14 @@ def session_of(
     moves = client_of(bus, monkeypatch)
     watched = WatchedCluster(bootstrap="c:1")
     session = OperationSession(watched, bus=None)
-    session.moves, session.planning = moves, Planning(admin)
+
+    async def answers() -> None:
+        """The bus does."""
+
+    monkeypatch.setattr(moves, "require_answer", answers)
+    session._context = OperationContext(
+        admin=admin, moves=moves, planning=Planning(admin), site=watched.site
+    )
     return session, bus
 
 
@@ -71,16 +79,16 @@ async def asked(
     cluster: FakeCluster,
     *changes: PartitionChange,
     phase: Phase = Phase.FINISHED,
-) -> WayBackQuestion:
+) -> Effect[Operation]:
     """Of mv-0; asking asks nobody to move anything."""
     session, bus = session_of(monkeypatch, cluster, *changes, phase=phase)
-    question = await ask_back(session, "mv-0")
+    effect = (await session.preview(RollBack(move="mv-0"))).effect
     assert (bus.commands, cluster.asked, cluster.configs) == ([], [], {})
-    return question
+    return effect
 
 
-def doubts_of(question: WayBackQuestion) -> dict[str, str]:
-    return {check.name: check.reason for check in question.doubts}
+def doubts_of(effect: Effect[Operation]) -> dict[str, str]:
+    return {check.name: check.reason for check in effect.doubts}
 
 
 async def test_what_goes_back_is_told_by_what_it_holds_now_and_what_stays_is_named(
@@ -89,14 +97,14 @@ async def test_what_goes_back_is_told_by_what_it_holds_now_and_what_stays_is_nam
     """Others have moved A; C is where it was."""
     cluster = cluster_with(RAISED, TO, FROM)
     cluster.logs = logs_of(cluster, 5 * MIB)
-    question = await asked(monkeypatch, cluster, A, B, C)
-    assert not question.is_refused
-    assert question.words.startswith(
-        "Roll mv-0 back? 1 partition goes where it was, in the same waves: 1 replica, 5.0 MiB, "
+    effect = await asked(monkeypatch, cluster, A, B, C)
+    assert effect.refusal is None
+    assert effect.lines[0].startswith(
+        "1 partition goes where it was, in the same waves: 1 replica, 5.0 MiB, "
         "from 10.0 MiB/s a broker, ≈ "
     )
     left = "a-0 is on [3, 2, 4] by now, not where mv-0 left it: left as it is"
-    assert doubts_of(question)["plan is current"] == left
+    assert doubts_of(effect)["plan is current"] == left
 
 
 async def test_of_a_running_move_what_is_in_flight_goes_without_data(
@@ -108,28 +116,28 @@ async def test_of_a_running_move_what_is_in_flight_goes_without_data(
     cluster = cluster_with(TO, (4, 2), FROM)
     cluster.begin(B.key, TO)
     cluster.alive.discard(4)
-    question = await asked(monkeypatch, cluster, A, away, C, phase=Phase.RUNNING)
-    assert question.words.startswith(
-        "Roll mv-0 back? It is cancelled first: what is in flight goes back. 1 partition goes "
+    effect = await asked(monkeypatch, cluster, A, away, C, phase=Phase.RUNNING)
+    assert effect.lines[0].startswith(
+        "It is cancelled first: what is in flight goes back. 1 partition goes "
         "where it was, in the same waves: 1 replica, 1.0 MiB, from"
     )
-    assert "other operators" not in doubts_of(question)
+    assert "other operators" not in doubts_of(effect)
     only = cluster_with(FROM)
     only.begin(A.key, TO)
-    question = await asked(monkeypatch, only, A, phase=Phase.RUNNING)
-    assert question.words.endswith("Everything else is where it was already: nothing moves.")
+    effect = await asked(monkeypatch, only, A, phase=Phase.RUNNING)
+    assert effect.lines[0].endswith("Everything else is where it was already: nothing moves.")
 
 
 async def test_what_cannot_go_back_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    question = await asked(monkeypatch, cluster_with(RAISED, FROM), A, B)
-    assert question.is_refused
-    assert question.words == "mv-0 cannot be rolled back now."
-    assert "take back first what moved it since" in doubts_of(question)["plan is current"]
+    effect = await asked(monkeypatch, cluster_with(RAISED, FROM), A, B)
+    assert effect.refusal is not None
+    assert effect.refusal.reason.startswith("mv-0 cannot be rolled back now. plan is current: ")
+    assert "take back first what moved it since" in effect.refusal.reason
 
 
 async def test_where_all_is_back_already_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    question = await asked(monkeypatch, cluster_with(FROM), A)
-    assert question.words.endswith("Everything is where it was already: nothing moves.")
+    effect = await asked(monkeypatch, cluster_with(FROM), A)
+    assert effect.lines[0].endswith("Everything is where it was already: nothing moves.")
 
 
 async def test_without_an_answer_of_the_cluster_it_is_asked_with_that_doubt(
@@ -141,20 +149,29 @@ async def test_without_an_answer_of_the_cluster_it_is_asked_with_that_doubt(
         raise UnreachableError("no broker", reason="refused", next_step="wait")
 
     monkeypatch.setattr(cluster, "describe_cluster", gone)
-    question = await asked(monkeypatch, cluster, A)
-    assert not question.is_refused
-    assert question.words == "Roll mv-0 back? What it would move is not known."
-    assert doubts_of(question) == {"pre-flight": "not known: no broker: refused"}
+    effect = await asked(monkeypatch, cluster, A)
+    assert effect.refusal is None
+    assert effect.lines == (
+        "What it would move is not known.",
+        "▲ pre-flight: not known: no broker: refused",
+    )
 
 
 async def test_what_runs_is_not_cancelled_for_a_way_back_that_would_be_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cluster = cluster_with(RAISED)
+    """Also where that has become so since it was asked."""
+    cluster = cluster_with(TO)
     session, bus = session_of(monkeypatch, cluster, A, phase=Phase.RUNNING)
+    previewed = await session.preview(RollBack(move="mv-0"))
+    cluster.placed[A.key] = RAISED
     with pytest.raises(ConflictError, match="mv-0 cannot be rolled back now"):
-        await roll_back(session, "mv-0")
+        await session.perform(previewed)
+    with pytest.raises(ConflictError, match="mv-0 cannot be rolled back now"):
+        await session.perform(await session.preview(RollBack(move="mv-0")))
     assert bus.commands == []
     cluster.placed[A.key] = TO
-    undo = await roll_back(session, "mv-0")
-    assert [command.operation_id for command in bus.commands] == ["mv-0", undo]
+    done = await session.perform(previewed, reason="too slow")
+    cancel, back = bus.commands
+    assert (cancel.operation_id, back.operation_id) == ("mv-0", done.params["move"])
+    assert (cancel.reason, back.reason) == ("too slow", "too slow")

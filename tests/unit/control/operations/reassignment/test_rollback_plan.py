@@ -163,10 +163,10 @@ async def test_a_way_back_is_refused_while_another_moves_the_same(
     bus = FakeBus(ours, state_of("mv-2", B, phase=Phase.WAITING))
     client = client_of(bus, monkeypatch)
     with pytest.raises(ConflictError, match="mv-2 of somebody moves 1 of these partitions"):
-        await client.rollback("mv-0")
+        await client.rollback(await client.way_back("mv-0"))
     assert bus.commands == []
     bus.known["mv-2"] = state_of("mv-2", C, phase=Phase.RUNNING)
-    undo = await client.rollback("mv-0")
+    undo = await client.rollback(await client.way_back("mv-0"))
     cancel, back = bus.commands
     assert isinstance(cancel, ControlCommand)
     assert isinstance(back, ReassignCommand)

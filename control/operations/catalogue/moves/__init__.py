@@ -1,0 +1,1 @@
+"""Operations on one reassignment that was submitted: one file per operation."""
