@@ -35,7 +35,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob
 
 VERSIONS_MIN: Final = 4
-PHASES: Final = ("fetch", "decode", "plans", "points", "tables", "history")
+PHASES: Final = ("fetch", "decode", "fold", "points", "tables", "history")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,15 +24,13 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.metrics_samples import BROKERS, READERS, Rounds
+from benchmarks.metrics_samples import Rounds
 from benchmarks.processes import cpu_by_mode, cpu_seconds, resident_mb
-from spark_metrics.feed import FileFeed
 from spark_metrics.java import find_java
 from spark_metrics.points import MINUTE, SHAPES
 from spark_metrics.run import end_jvm
 from spark_metrics.session import SessionSettings, build_session
 from spark_metrics.sink import BatchReport, StoreSink
-from spark_metrics.size import session_for
 from spark_metrics.store.files import Order, StoreFiles, conform
 from spark_metrics.store.layout import HistoryFile
 from spark_metrics.store.writer import StoreWriter
@@ -72,11 +70,9 @@ class Job:
 
     def __init__(self, session: SparkSession, rounds: Rounds, folder: str) -> None:
         self._rounds = rounds
-        self._feed = FileFeed(session, within=folder)
         self._reports: list[BatchReport] = []
         self._sink = StoreSink(
             StoreWriter(f"{folder}/store"),
-            lambda: self._feed,
             query_id=lambda: "bench",
             on_batch=self._reports.append,
         )
@@ -114,11 +110,10 @@ class Job:
 
 def measure(chosen: argparse.Namespace, folder: str) -> None:
     """Run the batches and print a line for each, at last the medians."""
-    rows = chosen.partitions * (len(BROKERS) + (READERS if chosen.groups else 0))
     further = dict(it.split("=", 1) for it in chosen.conf)
     settings = SessionSettings(master=chosen.master, further=further)
     os.environ["JDK_JAVA_OPTIONS"] = chosen.java
-    session = build_session(session_for(settings, rows=rows, memory=None))
+    session = build_session(settings)
     rounds = Rounds(
         partitions=chosen.partitions, groups=chosen.groups, interval_ms=chosen.interval_ms
     )

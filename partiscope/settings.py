@@ -73,7 +73,7 @@ class MetricsSettings(Section):
     """Folder or URL; default: ``checkpoint`` in the data directory."""
     trigger_ms: int = Field(default=1_000, ge=100)
     driver_memory: str | None = Field(default=None, pattern=r"^\d+[mg]$")
-    """Heap of Spark's JVM, such as ``2g``; by the cluster's size where it is not set."""
+    """Heap of Spark's JVM, such as ``2g``; 768m where it is not set."""
 
 
 class DashboardSettings(Section):

@@ -21,8 +21,7 @@ from spark_metrics.errors import MetricsError
 from spark_metrics.java import JavaMissingError
 from spark_metrics.job import TRIGGER_MS, JobSettings
 from spark_metrics.run import Run, RunSettings, leave, say
-from spark_metrics.session import SessionSettings
-from spark_metrics.size import OutgrownError
+from spark_metrics.session import DRIVER_MEMORY, SessionSettings
 from spark_metrics.source import RECORDS_PER_BATCH_MAX, SourceSettings
 from spark_metrics.store.writer import RETENTION_MS
 
@@ -40,9 +39,7 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
     add("--topic", default=METRICS_TOPIC)
     add("--master", default="local[2]", help="Spark master")
     add("--trigger-ms", type=int, default=TRIGGER_MS)
-    add("--driver-memory", help="heap of the JVM, such as 2g; default: by the cluster's size")
-    add("--rows-expected", type=int, default=0, help="replicas and commits; default: as found")
-    add("--partitions", type=int, default=1, help="shuffle partitions")
+    add("--driver-memory", default=DRIVER_MEMORY, help="heap of the JVM, such as 2g")
     add("--records-per-batch-max", type=int, default=RECORDS_PER_BATCH_MAX)
     add("--retention-ms", type=int, default=RETENTION_MS, help="how long history is kept")
     add("--conf", action="append", default=[], metavar="NAME=VALUE", help="Spark setting")
@@ -68,13 +65,11 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
         ),
         session=SessionSettings(
             master=chosen.master,
-            partitions=chosen.partitions,
+            driver_memory=chosen.driver_memory,
             further=dict(item.split("=", 1) for item in chosen.conf),
         ),
         retention_ms=chosen.retention_ms,
         says_batches=chosen.say_batches,
-        driver_memory=chosen.driver_memory,
-        rows_expected=chosen.rows_expected,
     )
 
 
@@ -86,7 +81,6 @@ def _absolute(place: str) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run until stopped; the exit status."""
     run = Run(parse_arguments(arguments))
-    begun_in = Path.cwd()
     # Spark makes a folder `artifacts` where it is started.
     os.chdir(tempfile.gettempdir())
 
@@ -97,23 +91,10 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGINT, stop)
     try:
         run.run()
-    except OutgrownError as error:
-        # The JVM takes a moment to end: whoever ends this process meanwhile means it.
-        if not run.is_stopped:
-            say(str(error))
-            os.chdir(begun_in)
-            _start_again(error.rows)
     except (MetricsError, JavaMissingError, OSError) as error:
         say(str(error))
         return 1
     return 0
-
-
-def _start_again(rows: int) -> None:
-    """The same process from its beginning, which knows now how large the cluster is."""
-    sys.stdout.flush()
-    words = (*sys.orig_argv[1:], "--rows-expected", str(rows))
-    os.execv(sys.executable, (sys.executable, *words))  # noqa: S606 (our own command line)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from broker.metrics_schema import BrokerSample, Envelope, ReplicaSample, encode_round
-from spark_metrics.feed import build_feed
 from spark_metrics.session import (
     JAVA_OPTIONS,
-    SMALL_OPTIONS,
     SessionSettings,
     archive_file,
     build_session,
@@ -56,7 +54,7 @@ def make_archive() -> Path | None:
 
 def _run(target: Path) -> None:
     """Run the job in a JVM that writes the archive when it ends."""
-    options = " ".join((*JAVA_OPTIONS, *SMALL_OPTIONS, f"-XX:ArchiveClassesAtExit={target}"))
+    options = " ".join((*JAVA_OPTIONS, f"-XX:ArchiveClassesAtExit={target}"))
     session = build_session(
         SessionSettings(master="local[2]", further={"spark.driver.extraJavaOptions": options})
     )
@@ -71,10 +69,8 @@ def _run(target: Path) -> None:
 def _stream(session: SparkSession, folder: str) -> None:
     """Some batches through the very sink of the job."""
     seen: list[BatchReport] = []
-    feed = build_feed(session)
     sink = StoreSink(
         StoreWriter(f"{folder}/store"),
-        lambda: feed,
         query_id=lambda: "archive",
         on_batch=seen.append,
     )

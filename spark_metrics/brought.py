@@ -1,8 +1,7 @@
 """What a wave says of commits, laid beside what was known of them. Pure.
 
-Which of two readings is the newer, and who told it, is judged here, for all rows at once: a dozen
-columns less that the plan would read, copy and hand back as they were. What a commit's figures are
-is the plan's alone (``spark_metrics.group_lag``).
+Which of two readings is the newer, and who told it, is judged here, for all rows at once. The
+figures are computed by ``spark_metrics.fold.commits``.
 """
 
 from typing import Any, Final, NamedTuple
@@ -17,7 +16,7 @@ _EARLIER: Final = ("wait_b", "wait_a")
 
 
 class Brought(NamedTuple):
-    """Rows of commits, as the plan sees them and what stays with the driver."""
+    """Rows of commits, as the fold sees them, and what it does not change."""
 
     rows: pa.Table
     """``schema.MET_COMMITS``, without what was never told in full."""

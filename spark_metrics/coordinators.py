@@ -27,7 +27,7 @@ def told_still(commits: pa.Table, known: Sequence[KnownBroker]) -> pa.Table:
     """Without the commits that their coordinator's newest complete round left out.
 
     … and without those of a coordinator that fell silent too long ago. ``commits``: the answer
-    of ``status.newest_commits``, named.
+    of ``fold.commits.newest_commits``, named.
     """
     if not commits.num_rows:
         return commits

@@ -6,8 +6,7 @@ MetricsError            carries what happened, why, and what to do next
 ├── JarsError               Spark's Kafka connector cannot be had
 ├── TopicError              the metrics topic cannot be reached
 ├── SparkStartError         Spark, or the master that was named, cannot be had
-├── SparkDiedError          Spark's JVM has ended while the job ran
-└── OutgrownError           the process is to be started again, larger (``spark_metrics.size``)
+└── SparkDiedError          Spark's JVM has ended while the job ran
 
 (JavaMissingError stands alone in ``spark_metrics.java``, which set-up uses without the rest.)
 """

@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_metrics.errors import MetricsError
-from spark_metrics.feed import Feed
 from spark_metrics.readable_offsets import ReadableOffsets
 from spark_metrics.sink import BatchReport, StoreSink
 from spark_metrics.source import SourceSettings, read_between, read_samples
@@ -36,7 +35,6 @@ def build_job(
     settings: JobSettings,
     *,
     writer: StoreWriter,
-    feed: Callable[[], Feed],
     on_batch: Callable[[BatchReport], None],
     on_notice: Callable[[str], None],
     on_fatal: Callable[[MetricsError], None],
@@ -47,7 +45,6 @@ def build_job(
     """
     sink = StoreSink(
         writer,
-        feed,
         query_id=lambda: checkpoint_id(settings.checkpoint),
         records_max=settings.source.records_per_batch_max,
         on_batch=on_batch,
@@ -76,10 +73,9 @@ def take_in(
     found: ReadableOffsets,
     *,
     writer: StoreWriter,
-    feed: Callable[[], Feed],
 ) -> None:
     """Commit the records before and between those that are damaged, without a stream."""
-    sink = StoreSink(writer, feed, query_id=lambda: "before what is damaged")
+    sink = StoreSink(writer, query_id=lambda: "before what is damaged")
     for number, (begins, ends) in enumerate(found.ranges()):
         sink(read_between(session, source, begins, ends), number)
 

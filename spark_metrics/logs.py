@@ -1,7 +1,6 @@
 """What commits need to know of their partitions, as flat columns. Pure.
 
-Arrow takes a field out of a list of structs without touching it; Spark would make an object of
-each number.
+Arrow takes a field out of a list of structs without touching it.
 """
 
 from typing import Any
@@ -14,7 +13,7 @@ from spark_metrics.schema import LOGS, ROW, arrow_schema
 
 
 def logs_of(partitions: pa.Table) -> pa.Table:
-    """``schema.LOGS`` of the answer of ``transform.newest_partitions``, numbered in its order."""
+    """``schema.LOGS`` of the answer of ``newest_partitions``, numbered in its order."""
     ends, points, starts = (
         partitions[name].combine_chunks() for name in ("ends", "points", "starts")
     )

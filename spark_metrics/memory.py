@@ -197,7 +197,7 @@ class Memory:
         }
 
     def known_brokers(self) -> list[KnownBroker]:
-        """What the plans look up about every source and every registered broker."""
+        """What the fold looks up about every source and every registered broker."""
         complete, silent = self.complete_rounds(), self.silent_sources()
         listed, tellers = registry_by_cluster(self.sources), orphans_by_cluster(self.sources)
         told_ms = {name: it.orphans_heard_ms for name, it in tellers.items() if listed.get(name)}

@@ -1,9 +1,9 @@
 """Names of commits beside their figures. Pure.
 
 Four texts say which commit a row is, and a fifth who owns it; no figure depends on what they are.
-So the plans know a commit, and its partition, by the number of its row, and copy and compare no
+So the fold knows a commit, and its partition, by the number of its row, and copies and compares no
 text for it. The driver keeps the names of the state's rows, a few bytes each (places in
-dictionaries), finds the rows of what a wave brings, and puts names to what the plans answer.
+dictionaries), finds the rows of what a wave brings, and puts names to the figures.
 """
 
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def aligned(rows: pa.Table, known: pa.Table, logs: pa.Table) -> Aligned:
 
 
 def named(answer: pa.Table, beside: Aligned, carried: pa.Table) -> pa.Table:
-    """The answer of ``status.newest_commits`` with its names and with what was carried past it.
+    """The answer of ``newest_commits`` with its names and with what was carried past it.
 
     ``carried``: of ``brought.Brought``. Rows that are new come as Spark's hash map has them. Put
     in order once, they lie as sources tell them, and are found without a search from then on.

@@ -22,7 +22,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_metrics.errors import MetricsError, SparkDiedError
-from spark_metrics.feed import Feed, build_feed
 from spark_metrics.first_sight import has_sight, show_first_sight
 from spark_metrics.jars import connector_jars
 from spark_metrics.java import find_java
@@ -31,7 +30,6 @@ from spark_metrics.memory import decode_memory
 from spark_metrics.readable_offsets import find_readable
 from spark_metrics.session import SessionSettings, build_session, gist
 from spark_metrics.sink import BatchReport
-from spark_metrics.size import OutgrownError, rows_max, session_for
 from spark_metrics.store.writer import StoreWriter
 from spark_metrics.topic import wait_for_topic
 
@@ -61,19 +59,6 @@ class RunSettings:
     retention_ms: int
     says_batches: bool = False
     """Whether each batch is told on stderr, with where its time went."""
-    driver_memory: str | None = None
-    """Heap of the JVM; None: by the cluster's size."""
-    rows_expected: int = 0
-    """Replicas and commits, where more is known than the store tells."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
-    """Spark, and what it was started for."""
-
-    session: SparkSession
-    rows_max: int | None
-    """Replicas and commits that it takes in; None: whatever comes."""
 
 
 class Run:
@@ -105,7 +90,6 @@ class Run:
             SparkStartError: Spark does not start.
             StoreTakenError: another job writes this store.
             SparkDiedError: the JVM has ended.
-            OutgrownError: the process is to be started again, for a larger cluster.
         """
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         find_java()
@@ -116,7 +100,7 @@ class Run:
         is_seen = threading.Event()
         if has_sight(writer):
             is_seen.set()
-        starting = _in_background(lambda: self._start(writer, is_seen))
+        starting = _in_background(lambda: self._start(is_seen))
         source = self._settings.job.source
         is_there = wait_for_topic(
             source.bootstrap,
@@ -130,8 +114,8 @@ class Run:
                     writer, source, is_over=lambda: starting.done() or self._stopped.is_set()
                 )
                 is_seen.set()
-            if (started := self._started(starting)) is not None:
-                self._keep_running(started, writer)
+            if (session := self._started(starting)) is not None:
+                self._keep_running(session, writer)
         except (Py4JError, OSError) as error:
             if (status := jvm_status()) is None:
                 raise
@@ -140,38 +124,26 @@ class Run:
             end_jvm()
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _start(self, writer: StoreWriter, is_seen: threading.Event) -> Started:
-        """Once the first picture is there, which tells how large the cluster is."""
+    def _start(self, is_seen: threading.Event) -> SparkSession:
+        """Once the first picture is there."""
         is_seen.wait(ALONE_S_MAX)
-        wanted = self._session_for(writer)
-        return Started(session=build_session(wanted), rows_max=rows_max(wanted))
+        wanted = self._settings.session
+        folders = {"spark.local.dir": self._folder, **wanted.further}
+        return build_session(replace(wanted, further=folders))
 
-    def _session_for(self, writer: StoreWriter) -> SessionSettings:
-        folders = {"spark.local.dir": self._folder, **self._settings.session.further}
-        return session_for(
-            replace(self._settings.session, further=folders),
-            rows=max(self._settings.rows_expected, _rows_of(writer)),
-            memory=self._settings.driver_memory,
-        )
-
-    def _started(self, starting: Future[Started]) -> Started | None:
+    def _started(self, starting: Future[SparkSession]) -> SparkSession | None:
         """Spark; None when the run is stopped before there is one."""
         while not self._stopped.is_set():
             if wait([starting], POLL_S).done:
                 return starting.result()
         return None
 
-    def _keep_running(self, started: Started, writer: StoreWriter) -> None:
-        session, most = started.session, started.rows_max
-        if most is not None and (rows := _rows_of(writer)) > most:
-            raise OutgrownError(rows)
-        feed = _in_background(lambda: build_feed(session, self._folder, rows_max=most))
+    def _keep_running(self, session: SparkSession, writer: StoreWriter) -> None:
         while not self._stopped.is_set():
             query = build_job(
                 session,
                 self._job_for(writer),
                 writer=writer,
-                feed=feed.result,
                 on_batch=self._on_batch,
                 on_notice=say,
                 on_fatal=partial(self._on_fatal, session),
@@ -180,7 +152,7 @@ class Run:
             if self._fatal is not None:
                 raise self._fatal
             if self._failures in CHECKPOINT_FAILURES:
-                self._begin_checkpoint_anew(session, writer, feed.result)
+                self._begin_checkpoint_anew(session, writer)
             if not self._stopped.is_set():
                 pause_s = RETRY_S[min(self._failures, len(RETRY_S)) - 1]
                 say(f"starting the query again in {pause_s:g} s")
@@ -242,9 +214,7 @@ class Run:
         sys.stdout.write(f"ready store={store} {what} after {seconds:.1f} s\n")
         sys.stdout.flush()
 
-    def _begin_checkpoint_anew(
-        self, session: SparkSession, writer: StoreWriter, feed: Callable[[], Feed]
-    ) -> None:
+    def _begin_checkpoint_anew(self, session: SparkSession, writer: StoreWriter) -> None:
         """Leave a checkpoint that Spark cannot go on from, and records that nobody can read: the
         store knows how far it has read."""
         source = self._settings.job.source
@@ -259,7 +229,7 @@ class Run:
                 "metrics topic are damaged in its log, and are passed over"
             )
         try:
-            take_in(session, source, found, writer=writer, feed=feed)
+            take_in(session, source, found, writer=writer)
         except (PySparkException, OSError) as error:
             say(f"records before the damaged ones could not be taken in: {gist(error)}")
         checkpoint = self._settings.job.checkpoint
@@ -279,12 +249,8 @@ class Run:
         session.sparkContext.setLogLevel("OFF")
 
 
-def _has_failed(starting: Future[Started]) -> bool:
+def _has_failed(starting: Future[SparkSession]) -> bool:
     return starting.done() and starting.exception() is not None
-
-
-def _rows_of(writer: StoreWriter) -> int:
-    return 0 if writer.manifest is None else writer.manifest.state_rows
 
 
 def say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Schemas that only the job itself needs, in Spark SQL's DDL.
+"""Schemas that only the job itself needs.
 
 The job's state is kept in the tables of "now" themselves: beside the columns that readers see
 (``spark_metrics.tables``) their files hold what the next version is computed from. A type is its
@@ -103,13 +103,13 @@ _KEPT: Final = (
     *("pace_ms", "rewind_from", "rewind_ms", "alive_ms"),
 )
 ROW: Final = "row"
-"""The place of a row in its table: the plans know commits and their partitions by number, their
-names stay with the driver (``spark_metrics.names``)."""
+"""The place of a row in its table: the fold knows commits and their partitions by number, their
+names stay beside it (``spark_metrics.names``)."""
 COMMIT_STATE: Final[Mapping[str, Any]] = {
     **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
     **{"is_owned": "BOOLEAN", **dict.fromkeys(_KEPT, "BIGINT")},
 }
-"""What is read back of ``commits`` (``spark_metrics.group_lag`` tells what each is for)."""
+"""What is read back of ``commits`` (``fold.commits`` tells what each is for)."""
 LOGS: Final[Mapping[str, Any]] = {
     ROW: "INT",
     **dict.fromkeys(("end_times", "end_offsets"), "ARRAY<BIGINT>"),
@@ -154,7 +154,7 @@ CARRIED: Final = {
     **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
     **{"is_owned": "BOOLEAN", "alive_ms": "BIGINT"},
 }
-"""Of a commit's state, what no plan changes (``spark_metrics.brought``)."""
+"""Of a commit's state, what no figure changes (``spark_metrics.brought``)."""
 READING_OF: Final = {"ms": "read_ms", "offset": "committed_offset", "commit_ms": "commit_ms"}
 """Fields of a reading, and the columns of the one that is paired; one that waits lies in
 ``wait_a_…`` or ``wait_b_…``."""
@@ -164,7 +164,7 @@ MET_COMMITS: Final[Mapping[str, Any]] = {
     **{name: kind for name, kind in COMMIT_STATE.items() if name not in CARRIED},
     "alive_ms": "BIGINT",
 }
-"""What the plan of commits reads: of each its partition's row, its newest reading and whether the
+"""What the fold of commits reads: of each its partition's row, its newest reading and whether the
 wave ``brings`` it, who owns it and when its group committed last, and its state."""
 TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 """A text as the driver has it while it looks at rows: a place in a dictionary."""
@@ -197,17 +197,3 @@ def coded_schema(fields: Mapping[str, Any]) -> pa.Schema:
     """The same with texts as places in dictionaries."""
     schema = arrow_schema(fields)
     return pa.schema([(it.name, TEXT if it.type == pa.string() else it.type) for it in schema])
-
-
-def ddl_type(kind: Any) -> str:
-    """A type in Spark SQL's DDL."""
-    if isinstance(kind, str):
-        return kind
-    if isinstance(kind, tuple):
-        return f"ARRAY<{ddl_type(kind[0])}>"
-    return f"STRUCT<{', '.join(f'{name}: {ddl_type(of)}' for name, of in kind.items())}>"
-
-
-def ddl(fields: Mapping[str, Any]) -> str:
-    """Columns in Spark SQL's DDL."""
-    return ", ".join(f"{name} {ddl_type(kind)}" for name, kind in fields.items())

@@ -21,16 +21,16 @@ JAVA_OPTIONS: Final = (
     "-XX:+UseSerialGC",
     "-Xshare:auto",
     "-XX:MaxMetaspaceSize=256m",
-    # The code that Spark writes for a wide table exceeds the size up to which Java compiles.
-    "-XX:-DontCompileHugeMethods",
+    # The first compiler alone compiles a micro-batch's code soonest.
+    "-XX:TieredStopAtLevel=1",
     "-Dlog4j2.disable.jmx=true",
     # Standard output is for our own `ready` line.
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
 )
 """One collector thread is enough for 2 cores."""
-SMALL_OPTIONS: Final = ("-XX:TieredStopAtLevel=1",)
-"""C1 alone compiles a micro-batch's code soonest; large clusters gain from C2 after minutes."""
+DRIVER_MEMORY: Final = "768m"
+"""The JVM only reads the topic, whatever the size of the cluster."""
 TASK_ATTEMPTS_MAX: Final = 30
 """Of a task in one JVM; with Spark's single one, a reader that gives up would end the query."""
 
@@ -40,11 +40,7 @@ class SessionSettings:
     """What may differ between installations."""
 
     master: str = "local[2]"
-    driver_memory: str = "768m"
-    partitions: int = 1
-    """``spark.sql.shuffle.partitions``: about one per core beyond some 10,000 partitions."""
-    is_large: bool = False
-    """Whether tens of thousands of partitions are to be expected: later to start, then faster."""
+    driver_memory: str = DRIVER_MEMORY
     further: Mapping[str, str] = field(default_factory=dict)
     """Further settings by Spark's own names; they win."""
 
@@ -86,7 +82,7 @@ def _options(settings: SessionSettings) -> dict[str, str]:
         "spark.master": with_retries(settings.master),
         "spark.app.name": "partiscope metrics",
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": " ".join(_java_options(settings)),
+        "spark.driver.extraJavaOptions": " ".join(_java_options()),
         # In one JVM the class path does; elsewhere the executors fetch the jars.
         **({"spark.driver.extraClassPath": os.pathsep.join(jars)} if is_local else {}),
         **({} if is_local else {"spark.jars": ",".join(jars)}),
@@ -96,15 +92,7 @@ def _options(settings: SessionSettings) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
-        # A figure that overflows is one unknown figure, not the end of the job.
-        "spark.sql.ansi.enabled": "false",
-        # It would compute every exploded array a second time, to see whether it is empty.
-        "spark.sql.optimizer.excludedRules": (
-            "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate"
-        ),
         "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": str(settings.partitions),
-        "spark.sql.autoBroadcastJoinThreshold": "-1",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.numRecentProgressUpdates": "5",
@@ -112,19 +100,9 @@ def _options(settings: SessionSettings) -> dict[str, str]:
         # To write and compile code costs a small batch more than to interpret its plan.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.maxFields": "1000",
-        "spark.sql.parquet.filterPushdown": "false",
-        # A file of state is one partition, whatever its size (``spark_metrics.slot``).
-        "spark.sql.files.maxPartitionBytes": str(1 << 60),
-        "spark.sql.files.minPartitionNum": "1",
-        "spark.sql.maxSinglePartitionBytes": str(1 << 62),
-        # What a file is taken for when joins are planned: nothing, for it claims to be large.
-        "spark.sql.sources.fileCompressionFactor": "1e-12",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
         # Answers go to the driver as they are, not by way of the block manager and a socket.
         "spark.task.maxDirectResultSize": "100m",
-        # Hash maps of that many keys, instead of falling back to sorting after 128.
-        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
         "spark.sql.ui.retainedExecutions": "5",
         "spark.ui.retainedJobs": "10",
         "spark.ui.retainedStages": "10",
@@ -147,20 +125,7 @@ def gist(error: Exception) -> str:
     return (ours or lines or [type(error).__name__])[-1 if ours else 0].strip(" :.")[:500]
 
 
-def _java_options(settings: SessionSettings) -> tuple[str, ...]:
+def _java_options() -> tuple[str, ...]:
     archive = archive_file()
     mapped = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
-    # A heap that is whole from the beginning: growing it takes a full collection each time.
-    sized = (f"-Xms{settings.driver_memory}",) if settings.is_large else SMALL_OPTIONS
-    return (*JAVA_OPTIONS, *sized, *mapped)
-
-
-def compiled_session(session: SparkSession) -> SparkSession:
-    """A session beside this one that writes and compiles code for its plans.
-
-    That costs seconds once, and pays for itself where a batch has tens of thousands of rows.
-    """
-    beside = session.newSession()
-    beside.conf.set("spark.sql.codegen.wholeStage", "true")
-    beside.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
-    return beside
+    return (*JAVA_OPTIONS, *mapped)

@@ -1,7 +1,6 @@
 """One micro-batch becomes one version of the store.
 
-Spark computes; the driver collects the finished rows as Arrow and writes them. That was measured
-against Spark's own Parquet writer (docs/decisions/0002-store.md).
+Spark hands over the records; the driver folds them and writes the files.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +93,6 @@ class StoreSink:
     def __init__(
         self,
         writer: StoreWriter,
-        feed: Callable[[], Feed],
         *,
         query_id: Callable[[], str],
         records_max: int = RECORDS_PER_BATCH_MAX,
@@ -102,20 +100,16 @@ class StoreSink:
         on_batch: Callable[[BatchReport], None] = lambda report: None,
         on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """``feed`` and ``query_id`` are asked at each batch; ``records_max`` bounds each;
-        those of sources are compared with ``clock``.
-
-        The feed is still being made while the query starts, and the checkpoint's identity
-        exists only when it has.
-        """
+        """``query_id`` is asked at each batch: the checkpoint has an identity only then.
+        ``records_max`` bounds each; clocks of sources are compared with ``clock``."""
         self._writer = writer
-        self._feed = feed
         self._query_id = query_id
         self._records_max = records_max
         self._clock = clock
         self._on_batch = on_batch
         self._on_notice = on_notice
         self._threads = ThreadPoolExecutor(2)
+        self._feed = Feed(self._threads)
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Commit what is not in the store already of the batch.
@@ -209,7 +203,7 @@ class StoreSink:
         return memory, set_right(heads, clocks)
 
     def _waves(self, heads: list[Head], before: Memory, phases: Phases) -> _Pass:
-        """Run the plans over one round of every source after the other.
+        """Fold one round of every source after the other.
 
         Records are let go of as soon as their rows are read: of a large round they are 75 MB.
         """
@@ -253,8 +247,8 @@ class StoreSink:
             files=self._writer.files,
             put=partial(self._put, number),
         )
-        with phases.of("plans"):
-            answers = self._feed().run(given)
+        with phases.of("fold"):
+            answers = self._feed.run(given)
         done.bad |= given.bad
         done.answers = answers
         done.state = State(

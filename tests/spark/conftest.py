@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_metrics.feed import FileFeed
 from spark_metrics.run import end_jvm
 from spark_metrics.session import SessionSettings, build_session
 
@@ -26,11 +25,3 @@ def spark(_jvm: None) -> Iterator[SparkSession]:
     yield session
     session.stop()
     signal.signal(signal.SIGINT, interrupted)
-
-
-@pytest.fixture(scope="package")
-def feed(spark: SparkSession) -> Iterator[FileFeed]:
-    """The feed with its plans, made once and used by every test, as by every batch."""
-    made = FileFeed(spark)
-    yield made
-    made.remove()

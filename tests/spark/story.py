@@ -18,7 +18,6 @@ from broker.metrics_schema import (
     encode_round,
 )
 from spark_metrics.aggregates import AggregatesReader
-from spark_metrics.feed import Feed
 from spark_metrics.sink import BatchReport, StoreSink
 from spark_metrics.store.writer import StoreWriter
 
@@ -34,7 +33,6 @@ class Story:
     """A store that is fed batch by batch; times are milliseconds after ``T0_MS``."""
 
     session: SparkSession
-    feed: Feed
     store: Path
     records: list[bytes | None] = field(default_factory=list)
     offset: int = 0
@@ -51,7 +49,6 @@ class Story:
         self.writer = StoreWriter(str(self.store), retention_ms=FOREVER_MS)
         return StoreSink(
             self.writer,
-            lambda: self.feed,
             query_id=lambda: "story",
             clock=lambda: self.clock_ms,
             on_batch=self.reports.append,

@@ -17,7 +17,6 @@ from broker.metrics_schema import (
 )
 from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.decode.record_head import KafkaRecord, read_head
-from spark_metrics.feed import FileFeed, FrameFeed
 from spark_metrics.first_sight import first_sight
 from tests.spark.story import (
     CLUSTER,
@@ -40,8 +39,8 @@ Now = dict[str, list[dict[str, Any]]]
 
 
 @pytest.fixture
-def story(spark: SparkSession, feed: FileFeed, tmp_path: Path) -> Story:
-    return Story(session=spark, feed=feed, store=tmp_path)
+def story(spark: SparkSession, tmp_path: Path) -> Story:
+    return Story(session=spark, store=tmp_path)
 
 
 def only(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -457,44 +456,6 @@ def test_history_holds_each_reading_once(story: Story) -> None:
         cluster=CLUSTER, group_id="g", since_ms=T0_MS, until_ms=until_ms
     )
     assert commits["lag"].to_pylist() == [9]
-
-
-def test_frames_of_a_cluster_and_the_file_of_one_machine_agree(
-    spark: SparkSession, feed: FileFeed, tmp_path: Path
-) -> None:
-    answers: list[Now] = []
-    for name, made in (("file", feed), ("frames", FrameFeed(spark))):
-        story = Story(session=spark, feed=made, store=tmp_path / name)
-        for second in range(3):
-            story.round(101, 1_000 * second, replica(1_000 * second, 10 * second), broker(0, 101))
-            story.round(102, 1_000 * second, commit(1_000 * second, second), group(0))
-            now = story.batch()
-        del now["health"]
-        answers.append(now)
-    assert answers[0] == answers[1]
-
-
-def test_a_feed_whose_temporary_folder_was_cleaned_away_goes_on(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    made = FileFeed(spark)
-    story = Story(session=spark, feed=made, store=tmp_path)
-    story.round(101, 0, replica(0, 100))
-    story.batch()
-    made.remove()
-    story.round(101, 1_000, replica(1_000, 150))
-    row = only(story.batch()["partitions"])
-    assert row["in_records_per_s"] == pytest.approx(50.0)
-    made.remove()
-
-
-def test_the_plan_made_once_shuffles_nothing(feed: FileFeed) -> None:
-    """A shuffle's files would be taken for the next batch's."""
-    for plan in (feed.small.partitions_plan, feed.small.commits_plan):
-        jvm_plan: Any = plan._jdf
-        text = jvm_plan.queryExecution().executedPlan().toString()
-        assert "Exchange" not in text
-        assert "Scan" in text
 
 
 def test_an_older_checkpoint_reads_once_more_what_the_store_has(story: Story) -> None:

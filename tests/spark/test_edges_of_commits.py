@@ -7,7 +7,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.metrics_schema import NO_COMMIT, Row
-from spark_metrics.feed import FileFeed
 from tests.spark.story import T0_MS, Story, broker, commit, group, replica
 
 pytestmark = [
@@ -20,8 +19,8 @@ Now = dict[str, list[dict[str, Any]]]
 
 
 @pytest.fixture
-def story(spark: SparkSession, feed: FileFeed, tmp_path: Path) -> Story:
-    return Story(session=spark, feed=feed, store=tmp_path)
+def story(spark: SparkSession, tmp_path: Path) -> Story:
+    return Story(session=spark, store=tmp_path)
 
 
 def tell(story: Story, second: int, *rows: Row) -> Now:

@@ -1,4 +1,4 @@
-"""A cluster that grows is cut into more buckets, whose plans are compiled; its figures stay."""
+"""A cluster that grows is cut into more buckets; its figures stay."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import spark_metrics.feed
-from spark_metrics.feed import FileFeed
 from tests.spark.story import Story, broker, commit, group, replica
 
 pytestmark = [
@@ -38,16 +37,12 @@ def told(story: Story) -> list[dict[str, list[dict[str, Any]]]]:
 
 
 def test_a_cluster_that_grows_is_told_as_if_it_were_one_bucket(
-    spark: SparkSession, feed: FileFeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = told(Story(session=spark, feed=feed, store=tmp_path / "one"))
+    expected = told(Story(session=spark, store=tmp_path / "one"))
     monkeypatch.setattr(spark_metrics.feed, "BUCKET_ROWS_MAX", (4, 8, 24))
-    # The second batch goes by the plan that is there, the last one waits for those compiled.
-    monkeypatch.setattr(spark_metrics.feed, "UNCOMPILED_ROWS_MAX", 24)
-    grown = FileFeed(spark)
-    story = Story(session=spark, feed=grown, store=tmp_path / "grown")
+    story = Story(session=spark, store=tmp_path / "grown")
     found = told(story)
-    grown.remove()
     assert story.writer.manifest is not None
     assert len(story.writer.manifest.now["partitions"]) == 8
     assert len(expected[-1]["commits"]) == TOPICS[-1]

@@ -15,7 +15,6 @@ from confluent_kafka.cimpl import NewTopic
 
 from broker.metrics_schema import encode_round
 from spark_metrics.aggregates import AggregatesReader
-from spark_metrics.size import SMALL_ROWS_MAX
 from spark_metrics.store.layout import MANIFEST, SET_ASIDE, decode_manifest
 from tests.spark.story import T0_MS, envelope, replica
 from tests.support.cluster import LocalCluster
@@ -175,34 +174,6 @@ def test_a_master_that_takes_no_job_is_named_while_the_topic_is_waited_for(job: 
     assert job.process.wait(120) == 1
     assert "Spark does not start with --master local[many]: " in job.words()
     assert "Traceback" not in job.words()
-
-
-@pytest.mark.soak
-def test_a_cluster_that_outgrows_the_job_starts_it_again(
-    cluster: LocalCluster, job: MetricsJob
-) -> None:
-    """Its samples are older than what a first sight looks for: the first batch finds it out."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic("many", 1, 3)])["many"].result(30)
-    count, at_ms = SMALL_ROWS_MAX + 500, time.time_ns() // 1_000_000 - 3_600_000 - T0_MS
-    rows = [replica(at_ms, 7, partition=number) for number in range(count)]
-    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
-    for value in encode_round(envelope(101, at_ms), rows):
-        producer.produce("many", value)
-    assert producer.flush(30) == 0
-    job.flags = ("--topic", "many")
-    job.start()
-    assert job.process is not None
-    pid = job.process.pid
-    job.wait_ready()
-    now = AggregatesReader(job.store).now()
-    assert now is not None
-    assert now.tables["partitions"].num_rows == count
-    assert "was started for a smaller cluster" in job.words()
-    assert f"--rows-expected\0{count}" in Path(f"/proc/{pid}/cmdline").read_text()
-    assert any("-Xms1200m" in Path(f"/proc/{pid}/cmdline").read_text() for pid in job.jvms())
-    assert job.end(signal.SIGTERM) == 0
-    assert "Traceback" not in job.words(), job.words()
 
 
 def test_a_jvm_that_dies_is_named_and_a_spoilt_checkpoint_is_gone_past(

@@ -10,9 +10,8 @@ from pyspark.sql import SparkSession
 from broker.metrics_schema import ReplicaSample, Row, encode_round
 from spark_metrics import sink
 from spark_metrics.decode.record_head import KafkaRecord, read_head
-from spark_metrics.feed import FileFeed, FrameFeed
 from spark_metrics.first_sight import first_sight
-from spark_metrics.transform import MISSING_MS
+from spark_metrics.fold.partitions import MISSING_MS
 from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, envelope, group, replica
 
 pytestmark = [
@@ -41,8 +40,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def story(spark: SparkSession, feed: FileFeed, tmp_path: Path) -> Story:
-    return Story(session=spark, feed=feed, store=tmp_path)
+def story(spark: SparkSession, tmp_path: Path) -> Story:
+    return Story(session=spark, store=tmp_path)
 
 
 def orphan(at_ms: int, **further: Any) -> ReplicaSample:
@@ -111,14 +110,6 @@ def test_a_deleted_topic_goes_though_its_only_broker_is_dead(story: Story, clock
 def test_a_deleted_topic_goes_after_its_broker_was_unregistered(story: Story, clock: Clock) -> None:
     died(story, clock)
     later(story, clock, 20_000, [orphan(20_000)])
-    assert later(story, clock, 21_000, [])["partitions"] == []
-
-
-@pytest.mark.soak
-def test_executors_elsewhere_know_it_too(spark: SparkSession, tmp_path: Path, clock: Clock) -> None:
-    story = Story(session=spark, feed=FrameFeed(spark), store=tmp_path)
-    died(story, clock)
-    assert only(later(story, clock, 20_000, [orphan(20_000)]))["high_watermark"] == 500
     assert later(story, clock, 21_000, [])["partitions"] == []
 
 

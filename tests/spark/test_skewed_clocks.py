@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from broker.metrics_schema import BrokerSample, Row
-from spark_metrics.feed import FileFeed
 from tests.spark.story import T0_MS, Story, broker, commit, group, replica
 
 pytestmark = [
@@ -54,12 +53,11 @@ def known(at_ms: int) -> list[BrokerSample]:
 )
 def test_lag_is_right_whoever_has_the_wrong_clock(
     spark: SparkSession,
-    feed: FileFeed,
     tmp_path: Path,
     leader_ms: int,
     coordinator_ms: int,
 ) -> None:
-    story = SentStory(session=spark, feed=feed, store=tmp_path)
+    story = SentStory(session=spark, store=tmp_path)
     found: list[dict[str, Any]] = []
     for second in range(BATCHES):
         at_ms = 1_000 * second

@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.metrics_schema import Row
-from spark_metrics.feed import FileFeed
 from tests.spark.story import T0_MS, Story, broker, commit, group, replica
 
 pytestmark = [
@@ -152,10 +151,10 @@ GROUPS: Final = (*SINGLE, "one-stuck", "turns")
 
 @pytest.fixture(scope="module")
 def history(
-    spark: SparkSession, feed: FileFeed, tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[int, dict[str, Any]]:
     """What the store said after each step, by seconds."""
-    story = Story(session=spark, feed=feed, store=tmp_path_factory.mktemp("truth"))
+    story = Story(session=spark, store=tmp_path_factory.mktemp("truth"))
     found = {}
     for step in range(STEPS):
         tell(story, t := step * STEP_S)

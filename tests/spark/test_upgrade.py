@@ -8,7 +8,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_metrics.aggregates import AggregatesReader
-from spark_metrics.feed import FileFeed
 from tests.spark.story import CLUSTER, T0_MS, Story, commit, replica
 
 pytestmark = [
@@ -32,10 +31,8 @@ def as_an_older_version_wrote_it(store: Path) -> None:
         pq.write_table(rows.append_column("zero_ms", rows["read_ms"]), path)
 
 
-def test_a_store_of_an_older_version_is_gone_on_with(
-    spark: SparkSession, feed: FileFeed, tmp_path: Path
-) -> None:
-    story = Story(session=spark, feed=feed, store=tmp_path)
+def test_a_store_of_an_older_version_is_gone_on_with(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story(session=spark, store=tmp_path)
 
     def second(number: int) -> dict[str, object]:
         story.round(102, 1_000 * number, commit(1_000 * number, 10 * number))
@@ -46,7 +43,6 @@ def test_a_store_of_an_older_version_is_gone_on_with(
     for number in range(3):
         second(number)
     as_an_older_version_wrote_it(tmp_path)
-    story.feed = FileFeed(spark)
     story.sink = story.make_sink()
     row = second(3)
     assert (row["lag"], row["history_ms"], row["status"]) == (160, 3_000, "OK")
@@ -56,4 +52,3 @@ def test_a_store_of_an_older_version_is_gone_on_with(
         cluster=CLUSTER, group_id="g", since_ms=T0_MS, until_ms=T0_MS + 60_000
     )
     assert points["lag"].to_pylist() == [100, 120, 140, 160, 180]
-    story.feed.remove()

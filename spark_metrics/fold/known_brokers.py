@@ -1,0 +1,47 @@
+"""Known brokers, looked up by cluster and id. Pure."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from spark_metrics.figures.column import Column
+from spark_metrics.keys import coded
+from spark_metrics.memory import KnownBroker
+
+_IDS: Final = 1 << 33
+"""More than there are ids of brokers, those below 0 included."""
+
+
+class KnownBrokers:
+    """A look-up for rows of these clusters."""
+
+    def __init__(self, known: Sequence[KnownBroker], clusters: pa.ChunkedArray) -> None:
+        names = coded(clusters)
+        self._clusters = names.indices.to_numpy().astype(np.int64)
+        codes = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
+        of_these = sorted(
+            ((codes[it.cluster] * _IDS + it.broker, it) for it in known if it.cluster in codes),
+            key=lambda found: found[0],
+        )
+        self._keys = np.array([key for key, _ in of_these], np.int64)
+        self._known = [it for _, it in of_these]
+        told = {codes[it.cluster]: 0 for it in self._known}
+        for it in self._known:
+            told[codes[it.cluster]] = max(told[codes[it.cluster]], it.told_ms)
+        self._told = pa.array([told.get(code) for code in range(len(codes))], pa.int64())
+
+    def of(self, field: str, brokers: Column, rows: Any = None) -> Column:
+        """A field of each broker; unknown where the broker is. ``rows``: whose clusters count."""
+        values = pa.array([getattr(it, field) for it in self._known], pa.int64())
+        clusters = self._clusters if rows is None else self._clusters[rows]
+        keys = clusters * _IDS + brokers.or_else(0).numpy()
+        places = np.searchsorted(self._keys, keys)
+        found = np.append(self._keys, -_IDS)[places] == keys
+        return Column(values.take(pa.array(places, mask=~(found & brokers.is_known.numpy()))))
+
+    @property
+    def told_ms(self) -> Column:
+        """When the orphans of each row's cluster were told last."""
+        return Column(self._told.take(pa.array(self._clusters)))
