@@ -168,7 +168,7 @@ class BrokerSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What every record of a round repeats."""
+    """Fields that every record of a round repeats."""
 
     cluster: str
     """Cluster id."""

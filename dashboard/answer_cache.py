@@ -1,4 +1,5 @@
-"""What many ask is answered once, and the newest answers are kept, up to so many bytes.
+"""Cache of answers that many pages want: each is made once, and the newest are kept, up to a number
+of bytes.
 
 An answer stands under all that it depends on: the version of the snapshot, the view, the colour
 scheme, the time. Who asks while it is being made waits for it.
@@ -100,8 +101,8 @@ class AnswerCache:
 
 
 def bytes_of(answer: Any) -> int:
-    """What an answer takes, roughly: its texts, columns and objects. What several answers share
-    is counted with each."""
+    """Rough size of an answer: its texts, columns and objects. Parts that several answers share
+    count with each."""
     total, waiting, seen = 0, [answer], set[int]()
     while waiting and len(seen) < PARTS_MAX:
         part = waiting.pop()

@@ -68,7 +68,7 @@ def create_app(screen: Screen) -> Dash:
 
 
 def _opened(app: Dash, screen: Screen) -> shell.Opened:
-    """What the page that asks for its layout shows, as its browser says."""
+    """The view that the asking page shows, as its browser says."""
     try:
         request = app.backend.request_adapter()
     except RuntimeError:  # asked for by the process itself, to validate it
@@ -78,7 +78,7 @@ def _opened(app: Dash, screen: Screen) -> shell.Opened:
 
 
 def screen_of(settings: DashboardSettings) -> Screen:
-    """What the page shows and where it acts, by its settings."""
+    """Context of the page by its settings: what it shows, and where it acts."""
     reader = open_store(settings.store)
 
     def place(watched: WatchedCluster) -> Place:

@@ -1,4 +1,4 @@
-"""What many pages ask at every version of the store is answered by Dash once.
+"""Sharing of Dash's answers: a question of many pages at a version of the store is answered once.
 
 With each version a page asks for its live blocks over its WebSocket. What Dash does for such a
 question (contexts, threads, turning components into text several times) costs far more than the
@@ -116,11 +116,11 @@ class _Page:
         waiting.add_done_callback(self._waiting.discard)
 
     async def next_message(self) -> Message:
-        """What Dash receives."""
+        """The next message to Dash."""
         return await self._inbox.get()
 
     async def send(self, message: Message) -> None:
-        """What Dash sends; answers to questions of all are kept on the way."""
+        """Sends Dash's message; keeps answers to shared questions on the way."""
         if self._asked and message.get("text"):
             found = json.loads(message["text"])
             for answer in found if isinstance(found, list) else [found]:
@@ -128,7 +128,7 @@ class _Page:
         await self._send(message)
 
     def close(self) -> None:
-        """Whoever waits for what this page asked must ask by itself."""
+        """Releases those who wait for this page's question: each asks by itself."""
         for waiting in self._waiting:
             waiting.cancel()
         for key in self._asked.values():

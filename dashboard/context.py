@@ -1,4 +1,4 @@
-"""What every view of the page is given: the feed, the history, the operations of its cluster."""
+"""Context of every view of the page: the feed, the history, the operations of its cluster."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +59,7 @@ class Screen:
 
     @property
     def desk(self) -> Desk:
-        """Who acts on it."""
+        """The actions on its cluster."""
         return self.place.desk
 
     @property
@@ -82,5 +82,5 @@ class Screen:
             return span_of("", "", now_ms=now_ms)
 
     def marks(self, span: Span) -> Sequence[Mark]:
-        """What the journal says of this stretch."""
+        """The journal's marks on this stretch."""
         return marks(self.desk.moves.journal, span)

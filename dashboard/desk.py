@@ -41,7 +41,7 @@ class Desk:
 
     @property
     def session(self) -> OperationSession:
-        """What acts.
+        """The session that acts.
 
         Raises:
             ValueError: there is no cluster to act on.
@@ -69,7 +69,7 @@ class Desk:
             await self._session.__aexit__()
 
     async def preview(self, asked: Operation) -> Previewed:
-        """What an operation would change; it is kept by its name."""
+        """Preview of an operation, kept by its name."""
         return await self.session.preview(asked)
 
     async def perform(self, name: str, *, typed: str = "", reason: str = "") -> Done:

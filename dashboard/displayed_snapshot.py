@@ -1,4 +1,4 @@
-"""What the live blocks of a view are made of: one snapshot, and what others have asked of it.
+"""The snapshot that the live blocks of a view show, with answers that others have asked of it.
 
 Every callback that shows figures answers through ``answer``: it waits for the first news of a
 page just opened (which come with the connection), and computes for all browsers at once.
@@ -87,7 +87,7 @@ def answer(
     key: Hashable,
     build: Callable[[OperatorSnapshot], _T],
 ) -> _T:
-    """What ``build`` makes of the shown snapshot, made once for all who ask by this ``key``.
+    """The answer of ``build`` about the shown snapshot, made once for all who ask by this ``key``.
 
     Raises:
         PreventUpdate: the page has had no news yet; they come at once.

@@ -44,7 +44,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a tab wants to follow."""
+    """A tab's wish to follow a topic."""
 
     partition: str = ""
     """Empty: all of them."""
@@ -55,7 +55,7 @@ class Asked:
 
 
 class Tail:
-    """What one tab is told of a topic: the newest records, and how many there were."""
+    """News of a topic for one tab: the newest records, and how many there were."""
 
     def __init__(self, wanted: str = "") -> None:
         self.wanted = wanted
@@ -88,7 +88,7 @@ class Tail:
         return True
 
     def take(self, items: Iterable[Followed]) -> bool:
-        """What arrived; whether there was something."""
+        """Takes new records; answers whether there were any."""
         is_any = False
         for item in items:
             is_any = True
@@ -202,7 +202,7 @@ class _Tab:
 
 
 def asked_of(text: str) -> Asked:
-    """What a tab's message says.
+    """The wish in a tab's message.
 
     Raises:
         ValueError: it is none.

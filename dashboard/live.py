@@ -72,7 +72,7 @@ async def _tell(screen: Screen, gone: asyncio.Event) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one open page has been told."""
+    """News that one open page has been told."""
 
     snapshot: tuple[int, int] | None = None
     moves: int = -1
@@ -102,7 +102,7 @@ def push_news(screen: Screen, seen: Seen) -> Seen:
 
 
 def news(snapshot: OperatorSnapshot) -> dict[str, Any]:
-    """What tells one snapshot from the next."""
+    """Marks that tell one snapshot from the next."""
     return {"version": snapshot.version, "built_ms": snapshot.built_ms}
 
 

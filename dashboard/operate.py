@@ -139,7 +139,7 @@ def body(
 
 
 def refused(form: OperationForm, error: Exception) -> html.Div:
-    """What went wrong; what stands under its field is not told again."""
+    """Errors of a form, without those that stand under their field."""
     wrong = error.fields if isinstance(error, InvalidInputError) else {}
     labels = [field.label for field in form.fields if field.name in wrong]
     if not labels or len(labels) < len(wrong):
@@ -168,7 +168,7 @@ async def performed(screen: Screen, name: str, typed: str) -> Any:
 
 
 def confirmation(previewed: Previewed, values: dict[str, str]) -> html.Div:
-    """What it would do, the word to type where there is one, and the button."""
+    """The preview, the word to type if there is one, and the button."""
     form, word = previewed.form, previewed.word
     typed = [text_field(ids.OPERATION_TYPED, f"Type {word} to confirm", word)] if word else []
     color = "red" if typed else "blue"

@@ -76,7 +76,7 @@ def register(app: Dash, screen: Screen) -> None:
 
 
 def entries(snapshot: OperatorSnapshot, query: str, denied: Mapping[str, str]) -> tuple[Entry, ...]:
-    """What has every word of ``query`` in its title or help; titles that begin with it first.
+    """Entries with every word of ``query`` in title or help; titles that begin with it come first.
     Operations in ``denied`` have the reason as their help."""
     words = query.lower().split()
     found = [

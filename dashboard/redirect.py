@@ -2,6 +2,6 @@
 
 
 def redirect(from_: str, to: str) -> dict[str, str]:
-    """Paths of views, of which the page that asked shows the first: data of `ids.REDIRECT`, which
-    the browser reads (followRedirect of assets/modules/views.js)."""
+    """Paths of views; the asking page shows the first. They are data of `ids.REDIRECT`, which the
+    browser reads (followRedirect of assets/modules/views.js)."""
     return {"from": f"/{from_}", "to": to}

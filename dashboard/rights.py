@@ -25,7 +25,7 @@ def lacking_id(form: str) -> str:
 
 
 def lacking(screen: Screen, form: str) -> html.P:
-    """What lacks to do what the form does; empty: nothing."""
+    """Missing rights of the form's operation; empty: none."""
     shown = line(words(screen, form))
     return html.P(shown, id=lacking_id(form), className="lacking", role="status")
 
@@ -49,7 +49,7 @@ def words(screen: Screen, form: str, time: Time | None = None) -> str:
 
 
 def every_word(screen: Screen, time: Time | None = None) -> dict[str, str]:
-    """Of all forms that may not be used by who looks at ``time``, for the browser."""
+    """Reasons of all forms that are not allowed to who looks at ``time``, for the browser."""
     snapshot = screen.snapshot
     is_past = moment_of(time, now_ms=screen.now_ms()) is not None
     return dict(refusals(snapshot.watch, is_read_only=snapshot.is_read_only, is_past=is_past))

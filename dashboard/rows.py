@@ -57,7 +57,7 @@ def register(server: FastAPI, screen: Screen, pages: Mapping[str, PageOf]) -> No
 
 
 def query_of(given: Mapping[str, str]) -> TableQuery:
-    """What the grid asks for, as the views understand it.
+    """The grid's request as the views understand it.
 
     Raises:
         ValueError: ``from`` or ``to`` is no number.

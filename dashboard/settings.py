@@ -1,4 +1,4 @@
-"""What the page needs to be told to start."""
+"""Settings that the page needs to start."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class DashboardSettings:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the clusters, where there are several to choose from."""
+        """Names of the clusters, if there are several."""
         return tuple(each.name for each in self.clusters) if len(self.clusters) > 1 else ()
 
     def hosts(self, port: int) -> frozenset[str]:

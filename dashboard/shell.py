@@ -39,7 +39,7 @@ SHOWN: Final = "data-shown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """What a browser opens, as it has the address; ``view`` is what stands there."""
+    """The address that a browser opens; ``view`` is its content."""
 
     pathname: str
     search: str

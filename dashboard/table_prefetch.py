@@ -16,7 +16,8 @@ LOOKED_S_MAX: Final = 15.0
 
 
 class TablePrefetch:
-    """Of one cluster: who answers tables tells ``asked``; ``follow`` listens to the feed."""
+    """Prefetch of one cluster's tables: who answers tables tells ``asked``; ``follow`` listens to
+    the feed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -90,7 +90,7 @@ def past_bar() -> Any:
 
 
 def past_words(screen: Screen, time: Mapping[str, str]) -> str:
-    """What the bar says; empty while the present is looked at."""
+    """Words of the bar about a past moment; empty for the present."""
     now_ms = screen.now_ms()
     at_ms = moment_of(time, now_ms=now_ms)
     if at_ms is None:

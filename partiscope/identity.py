@@ -61,7 +61,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What a cluster says of itself."""
+    """A cluster's id and addresses, as it tells them."""
 
     cluster_id: ClusterId
     addresses: str
@@ -96,7 +96,7 @@ def target_of(
 
 
 def watched_here(settings: Settings) -> tuple[WatchedCluster, ...]:
-    """What the installation in the data directory runs or watches, the usual one first."""
+    """Clusters that the installation in the data directory runs or watches, the default first."""
     found = find_installation(settings.data)
     if found is None:
         return ()
@@ -117,7 +117,7 @@ def watched_here(settings: Settings) -> tuple[WatchedCluster, ...]:
 
 
 def cluster_by_name(settings: Settings, given: str) -> WatchedCluster:
-    """What the settings alone say of a name or an address; its id is not asked for.
+    """A cluster by name or address, from the settings alone; its id is not asked for.
 
     Raises:
         SettingsError: there is no such name.
@@ -156,7 +156,8 @@ def bind(settings: Settings, target: Target | None) -> None:
 
 
 def usual_target(settings: Settings, given: str | None) -> Target | None:
-    """What can be said of the cluster without asking it: nothing where an address was given."""
+    """The default cluster, as far as it is known without asking; nothing if an address was
+    given."""
     here = () if given is not None and given not in settings.clusters else watched_here(settings)
     return _of_here(settings, here[0], here, load_settings().bus) if here else None
 
@@ -239,7 +240,7 @@ def _flagged_with(settings: Settings, cluster_id: ClusterId) -> str:
 
 
 async def _ids_of(addresses: Collection[str]) -> list[ClusterId | None]:
-    """Of clusters that answer; side by side."""
+    """Ids of the clusters that answer, asked side by side."""
 
     async def ask(bootstrap: str) -> ClusterId | None:
         try:

@@ -1,4 +1,4 @@
-"""What runs from a data directory, so that other commands find it.
+"""Record of what runs from a data directory, by which other commands find it.
 
 A file in the data directory: on which ports the bundled brokers listen, which clusters are
 watched, how they are reached (by name or by a properties file, never a secret). Flags,
@@ -33,7 +33,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """What was started last."""
+    """Ports and clusters of the newest start."""
 
     bus: str
     """``HOST:PORT,…`` of the bundled brokers."""
@@ -56,7 +56,7 @@ class Installation:
 
 
 def prepare(settings: Settings, *, wants_port: bool) -> tuple[Settings, Installation]:
-    """What is about to be started, as settings and as other commands will find it.
+    """Settings of a start, and their record for other commands.
 
     Where other clusters are watched, they answer, and their bus has free ports. Child processes
     find everything by the data directory.
@@ -121,7 +121,7 @@ def _free_port(cluster: ClusterSettings) -> int:
 
 
 def find_installation(data: Path) -> Installation | None:
-    """What was saved; None where nothing was ever started.
+    """The record; None if nothing was ever started.
 
     Raises:
         SettingsError: the file is damaged.

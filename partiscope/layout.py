@@ -59,7 +59,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Identity:
-    """What a data directory remembers of the cluster that it holds."""
+    """A data directory's record of the cluster that it holds."""
 
     cluster_id: str
     first_id: int

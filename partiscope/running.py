@@ -61,7 +61,7 @@ async def _run(stage: Stage) -> int:
 
 
 def _first_of(failures: BaseExceptionGroup[PartFailedError]) -> PartFailedError:
-    """Of parts that were started together, in stages."""
+    """The first task that ends, of parts that were started in stages."""
     first = failures.exceptions[0]
     return _first_of(first) if isinstance(first, BaseExceptionGroup) else first
 

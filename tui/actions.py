@@ -42,7 +42,7 @@ _COMMANDS: Final = (
 
 
 class Navigation(OperationKeys):
-    """What the keys of every screen do; figures and clock are PartiscopeApp's."""
+    """Actions of the keys that every screen has; figures and clock are PartiscopeApp's."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("g", "goto", "go", show=True),
@@ -205,7 +205,7 @@ def _messages_path(view: str, screen: Screen[Any]) -> ViewPath:
 
 
 def _keys_of(screen: Screen[Any]) -> Iterator[SystemCommand]:
-    """What the keys of an open view do, those that are greyed left out."""
+    """Keys of an open view and their actions, without greyed ones."""
     for active in screen.active_bindings.values():
         binding = active.binding
         if active.node is screen and active.enabled and binding.description:

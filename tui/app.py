@@ -58,7 +58,7 @@ class PartiscopeApp(PastApp):
 
     @property
     def snapshot(self) -> OperatorSnapshot:
-        """What the screens show: a past one, the one at which the operator paused, the newest."""
+        """The snapshot that the screens show: a past one, the one of the pause, or the newest."""
         return self._past or self._frozen or self.services.feed.current
 
     def on_mount(self) -> None:

@@ -18,7 +18,7 @@ FIELDS: Final = ("from", "partition", "contains")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Of one topic; texts as they were typed."""
+    """A wish to read one topic; texts as they were typed."""
 
     topic: str
     start: str = LATEST

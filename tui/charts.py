@@ -31,7 +31,7 @@ class Stretch:
         return bool(there)
 
     def span(self, *, until_ms: int) -> Span:
-        """What charts show when they end there."""
+        """The stretch of charts that end there."""
         return span_of("", self.words, now_ms=until_ms)
 
     @staticmethod

@@ -37,7 +37,7 @@ class ClusterApp(Navigation):
 
     @property
     def session(self) -> OperationSession:
-        """What acts on the cluster; made when first needed, in this loop."""
+        """The session that acts on the cluster; made when first needed, in this loop."""
         if self._session is None:
             from control.operations.session import OperationSession  # a Kafka client comes with it
 
@@ -49,13 +49,13 @@ class ClusterApp(Navigation):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the clusters to choose from, the one that is shown first."""
+        """Names of the clusters to choose from, the shown one first."""
         here = self.services.watched.name
         return (here, *(name for name in self._clusters if name != here))
 
     @property
     def every_services(self) -> tuple[Services, ...]:
-        """Of all clusters, in the order in which they are watched."""
+        """Services of all clusters, in the order in which they are watched."""
         return tuple(self._services_of(name) for name in self._clusters)
 
     def action_clusters(self) -> None:
@@ -126,7 +126,7 @@ class ClusterApp(Navigation):
             await left.__aexit__()
 
     def _denied_of(self, services: Services) -> Mapping[str, str]:
-        """What may not be done on the cluster that is acted on, shown or left."""
+        """Operations that are not allowed on the cluster, shown or left."""
         shown = self.snapshot if services is self.services else services.feed.current
         return shown.denied_operations
 

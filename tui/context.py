@@ -1,4 +1,4 @@
-"""What the screens ask of the application that shows them; they import it by this alone."""
+"""The application as its screens see it; they import it by this alone."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class AppContext(Protocol):
 
     @property
     def snapshot(self) -> OperatorSnapshot:
-        """What is shown: now, a past moment, or what was there at the pause."""
+        """The shown snapshot: now, a past moment, or the moment of the pause."""
 
     @property
     def session(self) -> OperationSession:
-        """What acts on the cluster."""
+        """The session that acts on the cluster."""
 
     @property
     def every_services(self) -> tuple[Services, ...]:
-        """Of all clusters, in the order in which they are watched."""
+        """Services of all clusters, in the order in which they are watched."""
 
     def action_open(self, path: str) -> None:
         """Show the view of a path."""

@@ -78,7 +78,7 @@ class SparingDriver(LinuxDriver):
             super().write(shorter)
 
     def forget(self) -> None:
-        """Whatever the screen shows, the next picture is sent whole."""
+        """Forgets the terminal's cells: the next screen is sent whole."""
         self._mirror.forget()
 
     def run_input_thread(self) -> None:

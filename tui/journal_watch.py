@@ -1,4 +1,4 @@
-"""What was done to the cluster, for the marks on charts: followed in a thread of its own."""
+"""Watch of the journal, for the marks on charts, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class JournalWatch:
     """Follows the bus from the first question on; answers what is known by now."""
 
     def __init__(self, bus: str | None, of: WatchedCluster | None = None) -> None:
-        """``bus`` None: nothing is ever known. ``of``: the one cluster, of all on the same bus, of
-        which something is told."""
+        """``bus`` None: nothing is ever known. ``of``: the one cluster on the bus whose changes are
+        told."""
         self._bus = bus
         self._of = of
         self._lines: Sequence[JournalLine] = ()

@@ -64,8 +64,8 @@ class KeysInOrder(App[None]):
             self.call_later(self._arrived, key)
 
     async def _arrived(self, key: Key) -> None:
-        """What the key has set off (a row opens, a filter closes) comes first as well: behind a
-        message that is between two queues another round comes to its end."""
+        """Waits for the effects of a key too (a row opens, a filter closes): a message between two
+        queues gets another round."""
         is_busy = any(node.message_queue_size for node in self._takers())
         self._quiet_rounds = 0 if is_busy else self._quiet_rounds + 1
         if self._on_its_way is key and self._quiet_rounds < QUIET_ROUNDS:

@@ -1,4 +1,4 @@
-"""What travels from the feed and between screens and app."""
+"""Messages from the feed, and between screens and app."""
 
 from textual.message import Message
 
@@ -7,7 +7,7 @@ from control.views.snapshot import OperatorSnapshot
 
 
 class SnapshotArrived(Message):
-    """A newer snapshot is there; ``feed``: of which cluster it is."""
+    """A newer snapshot is there; ``feed`` tells its cluster."""
 
     def __init__(self, snapshot: OperatorSnapshot, feed: SnapshotFeed) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the terminal shows, cell by cell, so that only what changed is sent: over SSH bytes count.
+"""Mirror of the terminal, cell by cell, so that only changed cells are sent: over SSH bytes count.
 
 Textual paints whole lines and widgets anew, with every style spelled out. ``ScreenMirror`` reads
 what it writes (cursor positions, styles, text), compares it with what stands there already, and
@@ -59,7 +59,7 @@ class ScreenMirror:
         self._is_placed = False
 
     def difference(self, data: str) -> str:
-        """What must be sent instead of ``data``, so that the screen is the same."""
+        """Bytes to send instead of ``data``, for the same screen."""
         self._out = []
         for token in _TOKEN.finditer(data):
             kind = token.lastgroup

@@ -1,4 +1,4 @@
-"""What somebody has chosen about the look of the terminal, kept over restarts."""
+"""Preferences about the look of the terminal, kept over restarts."""
 
 import json
 import os

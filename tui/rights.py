@@ -38,7 +38,7 @@ class GreyedKeys(KeysInOrder):
 
     @property
     def snapshot(self) -> OperatorSnapshot:
-        """What the screens show."""
+        """The snapshot that the screens show."""
         raise AssertionError("PartiscopeApp has it")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -1,4 +1,4 @@
-"""What the screens are given: everything that they know comes through here."""
+"""Services of the screens: all that they know comes through here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def no_journal() -> Sequence[JournalLine]:
 
 
 class StoreReader(PastReader, Protocol):
-    """What charts and past tables are asked of (``spark_metrics.aggregates.AggregatesReader``)."""
+    """Reader of charts and past tables (``spark_metrics.aggregates.AggregatesReader``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

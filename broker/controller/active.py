@@ -127,7 +127,7 @@ class ActiveController:
         return response
 
     async def dry_run(self, decide: Decide[T]) -> T:
-        """What the answer would be; appends nothing (validate_only)."""
+        """Answers as the command would, and appends nothing (validate_only)."""
 
         def decide_only(image: MetadataImage) -> Decision[T]:
             return Decision((), decide(image).response)

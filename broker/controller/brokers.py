@@ -51,7 +51,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatAnswer:
-    """What the controller thinks of the broker."""
+    """The controller's view of the broker."""
 
     is_caught_up: bool
     is_fenced: bool

@@ -33,7 +33,7 @@ UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
 
 
 class AlterOperation(IntEnum):
-    """What to do with a config (AlterConfigOp.OpType)."""
+    """Operation on a config (AlterConfigOp.OpType)."""
 
     SET = 0
     DELETE = 1
@@ -130,7 +130,7 @@ def _as_told(resource: ConfigResource, error: ControllerError) -> ControllerErro
 
 
 def _known_configs(resource: ConfigResource, image: MetadataImage) -> Mapping[str, KnownConfig]:
-    """What may be set on a resource; raises when there is no such resource."""
+    """Configs that a resource may have; raises if there is no such resource."""
     if resource.type is ResourceType.TOPIC:
         check_topic_name(resource.name)
         if resource.name not in image.topics:

@@ -33,7 +33,7 @@ class ConfigSource(IntEnum):
 
 
 class NodeConfig(Protocol):
-    """What is used of broker.config.BrokerConfig."""
+    """The part of broker.config.BrokerConfig that is used here."""
 
     @property
     def node_id(self) -> int: ...
@@ -135,7 +135,7 @@ def describe_broker(
 
 
 def describe_default_broker(image: MetadataImage, names: Names = None) -> list[ConfigEntry]:
-    """What was altered for all brokers, or some of it."""
+    """Configs altered for all brokers, or some of them."""
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return [
         _entry(broker_configs()[name], (ConfigSynonym(name=name, value=value, source=source),))

@@ -1,4 +1,4 @@
-"""What a decision of the controller is: records to append, and the answer once they are safe."""
+"""Decisions of the controller: records to append, and the answer once they are safe."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

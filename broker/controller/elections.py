@@ -1,4 +1,4 @@
-"""Who leads when brokers come and go, and elections on request (ElectLeaders, KIP-460)."""
+"""Elections of leaders, when brokers come and go and on request (ElectLeaders, KIP-460)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the controller refuses, in Kafka's words; handlers map the classes to error codes.
+"""Refusals of the controller, in Kafka's words; handlers map the classes to error codes.
 
 ControllerError
 ├── NotControllerError               this node is not the active controller (any more)

@@ -35,7 +35,7 @@ class ResourceType(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigResource:
-    """What a config belongs to; a broker's name is its id, "" is the default of all brokers."""
+    """Resource of a config; a broker's name is its id, "" is the default of all brokers."""
 
     type: ResourceType
     name: str
@@ -146,7 +146,7 @@ class MetadataImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageDelta:
-    """What one replayed batch changed between two images.
+    """Changes of one replayed batch between two images.
 
     `topics_changed` holds names of topics created or with a changed partition;
     `topics_deleted` the images of topics that are gone (a topic deleted and made again within

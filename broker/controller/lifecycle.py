@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class Wish(Enum):
-    """What a heartbeat asks for."""
+    """A heartbeat's wish."""
 
     SERVE = "unfence me"
     STOP = "move my partitions away and let me go"
@@ -41,7 +41,7 @@ class Wish(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerIdentity:
-    """What a process registers with; `incarnation_id` is new for each start."""
+    """Identity with which a process registers; `incarnation_id` is new for each start."""
 
     broker_id: int
     cluster_id: str

@@ -52,7 +52,7 @@ class PeriodicElections:
         return min(self._rebalance_at_ms, self._unclean_at_ms)
 
     def decide(self, image: MetadataImage, now_ms: int) -> Decision[None]:
-        """What is due by now, a bounded number; whoever is left is due at once."""
+        """Decides a bounded number of due tasks; the others are due at once."""
         records: list[MetadataRecord] = []
         if now_ms >= self._rebalance_at_ms:
             self._rebalance_at_ms = now_ms + self._settings.rebalance_interval_ms

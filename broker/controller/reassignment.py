@@ -80,7 +80,7 @@ def list_reassignments(
 
 
 def original_replicas(partition: PartitionImage) -> tuple[int, ...]:
-    """What a cancelled move goes back to; the assignment itself when there is none."""
+    """The assignment to which a cancelled move goes back; without a move the assignment itself."""
     return tuple(r for r in partition.replicas if r not in partition.adding_replicas)
 
 

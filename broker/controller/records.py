@@ -107,7 +107,7 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionChangeRecord:
-    """What changed in a partition; None (for the leader: -2) leaves a field as it was.
+    """Changes of a partition; None (for the leader: -2) leaves a field as it is.
 
     Replaying it raises the partition epoch by one, and the leader epoch by one when a leader is
     named, even the same one (PartitionRegistration.merge).

@@ -59,7 +59,7 @@ def build_image(
 
 
 def image_difference(old: MetadataImage, new: MetadataImage) -> ImageDelta:
-    """What changed between two images that no batch connects."""
+    """Changes between two images that no batch connects."""
     topics = _changed(old.topics_by_id, new.topics_by_id)
     partitions = {
         (name, number)

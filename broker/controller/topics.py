@@ -46,7 +46,7 @@ PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDefaults:
-    """What a request leaves to the cluster, and where chance and ids come from."""
+    """Defaults that a request leaves to the cluster, and the source of chance and ids."""
 
     partitions: int
     replication_factor: int
@@ -68,7 +68,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
-    """What a topic has become."""
+    """A created topic, as its request's answer needs it."""
 
     topic_id: UUID
     partitions: int

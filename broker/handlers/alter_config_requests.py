@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common."""
+"""Common parts of AlterConfigs and IncrementalAlterConfigs."""
 
 from collections.abc import Callable
 from typing import Any

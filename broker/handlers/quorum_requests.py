@@ -1,4 +1,4 @@
-"""What the voters' requests have in common: translate, ask the quorum, translate back."""
+"""Common parts of the voters' requests: translate, ask the quorum, translate back."""
 
 from typing import Any
 

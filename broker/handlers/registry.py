@@ -102,7 +102,7 @@ class HandlerRegistry:
         return self._apis.get(api_key)
 
     def apis(self) -> tuple[Api, ...]:
-        """What ApiVersions lists, by key."""
+        """APIs that ApiVersions lists, by key."""
         return tuple(self._apis.values())
 
 

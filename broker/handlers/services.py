@@ -1,4 +1,4 @@
-"""What a handler is given: the request, a place for its answer, and the node's services."""
+"""Inputs of a handler: the request, a place for its answer, and the node's services."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -66,7 +66,7 @@ class ResponseSlot(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionInfo:
-    """Who is asking, and through which listener."""
+    """The client of a connection, and its listener."""
 
     peer_host: str
     peer_port: int

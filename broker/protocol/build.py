@@ -164,7 +164,7 @@ def names_of(api_key: int, kind: EntityType, version: int) -> Mapping[str, froze
 
 
 def newest_version(api_key: int) -> int:
-    """Of those that the schema has."""
+    """The newest version of the schema."""
     return max(schema_name_map[api_key_map[api_key]])
 
 

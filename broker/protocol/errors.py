@@ -1,4 +1,4 @@
-"""What can be wrong with bytes from the wire.
+"""Faults of bytes from the wire.
 
 ProtocolError
 ├── FrameTooLargeError         a length prefix beyond the bound, or a negative one

@@ -42,7 +42,7 @@ _PRIME: Final = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1)
 
 
 class _Head(NamedTuple):
-    """What a message of format 0 or 1 begins with."""
+    """Head of a message of format 0 or 1."""
 
     offset: int
     size: int
@@ -52,7 +52,7 @@ class _Head(NamedTuple):
 
 
 def header_at(buffer: Buffer, position: int) -> BatchHeader:
-    """The header of a batch of any format, of which `HEADER_BYTES` or the whole are there.
+    """The header of a batch of any format; `HEADER_BYTES` or the whole batch are there.
 
     That of a message of format 0 or 1 has its offset as base offset; ``open_batch`` knows better.
     That of an unknown format has only base offset, length and magic.

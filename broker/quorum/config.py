@@ -1,4 +1,4 @@
-"""Who votes, and how long each waits."""
+"""Voters, and their time-outs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a state may read and ask for: log, epoch, time, dice, and effects."""
+"""Context of a state: log, epoch, time, dice, and effects."""
 
 from broker.quorum.config import QuorumConfig
 from broker.quorum.errors import CommittedTruncationError
@@ -162,7 +162,7 @@ class RaftContext:
             self.emit(HighWatermarkAdvanced(high_watermark=offset))
 
     def fetch_request(self, *, wait_ms_max: int) -> FetchRequest:
-        """What comes after our log's end."""
+        """Request for the records after our log's end."""
         return FetchRequest(
             replica_id=self.config.node_id,
             epoch=self.epoch,

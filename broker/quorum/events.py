@@ -1,4 +1,4 @@
-"""What happens to the quorum's core, and what it wants done."""
+"""Events of the quorum's core, and its effects."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ class FlushDue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flushed:
-    """What the effect FlushBegun told to do has been done."""
+    """The effect FlushBegun is done."""
 
     flush: Flush
 

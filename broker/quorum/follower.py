@@ -106,8 +106,8 @@ class Follower(State):
             self._fetch(core)
 
     def handle_flushed(self, core: "RaftRoles", offset: int) -> None:
-        """What was appended is durable: the next fetch may acknowledge it. The time that the disk
-        took is no silence of the leader."""
+        """Appended records are durable: the next fetch may acknowledge them. The disk's time is no
+        silence of the leader."""
         if self._waits_for_flush and offset >= core.log.end_offset:
             self._waits_for_flush = False
             self._fetch_deadline_ms = core.now_ms + core.config.fetch_timeout_ms

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Progress(Fetched):
-    """What the leader knows of another voter, and when it tells it again that it leads."""
+    """A leader's knowledge of another voter, and when it next announces itself to it."""
 
     backoff: Backoff
     has_fetched: bool = False
@@ -163,7 +163,7 @@ class Leader(State):
     def handle_fetch_snapshot(
         self, core: "RaftRoles", token: int, request: FetchSnapshotRequest
     ) -> None:
-        """Who fetches a snapshot is alive, but acknowledges nothing."""
+        """A node that fetches a snapshot is alive, but acknowledges nothing."""
         node_id = request.replica_id
         known = self.progress.get(node_id) or self.observers.of(node_id, core.now_ms)
         known.fetched_ms = core.now_ms

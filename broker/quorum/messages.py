@@ -1,4 +1,4 @@
-"""What voters say to each other (KIP-595), free of any wire format.
+"""Messages between voters (KIP-595), free of any wire format.
 
 `epoch` is the leader epoch of the quorum; in a response, epoch and leader are the responder's.
 """

@@ -23,7 +23,7 @@ APPEND_RECORDS_MAX: Final = 10_000
 
 
 class PartitionLogPort(Protocol):
-    """What is used of broker.log.PartitionLog."""
+    """The part of broker.log.PartitionLog that is used here."""
 
     @property
     def directory(self) -> str: ...

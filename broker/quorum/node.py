@@ -79,7 +79,7 @@ class QuorumListener(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumProgress:
-    """What the leader knows, by node; times are monotonic ms, -1 when unknown."""
+    """The leader's knowledge by node; times are monotonic ms, -1 when unknown."""
 
     voters: Mapping[int, Fetched] = field(default_factory=dict)
     observers: Mapping[int, Fetched] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class QuorumNode:
 
     @property
     def leader_state(self) -> Leader | None:
-        """What this node knows as leader; None when it does not lead."""
+        """This node's state as leader; None if it does not lead."""
         state = self._core.state
         return state if isinstance(state, Leader) and self._is_started else None
 
@@ -229,7 +229,7 @@ class QuorumNode:
         await self._waiters.add(offset)
 
     def progress(self) -> QuorumProgress:
-        """Of all nodes, as the leader sees them; of none when this node does not lead."""
+        """Progress of all nodes, as the leader sees them; of none if this node does not lead."""
         state = self.leader_state
         if state is None:
             return QuorumProgress()

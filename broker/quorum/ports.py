@@ -1,4 +1,4 @@
-"""What the quorum's core needs from outside: a log, a small durable note, dice, peers."""
+"""Needs of the quorum's core: a log, a small durable note, dice, peers."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -83,7 +83,7 @@ class QuorumLog(Protocol):
         ...
 
     def begin_flush(self) -> Flush | None:
-        """What makes every record durable that is appended by now; None when all are already."""
+        """Makes every record durable that is appended by now; None when all are already."""
         ...
 
     def finish_flush(self, flush: Flush) -> int:

@@ -1,4 +1,4 @@
-"""What the leader knows of the other nodes: how far each has the log on its disk, when it asked."""
+"""A leader's knowledge of the other nodes: how far each has the log on its disk, when it asked."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,7 +12,7 @@ OBSERVER_SILENCE_MS: Final = 300_000
 
 @dataclass(slots=True, kw_only=True)
 class Fetched:
-    """Of one node; its end offset is what that node has flushed."""
+    """Fetch position of one node; its end offset is flushed there."""
 
     fetched_ms: int
     end_offset: int = UNKNOWN
@@ -32,12 +32,12 @@ class Fetched:
 
 @dataclass(slots=True)
 class Observers:
-    """Who fetches without a vote. One that has been silent for long is forgotten."""
+    """Nodes that fetch without a vote. One that has been silent for long is forgotten."""
 
     _found: dict[int, Fetched] = field(default_factory=dict)
 
     def of(self, node_id: int, now_ms: int) -> Fetched:
-        """What is known of it from now on."""
+        """Knowledge of a node, from now on."""
         if node_id not in self._found:
             self._found = {**self.known(now_ms), node_id: Fetched(fetched_ms=now_ms)}
         return self._found[node_id]

@@ -122,7 +122,7 @@ class RaftRoles(RaftContext):
             )
 
     def check_invariants(self) -> None:
-        """What holds between any two events; for tests."""
+        """Checks what holds between any two events; for tests."""
         assert self.log.start_offset <= self.high_watermark <= self.log.end_offset
         assert self.epoch >= self.log.last_epoch
         if isinstance(self.state, Leader):

@@ -1,4 +1,4 @@
-"""What a leader answers to a follower's fetch."""
+"""Answers of a leader to a follower's fetch."""
 
 from typing import TYPE_CHECKING
 

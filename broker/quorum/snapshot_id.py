@@ -8,7 +8,7 @@ SNAPSHOT_SUFFIX: Final = ".checkpoint"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class SnapshotId:
-    """The state after all records before `end_offset`, the last of which has this epoch."""
+    """The state after all records before `end_offset`; the last of them has this epoch."""
 
     end_offset: int
     epoch: int

@@ -1,4 +1,4 @@
-"""What the states of a voter share.
+"""Base of a voter's states.
 
 Rules of this room: only a state's methods change that state; only RaftCore.transition replaces
 it; no state knows how messages travel or what time it is other than by `core.now_ms`.

@@ -1,4 +1,4 @@
-"""Who waits: for records to be committed, for the answer to a request."""
+"""Waiters: for records to be committed, for the answer to a request."""
 
 import asyncio
 from collections import deque
@@ -65,6 +65,6 @@ class Answers:
                 future.set_exception(NotLeaderError(None))
 
     def cancel(self) -> None:
-        """Whoever waits is about to end."""
+        """Ends all waiters."""
         for future in self._waiting.values():
             future.cancel()

@@ -1,4 +1,4 @@
-"""New replicas, of which a topic may bring thousands at once.
+"""New replicas; one topic may bring thousands at once.
 
 Making a directory and its files takes the disk a fraction of a millisecond, or fifty while it is
 busy. Threads do that, so that this node answers votes, heartbeats and fetches meanwhile; what is
@@ -64,7 +64,7 @@ class Arrivals:
             self._tasks.keep(self._run)
 
     async def close(self) -> None:
-        """Who waits is not taken in any more."""
+        """Requests already parked are ignored."""
         self._is_closed = True
         self._waiting.clear()
         await self._tasks.wait(None)

@@ -1,4 +1,4 @@
-"""What a partition wants done. The shell carries effects out in their order."""
+"""Effects of a partition. The shell carries them out in their order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What replication refuses; handlers map these to Kafka's error codes.
+"""Refusals of replication; handlers map these to Kafka's error codes.
 
 ReplicationError
 ├── UnknownPartitionError           no such topic or partition on this node

@@ -1,4 +1,4 @@
-"""What can happen to a partition. Offsets are Kafka offsets, times monotonic ms."""
+"""Events of a partition. Offsets are Kafka offsets, times monotonic ms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

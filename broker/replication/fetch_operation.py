@@ -18,7 +18,7 @@ OnFetched = Callable[["FetchAnswer"], None]
 
 
 class FetchAnswer:
-    """What a fetch found, by partition in the request's order."""
+    """Answer of a fetch, by partition in the request's order."""
 
     __slots__ = ("results", "session_error", "session_id")
 

@@ -95,7 +95,7 @@ class FetchReader:
         max_bytes: int,
         is_first: bool,
     ) -> PartitionData:
-        """What this fetcher gets; `is_first` lets one batch exceed `max_bytes`."""
+        """Reads for this fetcher; `is_first` lets one batch exceed `max_bytes`."""
         error = check_leader(partition, position.current_leader_epoch)
         if error is None and replica != CONSUMER and replica not in partition.state.replicas:
             error = NotLeaderError()

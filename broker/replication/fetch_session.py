@@ -15,7 +15,7 @@ SESSION_EPOCH_MAX = 2**31 - 1
 
 
 class KnownOffsets(NamedTuple):
-    """What the follower was told last of a partition."""
+    """Offsets that the follower was last told of a partition."""
 
     high_watermark: int
     log_start_offset: int

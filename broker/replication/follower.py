@@ -1,4 +1,4 @@
-"""What a follower does with one partition of a fetch response."""
+"""A follower's handling of one partition of a fetch response."""
 
 import logging
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _ORDINARY: Final = frozenset({3, 6, 74, 75, 100})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What came of it: fetch on from a new position, nothing new, or try again later."""
+    """Outcome: fetch on from a new position, nothing new, or try again later."""
 
     has_moved: bool = False
     is_failed: bool = False
@@ -49,7 +49,7 @@ def fetch_position(partition: Partition, max_bytes: int) -> FetchPosition:
 def as_of_now(
     partition: Partition, fetched: FetchedPartition, asked: FetchPosition | None
 ) -> FetchedPartition | None:
-    """What of an answer still holds where the log stands now, None when nothing does.
+    """The part of an answer that still holds at the log's present end; None: nothing does.
 
     Example: asked at 100 twice, because the partition joined anew while the first request was on
     its way. The first answer's records move the log to 110; of the second one, only the high

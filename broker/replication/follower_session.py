@@ -82,7 +82,7 @@ class HeldPartitions:
         self._failures.pop(key, None)
 
     def forget(self, key: TopicIdPartition) -> None:
-        """Hold a partition no more."""
+        """Drops a partition."""
         self._until_ms.pop(key, None)
         self._failures.pop(key, None)
         self._throttled.discard(key)

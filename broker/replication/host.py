@@ -20,14 +20,14 @@ from broker.replication.timer_wheel import TimerWheel
 
 
 class FetchersPort(Protocol):
-    """Who fetches from leaders."""
+    """Fetches from leaders."""
 
     def follow(self, partition: Partition, leader: int) -> None: ...
     def unfollow(self, partition: Partition) -> None: ...
 
 
 class IsrPort(Protocol):
-    """Who takes ISR proposals to the controller."""
+    """Takes ISR proposals to the controller."""
 
     def propose(self, partition: Partition, proposal: ProposeIsr) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What a node does every few seconds for all its partitions together."""
+"""Tasks of a node every few seconds, for all its partitions together."""
 
 from typing import Final
 
@@ -45,7 +45,7 @@ class Housekeeper:
         self.write_checkpoints()
 
     def high_watermarks(self) -> dict[tuple[str, int], int]:
-        """Of every partition, for checkpoints and retention."""
+        """High watermarks of every partition, for checkpoints and retention."""
         return {key: p.state.high_watermark for key, p in self._host.by_name.items()}
 
     def write_checkpoints(self) -> None:

@@ -220,7 +220,7 @@ class MetadataFollower:
             self._fetchers.throttle_changed()
 
     def _apply_topic_configs(self, topic: TopicView | None) -> bool:
-        """Whether a replica that was throttled here is not any more."""
+        """Applies configs; answers whether a replica here has left its throttle."""
         if topic is None:
             return False
         is_released = False

@@ -60,7 +60,7 @@ NO_LEADER = -1
 
 
 class Role(Enum):
-    """What this node is for the partition."""
+    """This node's role in the partition."""
 
     OFFLINE = "offline"
     FOLLOWER = "follower"
@@ -152,7 +152,7 @@ class PartitionState:
         )
 
     def check_invariants(self) -> None:
-        """What must hold after every event; run by tests and simulations."""
+        """Checks what holds after every event; run by tests and simulations."""
         assert 0 <= self.log_start_offset <= self.log_end_offset, self.story()
         assert self.log_start_offset <= self.high_watermark <= self.log_end_offset, self.story()
         assert set(self.isr) <= set(self.replicas), self.story()

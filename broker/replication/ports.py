@@ -1,4 +1,4 @@
-"""What replication needs of its neighbours: metadata, configs, the controller, other nodes.
+"""Needs of replication: metadata, configs, the controller, other nodes.
 
 The images of broker.controller fit the read-only protocols here; this package does not import
 them, because the controller's room lies above it.
@@ -75,7 +75,7 @@ class ConfigResourceView(Protocol):
 
 
 class DeltaView(Protocol):
-    """What a commit changed."""
+    """Changes of a commit."""
 
     @property
     def topics_deleted(self) -> Sequence[TopicView]: ...

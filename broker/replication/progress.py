@@ -1,4 +1,4 @@
-"""What a leader knows of one follower (Kafka's Replica and ReplicaState)."""
+"""A leader's knowledge of one follower (Kafka's Replica and ReplicaState)."""
 
 from dataclasses import dataclass
 

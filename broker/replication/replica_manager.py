@@ -110,7 +110,7 @@ class ReplicaManager:
         return self._host.partitions()
 
     def high_watermarks(self) -> dict[tuple[str, int], int]:
-        """Of every replica, for LogManager.maintain."""
+        """High watermarks of every replica, for LogManager.maintain."""
         return self._housekeeper.high_watermarks()
 
     def append(

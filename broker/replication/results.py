@@ -1,4 +1,4 @@
-"""What appends and fetches hand back: errors are values of broker.replication.errors or
+"""Results of appends and fetches. Errors are values of broker.replication.errors or
 broker.log.errors, mapped to Kafka's codes by the handlers."""
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from broker.log.files import FileSlice
 
 
 class AppendResult(NamedTuple):
-    """What became of records for one partition; `error` None means they stand as asked."""
+    """Outcome of an append to one partition; `error` None means the records stand as asked."""
 
     error: Exception | None
     base_offset: int = -1
@@ -18,7 +18,7 @@ class AppendResult(NamedTuple):
 
 
 class PartitionData(NamedTuple):
-    """What a fetch found in one partition; `diverging` is (epoch, end offset)."""
+    """Answer of a fetch in one partition; `diverging` is (epoch, end offset)."""
 
     error: Exception | None = None
     high_watermark: int = -1

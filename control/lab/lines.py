@@ -88,7 +88,7 @@ class LineFormat:
     is_json: bool = False
 
     def record(self, line: bytes, number: int) -> OutgoingRecord:
-        """The record of a line, of which ``number`` counts from 1.
+        """The record of a line; ``number`` counts from 1.
 
         Raises:
             LinesError: it is no JSON record.
@@ -143,7 +143,7 @@ def _content(found: dict[str, Any], name: str) -> bytes | None:
 
 
 def _headers(found: Any) -> tuple[Header, ...]:
-    """Of a mapping, of pairs, or of objects with name and value."""
+    """Headers from a mapping, from pairs, or from objects with name and value."""
     match found:
         case None:
             return ()

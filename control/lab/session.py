@@ -59,7 +59,7 @@ lack."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceJob:
-    """What to send. `partition` wins over `rule`; `rule` null leaves keyed records to murmur2.
+    """Records to send. `partition` wins over `rule`; `rule` null leaves keyed records to murmur2.
 
     `rate` is records per second, null as fast as acknowledgements allow.
     """
@@ -141,7 +141,7 @@ class ProduceSession:
         self._started = time.monotonic()
 
     def stop(self) -> None:
-        """Send no more."""
+        """Stops sending."""
         self._stopped.set()
 
     async def run(self) -> AsyncIterator[ProduceProgress]:
@@ -208,7 +208,7 @@ class ProduceSession:
                 yield n, OutgoingRecord(topic=self.job.topic, key=key, value=value)
 
     async def _stream_until_stopped(self) -> RecordStream:
-        """Who waits for more records does not wait longer than until the session is stopped."""
+        """Records of a stream, until it ends or the session is stopped."""
         if self._stream is None:
             return
         stopped = asyncio.create_task(self._stopped.wait())
@@ -316,7 +316,7 @@ class ProduceSession:
 
 @dataclass(slots=True)
 class _Tally:
-    """What became of the records of a session."""
+    """Counts and latencies of a session's records."""
 
     sent: int = 0
     acked: int = 0

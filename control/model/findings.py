@@ -1,4 +1,4 @@
-"""What is wrong, where, since when, and what to do about it.
+"""Findings: something is wrong, where, since when, and the next step.
 
 A finding's words are templates, its figures facts: text of numbers is made in one place only
 (``control.views.format.phrase``), where ``{lag:count}`` or ``{age:duration}`` is filled in.
@@ -17,7 +17,7 @@ Fact = float | int | str | None
 
 
 class Operation(StrEnum):
-    """What a finding offers to open (the names of the operations' registry)."""
+    """Operations that a finding offers to open, by their names in the registry."""
 
     REASSIGN = "reassign"
     ELECT = "elect"

@@ -88,7 +88,7 @@ class WatchedCluster:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What nobody may overlook, in words."""
+        """Marks of a cluster that nobody may overlook, in words."""
         production = (PRODUCTION,) if self.is_production else ()
         return (*production, "read-only") if self.is_read_only else production
 
@@ -102,8 +102,8 @@ class WatchedCluster:
         return site == NOWHERE or self.site.is_same(site)
 
     def word_to_type(self, thing: str = "") -> str:
-        """What must be typed before a change: the name of what is destroyed, on a production
-        cluster led by the cluster's own; empty: nothing."""
+        """Word to type before a change: the name of what is destroyed, on a production cluster led
+        by the cluster's own; empty: none."""
         if not self.is_production:
             return thing
         return f"{self.name}/{thing}" if thing else self.name

@@ -1,4 +1,4 @@
-"""Who is heard of: a rate and a verdict die with the source that they rest on.
+"""Freshness of sources: a rate and a verdict die with the source that they rest on.
 
 A broker tells its figures every interval. One that has missed two of them, and somewhat more, is
 *unheard*, by the job's clock: a wrong clock of its own does not matter. Where the job itself has
@@ -45,7 +45,7 @@ NO_BROKER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """Who is heard of at one moment."""
+    """Sources that are heard of at one moment."""
 
     unheard: frozenset[int] = frozenset()
     """Registered brokers that should be alive, and whose figures no longer arrive."""
@@ -63,7 +63,7 @@ class Freshness:
 
     @classmethod
     def in_gap(cls, snapshot: ClusterSnapshot, since_ms: int) -> "Freshness":
-        """Of a past moment at which nothing was measured: nobody was heard of then."""
+        """Freshness of a past moment without measurements: no source was heard of then."""
         live = frozenset(_Heard.of(snapshot).at_ms)
         return cls(unheard=live, silent=live, are_all_unheard=bool(live), since_ms=since_ms)
 
@@ -114,7 +114,7 @@ class _Heard:
         )
 
     def missing(self, at_ms: int, slack_ms: int) -> frozenset[int]:
-        """Who had told nothing for two intervals and the slack at this time."""
+        """Brokers without news for two intervals and the slack at this time."""
         return frozenset(
             broker
             for broker, heard_ms in self.at_ms.items()
@@ -143,7 +143,8 @@ def doubtful_brokers(snapshot: ClusterSnapshot, *, now_ms: int) -> Mapping[int, 
 def freshness(
     snapshot: ClusterSnapshot, *, now_ms: int, answering: frozenset[int] | None = None
 ) -> Freshness:
-    """Who is heard of now. ``answering``: the brokers that answer; None: nobody asked them."""
+    """Sources that are heard of now. ``answering``: the brokers that answer; None: nobody asked
+    them."""
     heard = _Heard.of(snapshot)
     due_ms = _job_due_ms(snapshot, heard)
     everyone = frozenset(heard.at_ms)
@@ -226,7 +227,7 @@ def _reasons(snapshot: ClusterSnapshot, fresh: Freshness) -> pa.Array:
 
 
 def leaders_silent(snapshot: ClusterSnapshot, fresh: Freshness) -> BoolColumn:
-    """Of every partition whether what is known of it may be over."""
+    """Whether each partition's leader is silent, so that its figures may be over."""
     if fresh.are_all_unheard:
         return np.ones(snapshot.partitions.num_rows, np.bool_)
     return _among(ints(snapshot.partitions["leader"]), fresh.unheard)

@@ -53,7 +53,7 @@ NAMES_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What the rules look at, computed once."""
+    """Evidence that the rules look at, computed once."""
 
     snapshot: ClusterSnapshot
     statuses: PartitionStatuses

@@ -41,6 +41,6 @@ def short_isr(
 
 
 def places_in(short: pa.Table, partitions: pa.Table) -> IntColumn:
-    """Of every partition its row in ``short``, -1 where its ISR is whole."""
+    """Each partition's row in ``short``, -1 where its ISR is whole."""
     wanted, present = partition_keys(partitions, short)
     return look_up(wanted, present)

@@ -50,7 +50,7 @@ def find_job_delay(snapshot: ClusterSnapshot) -> Iterator[Finding]:
 
 
 def find_job_errors(snapshot: ClusterSnapshot) -> Iterator[Finding]:
-    """What the metrics job could not read, or came too late to read."""
+    """Findings about records that the metrics job could not read, or came too late for."""
     health = snapshot.health
     if health is None:
         return

@@ -1,4 +1,4 @@
-"""What each broker carries, and how evenly.
+"""Load of each broker, and its evenness.
 
 Distribution is counted from the *assignment* (every replica a broker should hold), not from the
 ISR, and its mean is over *all registered brokers*: an empty broker that has just joined is what

@@ -1,4 +1,4 @@
-"""What would be left if brokers died: the same cluster with its leaders moved on.
+"""Loss of brokers: the same cluster with its leaders moved on.
 
 Kafka's rule: the new leader is the first replica in assignment order that is alive and in
 sync; without one the partition is offline (no unclean election).

@@ -1,4 +1,4 @@
-"""What state a partition or a group is in, in one word, over whole columns.
+"""State of a partition or a group in one word, over whole columns.
 
 A partition can be several things at once (``not-preferred`` and ``under-replicated``); its
 status is the worst. Replicas that a running reassignment adds are not missed while they catch
@@ -238,8 +238,8 @@ def words_of(ranks: IntColumn, severities: Mapping[str, Severity]) -> pa.Array:
 
 
 def elected_leaders(table: pa.Table) -> IntColumn:
-    """Who leads each partition once the preferred leaders are elected: of those whose first
-    replica is not in sync the present leader stays."""
+    """Leader of each partition once the preferred leaders are elected. If the first replica is not
+    in sync, the present leader stays."""
     preferred = preferred_leaders(table)
     row, broker = exploded(table["isr"])
     in_sync = np.isin(

@@ -51,7 +51,7 @@ def duration_text(duration_ms: Number, *, estimated: bool = False) -> str:
 
 
 def estimate_mark(estimated: bool) -> str:
-    """What stands before a figure."""
+    """The mark before a figure that is estimated."""
     return ESTIMATE if estimated else ""
 
 

@@ -133,7 +133,7 @@ class _Annealer:
             self._placement.move(partition, target, source)
 
     def _step(self, one: int, other: int, heat: float, outside: float) -> float:
-        """What one drawn thing costs in moved bytes, once it is done."""
+        """Cost of one drawn step in moved bytes, once it is done."""
         forth, back = self._may_go(one, other), self._may_go(other, one)
         if not len(forth) and not len(back):
             return 0.0
@@ -159,7 +159,7 @@ class _Annealer:
         return free
 
     def _dearer(self, partitions: Numbers, source: int, target: int) -> Floats:
-        """What each of them going there adds to the moved bytes; last: none of them."""
+        """Added moved bytes of each of them going there; last: none of them."""
         at_home = self._at_home[partitions]
         left, came = at_home[:, source].astype(np.float64), at_home[:, target]
         dearer: Floats = np.append(self._costs[partitions] * (left - came), 0.0)
@@ -178,7 +178,7 @@ class _Annealer:
         return further
 
     def _miscount(self, broker: int, more: int) -> float:
-        """What its replicas too many, or too few, count with so many more."""
+        """Penalty of replicas too many, or too few, with so many more."""
         count = float(self._count[broker]) + more
         most, fewest = float(self._most_count[broker]), float(self._fewest[broker])
         return _MISCOUNT * max(0.0, count - most, fewest - count)

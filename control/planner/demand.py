@@ -1,4 +1,4 @@
-"""What a bound is asked for: a balance reached, and what else a plan to it must obey."""
+"""Demand on a bound: a balance reached, and the other rules that a plan to it obeys."""
 
 from dataclasses import dataclass, replace
 
@@ -11,8 +11,8 @@ from control.planner.topic_counts import TopicCounts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Of every plan that is to count: no replica left on `removed` brokers, racks as possible,
-    those that stay within `reached`."""
+    """Conditions of every plan that counts: no replica left on `removed` brokers, racks as
+    possible, the others within `reached`."""
 
     columns: Columns
     """Before."""

@@ -163,7 +163,7 @@ class _Economy(Reach):
     def _near(
         self, partition: int, broker: int, home: int, sizes: tuple[float, float]
     ) -> Iterator[int]:
-        """Of those that came to its home and that racks let go to `broker`: the nearest in size,
+        """The nearest in size among replicas that came to its home, that racks let go to `broker`,
         within these sizes."""
         ranks, partition_at = self._come[home], self.placement.partition_at
         at = bisect_left(ranks, self.placement.rank_of[partition])

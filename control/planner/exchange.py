@@ -10,7 +10,7 @@ _SMALL_TRIED: Final = 12
 
 
 class Exchanger(Reach):
-    """Makes one exchange at a time, each of which lowers the penalty of both brokers together."""
+    """Makes one exchange at a time. Each lowers the penalty of both brokers together."""
 
     def relieve(self, source: int) -> bool:
         """A large replica against a small one of a lighter broker."""

@@ -157,7 +157,7 @@ class _Feasibility:
     immovable: frozenset[TopicPartition]
 
     def check_goal(self) -> None:
-        """What the goal needs, and whether brokers and disks can give it."""
+        """Checks the goal's needs, and whether brokers and disks can give them."""
         request, partitions = self.request, self.topology.partitions
         if request.goal is Goal.RELIEVE and not request.relieve_brokers:
             raise GoalError("relieve which broker? name it")
@@ -220,13 +220,13 @@ class _Feasibility:
         ]
         if stuck:
             raise GoalError(
-                f"brokers {sorted(removed)} cannot be emptied: {named(stuck)} would need brokers "
-                f"that hold no replica of it yet, and of {sorted(self.targets)} there are too few. "
-                f"Keep one of them, add a broker, or lower the replication factor first"
+                f"brokers {sorted(removed)} cannot be decommissioned: {named(stuck)} would need "
+                f"brokers that hold no replica of it yet, and of {sorted(self.targets)} there are "
+                f"too few. Keep one of them, add a broker, or lower the replication factor first"
             )
 
     def _check_disks(self) -> None:
-        """What has to come must fit on all disks together, and each replica on one of them."""
+        """Incoming replicas must fit on all disks together, and each of them on one disk."""
         capacity = {b.id: b.capacity_bytes for b in self.topology.brokers if b.id in self.targets}
         coming = [(p, n) for p in self._touched() if (n := self._coming(p))]
         if not coming:

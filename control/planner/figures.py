@@ -19,7 +19,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLoad:
-    """What one broker carries; `leaders` counts first replicas."""
+    """Load of one broker; `leaders` counts first replicas."""
 
     broker: int
     replicas: int
@@ -95,7 +95,7 @@ def balance_among(loads: Iterable[BrokerLoad], removed: Collection[int] = ()) ->
 def traffic_among(
     columns: Columns, broker_ids: Sequence[int], removed: Collection[int] = ()
 ) -> tuple[Spread, Spread]:
-    """What the brokers that stay receive and send, in bytes per second."""
+    """Bytes per second that the brokers that stay receive and send."""
     kept = [b for b, id_ in enumerate(broker_ids) if id_ not in removed]
     arriving, leaving = columns.traffic_in().tolist(), columns.traffic_out().tolist()
     return _spread([arriving[b] for b in kept]), _spread([leaving[b] for b in kept])

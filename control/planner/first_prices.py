@@ -52,7 +52,7 @@ def _by_broker(columns: Columns) -> list[Numbers]:
 
 
 def _must_give(columns: Columns, limits: Reached, sizes: list[Numbers]) -> tuple[Numbers, Numbers]:
-    """Of its smallest, how many each broker gives: by numbers, and by bytes."""
+    """Number of its smallest replicas that each broker gives: by numbers, and by bytes."""
     by_count = np.maximum(columns.count() - limits.count_max, 0)
     by_bytes = np.zeros(columns.brokers, dtype=np.int64)
     for broker, excess in enumerate((columns.held() - limits.bytes_max).tolist()):

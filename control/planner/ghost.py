@@ -140,7 +140,7 @@ def _apply(
 
 
 def _amounts(measure: str, size: int) -> tuple[int, int]:
-    """What the first replica counts, and what each other one."""
+    """Amount of the first replica, and of each other one."""
     return {"size_bytes": (size, size), "replicas": (1, 1), "leaders": (1, 0)}[measure]
 
 

@@ -1,4 +1,4 @@
-"""What a plan should reach, what it may touch, and how even is even enough."""
+"""Goals: what a plan reaches, what it may touch, and how even is even enough."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -54,7 +54,7 @@ class _Leveller(Reach):
             pass
 
     def _run_once(self) -> bool:
-        """One replica of the fullest that can, in the stead of one of the emptiest that can."""
+        """Exchanges one replica of the fullest that can for one of the emptiest that can."""
         beyond: Floats = (self.placement.count - self.bounds.count_max)[self.targets]
         order = np.argsort(-beyond, kind="stable")
         for fullest in order.tolist():

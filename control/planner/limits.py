@@ -21,12 +21,12 @@ LEADERLESS_MAX: Final = 20
 
 
 def proofs(placement: Placement) -> tuple[str, ...]:
-    """What no assignment within the request can reach."""
+    """Limits that no assignment within the request can pass."""
     return (*_rack_proofs(placement), *_size_proofs(placement))
 
 
 def unknown_figures(topology: Topology, goal: Goal) -> tuple[str, ...]:
-    """What a plan takes for nothing, or for enough, because it is not told."""
+    """Figures that are not told; a plan counts them as nothing, or as enough."""
     partitions = topology.partitions
     told = []
     if partitions and not any(p.size_bytes for p in partitions):
@@ -69,7 +69,7 @@ def leaderless(topology: Topology) -> tuple[str, ...]:
 
 
 def stopped_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
-    """Who cannot take part because it does not run."""
+    """Brokers that cannot take part because they do not run."""
     stopped = [b.id for b in topology.brokers if not b.is_running and b.id not in removed]
     if not stopped:
         return ()
@@ -96,7 +96,7 @@ def cordoned_brokers(topology: Topology, removed: Collection[int]) -> tuple[str,
 
 
 def unknown_racks(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
-    """Who has no rack where others have one, and what a plan makes of it."""
+    """Brokers without a rack beside others with one, and their place in a plan."""
     racks = Racks(of={b.id: b.rack for b in topology.brokers if b.is_running})
     unknown = [broker for broker in racks.unknown if broker not in removed]
     if not unknown:
@@ -110,7 +110,8 @@ def unknown_racks(topology: Topology, removed: Collection[int]) -> tuple[str, ..
 
 
 def left_broken(goal: Goal, violations: Iterable[Violation]) -> tuple[str, ...]:
-    """What goal leaders leaves as it is, because mending it moves data, and which goal mends it."""
+    """Rules that goal leaders leaves broken, because mending copies data, and the goal that mends
+    them."""
     if goal is not Goal.LEADERS:
         return ()
     broken = Counter(violation.rule for violation in violations)

@@ -68,7 +68,7 @@ def lower_bound_replicas(demand: Demand) -> int:
 
 
 def _joined(demand: Demand, out: Numbers, arriving: Numbers) -> int:
-    """What leaves, arrives and changes racks, each replica counted once. `out`, `arriving`: per
+    """Replicas that leave, arrive and change racks, each counted once. `out`, `arriving`: per
     broker, what it must lose and receive."""
     columns, mended = demand.columns, demand.mended
     racks, crowded = _racks(demand)

@@ -262,8 +262,8 @@ def _placed(
     is_traffic_first: bool = False,
     way: _Way = _FIRST,
 ) -> Placement:
-    """What must hold, then numbers, bytes and traffic; or traffic first, with numbers and bytes
-    only as even as they are now: what is in scope may not suffice for both. Goal leaders only
+    """Places by the hard rules, then by numbers, bytes and traffic. With traffic first, numbers and
+    bytes stay only as even as they are: the scope may not suffice for both. Goal leaders only
     reorders replicas."""
     placement = original.copied()
     if request.goal is Goal.LEADERS:
@@ -289,7 +289,7 @@ def _placed(
 
 
 def _mend(placement: Placement, request: PlanRequest, tolerance: Tolerance) -> None:
-    """What must hold: the replication factor, removed brokers, racks."""
+    """Mends the hard rules: replication factor, removed brokers, racks."""
     keeps_leaders = tolerance.leaders is None
     mender = Mender(placement, keeps_leaders=keeps_leaders)
     if request.replication_factor is not None:

@@ -114,9 +114,9 @@ class Placement:
     def may_move(
         self, partition: int, source: int, target: int, *, for_: int | None = None
     ) -> bool:
-        """Whether the replica on `source` may go to `target`: never to a broker that holds one or
-        has no room, nor to fewer racks than it can be on and is on now, nor out of the bounds of
-        its topic. `for_`: the partition whose replica comes back in exchange."""
+        """Whether the replica on `source` may go to `target`. The target has no replica of it and
+        has room. The partition stays on as many racks as it can be and is, and within its topic's
+        bounds. `for_`: the partition whose replica comes back in exchange."""
         replicas = self.replicas[partition]
         returning = 0 if for_ is None else self.size[for_]
         if target in replicas or not self.has_room(target, self.size[partition] - returning):

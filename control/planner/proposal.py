@@ -44,14 +44,14 @@ class PartitionChange:
 
     @property
     def factor_words(self) -> str:
-        """What becomes of the replication factor; empty where it stays."""
+        """Words about the replication factor; empty if it stays."""
         before, after = len(self.before), len(self.after)
         if before == after:
             return ""
         return f"{before} {'replica becomes' if before == 1 else 'replicas become'} {after}"
 
     def inverse(self) -> "PartitionChange":
-        """The way back."""
+        """The change that rolls this one back."""
         return PartitionChange(
             topic=self.topic,
             partition=self.partition,
@@ -88,7 +88,7 @@ class Proposal:
         return {change.key: change.after for change in self.changes}
 
     def inverse(self) -> "Proposal":
-        """The proposal that undoes this one."""
+        """The proposal that rolls this one back."""
         return Proposal(
             name=f"undo {self.name}", changes=tuple(change.inverse() for change in self.changes)
         )

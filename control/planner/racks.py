@@ -1,4 +1,4 @@
-"""Racks of brokers, of which some may be unknown. Pure.
+"""Racks of brokers, some of them unknown. Pure.
 
 A broker without `broker.rack` beside others that have one stands on a rack of its own that nobody
 knows. It asks for nothing: partitions need as many racks as are known. It counts as a rack of its

@@ -1,4 +1,4 @@
-"""What a step of evening looks at: brokers near to one, replicas near to a size, what it gains."""
+"""Candidates of a step of evening: brokers near to one, replicas near to a size, and the gain."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator

@@ -1,5 +1,5 @@
-"""What must hold: nothing on removed brokers, every partition on as many racks as it can be, and
-the replication factor that was asked for.
+"""Repair of the hard rules: nothing on removed brokers, every partition on as many racks as it can
+be, the wanted replication factor.
 
 Every replica that must be placed goes to the broker that lacks most: of bytes per replica still
 missing, so that numbers and bytes fill up together. Largest first, as in packing.

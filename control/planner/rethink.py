@@ -161,7 +161,8 @@ class _Rethinker:
         return self._cost(steps) < 0 and self._outside() <= _ROUNDING
 
     def _hand_on(self, broker: int, without: int) -> None:
-        """What came from elsewhere goes on, the largest first, as long as there is too much."""
+        """Hands on replicas that came from elsewhere, the largest first, as long as there is too
+        much."""
         placement, bounds = self._placement, self._bounds
         for rank in reversed(placement.by_size[broker].copy()):
             excess = float(placement.bytes[broker] - bounds.bytes_max[broker])

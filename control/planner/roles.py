@@ -1,4 +1,4 @@
-"""What each broker is to a request. Brokers are numbered as in the topology."""
+"""Roles of brokers in a request. Brokers are numbered as in the topology."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class Roles:
 
 
 def roles_of(topology: Topology, request: PlanRequest) -> Roles:
-    """Who is removed, left alone, balanced."""
+    """Removed, ignored and balanced brokers."""
     ids = topology.broker_ids
     removed: Flags = np.isin(ids, request.remove_brokers)
     unfit = np.array([bool(broker.why_no_target) for broker in topology.brokers], dtype=np.bool_)

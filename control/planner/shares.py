@@ -1,4 +1,4 @@
-"""What racks leave to each broker: its share of replicas, or of bytes.
+"""Shares that racks leave to each broker, of replicas or of bytes.
 
 A rack holds of each partition at most as many replicas as it must where they lie as evenly as they
 can, and never more than it has brokers; where there are as many replicas as racks, each holds one
@@ -31,9 +31,9 @@ def rack_shares(
     *,
     known: int | None = None,
 ) -> Floats:
-    """Of each rack: what each of its brokers should hold of `total`. Per partition `width` many
-    replicas of `weight` each; per rack its `kept` brokers, and those `receiving` a share. Beside
-    racks after the first `known`, which nobody knows, no rack must hold one of each partition."""
+    """Share of each broker of each rack in `total`. Per partition `width` replicas of `weight`
+    each; per rack its `kept` brokers, and those `receiving` a share. Racks after the first `known`
+    are unknown: they need not hold one of each partition."""
     racks = len(kept)
     known = racks if known is None else known
     least, most = np.zeros(racks), np.zeros(racks)
@@ -73,8 +73,8 @@ class Reached:
 
     @classmethod
     def by_share(cls, count: Numbers, held: Numbers, kept: Flags, share: Floats) -> Self:
-        """Of the `kept` brokers. Racks force shares, so a plan is as even as it is among those of
-        the same one."""
+        """The `kept` brokers by their share. Racks force shares, so a plan is as even as the
+        brokers of each share are."""
         _, group = np.unique(
             np.where(kept, np.round(share, SHARE_DIGITS), -1.0), return_inverse=True
         )

@@ -11,8 +11,8 @@ from control.planner.placement import most_per_rack
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Of `slots[partition][rack]` as many are filled as `wanted`: at most `limit` of a rack, and
-    where `everywhere` at least one."""
+    """A choice of `wanted` slots of `slots[partition][rack]`: at most `limit` of a rack, and with
+    `everywhere` at least one."""
 
     slots: Numbers
     wanted: int
@@ -146,7 +146,7 @@ class _SlotMaker:
 
 
 def _place_within(group: Numbers) -> Numbers:
-    """Of each element: how many of its group come before it."""
+    """Number of elements of its group before each element."""
     order = np.argsort(group, kind="stable")
     _, starts, sizes = np.unique(group[order], return_index=True, return_counts=True)
     place = np.empty_like(order)
@@ -155,6 +155,6 @@ def _place_within(group: Numbers) -> Numbers:
 
 
 def slots_of(demand: Demand, columns: Columns, chosen: Numbers) -> Slots:
-    """Of these partitions, which `columns` has alone."""
+    """Slots of these partitions, which `columns` has alone."""
     maker = _SlotMaker(columns, demand.rack, demand.removed, demand.scope[chosen])
     return maker.made(demand.mended[chosen])

@@ -188,7 +188,7 @@ def _suspicious(
 
 
 def _most_on_a_rack(replicas: int, brokers_on: Mapping[str, int]) -> int:
-    """Of replicas spread over the racks as evenly as their brokers allow."""
+    """Most replicas on a rack, if they are spread as evenly as its brokers allow."""
     most = 1
     while sum(min(most, brokers) for brokers in brokers_on.values()) < replicas and most < replicas:
         most += 1

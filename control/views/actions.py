@@ -9,8 +9,8 @@ from control.views.rows import FindingRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """What the next step opens: a view path, or a form of the catalogue by name with ``given``
-    values of its fields (``form`` empty: the path)."""
+    """A next step: a view path, or a form of the catalogue by name with ``given`` values of its
+    fields (``form`` empty: the path)."""
 
     path: str
     form: str = ""

@@ -1,4 +1,4 @@
-"""What the collector asks of the brokers that it watches, in words."""
+"""Requests of the collector to the brokers that it watches, in words."""
 
 from control.kafka.collector.report import BrokerReport, WatchReport
 from control.views.format import byte_rate_text, count_text
@@ -6,7 +6,7 @@ from control.views.rows import Cell, Tone
 
 
 def load_cell(watch: WatchReport | None, broker: int) -> Cell | None:
-    """Of one broker: the value is requests per second; None: nobody collects from it."""
+    """Cell of one broker: the value is requests per second; None: nobody collects from it."""
     asked = () if watch is None else watch.brokers
     report = next((each for each in asked if each.broker == broker), None)
     if report is None:

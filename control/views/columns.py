@@ -144,7 +144,7 @@ GROUP_PARTITION_COLUMNS: Final = (
     _number("committed", "committed", "Committed offset", rank=2),
     _number("end", "end", "Earliest high watermark read at or after the commit"),
     _number("consumed", "consumes", "Records per second by its commits"),
-    _number("stuck", "stands for", "Since when it has not moved, with lag"),
+    _number("stuck", "stuck for", "How long its offset has stood still, with lag"),
     _number("leader", "leader"),
     _name("member", "member", "Who owns the partition", rank=2),
     _name("status_unknown_because", "no verdict because", "What a verdict would rest on", rank=2),

@@ -1,4 +1,4 @@
-"""What a view's path names and is not there: said in words, with what to do next.
+"""Things that a view's path names and that do not exist, in words, with the next step.
 
 A view of something that does not exist offers nothing that could be done to it.
 """
@@ -31,8 +31,8 @@ class Missing:
 
 
 def missing(snapshot: OperatorSnapshot, path: ViewPath) -> Missing | None:
-    """What the path names and the snapshot does not have; None: it has all, or nothing at all
-    is known yet."""
+    """The thing that the path names and the snapshot lacks; None: nothing lacks, or nothing is
+    known yet."""
     if snapshot.is_empty:
         return None
     params = path.params

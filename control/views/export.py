@@ -1,4 +1,4 @@
-"""What a table shows, as CSV or JSON: all rows that pass its filter, in its order.
+"""Export of a table as CSV or JSON: all rows that pass its filter, in its order.
 
 Figures are exported as numbers in the unit of their column's values (bytes, records per second,
 milliseconds), unknown and endless ones as empty (CSV) or null (JSON); lists of brokers as ids with

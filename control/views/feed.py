@@ -43,7 +43,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class NowReader(Protocol):
-    """What the feed asks of the store (``spark_metrics.aggregates.AggregatesReader``)."""
+    """Reader of the store, as the feed needs it (``spark_metrics.aggregates.AggregatesReader``)."""
 
     def version(self) -> int | None: ...
 

@@ -37,7 +37,7 @@ class FilterError(ValueError):
 
 
 class FieldKind(Enum):
-    """What a field holds, and so how it is compared."""
+    """Kind of a field's values, which decides how they are compared."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -126,7 +126,7 @@ def filter_mask(
 
 
 def unknown_field(name: str, fields: Iterable[str]) -> str:
-    """What to say of a field that is not there; a near name is offered first."""
+    """Message about a field that is not there; a near name is offered first."""
     near = get_close_matches(name, fields, n=1)
     meant = f" (did you mean {near[0]!r}?)" if near else ""
     return f"no field {name!r}{meant}; there are {', '.join(sorted(fields))}"

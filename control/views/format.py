@@ -130,7 +130,7 @@ def clock_text(
     try:
         at = _local(at_ms, zone)
     except (ValueError, OverflowError, OSError):
-        return NA  # beyond every calendar: what is foreseen at a byte per second
+        return NA  # beyond every calendar: an estimate at a byte per second
     if now_ms is not None and _local(now_ms, zone).date() != at.date():
         return f"{at:%Y-%m-%d %H:%M}"
     return f"{at:%H:%M:%S}" if with_seconds else f"{at:%H:%M}"

@@ -83,7 +83,7 @@ def form_path(of_map: ViewPath) -> ViewPath:
 
 
 def long_values(values: Mapping[str, str]) -> dict[str, str]:
-    """Of the form of a kept plan: those that addresses leave out."""
+    """Values of a kept plan's form that addresses leave out."""
     return {key: value for key, value in values.items() if len(value) > VALUE_MAX}
 
 

@@ -113,7 +113,7 @@ def _value(values: Values, name: str) -> str:
 
 
 def marks(lines: Iterable[JournalLine], span: Span) -> Sequence[Mark]:
-    """What happened within ``span``, oldest first, the newest ``MARKS_MAX``."""
+    """Changes within ``span``, oldest first, the newest ``MARKS_MAX``."""
     within = [line for line in lines if span.since_ms <= line.at_ms <= span.until_ms]
     newest = sorted(within, key=lambda line: line.at_ms)[-MARKS_MAX:]
     return tuple(Mark(at_ms=line.at_ms, words=f"{line.what} ({line.outcome})") for line in newest)

@@ -68,7 +68,8 @@ def take_turns() -> None:
 
 
 def settle() -> None:
-    """What was loaded stays, once the first picture stands (after ``be_quick``)."""
+    """Keeps what was loaded out of the collector of garbage, once the first screen stands (after
+    ``be_quick``)."""
     if not gc.isenabled():
         keep_loaded()
         gc.enable()

@@ -30,7 +30,7 @@ class MoveRow(Row):
     partitions: Cell
     size_bytes: Cell
     copied: Cell
-    foreseen: Cell
+    estimated: Cell
     took: Cell
     submitted: Cell
     who: Cell
@@ -73,9 +73,9 @@ MOVE_COLUMNS: Final = (
     Column(id="rate", title="rate", rank=2),
     Column(id="eta", title="ends", why="An interval, not a promise", is_number=False, rank=2),
     Column(id="partitions", title="partitions", rank=3),
-    Column(id="size_bytes", title="planned", why="Bytes that travel, as planned", rank=2),
-    Column(id="copied", title="copied", why="Bytes that have travelled", rank=3),
-    Column(id="foreseen", title="foreseen", why="How long, as told before", rank=3),
+    Column(id="size_bytes", title="planned", why="Data to copy, as planned", rank=2),
+    Column(id="copied", title="copied", why="Data copied so far", rank=3),
+    Column(id="estimated", title="estimated", why="How long, as told before it began", rank=3),
     Column(id="took", title="took", rank=3),
     Column(id="submitted", title="submitted", is_number=False, rank=3),
     Column(id="who", title="who", is_number=False, rank=3, is_long=True),
@@ -92,13 +92,13 @@ MOVING_COLUMNS: Final = (
 
 
 def change_columns(before: str, after: str) -> tuple[Column, ...]:
-    """Of a ChangeRow: what replicas were, or are now, and what they are to be."""
+    """Columns of a ChangeRow: replicas before (or now) and after."""
     return (
         Column(id="name", title="partition", is_number=False, rank=1),
         Column(id="before", title=before, why="The first leads", is_number=False, rank=1),
         Column(id="after", title=after, why="The first leads", is_number=False, rank=1),
         Column(id="new_leader", title="new leader?", is_number=False, rank=2),
-        Column(id="moved", title="travels", rank=2),
+        Column(id="moved", title="data to copy", rank=2),
     )
 
 
@@ -146,7 +146,7 @@ def move_row(move: OperationState, *, now_ms: int) -> MoveRow:
         partitions=Cell(move.partitions_count, text.count_text(move.partitions_count)),
         size_bytes=Cell(total, text.bytes_text(total)),
         copied=_copied_cell(progress),
-        foreseen=foreseen_cell(move.expected_s),
+        estimated=estimated_cell(move.expected_s),
         took=took_cell(move.took_s),
         submitted=Cell(move.submitted_ms, text.clock_text(move.submitted_ms, now_ms=now_ms)),
         who=Cell(move.who, move.who or text.NONE),
@@ -178,12 +178,12 @@ def heard_of_words(move: OperationState, *, now_ms: int) -> str:
 
 
 def earlier_notes(move: OperationState) -> list[str]:
-    """What it noted, without the one that is its newest word as well."""
+    """Notes of a move, without its newest one."""
     return [note for note in move.notes if note != move.message]
 
 
 def spread_words(progress: MoveProgress) -> str:
-    """What is waited for though nothing stands still; empty: nothing is."""
+    """The reason why a move waits though nothing stands still; empty: it does not wait."""
     if not progress.spread_s:
         return ""
     over = text.duration_text(progress.spread_s * 1000)
@@ -206,7 +206,7 @@ def _moving_row(part: MovingPartition, reason: str, *, told_ms: int, now_ms: int
     )
 
 
-def foreseen_cell(expected_s: tuple[float, float] | None) -> Cell:
+def estimated_cell(expected_s: tuple[float, float] | None) -> Cell:
     """How long it would take, as told before it began."""
     if expected_s is None:
         return Cell(None, text.NONE)
@@ -221,7 +221,7 @@ def took_cell(took_s: float | None) -> Cell:
 
 
 def throttle_cell(rate: int | None, *, is_gone: bool) -> Cell:
-    """What each broker was held to, and whether that is removed from them."""
+    """Rate of each broker's throttle, and whether it is removed."""
     if rate is None:
         return Cell(None, "none")
     words = f"{text.byte_rate_text(rate)}{', removed' if is_gone else ''}"

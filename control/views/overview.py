@@ -1,4 +1,4 @@
-"""What the overview shows: the cluster in one line, its brokers, its groups, its heat map."""
+"""The overview: the cluster in one line, its brokers, its groups, its heat map."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

@@ -62,9 +62,9 @@ def gap_text(item: Alternative) -> str:
 def nothing_to_move(
     violations: Sequence[Violation], limits: Sequence[str] = ()
 ) -> tuple[str, tuple[str, ...]]:
-    """What to say of plans without a change, and what they leave broken: whoever asked for a broker
-    to be emptied must not take it for done, nor where a limit keeps the plan from more (a broker
-    that does not run keeps what it has)."""
+    """Message about plans without a change, and what they leave broken. It must not be taken for
+    done after a decommission, nor where a limit keeps the plan from more (a broker that does not
+    run keeps what it has)."""
     if not violations and limits:
         return "Nothing to move: the goal is reached as far as it can be", ()
     if not violations:
@@ -85,8 +85,8 @@ def plan_rows(plan: Plan, alternative: Alternative) -> list[ChangeRow]:
 
 
 def plan_files(proposal: Proposal) -> dict[str, str]:
-    """Kafka's reassignment JSON by file name: the plan, and where its partitions are before it,
-    which is the way back. kafka-reassign-partitions and `partiscope reassign` take both."""
+    """Kafka's reassignment JSON by file name: the plan, and the present assignment as its rollback.
+    kafka-reassign-partitions and `partiscope reassign` take both."""
     name = f"partiscope-plan-{plan_name(proposal)}"
     return {
         f"{name}.json": format_reassignment(proposal.targets()),

@@ -48,7 +48,8 @@ def visible(text: str, *, keeps_lines: bool = False) -> str:
 
 
 def printable_in_place(text: str) -> str:
-    """As many characters as before, each of which can be seen: where styles are kept by place."""
+    """The same number of characters, all of them visible, for text whose styles are kept by
+    place."""
     if text.isprintable():
         return text
     pictured = text.translate(_PICTURES | {ord("\n"): "\n"})

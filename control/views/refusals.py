@@ -1,4 +1,4 @@
-"""What may not be done on a cluster, and why: rights that lack, or that it is only read. Pure."""
+"""Refusals: operations that a cluster does not allow, and why (missing rights, read-only). Pure."""
 
 from collections.abc import Mapping
 from typing import Final

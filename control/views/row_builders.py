@@ -205,7 +205,7 @@ def full_cell(full_ms: float | None) -> Cell:
 
 
 def _coarse(duration_ms: float) -> str:
-    """``≈ 9 d``: of what is foreseen the largest unit is enough."""
+    """``≈ 9 d``: an estimate shows its largest unit alone."""
     amount = text.duration_text(duration_ms, estimated=True)
     return " ".join(amount.split(" ")[:3])
 
@@ -350,7 +350,7 @@ def stuck_cell(value: float | None, status: str) -> Cell:
 
 
 def segment_rows(record: Record) -> tuple[SegmentRow, ...]:
-    """Of one partition's record: its newest segments, oldest first. Empty when unknown."""
+    """Rows of a partition's newest segments, oldest first. Empty when unknown."""
     sizes: Sequence[int] = record["segment_bytes"] or ()
     offsets: Sequence[int | None] = record["segment_offsets"] or [None] * len(sizes)
     total = record["segments"] or len(sizes)

@@ -51,7 +51,7 @@ _LOUD: Final = frozenset({Tone.WARNING, Tone.CRITICAL})
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one place of a table shows."""
+    """One place of a table: value and text."""
 
     value: CellValue
     text: str

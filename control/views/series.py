@@ -28,7 +28,7 @@ STRETCH_MS_MIN: Final = 60_000
 
 
 class HistoryReader(Protocol):
-    """What charts ask of the store (``spark_metrics.aggregates.AggregatesReader``)."""
+    """Reader of history, as charts need it (``spark_metrics.aggregates.AggregatesReader``)."""
 
     def partition_history(
         self,
@@ -132,7 +132,7 @@ class Series:
 
     @property
     def peaks(self) -> Sequence[float | None]:
-        """What to draw where there is room for one figure per point only."""
+        """One figure per point, for charts without room for more."""
         return self.high or self.values
 
 
@@ -285,7 +285,7 @@ def _nones(values: FloatColumn) -> list[float | None]:
 
 
 def known_stretch(lines: Sequence[Series], span: Span) -> Span:
-    """What of its stretch a chart shows: all; of a cluster that is younger, from its first figures.
+    """The stretch that a chart shows: all of it, or from a young cluster's first figures on.
 
     Of ten minutes with figures of the last three, three; with figures of the last nine, ten.
     """

@@ -159,8 +159,8 @@ class _Past:
 
 
 def begin_of(at_ms: IntColumn, stood: BoolColumn) -> tuple[int | None, bool]:
-    """Of the newest stretch: when it began (None: it does not stand at the end), and whether it
-    reaches to the first time.
+    """Begin of the newest stretch (None: it does not stand at the end), and whether it reaches to
+    the first time.
 
     Times 1, 2, 3, 4 at which it stood, did not, stood, stood: it began at 3.
     """

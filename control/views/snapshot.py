@@ -136,7 +136,7 @@ class OperatorSnapshot:
 
     @property
     def health_path(self) -> str:
-        """The view that tells more of ``health``; empty: there is no more to tell."""
+        """The view with more about ``health``; empty: there is none."""
         if self.findings:
             return "findings"
         return f"groups?q=status:{BEHIND}" if self.behind_count else ""

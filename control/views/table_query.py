@@ -30,7 +30,7 @@ Order = npt.NDArray[np.int64] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableQuery:
-    """What of a table is wanted. ``sort`` is a column's id, with ``-`` in front for descending."""
+    """Query of a table. ``sort`` is a column's id, with ``-`` in front for descending."""
 
     filter: str = ""
     sort: str = ""
@@ -262,7 +262,7 @@ GROUPS: Final = TableSpec(
         "clears": _duration("clears_ms"),
         "loses": _duration("retention_risk_ms_min"),
         "time": _duration("lag_ms_max"),
-        "moving": _number("trend_per_s"),
+        "trend": _number("trend_per_s"),
         "consumes": _number("consumed_records_per_s_sum"),
     },
     sorts={
@@ -299,9 +299,9 @@ GROUP_PARTITIONS: Final = TableSpec(
         "clears": _duration("clears_ms"),
         "loses": _duration("retention_risk_ms"),
         "time": _duration("lag_ms"),
-        "moving": _number("lag_records_per_s"),
+        "trend": _number("lag_records_per_s"),
         "consumes": _number("consumed_records_per_s"),
-        "stands": _duration("stuck_ms"),
+        "stuck": _duration("stuck_ms"),
         "readable": _number("readable"),
     },
     sorts={

@@ -225,8 +225,8 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
 
 
 def _judged_by(commits: pa.Table) -> pa.Table:
-    """Of each group the pace and the time to clear of what its status is about: of its worst
-    partitions (the worst comes first), and of a group that is well of all."""
+    """Pace and time to clear of each group, over the partitions that its status is about: its worst
+    ones (the worst first), or all of a healthy group."""
     rank = ints(commits["rank"])
     (group,) = codes(commits["group_id"])
     groups, firsts = np.unique(group, return_index=True)
@@ -272,20 +272,20 @@ def _reasons(words: pa.Array, readable: FloatColumn, reasons: pa.Array) -> pa.Ar
 
 
 def _places(rows: IntColumn, count: int) -> pa.Array:
-    """Of each of so many rows its place among these; null where it is none of them."""
+    """Place of each row among these; null: it is none of them."""
     places = np.full(count, -1)
     places[rows] = np.arange(rows.size)
     return pa.array(places, mask=places < 0)
 
 
 def _judged(ranks: Any, words: pa.Array) -> pa.Array:
-    """What statuses are sorted by: null where there is no verdict, so that it comes last."""
+    """Sort key of statuses; null without a verdict, so that they come last."""
     place = pc.index_in(words, pa.array(list(UNJUDGED)))
     return pc.if_else(pc.is_null(place), pc.cast(pa.array(ranks), pa.int64()), None)
 
 
 def _led(leaders: Any) -> pa.Array:
-    """What leaders are sorted by: null where there is none."""
+    """Sort key of leaders; null: no leader."""
     return pa.array(leaders, pa.int64(), mask=np.asarray(leaders) < 0)
 
 
@@ -299,8 +299,8 @@ def _verdicts(words: pa.Array, reasons: pa.Array) -> dict[str, pa.Array]:
 
 
 def _bases(groups: pa.Table, commits: pa.Table) -> dict[str, pa.Array]:
-    """What each group's verdict rests on: ``rests_on``, and why a partition has none (the first
-    that has none), or how many have no commit."""
+    """Base of each group's verdict: ``rests_on``, and why the first partition without one has none,
+    or how many have no commit."""
     open_ones = commits.filter(pc.is_valid(commits["unjudged"]))
     names, firsts, counts = np.unique(
         np.asarray(open_ones["group_id"], dtype=object), return_index=True, return_counts=True

@@ -29,7 +29,7 @@ FAILING_MS_MIN: Final = 3_000
 
 
 def watch_findings(report: WatchReport, *, now_ms: int) -> Iterator[Finding]:
-    """What an operator should know about how the figures came about."""
+    """Findings about how the figures came about."""
     if now_ms - report.at_ms > SILENT_MS:
         yield _finding(
             "collector-silent",
@@ -170,8 +170,7 @@ _watch_of: Final = cache(ReportWatch)
 
 
 def report_watch(bus: str | None, cluster: ClusterId | None) -> Callable[[], WatchReport | None]:
-    """What a screen's feed asks: the newest report of the cluster, or nobody where none is
-    named."""
+    """The newest report of the cluster, for a screen's feed; nothing if no cluster is named."""
     if bus is None or cluster is None:
         return lambda: None
     return partial(_watch_of(bus).newest, cluster)

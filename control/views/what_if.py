@@ -1,4 +1,4 @@
-"""What if a broker or a rack dies: what goes offline, who leads then, what survivors bear."""
+"""Loss of a broker or a rack: partitions that go offline, new leaders, extra load on survivors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

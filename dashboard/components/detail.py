@@ -1,4 +1,4 @@
-"""What the pages of one topic, one broker and one group have in common: tiles and a chart, live."""
+"""Common parts of the pages of a topic, a broker and a group: tiles and a chart, live."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

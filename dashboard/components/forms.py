@@ -26,7 +26,7 @@ def choice(component_id: str, label: str, options: dict[str, str], value: str) -
 
 
 def problem(error: Exception) -> html.Div:
-    """What went wrong, why, and what to do."""
+    """An error: what, why, and what to do next."""
     title, reason, step = parts_of(error)
     lines = [html.P(title, className="empty-title"), html.P(reason, className="note")]
     if step:

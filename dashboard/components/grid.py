@@ -30,7 +30,7 @@ EXAMPLES: Final = {
     "partitions": "lag>10000 broker:102 status:under-replicated",
     "brokers": "disk>80 rack:a",
     "groups": "lag>10000 status:STOP loses<1d",
-    "lags": "lag>10000 broker:102 stands>5m",
+    "lags": "lag>10000 broker:102 stuck>5m",
 }
 """A filter for each kind of table."""
 _THEME_SIZES: Final = (
@@ -86,7 +86,7 @@ def grid_block(
 
 
 def register_grid(app: Dash, kind: str) -> None:
-    """What the browser does for a table of this kind; its rows come from ``dashboard.rows``."""
+    """Registers the browser's part of a kind of table; its rows come from ``dashboard.rows``."""
     in_browser: Any = app.clientside_callback
     in_browser(
         ClientsideFunction("partiscope", "columnsChosen"),

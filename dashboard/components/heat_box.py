@@ -64,8 +64,8 @@ def ghost_boxes(found: GhostMap, scheme: str) -> tuple[Any, Any]:
 
 
 def ends_of(heat: HeatMap) -> Ends | None:
-    """Of what is known; None: nothing is. The sum of the other topics would make all topics alike
-    pale: it is as dark as the darkest of them."""
+    """Least and greatest of the known values; None: none is known. The sum of the other topics is
+    left out: it would make all topics pale."""
     places = [place for place, topic in enumerate(heat.topics) if topic != REST]
     known = [row[place] for row in heat.values for place in places if row[place] > 0]
     known = known or [value for row in heat.values for value in row if value > 0]

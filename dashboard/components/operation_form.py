@@ -38,7 +38,7 @@ def every_value(place: str) -> tuple[State, State]:
 
 
 def every_error(place: str) -> Output:
-    """What is written under each field of a place, for ``errors_of``."""
+    """Error texts under every field of a place, for ``errors_of``."""
     return Output(field_id(place, ALL), "error")
 
 
@@ -48,7 +48,7 @@ def values_of(found: Sequence[Mapping[str, str]], values: Sequence[Any]) -> dict
 
 
 def errors_of(found: Sequence[Mapping[str, str]], error: Exception | None) -> list[str | None]:
-    """What is wrong, field by field, in the order of ``found``."""
+    """Errors, field by field, in the order of ``found``."""
     wrong = error.fields if isinstance(error, InvalidInputError) else {}
     return [wrong.get(item["name"]) for item in found]
 
@@ -137,7 +137,7 @@ _OFFERS: Final = {FieldKind.TOPIC: _topics, FieldKind.GROUP: _groups}
 
 
 def _text(value: Any) -> str:
-    """What a widget has, as the catalogue's checks take it."""
+    """A widget's value as text, as the catalogue's checks take it."""
     if value is None or value == _NO:
         return ""
     if isinstance(value, float) and value.is_integer():

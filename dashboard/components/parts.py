@@ -36,7 +36,7 @@ def attributes(named: dict[str, str]) -> dict[str, Any]:
 
 
 def aria(label: str) -> dict[str, Any]:
-    """What a screen reader says for a control that shows a sign only."""
+    """Words of a screen reader for a control that shows a sign only."""
     return attributes({"aria-label": label})
 
 
@@ -107,7 +107,7 @@ def finding_line(row: FindingRow) -> html.Div:
 
 
 def _consequences(row: FindingRow) -> list[html.Div]:
-    """What follows from it, each with the way to its list."""
+    """Consequences of a finding, each with the way to its list."""
     links = [
         dcc.Link(words, href=f"/{it.path}", className="finding-consequence")
         for it in row.consequences

@@ -1,4 +1,4 @@
-"""What all figures share: a figure is a dict as plotly.js takes it.
+"""Base of all figures: a figure is a dict as plotly.js takes it.
 
 Built as dicts, not by plotly's classes: these validate every attribute at run time, which the
 tests do once instead, and cost most of a second to import.

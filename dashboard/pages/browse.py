@@ -196,7 +196,7 @@ async def begun(screen: Screen, topic: str, partition: str, looking: Looking) ->
 
 
 def followed(tail: Tail) -> Any:
-    """What arrived, the newest first."""
+    """Records that arrived, the newest first."""
     arrived = text.plural_text(tail.seen, "record")
     told = [*skipped_words(tail.skipped), *(printable(notice.text) for notice in tail.notices)]
     if not tail.newest:
@@ -286,7 +286,7 @@ def result(browsed: Browsed, *, is_search: bool, is_last: bool) -> Any:
 
 
 def _told(lines: Sequence[str]) -> html.Div | None:
-    """What could not be read, a line each."""
+    """Partitions and offsets that could not be read, a line each."""
     if not lines:
         return None
     shape = SHAPES[Tone.WARNING]
@@ -327,7 +327,7 @@ def message_line(record: FetchedRecord) -> html.Details:
 
 
 def facts(record: FetchedRecord) -> list[tuple[str, str]]:
-    """What can be said of a record and its batch."""
+    """Facts about a record and its batch."""
     batch = record.batch
     crc = "valid" if record.crc_is_valid else f"{SHAPES[Tone.CRITICAL]} wrong"
     headers = [(f"header {printable(name)}", _head(value)) for name, value in record.headers]

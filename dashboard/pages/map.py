@@ -112,7 +112,7 @@ def _register_cells(app: Dash, screen: Screen) -> None:
 
 
 def _register_pointer(app: Dash, screen: Screen) -> None:
-    """What is under the pointer, what a click opens, and the table of what is in sight."""
+    """Registers the browser's part: value under the pointer, click, and the table in sight."""
     asked = (
         State(ids.CELLS_MEASURE, "value"),
         State(ids.CELLS_FILTER, "data"),

@@ -20,8 +20,8 @@ from control.views.moves import (
     done_percent,
     earlier_notes,
     ended_rows,
+    estimated_cell,
     fate_words,
-    foreseen_cell,
     heard_of_words,
     move_row,
     moving_rows,
@@ -174,8 +174,8 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
 
 
 def question(asked: Previewed, move: str) -> html.Div:
-    """What it would do, what stands against it, the word to type where there is one, and both
-    answers; what cannot be done is not asked. Keys look for the question that they asked."""
+    """The preview, doubts about it, the word to type if there is one, and both answers. A refused
+    operation is not asked. Keys look for the question that they asked."""
     effect, word = asked.effect, asked.word
     doubts = [check_line(check) for check in effect.doubts]
     words = [" ".join((effect.command.question, *effect.lines[:1])), *effect.lines[1:]]
@@ -271,7 +271,7 @@ def _tiles(screen: Screen, state: OperationState) -> list[Any]:
         tile("bytes", _bytes_cell(state)),
         tile("partitions", _partitions_cell(state)),
         *last,
-        tile("foreseen", foreseen_cell(state.expected_s), "How long, as told before it began"),
+        tile("estimated", estimated_cell(state.expected_s), "How long, as told before it began"),
         tile("wave", Cell(0, f"{progress.wave} of {progress.waves}" if progress else text.NONE)),
         tile("throttle", rate),
     ]

@@ -223,7 +223,7 @@ def tiles(snapshot: OperatorSnapshot) -> list[Any]:
 
 
 def rack_block(snapshot: OperatorSnapshot) -> Any:
-    """What each rack carries; where brokers name none, what that means."""
+    """Load of each rack; without racks, the meaning of that."""
     rows = rack_rows(broker_rows(snapshot))
     if len(rows) < 2:
         return empty(

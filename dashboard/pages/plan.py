@@ -319,7 +319,7 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
 
 
 def judged(values: Values) -> dict[str, str]:
-    """What pre-flight goes by, beside the proposal itself."""
+    """Values of the form that pre-flight used, beside the proposal."""
     return {name: values[name] for name in JUDGED_FIELDS}
 
 
@@ -351,13 +351,14 @@ async def edited(
 
 
 def by_hand_of(plan: Plan, base: str, entries: str) -> dict[str, Any]:
-    """What the page keeps of an alternative that these entries make of ``base``."""
+    """The kept form of an alternative that these entries make of ``base``."""
     mine = kept_of(plan, plan.alternatives[0])
     return mine | {"base": base, "entries": _digest(entries)}
 
 
 def base_of(choices: list[Any], choice: str) -> Any:
-    """What edits by hand begin from: the chosen one, or what the one by hand was made of."""
+    """The alternative from which edits by hand begin: the chosen one, or the base of the one by
+    hand."""
     item = choices[int(choice)]
     return next((it for it in choices if it["name"] == item.get("base")), item)
 
@@ -373,7 +374,7 @@ def _digest(entries: str) -> str:
 
 
 def kept_of(plan: Plan, item: Alternative) -> dict[str, Any]:
-    """What the page keeps of an alternative."""
+    """The page's kept form of an alternative."""
     return {
         "name": plan_name(item.proposal),
         "words": alternative_words(item),

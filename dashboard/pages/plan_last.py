@@ -17,8 +17,8 @@ _REFUSED: Final = "Pre-flight refuses this plan: see ✖ above."
 
 
 def last_step() -> Any:
-    """What must be typed, and the button: it stays the same one, so that a click while pre-flight
-    still runs is not lost."""
+    """The word to type and the button. The button stays the same one, so that a click while
+    pre-flight still runs is not lost."""
     button = dmc.Button("Move", id=ids.PLAN_CONFIRM)
     actions = [
         html.Div(id=ids.PLAN_TYPE, style={"display": "contents"}),
@@ -31,9 +31,9 @@ def last_step() -> Any:
 def last_words(
     previewed: Previewed | None, judged: Mapping[str, str] = NO_VALUES
 ) -> tuple[list[Any], str, bool, str, str]:
-    """What must be typed before; the button's words, whether it is off, its colour; what is said
-    beside it. None: there is nothing that could be confirmed. ``judged``: values of the form that
-    pre-flight went by; a confirmation with others is not what was reviewed."""
+    """The word to type; the button's words, whether it is off, its colour; the words beside it.
+    None: there is nothing to confirm. ``judged``: values of the form that pre-flight used; other
+    values were not reviewed."""
     if previewed is None or previewed.effect.review is None:
         return [dcc.Store(id=ids.PLAN_REVIEWED)], "Move", True, "red", _REFUSED
     proposal = previewed.effect.review.proposal

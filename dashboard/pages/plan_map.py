@@ -15,7 +15,7 @@ from dashboard.context import Screen
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
-    """Of the plan that the path names."""
+    """Layout of the map for the plan that the path names."""
     name = path.query["plan"]
     kept = find_plan(screen, name)
     if kept is None:
@@ -37,7 +37,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     proposal = kept.alternative.proposal
     words = (
         f"{kept.alternative.name}: {text.plural_text(len(proposal.changes), 'partition')} change, "
-        f"{text.bytes_text(proposal.moved_bytes)} travel"
+        f"{text.bytes_text(proposal.moved_bytes)} to copy"
     )
     if found.topics_left_out:
         words += f"; {text.plural_text(found.topics_left_out, 'topic')} that move less are left out"

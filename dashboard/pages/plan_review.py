@@ -1,4 +1,4 @@
-"""What a plan shows before it is confirmed: alternatives, now and planned, diff, pre-flight."""
+"""Review of a plan before it is confirmed: alternatives, now and planned, diff, pre-flight."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
@@ -55,7 +55,7 @@ def review(
     and with which `values` of the form it was made."""
     proposal = preview.proposal
     tiles = [
-        tile("travels", Cell(proposal.moved_bytes, text.bytes_text(proposal.moved_bytes))),
+        tile("data to copy", Cell(proposal.moved_bytes, text.bytes_text(proposal.moved_bytes))),
         tile("replicas", Cell(0, text.count_text(proposal.moved_replicas))),
         tile("new leaders", Cell(0, text.count_text(proposal.moved_leaders))),
         tile("throttle", _throttle_cell(preview)),
@@ -90,7 +90,7 @@ def _files(name: str) -> list[Any]:
     about = {"name": name, "cluster": chosen_cluster.get()}
     return [
         html.A(words, href=f"/export/plan?{urlencode({**about, 'way': way})}", download="")
-        for way, words in {"there": "Plan as Kafka's JSON ↓", "back": "The way back ↓"}.items()
+        for way, words in {"there": "Plan as Kafka's JSON ↓", "back": "Rollback ↓"}.items()
     ]
 
 

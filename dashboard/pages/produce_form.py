@@ -1,4 +1,4 @@
-"""What the produce page says of a form's values and of a session. Pure."""
+"""Words of the produce page about a form's values and a session. Pure."""
 
 from base64 import b64decode
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What if a broker or a rack dies: nothing is touched, everything is counted."""
+"""Loss of a broker or a rack: nothing is touched, everything is counted."""
 
 from typing import Any, Final
 

@@ -203,7 +203,7 @@ def _plain(message: str) -> str:
 
 
 def build_program() -> TyperGroup:
-    """All of ``partiscope``, of which nothing is loaded yet."""
+    """The whole program; it loads a command when the command is called."""
     app = _app(has_completion=True)
     program = typer.main.get_command(app)
     assert isinstance(program, TyperGroup)

@@ -46,7 +46,7 @@ def list_configs(
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
-    """What differs from the defaults, of every topic and broker."""
+    """Configs that differ from the defaults, of every topic and broker."""
     found = asyncio.run(_all(known_bootstrap(settings_with(bootstrap=bootstrap))))
     rows = [
         (resource, entry)

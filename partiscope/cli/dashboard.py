@@ -46,7 +46,7 @@ def dashboard(
     first = target.watched.name
 
     def flags() -> CommandFlags:
-        """Of the cluster that the asking page is about."""
+        """Flags that name the cluster of the asking page."""
         name = chosen_cluster.get()
         is_first = name in ("", first)
         return target.flags if is_first else replace(target.flags, cluster=cluster_flag(name))

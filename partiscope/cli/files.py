@@ -6,7 +6,7 @@ from partiscope.cli.exits import CommandError, Exit
 
 
 def text_of(path: Path) -> str:
-    """What a text file holds, without the mark that some editors put before it.
+    """Text of a file, without the byte order mark that some editors write.
 
     Raises:
         CommandError: status 2; it cannot be read, or is not UTF-8.

@@ -1,4 +1,4 @@
-"""What groups of commands have in common: create, alter, delete, describe, and list by default."""
+"""Grammar of command groups: create, alter, delete, describe, and list by default."""
 
 from typing import Any
 

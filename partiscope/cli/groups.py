@@ -102,7 +102,7 @@ def described_rows(
     owners: Mapping[TopicPartition, str],
     bounds: Mapping[TopicPartition, tuple[int, int]],
 ) -> list[dict[str, Any]]:
-    """What a group has committed and what its members own: what is wrong first, then most lag.
+    """Committed offsets and owners of a group: the worst first, then the most lag.
 
     ``bounds``: first offset and end of each log. Without a commit, and of one beyond the end,
     there is no lag. Records to read are those still there: without a commit the whole log.

@@ -52,7 +52,7 @@ from partiscope.settings import load_settings
 
 
 class Action(StrEnum):
-    """What can be asked of a move."""
+    """Actions on a move."""
 
     LIST = "list"
     SHOW = "show"
@@ -126,7 +126,7 @@ def moves(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What was asked of which move."""
+    """An action, and the move that it is about."""
 
     action: Action
     move: str | None
@@ -231,8 +231,8 @@ async def _known(
 
 
 async def _newest(client: MovesReader, wish: Wish) -> str:
-    """Of those that go on, where it is about them and there is one; not somebody else's, unless
-    only to look."""
+    """The newest move that goes on, if the action is about such a move and there is one. Moves of
+    others are only looked at."""
     known = await _known(client, wish)
     if not known:
         raise CommandError("there is no reassignment yet", Exit.WRONG_USE)

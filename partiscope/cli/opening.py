@@ -1,5 +1,5 @@
-"""What the terminal screen is opened with, and how it is opened: without a command line's library
-and without settings, of which it needs no more than this."""
+"""Opening of the terminal screen: it needs neither the command line's library nor settings beyond
+this."""
 
 import gc
 import json
@@ -130,7 +130,7 @@ def show(opening: Opening) -> None:
 
 
 def _flags_of(app: "PartiscopeApp", opening: Opening) -> CommandFlags:
-    """Of the cluster that is shown now."""
+    """Flags that name the shown cluster."""
     name = app.services.watched.name
     if name == opening.clusters[0].name:
         return opening.flags

@@ -235,7 +235,7 @@ def known_bus(settings: Settings) -> str:
 
 
 def seconds_of_spread(text: str) -> float:
-    """Of ``5m`` or none.
+    """Seconds of ``5m``; none: 0.
 
     :raises CommandError: neither.
     """
@@ -246,7 +246,7 @@ def seconds_of_spread(text: str) -> float:
 
 
 def now_ms() -> int:
-    """Of this machine's clock, since the epoch."""
+    """Milliseconds since the epoch by this machine's clock."""
     return time.time_ns() // 1_000_000
 
 

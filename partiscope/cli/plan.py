@@ -185,7 +185,7 @@ def _write(out: Path, made: Plan) -> None:
         title, broken = nothing_to_move(chosen.violations, made.limits)
         note(f"{chosen.name}: {'; '.join((title, *broken))}. {out} is empty")
         return
-    note(f"wrote {chosen.name} to {out}, and the way back to {before_file(out)}")
+    note(f"wrote {chosen.name} to {out}, and the rollback to {before_file(out)}")
 
 
 def _print(made: Plan, seconds: float) -> None:

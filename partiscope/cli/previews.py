@@ -39,7 +39,7 @@ def show_preview(preview: Preview) -> None:
 
 
 def show_rollback(effect: Effect[Operation], *, as_json: bool) -> None:
-    """What a rollback would do, on stdout."""
+    """Prints what a rollback would do."""
     command, review = effect.command, effect.review
     assert isinstance(command, RollBack)
     assert command.way is not None

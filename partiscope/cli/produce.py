@@ -185,7 +185,8 @@ def _separator(text: str) -> bytes | None:
 
 
 async def _records(path: Path, form: LineFormat) -> RecordStream:
-    """Of lines, as they come; a file is read once before, so that none or all of it is sent."""
+    """Records of lines, as they come. A file is read once before, so that none or all of it is
+    sent."""
     if form.is_json and path != STDIN:
         async for _ in _parsed(path, form):
             pass

@@ -44,7 +44,8 @@ def send(target: Target, asked: Produce, *, as_json: bool) -> Exit:
 
 
 async def _until_done(target: Target, asked: Produce) -> Exit | Exception:
-    """Ctrl-C sends no more and waits for answers; once more, or `ANSWERS_WAIT_S` later, gives up.
+    """Waits for the session. The first Ctrl-C stops sending and waits for answers; a second, or
+    `ANSWERS_WAIT_S` later, gives up.
 
     What went wrong is answered, not raised: what was acknowledged is told first.
     """
@@ -79,7 +80,7 @@ def _show_progress(progress: ProduceProgress) -> None:
 
 
 def _report(done: ProduceProgress, job: ProduceJob, *, is_interrupted: bool, as_json: bool) -> None:
-    """What was acknowledged, and where it lies."""
+    """Prints the acknowledged records and their offsets."""
     if as_json:
         write_json({**_document(done), "interrupted": is_interrupted})
         return

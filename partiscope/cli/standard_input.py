@@ -64,7 +64,7 @@ def _opened(path: Path, name: str) -> Iterator[int]:
 
 
 async def _chunks(descriptor: int) -> AsyncIterator[bytes]:
-    """What can be read, without holding up the event loop where it is not there yet."""
+    """Chunks of standard input; the event loop goes on while none is there."""
     is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
     while True:
         if not is_file:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class ReaderGoneError(BaseException):
-    """Whoever reads our output has seen enough (``| head -1``). No failure, and for no library on
-    the way to take for one."""
+    """The reader of our output has seen enough (``| head -1``). It is no failure, and no library
+    may take it for one."""
 
 
 class _Pipe(io.FileIO):
@@ -48,7 +48,7 @@ def _settled(stream: TextIO | None, *, is_json: bool) -> TextIO:
 
 
 def flush_streams(status: int) -> int:
-    """What is still to be written goes out; the exit status after it."""
+    """Flushes both streams; answers the exit status."""
     for stream in (sys.stderr, sys.stdout):
         try:
             stream.flush()

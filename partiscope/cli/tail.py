@@ -81,7 +81,7 @@ def tail(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What is read of a topic, and when that ends."""
+    """Where reading a topic begins and ends."""
 
     topic: str
     partition: int | None
@@ -163,7 +163,7 @@ def _write_text(record: FetchedRecord) -> None:
 
 
 def _moment(at_ms: int) -> str:
-    """Of this machine's zone, which is told; records of format 0 have no time."""
+    """A record's time in this machine's zone, with that zone. Records of format 0 have none."""
     return moment_text(at_ms) if at_ms < 0 else f"{moment_text(at_ms)}{zone_text(at_ms)}"
 
 

@@ -15,8 +15,8 @@ Run = Callable[[list[str]], int]
 
 
 def read_beside(arguments: list[str], run: Run) -> tuple[bytes, int]:
-    """What the child has told: an encoded ``Opening`` (empty: the words did not lead to one, and
-    it has said why), and its exit status. ``run`` runs a command line.
+    """Runs the child; answers its encoded ``Opening`` and its exit status. Empty: the words led to
+    no opening, and the child has said why. ``run`` runs a command line.
 
     Raises:
         OSError: there is no child to be had.

@@ -61,7 +61,7 @@ def up(
 
 
 def _check_spark_can_run() -> None:
-    """What set-up provides and no restart would bring: better said before anything is started."""
+    """Checks what set-up provides and no restart would bring, before anything is started."""
     try:
         find_java()
         connector_jars()

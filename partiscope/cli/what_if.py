@@ -28,7 +28,7 @@ def what_if(
     store: Store = None,
     as_json: Json = False,
 ) -> None:
-    """What would be offline, who would lead, and what the survivors would bear."""
+    """Shows what would be offline, who would lead, and the extra load on survivors."""
     if (broker is None) == (rack is None):
         raise CommandError("name what is lost: --broker ID or --rack NAME", Exit.WRONG_USE)
     snapshot = snapshot_for(bootstrap=bootstrap, store=store, at=at)

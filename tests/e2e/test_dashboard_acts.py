@@ -256,7 +256,7 @@ def test_a_partition_is_moved_with_now_and_planned_side_by_side(
     review = page.locator("#plan-review")
     expect(review).to_contain_text(f"{TOPIC}-2")
     expect(review).to_contain_text("both copies fit in every wave")
-    for words, replicas in (("Plan as Kafka's JSON", target), ("The way back", before)):
+    for words, replicas in (("Plan as Kafka's JSON", target), ("Rollback ↓", before)):
         with page.expect_download() as found:
             review.get_by_text(words).click()
         targets = parse_reassignment(Path(found.value.path()).read_text())

@@ -93,7 +93,7 @@ def planned(topology: Topology, request: PlanRequest) -> tuple[Alternative, ...]
     if request.goal is Goal.LEADERS and request.remove_brokers:
         assert "moves no data" in refusal
         return ()
-    assert re.search("impossible|cannot be emptied", refusal)
+    assert re.search("impossible|cannot be decommissioned", refusal)
     assert "left alone" in refusal or free < max(widest, request.replication_factor or 0)
     return ()
 

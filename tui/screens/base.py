@@ -1,4 +1,4 @@
-"""What every view has: its path, the top bar, the footer, and a snapshot to show."""
+"""Base of every view: its path, the top bar, the footer, and a snapshot to show."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class ViewScreen(Screen[Any]):
 
     @property
     def services(self) -> Services:
-        """What the screens are given."""
+        """Services of the screens."""
         return self.partiscope.services
 
     @property
     def word_to_type(self) -> str | None:
-        """What must be typed before something changes; None: nothing."""
+        """Word to type before a change; None: none."""
         return self.services.watched.word_to_type() or None
 
     @property
@@ -96,7 +96,7 @@ class ViewScreen(Screen[Any]):
         yield GotoLine()
 
     def compose_body(self) -> ComposeResult:
-        """What the view itself shows."""
+        """The view's own widgets."""
         raise AssertionError(f"{type(self).__name__} has no body")
 
     @property

@@ -138,7 +138,7 @@ class BrowseScreen(ViewScreen):
         self.run_worker(self._work(self._wanted), exclusive=True, group="browse")
 
     async def _work(self, wanted: Wanted, before: Browsed | None = None) -> None:
-        """What goes wrong is said in the title."""
+        """Runs a step; says in the title if it fails."""
         try:
             if self._is_following:
                 await self._follow(wanted)
@@ -180,7 +180,7 @@ class BrowseScreen(ViewScreen):
                     self._came.append(item)
 
     def _paint(self) -> None:
-        """What came since the last time."""
+        """Paints the records since the last time."""
         if self._is_following and self._painted_count != self._read_count:
             self._painted_count = self._read_count
             kept = f", the last {len(self._came):,} that match" if self._wanted.contains else ""

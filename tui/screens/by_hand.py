@@ -96,7 +96,7 @@ class HandScreen(ModalScreen[Plan | None]):
 
 
 def _verdict(item: Alternative) -> str:
-    """What it moves and reaches, and what it breaks."""
+    """Data to copy, balance reached, and broken rules."""
     spread = item.balance.bytes
     fullest = spread.max / spread.mean if spread.mean else 1.0
     lines = [

@@ -34,7 +34,7 @@ class CellsScreen(MeasuredMap):
         self._filter = path.query.get("q", "")
 
     def compose_body(self) -> ComposeResult:
-        """What is shown, what is under the cursor, the cells."""
+        """Title, value under the cursor, cells."""
         yield Static(id="map-title", classes="title")
         yield Static(id="cell-under")
         yield CellsMap(id="cells")
@@ -49,7 +49,7 @@ class CellsScreen(MeasuredMap):
 
     @property
     def topic_here(self) -> str:
-        """Of the cell under the cursor."""
+        """Topic of the cell under the cursor."""
         record = self.query_one(CellsMap).pointed
         return "" if record is None else str(record["topic"])
 

@@ -41,7 +41,7 @@ class DetailScreen(HistoryScreen, TableScreen):
 
     @property
     def name_here(self) -> str:
-        """Of what is shown."""
+        """Name of the shown thing."""
         return self.path.params[self.path.view]
 
     def compose_body(self) -> ComposeResult:
@@ -79,13 +79,13 @@ class TopicScreen(DetailScreen):
         return partition_page(snapshot, query, topic=self.name_here)
 
     def read_history(self, cluster: str, frame: Frame) -> Text:
-        """What producers and consumers move."""
+        """Throughput of producers and consumers."""
         found = topic_throughput(self.services.history, cluster, self.name_here, frame.span)
         return throughput_line(found, frame, self.line_width)
 
 
 class BrokerScreen(DetailScreen):
-    """What one broker carries, what the collector asks of it, and its partitions."""
+    """One broker: its load, the collector's requests, and its partitions."""
 
     LIST = broker_page
     TITLE_WORD = "broker "
@@ -107,7 +107,7 @@ class BrokerScreen(DetailScreen):
 
     @property
     def plan_here(self) -> ViewPath:
-        """What empties it."""
+        """The plan that decommissions it."""
         return ViewPath(view="plan", query={"remove_brokers": self.name_here})
 
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
@@ -116,14 +116,14 @@ class BrokerScreen(DetailScreen):
         return partition_page(snapshot, replace(query, filter=here))
 
     def read_history(self, cluster: str, frame: Frame) -> Text:
-        """What moves through the partitions that it leads."""
+        """Throughput of the partitions that it leads."""
         broker = int(self.name_here)
         found = broker_throughput(self.services.history, cluster, broker, frame.span)
         return throughput_line(found, frame, self.line_width)
 
 
 class GroupScreen(DetailScreen):
-    """What one group reads, the worst first, then the largest lag."""
+    """One group's partitions, the worst first, then the largest lag."""
 
     LIST = group_page
     UNKNOWN = "is not known: it may be new, or its offsets have expired"

@@ -26,7 +26,7 @@ class FindingsScreen(ViewScreen):
 
     @property
     def plan_here(self) -> ViewPath:
-        """What mends the finding under the cursor."""
+        """The plan that mends the finding under the cursor."""
         row = self.query_one(FindingsList).pointed
         path = super().plan_here if row is None else parse_path(action_of(row).path)
         return path if path.view == "plan" else super().plan_here

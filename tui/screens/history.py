@@ -26,7 +26,7 @@ class HistoryScreen(ViewScreen):
         self.ask_history()
 
     def read_history(self, cluster: str, frame: Frame) -> Text:
-        """What is drawn, in the frame that the view's charts share.
+        """Charts of the view, in the frame that they share.
 
         Raises:
             StoreUnreadableError: the feed says so as a finding; what stands there stays.

@@ -32,7 +32,7 @@ class MapScreen(MeasuredMap):
     words: ClassVar = {name: words for name, (words, _) in MEASURES.items()}
 
     def compose_body(self) -> ComposeResult:
-        """What is shown, then the grid."""
+        """Title, then the grid."""
         yield Static(id="map-title", classes="title")
         yield HeatTable(id="map")
 
@@ -42,7 +42,7 @@ class MapScreen(MeasuredMap):
 
     @property
     def topic_here(self) -> str:
-        """Of the row under the cursor."""
+        """Topic of the row under the cursor."""
         return self.query_one(HeatTable).topic
 
     @property

@@ -1,4 +1,4 @@
-"""What maps share: one measure at a time, chosen by ``m`` or a digit."""
+"""Base of maps: one measure at a time, chosen by ``m`` or a digit."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final

@@ -150,7 +150,7 @@ class MoveScreen(RightsScreen):
         """A move comes from the bus of operations, not from the aggregates."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What makes no sense any more is greyed, as what lacks a right is."""
+        """Greys actions that make no sense now, and those without a right."""
         state, asks = self._state, self.ASKS.get(action)
         if state is not None and asks and not any(state.may(ask) for ask in asks):
             return None
@@ -180,7 +180,7 @@ class MoveScreen(RightsScreen):
         self.put("#move-body", _body(state, now_ms=self.services.now_ms()))
 
     def action_cancel(self) -> None:
-        """Take back what is moving; what is done stays."""
+        """Cancels what is moving; what is done stays."""
         self._ask(Cancel(move=self._move))
 
     def action_cancel_after_wave(self) -> None:
@@ -332,10 +332,10 @@ def _on_their_way(state: OperationState, progress: MoveProgress, *, now_ms: int)
 
 
 def _planned_and_real(state: OperationState) -> str:
-    planned = "foreseen n/a"
+    planned = "estimated n/a"
     if state.expected_s is not None:
         low, high = (duration_text(seconds * 1000) for seconds in state.expected_s)
-        planned = f"foreseen {low} to {high}"
+        planned = f"estimated {low} to {high}"
     if state.took_s is None:
         return planned
     return f"{planned}   took {duration_text(state.took_s * 1000)}"

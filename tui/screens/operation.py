@@ -45,7 +45,7 @@ class OperationScreen(ModalScreen[str]):
         return cast("AppContext", self.app)
 
     def compose(self) -> ComposeResult:
-        """What it does, its fields, what came of it."""
+        """Its effect, its fields, its outcome."""
         with VerticalScroll(id="operation"):
             yield Static(Text.assemble((self._form.title, "bold"), f"  {self._form.help}"))
             yield FormPanel(self._form, self._given)

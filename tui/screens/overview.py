@@ -76,7 +76,7 @@ class OverviewScreen(HistoryScreen):
 
     @property
     def plan_here(self) -> ViewPath:
-        """What mends the finding under the cursor, or the first that a plan mends."""
+        """The plan that mends the finding under the cursor, or the first that a plan mends."""
         strip = self.query_one(FindingsList)
         pointed = strip.pointed
         rows = [pointed] if pointed else list(self.partiscope.snapshot.finding_rows)

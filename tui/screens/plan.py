@@ -69,7 +69,7 @@ class PlannedScreen(ViewScreen):
         return self._plan is not None or action not in self.NEED_PLAN
 
     def action_export(self) -> None:
-        """The chosen alternative and the way back, as Kafka's tool takes them."""
+        """Saves the chosen alternative and its rollback, as Kafka's tool takes them."""
         if self._plan is None:
             return
         files = plan_files(self._plan.alternatives[self._chosen].proposal)
@@ -288,7 +288,7 @@ class PlanScreen(PlannedScreen):
 
 
 def _refusal(error: Exception) -> str:
-    """What went wrong, why, and what to do."""
+    """An error: what, why, and what to do."""
     step = error.next_step if isinstance(error, OperationError | KafkaPortError) else ""
     return f"✖ {error}\n→ {step}" if step else f"✖ {error}"
 

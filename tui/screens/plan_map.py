@@ -41,7 +41,7 @@ class PlanMapScreen(ViewScreen):
         self._kept: KeptPlan | None = None
 
     def compose_body(self) -> ComposeResult:
-        """What is shown, then the grid."""
+        """Title, then the grid."""
         yield Static(id="plan-map-title", classes="title")
         yield DataTable(id="plan-map", cursor_type="cell", fixed_columns=1)
 
@@ -105,7 +105,7 @@ class PlanMapScreen(ViewScreen):
         for word, is_shown in (("now", not self._is_planned), ("planned", self._is_planned)):
             title.append(f" {word} ", style="reverse" if is_shown else "dim")
         title.append(f"  {MEASURES[self._measure]}", style="bold")
-        title.append(f"  {chosen.name}, {bytes_text(proposal.moved_bytes)} travel")
+        title.append(f"  {chosen.name}, {bytes_text(proposal.moved_bytes)} to copy")
         if not proposal.changes:
             title.append("; it changes nothing: the cluster is so already", style="dim")
         if left_out:

@@ -60,7 +60,7 @@ class ColumnsScreen(ModalScreen[str | None]):
         yield OptionList(*map(self._label, self._columns), id="sort")
 
     def on_mount(self) -> None:
-        """What the keys do stands below."""
+        """Shows its keys below."""
         self.query_one(OptionList).border_subtitle = "Space ✔ · Enter · ⌫ all that fit"
 
     def action_flip(self) -> None:

@@ -59,17 +59,17 @@ class TableScreen(ViewScreen):
 
     @property
     def topic_here(self) -> str:
-        """Of the path, or of the row under the cursor."""
+        """Topic of the path, or of the row under the cursor."""
         return self.path.params.get("topic", "") or _pointed(self, "topic")
 
     @property
     def partition_here(self) -> str:
-        """Of the row under the cursor, in a table of partitions."""
+        """Partition of the row under the cursor, in a table of partitions."""
         return _pointed(self, "partition")
 
     @property
     def group_here(self) -> str:
-        """Of the path, or of the row under the cursor."""
+        """Group of the path, or of the row under the cursor."""
         return self.path.params.get("group", "") or _pointed(self, "group")
 
     @property
@@ -152,7 +152,7 @@ class TableScreen(ViewScreen):
 
     @property
     def _digits(self) -> list[str]:
-        """What ``1``, ``2`` … sort by."""
+        """Columns that ``1``, ``2`` … sort by."""
         known = [name for name, _ in self._columns]
         chosen = [name for name in self._chosen.split(",") if name in known]
         return list(dict.fromkeys([*known[:1], *chosen])) if chosen else known
@@ -195,7 +195,7 @@ class TableScreen(ViewScreen):
 
 
 def _pointed(screen: ViewScreen, column: str) -> str:
-    """Of the row under the cursor; a key may come before the table is there."""
+    """A value of the row under the cursor; a key may come before the table is there."""
     tables = screen.query(RowTable)
     return tables.first().name_of(column) if tables else ""
 

@@ -1,4 +1,4 @@
-"""What the charts of a view share: one stretch of time, and what was done to the cluster in it."""
+"""Frame of a view's charts: one stretch of time, and the changes of the cluster in it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Frame:
         return line
 
     def legend(self, now_ms: int, width: int) -> list[Text]:
-        """What the marks are, the newest first, as far as a line goes; no line without any."""
+        """Meaning of the marks, the newest first, as far as a line goes; no line without any."""
         line = Text()
         for mark in reversed(self.marks):
             when = clock_text(mark.at_ms, now_ms=now_ms)

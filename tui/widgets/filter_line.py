@@ -13,7 +13,7 @@ class FilterLine(Input):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "clear_or_submit", "clear")]
 
     async def action_clear_or_submit(self) -> None:
-        """What is typed goes first."""
+        """Clears typed text first."""
         if self.value:
             self.clear()
         else:

@@ -99,7 +99,7 @@ def _line(row: FindingRow, width: int) -> Text:
 
 
 def _in_full(row: FindingRow, width: int) -> Text:
-    """What and since when, why, what follows from it, and what to do about it."""
+    """A finding in full: title, since, reason, consequences, next step."""
     return Text.assemble(
         (f"{row.severity.shape} {row.label.text}  ", STYLES[row.severity.tone]),
         (row.title.text, "bold"),

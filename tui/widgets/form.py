@@ -48,7 +48,7 @@ class FormPanel(VerticalScroll, can_focus=False):
         self._denied = ""
 
     def compose(self) -> ComposeResult:
-        """What lacks to do it at all, then the fields in the form's order."""
+        """Missing conditions, then the fields in the form's order."""
         denied = Static("", id="form-denied", classes="wrong", markup=False)
         denied.display = False
         yield denied
@@ -80,8 +80,8 @@ class FormPanel(VerticalScroll, can_focus=False):
         return {field.name: self._value(field) for field in self.form.fields}
 
     def show_errors(self, errors: Mapping[str, str]) -> None:
-        """What is wrong beside its field, the cursor in the first such one; help again where
-        nothing is."""
+        """Shows errors beside their fields, the cursor in the first such field; help again without
+        any."""
         for wrong in [field.name for field in self.form.fields if field.name in errors][:1]:
             self.query_one(f"#field-{wrong}").focus()
         for field in self.form.fields:

@@ -33,13 +33,13 @@ class HeatTable(KeptCursorTable):
 
     @property
     def topic(self) -> str:
-        """Of the row under the cursor; empty on the sum of the rest, or where it is gone."""
+        """Topic of the row under the cursor; empty on the sum of the rest, or if it is gone."""
         name = self._name_at(self.cursor_row)
         return "" if name == REST or not self.show_cursor else name
 
     @property
     def broker(self) -> str:
-        """Of the column under the cursor; empty on the names, or where it is gone."""
+        """Broker of the column under the cursor; empty on the names, or if it is gone."""
         return self._broker_at(self.cursor_column) if self.show_cursor else ""
 
     def show(self, heat: HeatMap, to_text: ToText) -> None:

@@ -32,8 +32,8 @@ class QuickTable(KeptCursorTable):
         self._keep_little()
 
     def _keep_little(self) -> None:
-        """What was painted before the last change of any cell is never asked for again, but
-        Textual keeps ten thousand cells of it: tens of megabytes."""
+        """Keeps few painted lines. Textual keeps ten thousand cells, tens of megabytes, and never
+        asks again for those painted before the last change."""
         self._line_cache.maxsize = self._row_render_cache.maxsize = LINES_KEPT
         self._row_renderable_cache.maxsize = LINES_KEPT
         self._cell_render_cache.maxsize = LINES_KEPT * CELLS_OF_LINE

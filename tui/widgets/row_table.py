@@ -67,13 +67,13 @@ class RowTable(QuickTable):
         return self._rows[at] if self.show_cursor and 0 <= at < len(self._rows) else None
 
     def name_of(self, column: str) -> str:
-        """What the row under the cursor has in a column; empty: no such row or column."""
+        """Value of the row under the cursor in a column; empty: no such row or column."""
         cell = getattr(self.pointed, column, None)
         return "" if cell is None else str(cell.value)
 
     @property
     def page(self) -> Page[Any] | None:
-        """What is shown, columns without room too."""
+        """The shown rows, with the columns that have no room."""
         return self._page
 
     @property

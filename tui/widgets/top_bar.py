@@ -76,7 +76,7 @@ class TopBar(Static):
         return self.app.size.width >= COLUMNS_MIN and self.app.size.height >= LINES_MIN
 
     def _too_small(self, now_ms: int) -> Text:
-        """What matters most, and what the screens need."""
+        """The most important figures, and the size that the screens need."""
         assert self._snapshot is not None
         width, height = self.app.size
         needs = f"needs {COLUMNS_MIN}×{LINES_MIN}, has {width}×{height}"
@@ -116,7 +116,7 @@ class TopBar(Static):
 
 
 def _fitted(parts: list[tuple[int, Text]], width: int) -> Text:
-    """What fits, the least important (the largest number) left out first."""
+    """Texts that fit; the least important (the largest number) are left out first."""
     gap = Text("  ")
     for rank_max in range(3, -1, -1):
         line = gap.join(part for rank, part in parts if rank <= rank_max)

@@ -1,4 +1,4 @@
-"""What each alternative of a plan costs and reaches, as a chart of text."""
+"""Cost and reach of a plan's alternatives, as a chart of text."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,38 +1,16 @@
 """What documents and help tell to type is what the command line takes."""
 
-import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from partiscope.cli.commands import COMMANDS, build_program, loaded
+from tests.support.documented import documented_commands, words_of
 from tests.support.node_cluster import ROOT
 
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-_TYPED = re.compile(r"^(?:\.venv/bin/)?partiscope ", re.MULTILINE)
-_INLINE = re.compile(r"`(partiscope [^`]+)`")
-_NOT_TYPED = re.compile(r"…|NAME\b|\.\.\.")
-
-
-def _commands() -> Iterator[str]:
-    """Lines of code blocks, with their continuations, and commands within sentences."""
-    for document in DOCUMENTS:
-        text = document.read_text()
-        blocks = text.split("```")
-        joined = "\n".join(blocks[1::2]).replace("\\\n", " ")
-        lines = [line.strip() for line in joined.splitlines()]
-        sentences = re.sub(r"\s+", " ", " ".join(blocks[0::2]))
-        for typed in (*filter(_TYPED.match, lines), *_INLINE.findall(sentences)):
-            command = typed.removeprefix(".venv/bin/")
-            if not _NOT_TYPED.search(command):
-                yield command
-
-
-FOUND = sorted({*_commands(), *(command.example for command in COMMANDS)})
+FOUND = sorted({*documented_commands(), *(command.example for command in COMMANDS)})
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +25,7 @@ def test_commands_are_found() -> None:
 
 @pytest.mark.parametrize("command", FOUND)
 def test_a_documented_command_is_taken(program: dict[str, Any], command: str) -> None:
-    _, name, *words = shlex.split(re.split(r" [|>] ", command)[0], comments=True)
+    name, *words = words_of(command)
     if name.startswith("--"):
         assert name in {word for param in build_program().params for word in param.opts}
         return

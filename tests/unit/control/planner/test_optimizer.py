@@ -224,7 +224,8 @@ def test_a_lower_replication_factor_drops_from_crowded_racks_and_keeps_the_leade
         ),
         (
             PlanRequest(remove_brokers=(1,)),
-            r"\[1\] cannot be emptied: t-0 would need .* of \[2, 3\].*lower the replication factor",
+            r"\[1\] cannot be decommissioned: t-0 would need .* of \[2, 3\].*"
+            r"lower the replication factor",
         ),
         (PlanRequest(goal=Goal.RELIEVE), "relieve which broker"),
         (PlanRequest(goal=Goal.REPLICATION), "replication factor goes with the goal"),

@@ -62,7 +62,7 @@ def test_a_finished_move_has_no_rate_any_more() -> None:
     assert (row.status.text, row.done.text, row.rate.text, row.eta.text) == (
         "done", "100 %", "–", "–"
     )  # fmt: skip
-    assert (row.copied.text, row.foreseen.text, row.took.text) == (
+    assert (row.copied.text, row.estimated.text, row.took.text) == (
         "200 B",
         "≈ 8.0 s – 12 s",
         "9.0 s",
