@@ -94,6 +94,11 @@ async def _configure(_: KafkaSettings, admin: KafkaAdmin) -> None:
     await admin.alter_configs(orders, {"retention.ms": "3600000"})
 
 
+async def _configure_broker(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    every = ConfigResource(scope=ConfigScope.BROKER, name="")
+    await admin.alter_configs(every, {"log.cleaner.backoff.ms": "15000"})
+
+
 async def _delete(_: KafkaSettings, admin: KafkaAdmin) -> None:
     await admin.delete_topic("leaves")
 
@@ -125,6 +130,7 @@ ACTS: Mapping[str, Act] = {
     "create_topic": _create,
     "add_partitions": _grow,
     "configure_topic": _configure,
+    "configure_broker": _configure_broker,
     "delete_topic": _delete,
     "produce": _produce,
     "browse": _browse,
