@@ -134,7 +134,7 @@ async def test_a_file_is_sent_a_topic_configured_and_led_and_a_group_reset_by_ke
 
             await typist.form("C", configs="retention.ms=123456789")
             await typist.confirm()
-            await typist.is_told(f"{topic} is configured")
+            await typist.comes_to(f"topics/{topic}/configs")
             await eventually(lambda: _config(admin, topic, "retention.ms"), "123456789")
 
             ((key, replicas),) = (await _replicas(admin, topic)).items()

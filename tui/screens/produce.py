@@ -41,6 +41,8 @@ class ProduceScreen(ViewScreen):
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
         self._run: ProduceRun | None = None
+        self._is_sent = self._leaves = False
+        """The run's records are all dealt with; the view is left once the journal has it."""
         self._leaders: dict[str, dict[int | None, int]] = {}
         self._typed = ""
         """The cluster's name, once it was typed here."""
@@ -125,6 +127,7 @@ class ProduceScreen(ViewScreen):
         except (OperationError, LinesError, OSError) as error:
             self._say(f"✖ {error}", "bold red")
             return
+        self._is_sent = self._leaves = False
         self._run = ProduceRun(self._show_progress)
         self._say("sending …", "")
         asked = replace(asked, job=job, run=self._run)
@@ -135,8 +138,9 @@ class ProduceScreen(ViewScreen):
         return self.query_one("#file", Input).value.strip()
 
     async def action_stop(self) -> None:
-        """Stop at once; with nothing running, go back."""
+        """Stop at once; with nothing left to send, go back."""
         if self._run is not None:
+            self._leaves = self._is_sent
             self._run.stop()
         else:
             await self.partiscope.action_back()
@@ -150,6 +154,8 @@ class ProduceScreen(ViewScreen):
         finally:
             asked.run.stop()
             self._run = None
+            if self._leaves:
+                await self.partiscope.action_back()
 
     def _show_where(self) -> None:
         values = self.query_one(FormPanel).values()
@@ -174,6 +180,7 @@ class ProduceScreen(ViewScreen):
         )
 
     def _show_progress(self, progress: ProduceProgress) -> None:
+        self._is_sent = progress.is_done
         if progress.total == 1 and progress.is_done and progress.last is not None:
             landed = progress.last
             place = f"✔ {landed.topic}-{landed.partition} @ {landed.offset}"
