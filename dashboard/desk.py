@@ -3,7 +3,7 @@
 Everything here runs on the page's event loop.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
@@ -98,9 +98,11 @@ class Desk:
         """Reads records; an async context manager with connections of its own."""
         return RecordReader(self.bootstrap)
 
-    def follower(self, topic: str, partition: int | None, looking: Looking) -> TopicFollower:
+    def follower(
+        self, topic: str, partitions: Collection[int] | None, looking: Looking
+    ) -> TopicFollower:
         """Follows records, with connections of its own."""
-        return TopicFollower(self.bootstrap, topic, partition=partition, looking=looking)
+        return TopicFollower(self.bootstrap, topic, partitions=partitions, looking=looking)
 
     def _client(self) -> MovesReader:
         return self.session.moves

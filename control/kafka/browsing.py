@@ -24,8 +24,9 @@ from control.kafka.fetching import (
     is_offset_out_of_range,
 )
 from control.kafka.ports import OffsetSpec
-from control.kafka.records import FetchedRecord, Gap, Isolation, Unread
-from control.kafka.sources import BackwardSource, Item, Passed, Source
+from control.kafka.records import FetchedRecord, Gap, Isolation, Item, Passed, Unread
+from control.kafka.scanning import NOTHING_SCANNED, Progress, Scan
+from control.kafka.sources import BackwardSource, Source
 from control.model.ids import TopicPartition
 
 READ_RECORDS_MAX: Final = 20_000
@@ -41,6 +42,8 @@ _TOGETHER_BYTES: Final = 32 << 20
 _PARTITION_BYTES_MIN: Final = 64 << 10
 _TURN_ITEMS: Final = 2_000
 """Taken between two turns of the event loop."""
+
+_ALL: Final = 1 << 62
 
 Rest = Mapping[TopicPartition, int]
 
@@ -87,7 +90,9 @@ class Browsed:
 
     `read_count` records were looked at, `read_bytes` fetched. `rest` is where each partition that
     was not read to its end goes on (backwards: before which offset); empty: all was read.
-    `since_ms` is the time that was asked for, where one was.
+    `since_ms` is the time that was asked for, where one was. `progress` counts what earlier reads
+    have scanned, too, where this one goes on from them. Of `unjudged_count` records the filters
+    could not say whether they pass; `unjudged_reason` is why, of the first.
     """
 
     records: tuple[FetchedRecord, ...]
@@ -97,12 +102,24 @@ class Browsed:
     rest: Rest
     is_backward: bool
     since_ms: int | None = None
+    progress: Progress = NOTHING_SCANNED
+    was_stopped: bool = False
+    unjudged_count: int = 0
+    unjudged_reason: str = ""
 
 
 class Merge:
     """Items of several sources, in order; not for use by two at once."""
 
-    def __init__(self, admin: KafkaAdmin, fetcher: Fetcher, sources: Sequence[Source]) -> None:
+    def __init__(
+        self,
+        admin: KafkaAdmin,
+        fetcher: Fetcher,
+        sources: Sequence[Source],
+        scan: Scan | None = None,
+    ) -> None:
+        self._scan = scan or Scan()
+        self._scan.begin(sources)
         self._admin = admin
         self._fetcher = fetcher
         self._sources = sources
@@ -113,6 +130,8 @@ class Merge:
         self._hungry: set[int] = set(range(len(sources)))
         self.unread: list[Unread] = []
         """Partitions that were given up."""
+        self.records_left = _ALL
+        """Still to be scanned."""
 
     @property
     def read_bytes(self) -> int:
@@ -120,15 +139,15 @@ class Merge:
         return sum(source.read_bytes for source in self._sources)
 
     async def items(self) -> AsyncIterator[Item]:
-        """All of them, gaps as soon as they are met."""
+        """All of them, gaps as soon as they are met, until the scan is stopped."""
         turn = 0
         while True:
             async for gap in self._settle():
                 yield gap
-            if not self._heap:
+            if self._scan.is_stopped or not self._heap:
                 return
             *_, slot = heappop(self._heap)
-            item = self._sources[slot].pop()
+            item = self._sources[slot].pop_within(self.records_left)
             self._hungry.add(slot)
             turn += 1
             if turn % _TURN_ITEMS == 0:
@@ -137,7 +156,7 @@ class Merge:
 
     async def _settle(self) -> AsyncIterator[Gap]:
         """Until the next item of every source is known."""
-        while self._hungry:
+        while self._hungry and not self._scan.is_stopped:
             waiting: list[Source] = []
             for slot in sorted(self._hungry):
                 source = self._sources[slot]
@@ -168,9 +187,9 @@ class Merge:
         for isolation in Isolation:
             asked = [s for s in waiting if not s.has_more_open and s.isolation is isolation]
             if asked:
-                answers = await self._fetch(asked, isolation)
-                fetched += await self._usable(asked, answers)
-        await asyncio.to_thread(_open, opened, fetched)
+                answers = await self._scan.unless_stopped(self._fetch(asked, isolation))
+                fetched += await self._usable(asked, answers or {})
+        await asyncio.to_thread(_open, opened, fetched, self._scan)
         now_s = time.monotonic()
         taken = {source.partition for source, _ in fetched if not source.is_stalled}
         self._progress_s |= dict.fromkeys((*taken, *(it.partition for it in opened)), now_s)
@@ -181,7 +200,7 @@ class Merge:
                 source.leap("its leader gives nothing there")
             elif waited_s > STALLED_S:
                 self._give_up(source, self._reasons.get(source.partition, "it has no leader"))
-        if not taken and not opened:
+        if not taken and not opened and not self._scan.is_stopped:
             await asyncio.sleep(_STALLED_PAUSE_S)
 
     async def _fetch(self, asked: Sequence[Source], isolation: Isolation) -> Answers:
@@ -235,31 +254,39 @@ class Merge:
         self.unread.append(Unread(partition=source.partition, reason=reason))
 
 
-def _open(opened: Iterable[Source], fetched: Iterable[tuple[Source, FetchedBytes]]) -> None:
+def _open(
+    opened: Iterable[Source], fetched: Iterable[tuple[Source, FetchedBytes]], scan: Scan
+) -> None:
     """In a thread: large batches take seconds."""
     for source in opened:
-        source.open_more()
+        if not scan.is_stopped:
+            source.open_more()
     for source, data in fetched:
-        source.handle_fetched(data)
+        if not scan.is_stopped:
+            source.handle_fetched(data)
 
 
 async def collect(
-    merge: Merge, sources: Sequence[Source], *, limit: int, bounds: Bounds
+    merge: Merge, sources: Sequence[Source], *, limit: int, bounds: Bounds, scan: Scan
 ) -> Browsed:
     """The first `limit` records that are looked for, within the bounds."""
     records: list[FetchedRecord] = []
+    scan.records = records
     skipped = Skipped()
-    read_count = 0
     is_backward = any(isinstance(source, BackwardSource) for source in sources)
+    merge.records_left = bounds.records
     if limit > 0:
         async for item in merge.items():
             if isinstance(item, Gap):
                 skipped.add(item)
                 continue
-            read_count += 1
+            scan.record_count += item.record_count if isinstance(item, Passed) else 1
+            merge.records_left = bounds.records - scan.record_count
+            scan.at_ms = item.timestamp_ms
             if not isinstance(item, Passed):
                 records.append(item)
-            is_full = read_count >= bounds.records or merge.read_bytes >= bounds.bytes
+                scan.found_count += 1
+            is_full = scan.record_count >= bounds.records or merge.read_bytes >= bounds.bytes
             if is_full or len(records) >= limit:
                 break
     skipped.unread += merge.unread
@@ -270,9 +297,11 @@ async def collect(
     }
     return Browsed(
         records=tuple(reversed(records) if is_backward else records),
-        read_count=read_count,
+        read_count=scan.record_count,
         read_bytes=merge.read_bytes,
         skipped=skipped,
         rest=rest,
         is_backward=is_backward,
+        progress=scan.progress,
+        was_stopped=scan.is_stopped and bool(rest),
     )

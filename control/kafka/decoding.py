@@ -12,10 +12,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from broker.protocol.compression import decompress
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.message_formats import crc_is_valid, iter_batches, open_batch
-from broker.protocol.records import LOG_OVERHEAD_BYTES, MAGIC_V2, BatchHeader, Record
-from control.kafka.records import FetchedRecord, Gap, Transaction
+from broker.protocol.records import (
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    MAGIC_V2,
+    BatchHeader,
+    Record,
+)
+from control.kafka.records import FetchedRecord, Gap, Item, MayMatch, Passed, Transaction
 from control.model.ids import TopicPartition
 
 _LENGTH: Final = struct.Struct(">i")
@@ -62,12 +69,15 @@ class ChunkDecoder:
         position: int,
         *,
         first_offset: int | None = None,
+        may_match: MayMatch | None = None,
     ) -> None:
         """`position` is what was asked for. The batch that holds it may begin earlier; its records
-        count from `first_offset` on, else from `position` on."""
+        count from `first_offset` on, else from `position` on. Batches in which nothing may match
+        are not opened: they are one ``Passed``."""
         self._partition = partition
         self._fetched = fetched
         self._first_offset = position if first_offset is None else first_offset
+        self._may_match = may_match
         self._marks = TransactionMarks(fetched)
         self._items = self._iterate()
         self.next_offset = position
@@ -75,13 +85,13 @@ class ChunkDecoder:
         self.damage: str | None = None
         self.partial_bytes = 0
 
-    def take(self, count: int) -> list[FetchedRecord | Gap]:
+    def take(self, count: int) -> list[Item]:
         """The next ones, fewer only at the end."""
         found = list(islice(self._items, count))
         self.is_done = len(found) < count
         return found
 
-    def _iterate(self) -> Iterator[FetchedRecord | Gap]:
+    def _iterate(self) -> Iterator[Item]:
         data = memoryview(self._fetched.data)
         end = 0
         try:
@@ -94,7 +104,7 @@ class ChunkDecoder:
             (length,) = _LENGTH.unpack_from(data, _LENGTH_POSITION)
             self.partial_bytes = length + LOG_OVERHEAD_BYTES
 
-    def _batch(self, batch: memoryview, header: BatchHeader) -> Iterator[FetchedRecord | Gap]:
+    def _batch(self, batch: memoryview, header: BatchHeader) -> Iterator[Item]:
         if not self._is_plausible(header):
             span = f"offsets {header.base_offset} to {header.last_offset}"
             self.damage = f"the header of its batch is damaged ({span})"
@@ -104,6 +114,11 @@ class ChunkDecoder:
         self.damage = None
         read_to = max(self._first_offset, header.base_offset)
         try:
+            if self._is_passed(batch, header):
+                self._marks.transaction_of(header)
+                yield self._passed(header, read_to)
+                self.next_offset = max(self.next_offset, header.last_offset + 1)
+                return
             told, records = open_batch(batch, header)
             if header.is_control:
                 self._marks.handle_control(header, records)
@@ -118,6 +133,16 @@ class ChunkDecoder:
                 count = header.records_count if header.magic == MAGIC_V2 else None
                 yield self._gap(read_to, header.last_offset, count, str(error))
         self.next_offset = max(self.next_offset, header.last_offset + 1)
+
+    def _is_passed(self, batch: memoryview, header: BatchHeader) -> bool:
+        """Whether nothing in it may match, as far as that is seen without opening it."""
+        if self._may_match is None or header.magic != MAGIC_V2 or header.is_control:
+            return False
+        return not self._may_match(decompress(header.codec, batch[HEADER_BYTES:]))
+
+    def _passed(self, header: BatchHeader, first: int) -> Passed:
+        count = min(header.records_count, header.last_offset - first + 1)
+        return Passed(first, header.max_timestamp, header.last_offset, max(0, count))
 
     def _records(
         self, batch: memoryview, header: BatchHeader, records: Iterable[Record]

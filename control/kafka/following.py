@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -28,9 +28,10 @@ from control.kafka.fetching import (
 )
 from control.kafka.ports import OffsetSpec, TopicMetadata
 from control.kafka.reader import EVERYTHING, Looking, RecordReader, Start, StartKind
-from control.kafka.records import FetchedRecord, Gap, Isolation
+from control.kafka.records import FetchedRecord, Gap, Isolation, Passed
+from control.kafka.scanning import Scan
 from control.kafka.settings import KafkaSettings
-from control.kafka.sources import ForwardSource, Passed
+from control.kafka.sources import ForwardSource
 from control.model.ids import TopicPartition
 
 REFRESH_S: Final = 5.0
@@ -64,7 +65,7 @@ class _Asked(NamedTuple):
 
 
 class TopicFollower:
-    """Reads a topic, or one partition of it, from a start on. Use as an async context manager.
+    """Reads a topic, or some partitions of it, from a start on. Use as an async context manager.
 
     Records that are not looked for come as ``Passed``, so that they can be counted.
     """
@@ -74,14 +75,14 @@ class TopicFollower:
         settings: KafkaSettings | str,
         topic: str,
         *,
-        partition: int | None = None,
+        partitions: Collection[int] | None = None,
         looking: Looking = EVERYTHING,
     ) -> None:
         told = settings_of(settings)
         timeout_ms = min(told.request_timeout_ms, _REQUEST_TIMEOUT_MS)
         self._reader = RecordReader(replace(told, request_timeout_ms=timeout_ms, attempts_max=2))
         self._topic = topic
-        self._partition = partition
+        self._partitions = partitions
         self._looking = looking
         self._start = Start(kind=StartKind.LATEST)
         self._sources: dict[TopicPartition, ForwardSource] = {}
@@ -115,7 +116,7 @@ class TopicFollower:
         self._start = start
         keys = self._wanted(metadata)
         if not keys:
-            what = f"partition {self._topic}-{self._partition}"
+            what = f"partitions {sorted(self._partitions or ())} of {self._topic}"
             raise RefusedError(ErrorCode.unknown_topic_or_partition, what=what)
         await self._place(keys)
 
@@ -127,7 +128,9 @@ class TopicFollower:
             for item in await self.poll(FETCH_WAIT_MS):
                 yield item
 
-    async def backlog(self, *, is_all: bool = False) -> AsyncIterator[Followed]:
+    async def backlog(
+        self, *, is_all: bool = False, scan: Scan | None = None
+    ) -> AsyncIterator[Followed]:
         """What was there at the beginning, in order of time; ``poll`` goes on behind it.
 
         Partitions that cannot be read to their end are told as notices; with ``is_all`` nothing
@@ -136,7 +139,7 @@ class TopicFollower:
         for notice in self._troubles.notices(is_waiting=not is_all):
             yield notice
         sources, self._backlog = self._backlog, []
-        merge = self._reader.merge(sources)
+        merge = self._reader.merge(sources, scan)
         try:
             async for item in merge.items():
                 yield item
@@ -167,9 +170,9 @@ class TopicFollower:
         return [*self._troubles.notices(), *found]
 
     def _wanted(self, metadata: TopicMetadata) -> list[TopicPartition]:
-        partition = self._partition
+        wanted = self._partitions
         keys = [each.key for each in metadata.partitions]
-        return [key for key in keys if partition is None or key.partition == partition]
+        return [key for key in keys if wanted is None or key.partition in wanted]
 
     async def _place(self, keys: Iterable[TopicPartition]) -> None:
         """Sources for partitions that have none yet, as far as they tell where they begin."""
@@ -196,6 +199,7 @@ class TopicFollower:
             end=end,
             stable=_FOR_EVER if self._is_committed else stable,
             matches=self._looking.accepts,
+            may_match=self._looking.may_match,
             kept_bytes=self._looking.kept_bytes,
         )
 

@@ -29,9 +29,11 @@ from control.kafka.records import (
     FetchedRecord,
     Isolation,
     Matches,
+    MayMatch,
     Transaction,
     Unread,
 )
+from control.kafka.scanning import Scan
 from control.kafka.settings import KafkaSettings
 from control.kafka.sources import BackwardSource, ForwardSource, Source
 from control.model.ids import TopicPartition
@@ -82,22 +84,28 @@ class PartitionChunk:
 class Looking:
     """What is looked for, and how much of each record is kept; None: all of it.
 
-    `read_committed` ends before the first open transaction, and leaves out aborted ones.
+    `may_match` tells of a whole batch, before it is opened, whether it may hold what is looked for.
+    Only records before `until_ms` are read, where it is set. `read_committed` ends before the first
+    open transaction, and leaves out aborted ones.
     """
 
     matches: Matches | None = None
+    may_match: MayMatch | None = None
+    until_ms: int | None = None
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     kept_bytes: int | None = KEPT_BYTES
 
     @property
     def accepts(self) -> Matches | None:
         """The test that a record must pass to be shown."""
-        if self.isolation is Isolation.READ_UNCOMMITTED:
-            return self.matches
-        return self._is_committed_match
+        is_committed = self.isolation is Isolation.READ_COMMITTED
+        return self._is_match if is_committed or self.until_ms is not None else self.matches
 
-    def _is_committed_match(self, record: FetchedRecord) -> bool:
-        if record.transaction is Transaction.ABORTED:
+    def _is_match(self, record: FetchedRecord) -> bool:
+        is_committed = self.isolation is Isolation.READ_COMMITTED
+        if is_committed and record.transaction is Transaction.ABORTED:
+            return False
+        if self.until_ms is not None and record.timestamp_ms >= self.until_ms:
             return False
         return self.matches is None or self.matches(record)
 
@@ -182,6 +190,7 @@ class RecordReader:
         limit: int,
         looking: Looking = EVERYTHING,
         bounds: Bounds | None = None,
+        scan: Scan | None = None,
     ) -> Browsed:
         """At most `limit` records that are there now and looked for, in order of time.
 
@@ -192,16 +201,20 @@ class RecordReader:
         """
         keys = sorted(set(partitions))
         extents, unread = await self._extents.tolerant(keys)
+        extents, without_end = await self._before(extents, looking.until_ms)
+        unread += without_end
+        scan = scan or Scan()
         if start.kind is StartKind.LAST:
-            backward = {key: extent.end for key, extent in extents.items()}
+            at = {key: extent.end for key, extent in extents.items()}
             limit = min(limit, start.value)
-            found = await self._read(extents, backward, looking, limit, bounds, is_backward=True)
         else:
             at, without_start = await self.starts(extents, start)
             unread += without_start
-            found = await self._read(extents, at, looking, limit, bounds, is_backward=False)
-            if start.kind is StartKind.TIMESTAMP:
-                found = replace(found, since_ms=start.value)
+        is_backward = start.kind is StartKind.LAST
+        sources = _sources(extents, at, looking, is_backward=is_backward)
+        found = await self._read(sources, limit, bounds, scan)
+        if start.kind is StartKind.TIMESTAMP:
+            found = replace(found, since_ms=start.value)
         found.skipped.unread[:0] = unread
         return found
 
@@ -213,14 +226,18 @@ class RecordReader:
         limit: int,
         looking: Looking = EVERYTHING,
         bounds: Bounds | None = None,
+        scan: Scan | None = None,
     ) -> Browsed:
         """Further from where ``browse`` stopped, in its direction.
 
         :raises KafkaPortError: none of the partitions can be read.
         """
         extents, unread = await self._extents.tolerant(sorted(browsed_rest))
+        extents, without_end = await self._before(extents, looking.until_ms)
+        unread += without_end
         at = {key: browsed_rest[key] for key in extents}
-        found = await self._read(extents, at, looking, limit, bounds, is_backward=is_backward)
+        sources = _sources(extents, at, looking, is_backward=is_backward)
+        found = await self._read(sources, limit, bounds, scan or Scan())
         found.skipped.unread[:0] = unread
         return found
 
@@ -316,9 +333,8 @@ class RecordReader:
         at = {key: extent.end for key, extent in extents.items()}
         if not count:
             return at, []
-        nothing = Looking(matches=lambda _: False, kept_bytes=0)
-        bounds = Bounds(records=count, bytes=_ALL)
-        found = await self._read(extents, at, nothing, _ALL, bounds, is_backward=True)
+        sources = _sources(extents, at, Looking(kept_bytes=0), is_backward=True)
+        found = await self._read(sources, count, Bounds(records=count, bytes=_ALL), Scan())
         unread = found.skipped.unread
         missing = {each.partition for each in unread}
         places = {
@@ -326,36 +342,59 @@ class RecordReader:
         }
         return places, unread
 
-    def merge(self, sources: Sequence[Source]) -> Merge:
+    def merge(self, sources: Sequence[Source], scan: Scan | None = None) -> Merge:
         """Several partitions in order of time."""
-        return Merge(self._admin, self._fetcher, sources)
+        return Merge(self._admin, self._fetcher, sources, scan)
+
+    async def _before(
+        self, extents: dict[TopicPartition, LogExtent], until_ms: int | None
+    ) -> tuple[dict[TopicPartition, LogExtent], list[Unread]]:
+        """The logs as if they ended with the first record of that time or later."""
+        if until_ms is None or not extents:
+            return extents, []
+        found, unread = await self._extents.list_offsets(extents, until_ms)
+        ends = {key: at.offset for key, at in found.items() if at.offset >= 0}
+        return {
+            key: replace(
+                extents[key],
+                end=min(extents[key].end, ends.get(key, _ALL)),
+                stable=min(extents[key].stable, ends.get(key, _ALL)),
+            )
+            for key in found
+        }, unread
 
     async def _read(
-        self,
-        extents: Mapping[TopicPartition, LogExtent],
-        at: Mapping[TopicPartition, int],
-        looking: Looking,
-        limit: int,
-        bounds: Bounds | None,
-        *,
-        is_backward: bool,
+        self, sources: Sequence[Source], limit: int, bounds: Bounds | None, scan: Scan
     ) -> Browsed:
-        direction: type[Source] = BackwardSource if is_backward else ForwardSource
-        is_committed = looking.isolation is Isolation.READ_COMMITTED
-        sources = []
-        for key, offset in sorted(at.items()):
-            extent = extents[key]
-            end = extent.stable if is_committed else extent.end
-            if is_backward:
-                end = min(end, offset)
-            sources.append(
-                direction(
-                    key,
-                    first=extent.first if is_backward else offset,
-                    end=end,
-                    stable=extent.stable,
-                    matches=looking.accepts,
-                    kept_bytes=looking.kept_bytes,
-                )
+        merge = self.merge(sources, scan)
+        return await collect(merge, sources, limit=limit, bounds=bounds or Bounds(), scan=scan)
+
+
+def _sources(
+    extents: Mapping[TopicPartition, LogExtent],
+    at: Mapping[TopicPartition, int],
+    looking: Looking,
+    *,
+    is_backward: bool,
+) -> list[Source]:
+    """What is to be read: from each offset on, or back from it."""
+    direction: type[Source] = BackwardSource if is_backward else ForwardSource
+    is_committed = looking.isolation is Isolation.READ_COMMITTED
+    sources = []
+    for key, offset in sorted(at.items()):
+        extent = extents[key]
+        end = extent.stable if is_committed else extent.end
+        if is_backward:
+            end = min(end, offset)
+        sources.append(
+            direction(
+                key,
+                first=extent.first if is_backward else offset,
+                end=end,
+                stable=extent.stable,
+                matches=looking.accepts,
+                may_match=looking.may_match,
+                kept_bytes=looking.kept_bytes,
             )
-        return await collect(self.merge(sources), sources, limit=limit, bounds=bounds or Bounds())
+        )
+    return sources

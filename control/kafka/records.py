@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.protocol.compression import codec_name
 from broker.protocol.records import BatchHeader
@@ -108,7 +108,32 @@ class Unread:
     reason: str
 
 
+class Passed(NamedTuple):
+    """Records in a row that were scanned and are not looked for.
+
+    `timestamp_ms` is the newest time among them.
+    """
+
+    offset: int
+    timestamp_ms: int
+    last_offset: int
+    record_count: int
+
+
+Item = FetchedRecord | Gap | Passed
 Matches = Callable[[FetchedRecord], bool]
+MayMatch = Callable[[bytes | memoryview], bool]
+"""Whether the decompressed records of a batch may hold one that is looked for."""
+
+
+def first_offset_of(item: Item) -> int:
+    """Where an item begins."""
+    return item.first_offset if isinstance(item, Gap) else item.offset
+
+
+def last_offset_of(item: Item) -> int:
+    """Where an item ends."""
+    return item.offset if isinstance(item, FetchedRecord) else item.last_offset
 
 
 def cut_record(record: FetchedRecord, kept_bytes: int) -> FetchedRecord:

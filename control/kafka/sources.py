@@ -1,15 +1,15 @@
 """One partition's part in a merge: what was read of it and not yet shown. Pure; forward or back.
 
 A source says where to fetch (`position`), takes what came (`handle_fetched`), and gives its items
-in order (`head`, `pop`). A record that nobody looks for counts in the order as well: it is kept as
-a `Passed`, so that a search says up to which time it has read.
+in order (`head`, `pop`). Records that nobody looks for count in the order as well: those in a row
+are one `Passed`, so that a search says how far it has scanned.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final
 
 from control.kafka.decoding import ChunkDecoder, FetchedBytes
 from control.kafka.fetching import BATCH_BYTES_MAX, PARTITION_BYTES_MAX
@@ -17,9 +17,14 @@ from control.kafka.records import (
     FetchedRecord,
     Gap,
     Isolation,
+    Item,
     Matches,
+    MayMatch,
+    Passed,
     Unread,
     cut_record,
+    first_offset_of,
+    last_offset_of,
 )
 from control.model.ids import TopicPartition
 
@@ -28,21 +33,6 @@ OPENED_MAX: Final = 2_000
 _WINDOW_RECORDS: Final = 16
 _WINDOW_BYTES: Final = 4 << 20
 """Read forward within a step back; a step that holds more is taken shorter."""
-
-
-class Passed(NamedTuple):
-    """A record that was read and is not looked for."""
-
-    offset: int
-    timestamp_ms: int
-
-
-Item = FetchedRecord | Gap | Passed
-
-
-def offset_of(item: Item) -> int:
-    """The first offset of an item."""
-    return item.first_offset if isinstance(item, Gap) else item.offset
 
 
 class Source(ABC):
@@ -56,6 +46,7 @@ class Source(ABC):
         end: int,
         stable: int,
         matches: Matches | None = None,
+        may_match: MayMatch | None = None,
         kept_bytes: int | None = None,
     ) -> None:
         """Reads offsets `first` to `end` - 1; transactions before `stable` are decided."""
@@ -70,9 +61,11 @@ class Source(ABC):
         """The last answer brought it no further."""
         self._stable = stable
         self._matches = matches
+        self._may_match = may_match
         self._kept_bytes = kept_bytes
         self._leap = 1
         self._log_end = end
+        self._offset_count = max(0, end - first)
         self._begin()
 
     @abstractmethod
@@ -102,6 +95,26 @@ class Source(ABC):
     def pop(self) -> Item:
         """Take the next item out."""
 
+    def pop_within(self, most: int) -> Item:
+        """Take the next item out; of records in a row that are not looked for at most so many."""
+        item = self.pop()
+        is_dense = isinstance(item, Passed) and (
+            item.last_offset - item.offset + 1 == item.record_count > most
+        )
+        if not isinstance(item, Passed) or not is_dense or most < 1:
+            return item
+        taken, left = self._split(item, most)
+        self._put_back(left)
+        return taken
+
+    @abstractmethod
+    def _split(self, passed: Passed, count: int) -> tuple[Passed, Passed]:
+        """The next so many of them, and the others."""
+
+    @abstractmethod
+    def _put_back(self, item: Item) -> None:
+        """It is the next one again."""
+
     @abstractmethod
     def handle_fetched(self, fetched: FetchedBytes) -> None:
         """Open what came, or the first of it."""
@@ -109,6 +122,16 @@ class Source(ABC):
     @abstractmethod
     def skip_to(self, offset: int, reason: str) -> None:
         """The log does not hold what is before an offset any more."""
+
+    @property
+    def offset_count(self) -> int:
+        """From `first` to `end`."""
+        return self._offset_count
+
+    @property
+    @abstractmethod
+    def offsets_left(self) -> int:
+        """Not popped yet; 0 also where no more comes."""
 
     @property
     def has_more_open(self) -> bool:
@@ -134,14 +157,37 @@ class Source(ABC):
         self.read_bytes += len(fetched.data)
         if fetched.end_offset >= 0:
             self._log_end = fetched.end_offset
-        return ChunkDecoder(self.partition, fetched, self.position, first_offset=first_offset)
+        return ChunkDecoder(
+            self.partition,
+            fetched,
+            self.position,
+            first_offset=first_offset,
+            may_match=self._may_match,
+        )
 
-    def _item(self, item: FetchedRecord | Gap) -> Item:
-        if isinstance(item, Gap):
-            return item
-        if self._matches is not None and not self._matches(item):
-            return Passed(item.offset, item.timestamp_ms)
-        return item if self._kept_bytes is None else cut_record(item, self._kept_bytes)
+    def _keep(self, kept: deque[Item], item: Item, end: int) -> None:
+        """Put an item behind those that are kept, as far as it lies before `end`."""
+        if first_offset_of(item) >= end:
+            return
+        if isinstance(item, FetchedRecord):
+            if self._matches is None or self._matches(item):
+                is_whole = self._kept_bytes is None
+                kept.append(item if is_whole else cut_record(item, self._kept_bytes or 0))
+                return
+            item = Passed(item.offset, item.timestamp_ms, item.offset, 1)
+        elif isinstance(item, Passed) and item.last_offset >= end:
+            record_count = min(item.record_count, end - item.offset)
+            item = item._replace(last_offset=end - 1, record_count=record_count)
+        before = kept[-1] if kept else None
+        if isinstance(before, Passed) and isinstance(item, Passed):
+            kept[-1] = Passed(
+                before.offset,
+                max(before.timestamp_ms, item.timestamp_ms),
+                item.last_offset,
+                before.record_count + item.record_count,
+            )
+        else:
+            kept.append(item)
 
     @abstractmethod
     def leap(self, reason: str) -> None:
@@ -188,13 +234,23 @@ class ForwardSource(Source):
 
     @property
     def rest(self) -> int:
-        return offset_of(self.items[0]) if self.items else self._at
+        return first_offset_of(self.items[0]) if self.items else self._at
+
+    @property
+    def offsets_left(self) -> int:
+        return 0 if self.unread else max(0, self.end - self.rest)
 
     def head(self) -> Item:
         return self.items[0]
 
     def pop(self) -> Item:
         return self.items.popleft()
+
+    def _split(self, passed: Passed, count: int) -> tuple[Passed, Passed]:
+        return _halves(passed, count)
+
+    def _put_back(self, item: Item) -> None:
+        self.items.appendleft(item)
 
     def skip_to(self, offset: int, reason: str) -> None:
         last = min(offset, self.end) - 1
@@ -217,8 +273,7 @@ class ForwardSource(Source):
         if decoder is None:
             return
         for item in decoder.take(OPENED_MAX):
-            if offset_of(item) < self.end:
-                self.items.append(self._item(item))
+            self._keep(self.items, item, self.end)
         before, self._at = self._at, max(self._at, decoder.next_offset)
         self.is_stalled = self._at == before and not self.items
         if self._at >= self.end:
@@ -260,14 +315,24 @@ class BackwardSource(Source):
     def rest(self) -> int:
         if not self.items:
             return self._low
-        newest = self.items[-1]
-        return (newest.last_offset if isinstance(newest, Gap) else newest.offset) + 1
+        return last_offset_of(self.items[-1]) + 1
+
+    @property
+    def offsets_left(self) -> int:
+        return 0 if self.unread else max(0, self.rest - self.first)
 
     def head(self) -> Item:
         return self.items[-1]
 
     def pop(self) -> Item:
         return self.items.pop()
+
+    def _split(self, passed: Passed, count: int) -> tuple[Passed, Passed]:
+        left, taken = _halves(passed, passed.record_count - count)
+        return taken, left
+
+    def _put_back(self, item: Item) -> None:
+        self.items.append(item)
 
     def skip_to(self, offset: int, reason: str) -> None:
         last = min(offset, self._low) - 1
@@ -288,8 +353,7 @@ class BackwardSource(Source):
         self.is_stalled = False
         while not decoder.is_done and self._at < self._low:
             for item in decoder.take(OPENED_MAX):
-                if offset_of(item) < self._low:
-                    self._read.append(self._item(item))
+                self._keep(self._read, item, self._low)
             self._at = max(self._at, decoder.next_offset)
         if self._at == before:
             self._handle_no_progress(decoder)
@@ -311,13 +375,15 @@ class BackwardSource(Source):
     def _end_window(self) -> None:
         read, self._read = self._read, deque(maxlen=OPENED_MAX)
         was_cut = len(read) == OPENED_MAX
-        oldest = min((offset_of(item) for item in read), default=self._start)
+        oldest = min((first_offset_of(item) for item in read), default=self._start)
         self._low = oldest if was_cut else max(self.first, min(self._start, oldest))
         self.items = read
         step = self._step * 4
         if read:
-            record_bytes = max(1, self._window_bytes // len(read))
-            step = max(1, min(step, OPENED_MAX, _WINDOW_BYTES // record_bytes))
+            offset_bytes = max(1, self._window_bytes // max(1, last_offset_of(read[-1]) - oldest))
+            step = max(1, min(step, _WINDOW_BYTES // offset_bytes))
+        if was_cut or self._may_match is None:
+            step = min(step, OPENED_MAX)
         self._begin_window(step)
 
     def _begin_window(self, step: int) -> None:
@@ -331,6 +397,13 @@ class BackwardSource(Source):
         offset_bytes = max(1, self._window_bytes // max(1, self._at - self._start))
         step = max(1, min(_WINDOW_BYTES // offset_bytes, (self._low - self._start) // 2))
         self._begin_window(step)
+
+
+def _halves(passed: Passed, count: int) -> tuple[Passed, Passed]:
+    """The first so many of records without gaps between them, and those behind."""
+    at = passed.offset + count
+    first = passed._replace(last_offset=at - 1, record_count=count)
+    return first, passed._replace(offset=at, record_count=passed.record_count - count)
 
 
 def gap_of(partition: TopicPartition, first: int, last: int, reason: str) -> Gap:

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from control.kafka.browsing import GAPS_TOLD_MAX, Browsed, Skipped
-from control.kafka.records import FetchedRecord, Gap, Isolation, Matches, Transaction
+from control.kafka.records import FetchedRecord, Gap, Isolation, Transaction
+from control.kafka.scanning import Progress
 from control.views import format as text
 from control.views.columns import Column
 from control.views.printable import printable, readable
@@ -78,34 +79,6 @@ def message_row(record: FetchedRecord) -> MessageRow:
     )
 
 
-def matcher(wanted: str) -> Matches | None:
-    """The test for records whose key, value or a header holds the text, whatever its case; None:
-    every record passes."""
-    if not wanted:
-        return None
-    small = wanted.lower()
-    sought = small.encode(errors="surrogateescape")
-
-    def matches(record: FetchedRecord) -> bool:
-        parts = [record.key, record.value]
-        for name, value in record.headers:
-            parts += [name.encode(errors="replace"), value]
-        return any(_holds(part, small, sought) for part in parts if part)
-
-    return matches
-
-
-def _holds(part: bytes, small: str, sought: bytes) -> bool:
-    if sought in part.lower():
-        return True
-    if part.isascii():
-        return False
-    try:
-        return not sought.isascii() and small in part.decode().lower()
-    except UnicodeDecodeError:
-        return small in "0x" + part.hex()
-
-
 def gap_words(gap: Gap) -> str:
     """Where nothing could be read, how much that is, and why."""
     if gap.first_offset == gap.last_offset:
@@ -130,27 +103,76 @@ def skipped_words(skipped: Skipped) -> Iterator[str]:
 
 def read_words(browsed: Browsed, *, shown: int, is_search: bool) -> str:
     """How much was read, what of it is shown, and whether there is more."""
-    count = text.plural_text(browsed.read_count, "record")
-    words = f"{count} read"
     if is_search:
-        words += f", {shown:,} match"
+        return _search_words(browsed, shown)
+    words = f"{text.plural_text(browsed.read_count, 'record')} read"
     if browsed.rest:
         words += ", older ones not read yet" if browsed.is_backward else ", later ones not read yet"
     elif browsed.skipped.unread:
         words += ", not all partitions"
     else:
-        words += ": all there are" if is_search or browsed.read_count else ""
-    if browsed.since_ms is not None and browsed.records:
-        first_ms = browsed.records[0].timestamp_ms
-        if first_ms > browsed.since_ms:
-            words += f"; the first is of {moment_text(first_ms)}"
-    return words
+        words += ": all there are" if browsed.read_count else ""
+    return words + _late_words(browsed)
+
+
+def _search_words(browsed: Browsed, shown: int) -> str:
+    progress = browsed.progress
+    words = f"{shown:,} match; {progress_words(progress)}"
+    if browsed.rest:
+        older = "older" if browsed.is_backward else "later"
+        at = moment_text(-1 if progress.at_ms is None else progress.at_ms)
+        way = "back to" if browsed.is_backward else "up to"
+        why = "stopped by hand" if browsed.was_stopped else f"scanned {way} {at}"
+        words += f"; {why}, {older} ones not scanned yet"
+    elif browsed.skipped.unread:
+        words += ", not all partitions"
+    else:
+        words += ": all there are"
+    return words + _late_words(browsed)
+
+
+def _late_words(browsed: Browsed) -> str:
+    if browsed.since_ms is None or not browsed.records:
+        return ""
+    first_ms = browsed.records[0].timestamp_ms
+    is_late = first_ms > browsed.since_ms
+    return f"; the first is of {moment_text(first_ms)}" if is_late else ""
+
+
+def progress_words(progress: Progress) -> str:
+    """How far a scan has come: records, bytes and partitions, of how many.
+
+    Records are told by offsets: where compaction or transactions left some out there are fewer.
+    """
+    done, total = progress.offsets_done, progress.offset_count
+    part = "" if done == total else f" ({_part_text(progress.part)})"
+    size = text.bytes_text(progress.read_bytes)
+    about = "" if done == total else f" of about {text.bytes_text(progress.estimated_bytes)}"
+    partitions = text.plural_text(progress.partition_count, "partition")
+    return (
+        f"{progress.record_count:,} records scanned, {done:,} of {total:,} offsets{part}, "
+        f"{size}{about}, {progress.partitions_done} of {partitions} whole"
+    )
+
+
+def _part_text(part: float) -> str:
+    percent = 100 * part
+    return f"{percent:.1f} %" if percent < 10 else f"{min(percent, 99):.0f} %"
 
 
 def summary(browsed: Browsed, *, is_search: bool) -> tuple[str, Sequence[str]]:
     """The line above a list of records, and the lines about what could not be read."""
     words = read_words(browsed, shown=len(browsed.records), is_search=is_search)
-    return words, tuple(skipped_words(browsed.skipped))
+    told = [*skipped_words(browsed.skipped)]
+    if browsed.unjudged_count:
+        told.append(unjudged_words(browsed.unjudged_count, browsed.unjudged_reason))
+    return words, told
+
+
+def unjudged_words(count: int, reason: str) -> str:
+    """Of how many records a filter could not say whether they pass."""
+    records = text.plural_text(count, "record")
+    return f"{records} could not be judged and left out; the first: {printable(reason)}"
 
 
 def moment_text(at_ms: int) -> str:

@@ -1,40 +1,36 @@
 """Browse the messages of a topic: by partition, by offset, by time, or the last ones."""
 
 from collections.abc import Sequence
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html
-from dash.exceptions import PreventUpdate
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 from fastapi import FastAPI, WebSocket
 
-from control.kafka.following import TopicFollower
-from control.kafka.reader import Browsed, Looking, RecordReader, Start, StartKind
+from control.kafka.reader import Browsed
 from control.kafka.records import FetchedRecord
-from control.model.ids import TopicPartition, no_partition_words
-from control.operations.errors import InvalidInputError
+from control.kafka.scanning import Scan
+from control.lab.message_filters import FILTER_HELP
+from control.lab.message_search import SCAN_RECORDS
 from control.views import format as text
 from control.views.messages import (
     ISOLATION_WORDS,
-    matcher,
     message_row,
     moment_text,
+    progress_words,
     skipped_words,
     summary,
 )
 from control.views.paths import ViewPath
 from control.views.printable import printable, readable
 from control.views.rows import SHAPES, Tone
-from control.views.times import TimeError, parse_moment
 from dashboard import ids
-from dashboard.components.forms import choice, problem, text_field
+from dashboard.components.forms import choice, text_field
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes, card, crumbs, empty
 from dashboard.context import Screen
-from dashboard.desk import DeskError
-from dashboard.follow import KEPT_MAX, Readers, Tail
+from dashboard.follow import KEPT_MAX, SHOWN_MAX, Drawing, Readers, Tail
 
-SHOWN_MAX: Final = 100
 WHOLE_BYTES_MAX: Final = 16 << 10
 """Of a key, value or header on the page; the rest is a link."""
 _HIDDEN: Final = {"display": "none"}
@@ -48,71 +44,86 @@ FIELDS: Final = (
     ids.BROWSE_PARTITION,
     ids.BROWSE_START,
     ids.BROWSE_AT,
+    ids.BROWSE_UNTIL,
     ids.BROWSE_WANTED,
+    ids.BROWSE_REGEX,
+    ids.BROWSE_KEY,
+    ids.BROWSE_HEADER,
+    ids.BROWSE_PATH,
+    ids.BROWSE_CEL,
+    ids.BROWSE_LIMIT,
 )
-_KINDS: Final = {
-    "last": StartKind.LAST,
-    "earliest": StartKind.EARLIEST,
-    "offset": StartKind.OFFSET,
-    "time": StartKind.TIMESTAMP,
+"""In the order in which ``assets/modules/follow.js`` takes them."""
+_FURTHER: Final = {
+    ids.BROWSE_REGEX: ("regex", "Regular expression", FILTER_HELP["regex"]),
+    ids.BROWSE_KEY: ("key", "Key", FILTER_HELP["key"]),
+    ids.BROWSE_HEADER: ("header", "Header", FILTER_HELP["header"]),
+    ids.BROWSE_PATH: ("path", "JSON path", FILTER_HELP["json_path"]),
+    ids.BROWSE_CEL: ("cel", "Expression (CEL)", FILTER_HELP["cel"]),
 }
-
-
-class StoredRest(TypedDict):
-    """Where reading goes on, as the browser keeps it: offsets by partition."""
-
-    places: dict[str, int]
-    is_backward: bool
+_PROGRESS_PARTS: Final = 1_000
 
 
 def layout(screen: Screen, path: ViewPath) -> list[Any]:
     """The form, filled in by the path's query, and what was found."""
     topic = path.params["topic"]
-    start, at = _start_of(path)
-    partition, wanted = path.query.get("partition", ""), path.query.get("q", "")
     follows = path.query.get("follow") == "yes"
-    form = html.Div(
-        [
-            html.Div(
-                [
-                    text_field(ids.BROWSE_PARTITION, "Partition", "all", partition),
-                    choice(ids.BROWSE_START, "Start", STARTS, start),
-                    text_field(ids.BROWSE_AT, "At", "offset or time: 10m, 2026-11-21T09:00", at),
-                    text_field(ids.BROWSE_WANTED, "Contains", "in key, value, header", wanted),
-                ],
-                className="form-line",
-            ),
-            html.Div(
-                [
-                    dmc.Button("Read", id=ids.BROWSE_READ, className="submit"),
-                    dmc.Button(
-                        "Stop following" if follows else "Follow",
-                        id=ids.BROWSE_FOLLOW,
-                        variant="light",
-                    ),
-                    dcc.Link("Produce here (P)", href=f"/produce/{topic}"),
-                    html.P(
-                        f"At most {SHOWN_MAX}; reading leaves no trace. {ISOLATION_WORDS}.",
-                        className="note",
-                    ),
-                ],
-                className="actions",
-            ),
-        ],
-        className="form operation-form",
-    )
     return [
         crumbs([("Topics", "topics"), (topic, f"topics/{topic}"), ("messages", "")]),
         dcc.Store(id=ids.BROWSE_TOPIC, data=topic),
         dcc.Store(id=ids.BROWSE_FOLLOWS, data=follows),
-        dcc.Store(id=ids.BROWSE_REST),
-        card("Which messages", form),
-        dcc.Loading(html.Div(id=ids.BROWSE_RESULT), type="dot", delay_show=300),
+        card("Which messages", _form(path, topic, follows=follows)),
+        html.Div(id=ids.BROWSE_RESULT),
         dmc.Button("Read on", id=ids.BROWSE_MORE, variant="light", style=_HIDDEN),
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def _form(path: ViewPath, topic: str, *, follows: bool) -> html.Div:
+    query = path.query
+    start, at = _start_of(path)
+    at_hint, until_hint = "offset or time: 10m, 2026-11-21T09:00", "time: 5m, 18:05"
+    limit = text_field(
+        ids.BROWSE_LIMIT, "Scan at most", f"{SCAN_RECORDS:,} records", query.get("limit", "")
+    )
+    further = [
+        text_field(field, label, hint, query.get(name, ""))
+        for field, (name, label, hint) in _FURTHER.items()
+    ]
+    is_open = any(query.get(name) for name, _, _ in _FURTHER.values())
+    first = [
+        text_field(
+            ids.BROWSE_PARTITION, "Partitions", "all; 3 or 0-3,7", query.get("partition", "")
+        ),
+        choice(ids.BROWSE_START, "Start", STARTS, start),
+        text_field(ids.BROWSE_AT, "At", at_hint, at),
+        text_field(ids.BROWSE_UNTIL, "Until", until_hint, query.get("until", "")),
+        text_field(ids.BROWSE_WANTED, "Contains", "in key, value, header", query.get("q", "")),
+        limit,
+    ]
+    words = "Stop following" if follows else "Follow"
+    note = f"At most {SHOWN_MAX} at a time; reading leaves no trace. {ISOLATION_WORDS}."
+    actions = [
+        dmc.Button("Read", id=ids.BROWSE_READ, className="submit"),
+        dmc.Button("Stop", id=ids.BROWSE_STOP, variant="light", style=_HIDDEN),
+        dmc.Button(words, id=ids.BROWSE_FOLLOW, variant="light"),
+        dcc.Link("Produce here (P)", href=f"/produce/{topic}"),
+        html.P(note, className="note"),
+    ]
+    return html.Div(
+        [
+            html.Div(first, className="form-line"),
+            html.Details(
+                [html.Summary("More filters"), html.Div(further, className="form-line")],
+                open=is_open,
+                className="more-filters",
+            ),
+            html.Div(actions, className="actions"),
+        ],
+        className="form operation-form",
+    )
+
+
+def register(app: Dash, _: Screen) -> None:
     """Read on opening, and whenever it is asked for; follow what arrives from now on."""
     in_browser: Any = app.clientside_callback
     in_browser(
@@ -127,72 +138,21 @@ def register(app: Dash, screen: Screen) -> None:
         ClientsideFunction("partiscope", "follow"),
         Output(ids.BROWSE_FOLLOW, "children"),
         Input(ids.BROWSE_FOLLOWS, "data"),
-        Input(ids.BROWSE_PARTITION, "value"),
-        Input(ids.BROWSE_WANTED, "value"),
+        Input(ids.BROWSE_READ, "n_clicks"),
+        Input(ids.BROWSE_MORE, "n_clicks"),
+        Input(ids.BROWSE_STOP, "n_clicks"),
+        *(Input(field, "value") for field in FIELDS),
         State(ids.BROWSE_TOPIC, "data"),
     )
 
-    @app.callback(
-        Output(ids.BROWSE_RESULT, "children"),
-        Output(ids.BROWSE_REST, "data"),
-        Output(ids.BROWSE_MORE, "style"),
-        Input(ids.BROWSE_READ, "n_clicks"),
-        Input(ids.BROWSE_MORE, "n_clicks"),
-        Input(ids.BROWSE_TOPIC, "data"),
-        State(ids.BROWSE_REST, "data"),
-        State(ids.BROWSE_FOLLOWS, "data"),
-        *(State(field, "value") for field in FIELDS),
-        websocket=True,
-    )
-    async def read(
-        clicks: int | None,
-        _: int | None,
-        topic: str,
-        rest: StoredRest | None,
-        follows: bool,
-        *typed: str | None,
-    ) -> Any:
-        is_more = ctx.triggered_id == ids.BROWSE_MORE
-        if follows and not clicks and not is_more:
-            raise PreventUpdate
-        values = [value or "" for value in typed]
-        try:
-            browsed = await found(screen, topic, values, rest if is_more else None)
-        except DeskError as error:
-            return problem(error), None, _HIDDEN
-        kept = stored_rest(browsed)
-        shown = result(browsed, is_search=bool(values[-1].strip()), is_last=browsed.is_backward)
-        return shown, kept, _HIDDEN if kept is None else {}
-
 
 def register_follow(server: FastAPI, screen: Screen) -> None:
-    """The WebSocket of tabs that follow a topic."""
-    readers = Readers()
+    """The WebSocket of tabs that read or follow a topic."""
+    readers = Readers(screen, Drawing(followed=followed, scanning=scanning, found=result))
 
     @server.websocket("/follow/{topic}")
     async def follow(socket: WebSocket, topic: str) -> None:
-        async def begin(partition: str, looking: Looking) -> TopicFollower:
-            return await begun(screen, topic, partition, looking)
-
-        await readers.serve(socket, begin, followed)
-
-
-async def begun(screen: Screen, topic: str, partition: str, looking: Looking) -> TopicFollower:
-    """Follows from now on.
-
-    Raises:
-        InvalidInputError: the topic has no such partition.
-        KafkaPortError: it cannot be begun.
-    """
-    async with screen.desk.reader() as reader:
-        keys = await asked_partitions(reader, topic, partition)
-    follower = screen.desk.follower(topic, keys[0].partition if partition else None, looking)
-    try:
-        await follower.begin(Start(kind=StartKind.LATEST))
-    except BaseException:
-        await follower.close()
-        raise
-    return follower
+        await readers.serve(socket, topic)
 
 
 def followed(tail: Tail) -> Any:
@@ -208,79 +168,28 @@ def followed(tail: Tail) -> Any:
     return card(words, _told(told), messages(list(reversed(tail.newest))))
 
 
-async def asked_partitions(
-    reader: RecordReader, topic: str, partition: str
-) -> tuple[TopicPartition, ...]:
-    """All of a topic, or the one that is asked for.
-
-    Raises:
-        InvalidInputError: it has no such partition.
-    """
-    keys = await reader.partitions(topic)
-    chosen = tuple(key for key in keys if not partition or str(key.partition) == partition)
-    if not chosen:
-        raise InvalidInputError({"partition": no_partition_words(topic, partition, len(keys))})
-    return chosen
+def scanning(scan: Scan) -> Any:
+    """How far a scan is, and what it has found."""
+    progress = scan.progress
+    words = f"{progress.found_count:,} match so far; {progress_words(progress)}"
+    bar = html.Progress(
+        value=str(int(progress.part * _PROGRESS_PARTS)),
+        max=str(_PROGRESS_PARTS),
+        **attributes({"aria-label": "scanned"}),
+    )
+    return card(words, bar, messages(list(scan.records)))
 
 
-async def found(
-    screen: Screen, topic: str, typed: list[str], rest: StoredRest | None = None
-) -> Browsed:
-    """The records that the fields ask for, or those behind ``rest``.
-
-    Raises:
-        InvalidInputError: a field that cannot be.
-    """
-    partition, kind, at, wanted = (value.strip() for value in typed)
-    start = start_of(kind, at, now_ms=screen.now_ms())
-    looking = Looking(matches=matcher(wanted))
-    async with screen.desk.reader() as reader:
-        if rest is not None:
-            places = {TopicPartition(topic, int(n)): place for n, place in rest["places"].items()}
-            return await reader.go_on(
-                places, is_backward=rest["is_backward"], limit=SHOWN_MAX, looking=looking
-            )
-        keys = await asked_partitions(reader, topic, partition)
-        return await reader.browse(keys, start, limit=SHOWN_MAX, looking=looking)
-
-
-def stored_rest(browsed: Browsed) -> StoredRest | None:
-    """For the button that reads on; None where all was read."""
-    if not browsed.rest:
-        return None
-    places = {str(key.partition): place for key, place in browsed.rest.items()}
-    return StoredRest(places=places, is_backward=browsed.is_backward)
-
-
-def start_of(kind: str, at: str, *, now_ms: int) -> Start:
-    """Where to begin.
-
-    Raises:
-        InvalidInputError: an offset or time that cannot be read.
-    """
-    if kind == "offset":
-        digits = at.replace(",", "")
-        if not digits.isdecimal():
-            raise InvalidInputError({"at": f"{at!r} is no offset: a whole number is needed"})
-        return Start(kind=StartKind.OFFSET, value=int(digits))
-    if kind == "time":
-        try:
-            return Start(kind=StartKind.TIMESTAMP, value=parse_moment(at, now_ms=now_ms))
-        except TimeError as error:
-            raise InvalidInputError({"at": str(error)}) from error
-    return Start(kind=_KINDS.get(kind, StartKind.LAST), value=SHOWN_MAX)
-
-
-def result(browsed: Browsed, *, is_search: bool, is_last: bool) -> Any:
+def result(browsed: Browsed, is_search: bool) -> Any:
     """One line per record that opens to the whole of it, and what could not be read."""
     words, told = summary(browsed, is_search=is_search)
     if not browsed.records:
         if browsed.rest:
-            return html.Div([empty(words, "Read on below"), _told(told)])
+            return html.Div([empty(words, "Read on below, or scan more at a time"), _told(told)])
         what = f"No record there ({words})" if browsed.read_count else "No record there"
         step = "Start earlier, or leave the other fields empty"
         return html.Div([empty(what, step), _told(told)])
-    records = list(reversed(browsed.records)) if is_last else list(browsed.records)
+    records = list(reversed(browsed.records)) if browsed.is_backward else list(browsed.records)
     count = text.plural_text(len(records), "record")
     return card(f"{count} shown; {words}", _told(told), messages(records))
 
@@ -383,6 +292,7 @@ def _start_of(path: ViewPath) -> tuple[str, str]:
     """Kind and place that the path's query names."""
     if "offset" in path.query:
         return "offset", path.query["offset"]
-    if "since" in path.query:
-        return "time", path.query["since"]
-    return "last", ""
+    since = path.query.get("since", "")
+    if since == "earliest":
+        return "earliest", ""
+    return ("time", since) if since else ("last", "")

@@ -8,14 +8,34 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from control.kafka.errors import NoSuchPartitionError
 from control.kafka.following import Followed, Notice, TopicFollower
 from control.kafka.reader import Looking, RecordReader, Start, StartKind
-from control.kafka.records import KEPT_BYTES, FetchedRecord, Gap, Isolation, Transaction
+from control.kafka.records import (
+    KEPT_BYTES,
+    FetchedRecord,
+    Gap,
+    Isolation,
+    Passed,
+    Transaction,
+)
+from control.kafka.scanning import Scan
+from control.lab.judged_records import FilterError
+from control.lab.message_filters import (
+    FILTER_HELP,
+    FilterTexts,
+    MessageFilter,
+    build_filter,
+)
+from control.lab.message_search import chosen_partitions
 from control.lab.starts import parse_start
-from control.model.ids import TopicPartition
 from control.views.format import plural_text
-from control.views.messages import brief, gap_words, matcher, moment_text
+from control.views.messages import (
+    brief,
+    gap_words,
+    moment_text,
+    progress_words,
+    unjudged_words,
+)
 from control.views.printable import json_text, printable, told_bytes
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, now_ms, settings_with
@@ -24,33 +44,57 @@ from partiscope.cli.words import TIME_HELP, moment_of, zone_text
 
 SHOWN_CHARACTERS_MAX: Final = 2_000
 """Of a key or value; --json has it whole."""
+PROGRESS_EVERY_S: Final = 2.0
+
+
+Topic = Annotated[str, typer.Argument(help="Topic to read.")]
+Partitions = Annotated[str | None, typer.Option(metavar="N,N-N", help="Only these: 3 or 0-3,7.")]
+Offset = Annotated[str | None, typer.Option(help="earliest, latest, N, or -N for the last N.")]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help=TIME_HELP)]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Only records before this time.")]
+Held = Annotated[
+    str | None,
+    typer.Option("--filter", help="Only records whose key, value or a header contains this."),
+]
+Regex = Annotated[str | None, typer.Option(help=FILTER_HELP["regex"])]
+Key = Annotated[str | None, typer.Option(help=FILTER_HELP["key"])]
+Header = Annotated[str | None, typer.Option(help=FILTER_HELP["header"])]
+JsonPath = Annotated[str | None, typer.Option(help=FILTER_HELP["json_path"])]
+Cel = Annotated[str | None, typer.Option(help=FILTER_HELP["cel"])]
+ScanLimit = Annotated[
+    int | None, typer.Option(min=1, help="Stop after so many records were scanned.")
+]
+Count = Annotated[
+    int | None, typer.Option(min=1, help="Stop after so many; default: follow for ever.")
+]
+ExitAtEnd = Annotated[
+    bool, typer.Option("--exit-at-end", "-e", help="Stop at the end, as it is now.")
+]
+Format = Annotated[str | None, typer.Option("--format", "-f", metavar="TEXT", help=FORMAT_HELP)]
+Isolated = Annotated[
+    Isolation,
+    typer.Option(help="read_uncommitted marks aborted records, read_committed hides them."),
+]
 
 
 def tail(
     *,
-    topic: Annotated[str, typer.Argument(help="Topic to read.")],
-    partition: Annotated[int | None, typer.Option(min=0, help="Only this one.")] = None,
-    offset: Annotated[
-        str | None, typer.Option(help="earliest, latest, N, or -N for the last N.")
-    ] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help=TIME_HELP)] = None,
-    text: Annotated[
-        str | None,
-        typer.Option("--filter", help="Only records whose key, value or a header contains this."),
-    ] = None,
-    count: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many; default: follow for ever.")
-    ] = None,
-    exit_at_end: Annotated[
-        bool, typer.Option("--exit-at-end", "-e", help="Stop at the end, as it is now.")
-    ] = False,
-    format_: Annotated[
-        str | None, typer.Option("--format", "-f", metavar="TEXT", help=FORMAT_HELP)
-    ] = None,
-    isolation: Annotated[
-        Isolation,
-        typer.Option(help="read_uncommitted marks aborted records, read_committed hides them."),
-    ] = Isolation.READ_UNCOMMITTED,
+    topic: Topic,
+    partition: Partitions = None,
+    offset: Offset = None,
+    since: Since = None,
+    until: Until = None,
+    text: Held = None,
+    regex: Regex = None,
+    key: Key = None,
+    header: Header = None,
+    json_path: JsonPath = None,
+    cel: Cel = None,
+    scan_limit: ScanLimit = None,
+    count: Count = None,
+    exit_at_end: ExitAtEnd = False,
+    format_: Format = None,
+    isolation: Isolated = Isolation.READ_UNCOMMITTED,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
@@ -59,7 +103,7 @@ def tail(
     A lost leader, deleted records and damaged batches are told on standard error; reading goes on.
     With --exit-at-end, a partition that cannot be read to its end makes the exit status 1.
 
-    Example: partiscope tail orders --offset earliest --exit-at-end --format '%p %o %s\\n'
+    Example: partiscope tail orders --offset earliest -e --cel "value.status == 'failed'"
     """
     if format_ is not None and as_json:
         raise CommandError("give --format or --json, not both", Exit.WRONG_USE)
@@ -67,15 +111,37 @@ def tail(
         raise CommandError("give --offset or --since, not both", Exit.WRONG_USE)
     start = _start(offset, since)
     address = known_bootstrap(settings_with(bootstrap=bootstrap))
+    texts = FilterTexts(
+        text=text or "",
+        regex=regex or "",
+        key=key or "",
+        header=header or "",
+        json_path=json_path or "",
+        cel=cel or "",
+    )
+    try:
+        tested = build_filter(texts)
+    except FilterError as error:
+        raise CommandError(str(error), Exit.WRONG_USE) from error
     looking = Looking(
-        matches=matcher(text or ""),
+        matches=tested.matches,
+        may_match=tested.may_match,
+        until_ms=None if until is None else moment_of(until, "--until"),
         isolation=isolation,
         kept_bytes=KEPT_BYTES if format_ is None and not as_json else None,
     )
     usual = _write_json if as_json else _write_text
     write = usual if format_ is None else record_writer(format_)
-    reading = Reading(topic=topic, partition=partition, start=start, looking=looking,
-                      count=count, exits_at_end=exit_at_end)  # fmt: skip
+    reading = Reading(
+        topic=topic,
+        partition=partition or "",
+        start=start,
+        looking=looking,
+        tested=tested,
+        count=count,
+        scan_limit=scan_limit,
+        exits_at_end=exit_at_end,
+    )
     asyncio.run(_show(address, reading, write))
 
 
@@ -84,52 +150,107 @@ class Reading:
     """Where reading a topic begins and ends."""
 
     topic: str
-    partition: int | None
+    partition: str
     start: Start
     looking: Looking
+    tested: MessageFilter
     count: int | None
+    scan_limit: int | None
     exits_at_end: bool
 
 
 async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], None]) -> None:
-    topic, partition = wish.topic, wish.partition
     async with RecordReader(address) as reader:
-        partitions = await reader.partitions(topic)
-    if partition is not None and TopicPartition(topic, partition) not in partitions:
-        raise NoSuchPartitionError(topic, partition, count=len(partitions))
-    read_count = shown = 0
-    is_whole = True
-    following = TopicFollower(address, topic, partition=partition, looking=wish.looking)
+        keys = await reader.partitions(wish.topic)
+    try:
+        chosen = chosen_partitions(keys, wish.partition)
+    except FilterError as error:
+        raise CommandError(str(error), Exit.WRONG_USE) from error
+    numbers = [key.partition for key in chosen] if wish.partition else None
+    following = TopicFollower(address, wish.topic, partitions=numbers, looking=wish.looking)
+    shown = Shown(wish, write)
     async with following as follower:
         await follower.begin(wish.start)
+        telling = asyncio.create_task(_tell_progress(shown))
         try:
-            async for item in _items(follower, wish):
-                if isinstance(item, Notice):
-                    _tell(printable(item.text))
-                    is_whole = is_whole and not item.is_trouble
-                elif isinstance(item, Gap):
-                    _tell(gap_words(item))
-                else:
-                    read_count += 1
-                if isinstance(item, FetchedRecord):
-                    write(item)
-                    shown += 1
-                    if shown == wish.count:
-                        return
+            async for item in _items(follower, shown):
+                if shown.is_last(item):
+                    return
         finally:
+            telling.cancel()
             # Also when a person ends it: nothing found is told apart from nothing read.
-            if not shown and wish.looking.accepts is not None:
-                _tell(f"{plural_text(read_count, 'record')} read, none that is looked for")
-    if not is_whole:
+            shown.tell_end()
+    if not shown.is_whole:
         raise CommandError(
-            f"{topic} was not read whole: the partitions named above are missing, wholly or in "
-            f"part. `partiscope topics describe {topic}` shows who leads them; read them again "
-            "with --partition",
+            f"{wish.topic} was not read whole: the partitions named above are missing, wholly or "
+            f"in part. `partiscope topics describe {wish.topic}` shows who leads them; read them "
+            "again with --partition",
         )
 
 
-def _items(follower: TopicFollower, wish: Reading) -> AsyncIterator[Followed]:
-    return follower.backlog(is_all=True) if wish.exits_at_end else follower.items()
+class Shown:
+    """What was written of what was scanned."""
+
+    def __init__(self, wish: Reading, write: Callable[[FetchedRecord], None]) -> None:
+        self.scan = Scan()
+        self.wish = wish
+        self.is_whole = True
+        self._write = write
+
+    def is_last(self, item: Followed) -> bool:
+        """Write or tell one, and whether it is the last that is wanted."""
+        scan, wish = self.scan, self.wish
+        if isinstance(item, Notice):
+            _tell(printable(item.text))
+            self.is_whole = self.is_whole and not item.is_trouble
+            return False
+        if isinstance(item, Gap):
+            _tell(gap_words(item))
+            return False
+        scan.record_count += item.record_count if isinstance(item, Passed) else 1
+        if isinstance(item, FetchedRecord):
+            self._write(item)
+            scan.found_count += 1
+            if scan.found_count == wish.count:
+                return True
+        return wish.scan_limit is not None and scan.record_count >= wish.scan_limit
+
+    def tell_end(self) -> None:
+        """How much was scanned, where some of it was left out."""
+        scan, wish = self.scan, self.wish
+        if wish.tested.unjudged_count:
+            _tell(unjudged_words(wish.tested.unjudged_count, wish.tested.unjudged_reason))
+        is_limited = wish.scan_limit is not None and scan.record_count >= wish.scan_limit
+        if is_limited:
+            words = f"{scan.found_count:,} match; {self._scanned}"
+            _tell(f"{words}; --scan-limit {wish.scan_limit} ends it here, the rest is not scanned")
+        elif not scan.found_count and wish.looking.accepts is not None:
+            _tell(f"{plural_text(scan.record_count, 'record')} read, none that is looked for")
+
+    def tell_progress(self) -> None:
+        """How far it is."""
+        _tell(f"{self.scan.found_count:,} match so far; {self._scanned}")
+
+    @property
+    def _scanned(self) -> str:
+        progress = self.scan.progress
+        if not progress.offset_count:
+            return plural_text(progress.record_count, "record") + " scanned"
+        return progress_words(progress)
+
+
+async def _tell_progress(shown: Shown) -> None:
+    """To a person who waits for a search, not to a file or another program."""
+    while True:
+        await asyncio.sleep(PROGRESS_EVERY_S)
+        if sys.stderr.isatty() and shown.wish.exits_at_end and shown.wish.tested.judges:
+            shown.tell_progress()
+
+
+def _items(follower: TopicFollower, shown: Shown) -> AsyncIterator[Followed]:
+    if shown.wish.exits_at_end:
+        return follower.backlog(is_all=True, scan=shown.scan)
+    return follower.items()
 
 
 def _tell(words: str) -> None:

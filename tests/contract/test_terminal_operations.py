@@ -183,7 +183,19 @@ async def test_messages_are_followed_as_they_come(
         table = app.screen.query_one(RowTable)
         assert table.row_count == 20
         await pilot.press("F")
-        await settle(pilot, lambda: "40 records read, 20 match" in _title(app), "what is there now")
+        await settle(pilot, lambda: "20 match; 40 records scanned" in _title(app), "what is there")
+        await pilot.press("x")
+        await settle(pilot, lambda: app.screen.query_one("#browse-cel").is_on_screen, "all filters")
+        for field, typed, words in (
+            ("cel", "value.endsWith('9') && offset >= 0", "4 match; 40 records scanned"),
+            ("regex", "wanted (", "regex: 'wanted (': missing )"),
+            ("regex", "wanted 3.", "1 match; 40 records scanned"),
+        ):
+            shown = app.screen.query_one(f"#browse-{field}", Input)
+            shown.value = typed
+            shown.focus()
+            await pilot.press("enter")
+            await settle(pilot, lambda said=words: said in _title(app), words)  # type: ignore[misc]
 
 
 async def test_on_production_a_topic_is_created_once_the_name_was_typed(

@@ -107,3 +107,33 @@ def test_reading_on_shows_the_records_before(browser: Browser, server: PageServe
         else:
             more.click()
     assert errors == []
+
+
+def test_a_search_says_how_far_it_looked_and_is_in_the_address(
+    browser: Browser, server: PageServer
+) -> None:
+    errors: list[str] = []
+    expect.set_options(timeout=60_000)
+    page = open_page(browser, f"{server.url}/browse/{LONG}?limit=100&regex=%5Erecord+1.%24", errors)
+    result, more = page.locator("#browse-result"), page.locator("#browse-more")
+    expect(result).to_contain_text("0 match; 100 records scanned, 100 of 250 offsets (40 %)")
+    expect(result).to_contain_text("older ones not scanned yet")
+    assert "No record" not in result.inner_text()
+    for part in ("200 of 250 offsets (80 %)", "10 match; 250 records scanned"):
+        more.click()
+        expect(result).to_contain_text(part)
+    expect(more).to_be_hidden()
+    expect(result.locator(".message")).to_have_count(10)
+
+    page.locator("#browse-regex").fill("a(b")
+    page.locator("#browse-read").click()
+    expect(result).to_contain_text("regex: 'a(b': missing ): a(b")
+    page.locator("#browse-regex").fill("")
+    page.locator("#browse-cel").fill("value == 'record 7' && offset == 7")
+    page.locator("#browse-limit").fill("1000")
+    page.locator("#browse-read").click()
+    expect(result.locator(".message")).to_have_count(1)
+    page.goto(page.url)
+    expect(result.locator(".message")).to_have_count(1)
+    expect(page.locator("#browse-cel")).to_be_visible()
+    assert errors == []

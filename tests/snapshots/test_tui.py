@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from control.kafka.reader import Browsed
+from control.lab.message_search import MessageSearch
 from control.model.fleet import WatchedCluster
 from control.views.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
@@ -21,7 +22,6 @@ from tests.snapshots.canned import LINES, NOW_MS, CannedSession, records
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tui.app import PartiscopeApp
-from tui.browsing import Wanted
 from tui.screens.browse import BrowseScreen
 from tui.services import Services
 from tui.widgets.row_table import RowTable
@@ -152,7 +152,7 @@ def test_browse(
     snap_compare: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def read(screen: BrowseScreen, wanted: Wanted, before: Browsed | None) -> None:
+    async def read(screen: BrowseScreen, wanted: MessageSearch, before: Browsed | None) -> None:
         assert before is None
         screen._fill(records(), f"3 records of {wanted.topic} read: all there are")
 

@@ -10,14 +10,16 @@ from typing import Any, ClassVar, Final
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.following import Notice
 from control.kafka.reader import Browsed
-from control.kafka.records import FetchedRecord, Gap
+from control.kafka.records import FetchedRecord, Gap, Passed
+from control.kafka.scanning import Scan
+from control.lab.message_search import LATEST, SCAN_RECORDS, MessageSearch
 from control.lab.starts import START_HELP
 from control.views.format import bytes_text
 from control.views.messages import (
@@ -26,6 +28,7 @@ from control.views.messages import (
     gap_words,
     message_row,
     moment_text,
+    progress_words,
     summary,
 )
 from control.views.paths import ViewPath
@@ -33,16 +36,32 @@ from control.views.printable import printable, readable
 from control.views.rows import Row
 from control.views.snapshot import OperatorSnapshot
 from control.views.table_query import Page
-from tui.browsing import FIELDS, LATEST, Wanted
 from tui.screens.base import ViewScreen
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 
 SHOWN_MAX: Final = 200
+FIELD_LINES: Final = (
+    ("from", "until", "partition", "contains"),
+    ("regex", "key", "header", "limit"),
+    ("json path", "cel"),
+)
+"""The first line is always there; ``x`` shows the others."""
+_QUERY_OF: Final = {
+    "until": "until",
+    "partition": "partition",
+    "contains": "q",
+    "regex": "regex",
+    "key": "key",
+    "header": "header",
+    "limit": "limit",
+    "json path": "path",
+    "cel": "cel",
+}
 TOLD_MAX: Final = 3
 WHOLE_CHARACTERS_MAX: Final = 20_000
 """Of a key or value that is shown in full."""
-PAINT_EVERY_S: Final = 1.0
+PAINT_EVERY_S: Final = 0.5
 FOLLOWING: Final = "yes"
 
 
@@ -52,14 +71,17 @@ class BrowseScreen(ViewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "go_to('contains')", "filter", show=True),
         Binding("f", "go_to('from')", "from", show=True),
-        Binding("r", "again", "read again", show=True),
-        Binding("m", "more", "read on", show=True),
+        Binding("r", "scan('again')", "read again", show=True),
+        Binding("m", "scan('more')", "read on", show=True),
         Binding("F", "follow", "follow", show=True),
+        Binding("x", "go_to('more')", "all filters", show=True),
+        Binding("S", "scan('stop')", "stop", show=False),
     ]
 
     def __init__(self, path: ViewPath) -> None:
         super().__init__(path)
-        self._wanted = Wanted.of_query(path.params["topic"], path.query)
+        self._wanted = MessageSearch.of_query(path.params["topic"], path.query)
+        self._scan: Scan | None = None
         self._is_following = path.query.get("follow") == FOLLOWING
         self._records: dict[str, FetchedRecord] = {}
         self._came: deque[FetchedRecord] = deque(maxlen=SHOWN_MAX)
@@ -69,10 +91,7 @@ class BrowseScreen(ViewScreen):
 
     def compose_body(self) -> ComposeResult:
         """Where from, which partition, containing what; then the table."""
-        with Horizontal(id="where-from"):
-            for name, value in self._wanted.fields.items():
-                yield Label(name)
-                yield FilterLine(value, id=f"browse-{name}", compact=True)
+        yield SearchFields(self._wanted)
         yield Static(id="browse-title", classes="title")
         yield Static(ISOLATION_WORDS, classes="hint", id="browse-isolation")
         yield _Told(id="browse-told")
@@ -99,21 +118,25 @@ class BrowseScreen(ViewScreen):
             self.app.push_screen(MessageScreen(record))
 
     def action_go_to(self, name: str) -> None:
-        """To a field."""
-        self.query_one(f"#browse-{name}").focus()
+        """To a field; ``more`` shows further ones, or hides them."""
+        fields = self.query_one(SearchFields)
+        if name != "more" or fields.toggle():
+            self.query_one(f"#{_id_of('regex' if name == 'more' else name)}").focus()
 
-    def action_again(self) -> None:
-        """Read once what is there now."""
-        self._is_following = False
-        self._begin()
-
-    def action_more(self) -> None:
-        """Read on from where reading stopped: further back from the end, or further on."""
-        if self._is_following or self._browsed is None or not self._browsed.rest:
+    def action_scan(self, what: str) -> None:
+        """``again``: read once what is there now. ``more``: go on from where reading stopped.
+        ``stop``: end the scan; what it found stays, and it can go on."""
+        if what == "again":
+            self._is_following = False
+            self._begin()
+        elif what == "stop":
+            if self._scan is not None:
+                self._scan.stop()
+        elif self._is_following or self._browsed is None or not self._browsed.rest:
             self.notify("there is nothing more to read: `r` reads again, `f` starts elsewhere")
-            return
-        self.put("#browse-title", _title(self._wanted.topic, "reading on …"))
-        self.run_worker(self._work(self._wanted, self._browsed), exclusive=True, group="browse")
+        else:
+            self.put("#browse-title", _title(self._wanted.topic, "reading on …"))
+            self.run_worker(self._work(self._wanted, self._browsed), exclusive=True, group="browse")
 
     def action_follow(self) -> None:
         """Follow what comes, or no longer."""
@@ -122,22 +145,14 @@ class BrowseScreen(ViewScreen):
 
     def _begin(self) -> None:
         """Read or follow, with what the fields say."""
-        texts = [self.query_one(f"#browse-{name}", Input).value.strip() for name in FIELDS]
-        start, partition, contains = texts
-        self.query_one("#browse-from", Input).value = start or LATEST
-        self._wanted = Wanted(
-            topic=self._wanted.topic,
-            start=start or LATEST,
-            partition=partition,
-            contains=contains,
-        )
+        self._wanted = self.query_one(SearchFields).search()
         query = {**self._wanted.query, "follow": FOLLOWING if self._is_following else ""}
         self.path = ViewPath(view="browse", params=self.path.params, query=query)
         self.put("#browse-title", _title(self._wanted.topic, "reading …"))
         self.query_one(_Told).forget()
         self.run_worker(self._work(self._wanted), exclusive=True, group="browse")
 
-    async def _work(self, wanted: Wanted, before: Browsed | None = None) -> None:
+    async def _work(self, wanted: MessageSearch, before: Browsed | None = None) -> None:
         """Runs a step; says in the title if it fails."""
         try:
             if self._is_following:
@@ -149,15 +164,21 @@ class BrowseScreen(ViewScreen):
         except KafkaPortError as error:
             self.put("#browse-title", _title(self._wanted.topic, f"✖ {error}. {error.next_step}"))
 
-    async def _read(self, wanted: Wanted, before: Browsed | None) -> None:
+    async def _read(self, wanted: MessageSearch, before: Browsed | None) -> None:
         settings = self.partiscope.session.settings
-        if before is None:
-            now_ms = self.services.now_ms()
-            found = await wanted.read(settings, now_ms=now_ms, limit=SHOWN_MAX)
-        else:
-            found = await wanted.go_on(settings, before, limit=SHOWN_MAX)
+        now_ms = self.services.now_ms()
+        self._scan = scan = Scan() if before is None else Scan(before.progress)
+        try:
+            if before is None:
+                found = await wanted.read(settings, now_ms=now_ms, limit=SHOWN_MAX, scan=scan)
+            else:
+                found = await wanted.go_on(
+                    settings, before, now_ms=now_ms, limit=SHOWN_MAX, scan=scan
+                )
+        finally:
+            self._scan = None
         self._browsed = found
-        words, told = summary(found, is_search=bool(wanted.contains))
+        words, told = summary(found, is_search=wanted.is_search)
         if not found.records and not found.rest:
             words = f"{words}; try {START_HELP}" if found.read_count else f"none; try {START_HELP}"
         elif found.rest:
@@ -165,7 +186,7 @@ class BrowseScreen(ViewScreen):
         self.query_one(_Told).tell(*told)
         self._fill(found.records, words)
 
-    async def _follow(self, wanted: Wanted) -> None:
+    async def _follow(self, wanted: MessageSearch) -> None:
         self._came.clear()
         self._read_count, self._painted_count = 0, -1
         settings = self.partiscope.session.settings
@@ -175,15 +196,19 @@ class BrowseScreen(ViewScreen):
             elif isinstance(item, Gap):
                 self.query_one(_Told).tell(gap_words(item))
             else:
-                self._read_count += 1
+                self._read_count += item.record_count if isinstance(item, Passed) else 1
                 if isinstance(item, FetchedRecord):
                     self._came.append(item)
 
     def _paint(self) -> None:
-        """Paints the records since the last time."""
+        """Paints the records since the last time, or the progress of the scan."""
+        if self._scan is not None and self._wanted.is_search:
+            progress = self._scan.progress
+            words = f"{progress.found_count:,} match so far; {progress_words(progress)}   S stops"
+            self.put("#browse-title", _title(self._wanted.topic, words))
         if self._is_following and self._painted_count != self._read_count:
             self._painted_count = self._read_count
-            kept = f", the last {len(self._came):,} that match" if self._wanted.contains else ""
+            kept = f", the last {len(self._came):,} that match" if self._wanted.is_search else ""
             words = f"following, newest first: {self._read_count:,} read{kept}   F stops"
             self._fill([*reversed(self._came)], words)
 
@@ -197,6 +222,52 @@ class BrowseScreen(ViewScreen):
         self.query_one(RowTable).show(
             Page(rows=rows, columns=MESSAGE_COLUMNS, total=len(rows), matching=len(rows))
         )
+
+
+class SearchFields(Vertical):
+    """What is searched: the usual fields in a line, further ones below."""
+
+    def __init__(self, wanted: MessageSearch) -> None:
+        super().__init__()
+        self._wanted = wanted
+
+    def compose(self) -> ComposeResult:
+        """Lines in which nothing stands are hidden, but for the first."""
+        query = self._wanted.query
+        for line, names in enumerate(FIELD_LINES):
+            values = {name: query[_QUERY_OF[name]] for name in names if name != "from"}
+            if not line:
+                values = {"from": self._wanted.start or LATEST} | values
+            fields = Horizontal(classes="where-from")
+            fields.display = not line or any(values.values())
+            with fields:
+                for name, value in values.items():
+                    yield Label(name)
+                    hint = f"{SCAN_RECORDS:,}" if name == "limit" else ""
+                    yield FilterLine(value, placeholder=hint, id=_id_of(name), compact=True)
+
+    def toggle(self) -> bool:
+        """Show the further lines, or hide those in which nothing stands; whether they show."""
+        lines = list(self.query(".where-from"))[1:]
+        is_shown = not any(line.display for line in lines)
+        for line in lines:
+            line.display = is_shown or any(each.value for each in line.query(Input))
+        return is_shown
+
+    def search(self) -> MessageSearch:
+        """As the fields say."""
+        start = self._typed("from") or LATEST
+        self.query_one("#browse-from", Input).value = start
+        query = {name: self._typed(field) for field, name in _QUERY_OF.items()}
+        query["offset" if start.isdecimal() else "since"] = "" if start == LATEST else start
+        return MessageSearch.of_query(self._wanted.topic, query)
+
+    def _typed(self, field: str) -> str:
+        return self.query_one(f"#{_id_of(field)}", Input).value.strip()
+
+
+def _id_of(field: str) -> str:
+    return f"browse-{field.replace(' ', '-')}"
 
 
 def _title(topic: str, words: str) -> Text:

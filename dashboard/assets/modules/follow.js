@@ -1,11 +1,12 @@
-// Following a topic: one WebSocket, which owns this tab's reader at the server
+// Reading and following a topic: one WebSocket, which owns this tab's reader at the server
 
 import { keepInUrl } from "./address.js";
 
 const AGAIN_MS = 1000;
 const PAUSE_MS = 150;
+const HIDDEN = { display: "none" };
 let socket = null;
-let followed = "";
+let topicOf = "";
 let asked = {};
 let askTimer = 0;
 let againTimer = 0;
@@ -17,63 +18,99 @@ function addressOf(topic) {
   return `${origin}${base}/follow/${encodeURIComponent(topic)}`;
 }
 
+function set(id, props) {
+  window.dash_clientside.set_props(id, props);
+}
+
 function stop() {
   window.clearTimeout(askTimer);
   window.clearTimeout(againTimer);
-  followed = "";
+  topicOf = "";
   if (socket) socket.close();
   socket = null;
 }
 
 function show({ data }) {
   const told = JSON.parse(data);
-  window.dash_clientside.set_props("browse-result", { children: told.children });
+  set("browse-result", { children: told.children });
+  set("browse-more", { style: told.has_more ? {} : HIDDEN });
+  set("browse-stop", { style: told.is_running ? {} : HIDDEN });
   if (!told.is_over) return;
   stop();
-  window.dash_clientside.set_props("browse-follows", { data: false });
+  set("browse-follows", { data: false });
 }
 
 function open(topic, again) {
   const mine = new WebSocket(addressOf(topic));
   socket = mine;
-  followed = topic;
+  topicOf = topic;
   const isMine = () => socket === mine;
   mine.onopen = () => mine.send(JSON.stringify({ ...asked, again }));
   mine.onmessage = (event) => isMine() && show(event);
   mine.onclose = () => {
-    if (isMine()) againTimer = window.setTimeout(() => open(topic, true), AGAIN_MS);
+    if (!isMine()) return;
+    if (asked.do === "follow") {
+      againTimer = window.setTimeout(() => open(topic, true), AGAIN_MS);
+    } else {
+      socket = null;
+      set("browse-stop", { style: HIDDEN });
+      set("browse-more", { style: HIDDEN });
+    }
   };
 }
 
-// What is typed is told once it pauses.
-function ask() {
-  window.clearTimeout(askTimer);
-  askTimer = window.setTimeout(() => {
-    if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(asked));
-  }, PAUSE_MS);
+function send(words) {
+  if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(words));
 }
 
-function followTopic(topic, wanted) {
-  asked = wanted;
-  if (topic && topic === followed) return ask();
-  stop();
-  if (topic) open(topic, false);
-  return undefined;
+function ask(topic, words, pauseMs = 0) {
+  asked = words;
+  window.clearTimeout(askTimer);
+  if (topic !== topicOf || !socket) {
+    stop();
+    open(topic, false);
+  } else {
+    askTimer = window.setTimeout(() => send(asked), pauseMs);
+  }
 }
 
 // Another view has come.
 export function leave(pathname) {
   const [view, topic] = (pathname || "/").split("/").slice(1).map(decodeURIComponent);
-  if (view !== "browse" || topic !== followed) stop();
+  if (view !== "browse" || topic !== topicOf) stop();
 }
 
 export const toggleFollow = (follow, read, isOn) =>
   window.dash_clientside.callback_context.triggered_id === "browse-follow" && !isOn;
 
+// What the fields say, by the names that the address has for them.
+function queryOf([partition, start, at, until, q, regex, key, header, path, cel, limit]) {
+  const offset = start === "offset" ? at : "";
+  const since = { earliest: "earliest", time: at }[start] || "";
+  return { partition, offset, since, until, q, regex, key, header, path, cel, limit };
+}
+
 // Answers the words of the button: of a callback without an answer Dash makes no first call in a
 // view that came by a link.
-export function follow(isOn, partition, wanted, topic) {
-  followTopic(isOn && topic, { partition, q: wanted });
-  keepInUrl(isOn ? { follow: "yes", partition, q: wanted } : { follow: "" });
+export function follow(isOn, read, more, stopped, ...values) {
+  const topic = values.pop();
+  const triggered = window.dash_clientside.callback_context.triggered || [];
+  const by = new Set(triggered.map(({ prop_id: name }) => name.split(".")[0]));
+  const query = queryOf(values);
+  if (isOn) {
+    ask(topic, { do: "follow", query }, PAUSE_MS);
+    keepInUrl({ ...query, follow: "yes" });
+    set("browse-more", { style: HIDDEN });
+  } else if (by.has("browse-stop")) {
+    send({ do: "stop" });
+  } else if (by.has("browse-more")) {
+    ask(topic, { do: "more", query });
+  } else if (by.has("browse-read") || topic !== topicOf) {
+    ask(topic, { do: "read", query });
+    keepInUrl({ ...query, follow: "" });
+  } else if (by.has("browse-follows")) {
+    stop();
+    keepInUrl({ follow: "" });
+  }
   return isOn ? "Stop following" : "Follow";
 }

@@ -1,0 +1,226 @@
+"""One search for messages of a topic, as an operator writes it: in fields, flags or a path."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from control.kafka.errors import NoSuchPartitionError
+from control.kafka.following import Followed, TopicFollower
+from control.kafka.reader import Bounds, Browsed, Looking, RecordReader, Start
+from control.kafka.scanning import Scan
+from control.kafka.settings import KafkaSettings
+from control.lab.judged_records import FilterError
+from control.lab.message_filters import (
+    NO_FILTERS,
+    FilterTexts,
+    MessageFilter,
+    build_filter,
+)
+from control.lab.starts import parse_start
+from control.model.ids import TopicPartition
+from control.model.moments import TimeError, parse_moment
+
+SCAN_RECORDS: Final = 100_000
+"""Scanned at a time, unless another number is asked for."""
+LATEST: Final = "-100"
+"""The last ones of all partitions together."""
+_NO_BOUND: Final = 1 << 62
+_QUERY_NAMES: Final = {
+    "q": "text",
+    "regex": "regex",
+    "key": "key",
+    "header": "header",
+    "path": "json_path",
+    "cel": "cel",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSearch:
+    """What is searched of one topic; texts as they were written, empty: no such condition."""
+
+    topic: str
+    start: str = ""
+    until: str = ""
+    partition: str = ""
+    limit: str = ""
+    texts: FilterTexts = NO_FILTERS
+
+    @classmethod
+    def of_query(cls, topic: str, query: Mapping[str, str]) -> MessageSearch:
+        """As a path has it; a number is an offset there, and a time behind ``since``."""
+        since = query.get("since", "")
+        since = f"@{since}" if since.isdecimal() else since
+        return cls(
+            topic=topic,
+            start=query.get("offset", "").replace(",", "") or since,
+            until=query.get("until", ""),
+            partition=query.get("partition", ""),
+            limit=query.get("limit", ""),
+            texts=FilterTexts(**{its: query.get(name, "") for name, its in _QUERY_NAMES.items()}),
+        )
+
+    @property
+    def query(self) -> dict[str, str]:
+        """For a path, which all screens understand; all names, empty where nothing is asked."""
+        is_offset = self.start.isdecimal()
+        return {
+            "partition": self.partition,
+            "offset": self.start if is_offset else "",
+            "since": "" if is_offset else self.start,
+            "until": self.until,
+            "limit": self.limit,
+            **{name: getattr(self.texts, its) for name, its in _QUERY_NAMES.items()},
+        }
+
+    @property
+    def is_search(self) -> bool:
+        """Whether some records may be left out."""
+        return bool(self.texts)
+
+    async def read(
+        self, settings: KafkaSettings | str, *, now_ms: int, limit: int, scan: Scan | None = None
+    ) -> Browsed:
+        """At most `limit` messages that are there now and pass.
+
+        :raises FilterError: a field that cannot be.
+        :raises KafkaPortError: the cluster refuses or does not answer.
+        """
+        start, bounds = self._start(now_ms), self._bounds()
+        tested, looking = await self._looking(now_ms)
+        async with RecordReader(settings) as reader:
+            keys = await self.partitions(reader)
+            found = await reader.browse(
+                keys, start, limit=limit, looking=looking, bounds=bounds, scan=scan
+            )
+        return _told(found, tested)
+
+    async def go_on(
+        self,
+        settings: KafkaSettings | str,
+        before: Browsed,
+        *,
+        now_ms: int,
+        limit: int,
+        scan: Scan | None = None,
+    ) -> Browsed:
+        """Further from where reading stopped before.
+
+        :raises KafkaPortError: the cluster refuses or does not answer.
+        """
+        bounds = self._bounds()
+        tested, looking = await self._looking(now_ms)
+        async with RecordReader(settings) as reader:
+            found = await reader.go_on(
+                before.rest,
+                is_backward=before.is_backward,
+                limit=limit,
+                looking=looking,
+                bounds=bounds,
+                scan=scan or Scan(before.progress),
+            )
+        return _told(found, tested)
+
+    async def follow(
+        self, settings: KafkaSettings | str, *, now_ms: int
+    ) -> AsyncIterator[Followed]:
+        """All messages that pass from there on, for ever, and what is met on the way.
+
+        :raises FilterError: a field that cannot be.
+        :raises KafkaPortError: the cluster refuses or does not answer.
+        """
+        start = self._start(now_ms)
+        _, looking = await self._looking(now_ms)
+        async with RecordReader(settings) as reader:
+            keys = await self.partitions(reader)
+        numbers = [key.partition for key in keys] if self.partition else None
+        follower = TopicFollower(settings, self.topic, partitions=numbers, looking=looking)
+        async with follower:
+            await follower.begin(start)
+            async for item in follower.items():
+                yield item
+
+    async def partitions(self, reader: RecordReader) -> tuple[TopicPartition, ...]:
+        """Those that are searched.
+
+        :raises NoSuchPartitionError: the topic has no such partition.
+        :raises RefusedError: there is no such topic.
+        """
+        return chosen_partitions(await reader.partitions(self.topic), self.partition)
+
+    def _start(self, now_ms: int) -> Start:
+        try:
+            return parse_start(self.start or LATEST, now_ms=now_ms)
+        except ValueError as error:
+            raise FilterError("start", str(error)) from error
+
+    def _until_ms(self, now_ms: int) -> int | None:
+        try:
+            return parse_moment(self.until, now_ms=now_ms) if self.until else None
+        except TimeError as error:
+            raise FilterError("until", str(error)) from error
+
+    def _bounds(self) -> Bounds:
+        words = self.limit.replace(",", "").replace("_", "")
+        if not words:
+            return Bounds(records=SCAN_RECORDS, bytes=_NO_BOUND)
+        if not words.isdecimal() or not int(words):
+            raise FilterError("limit", f"{self.limit!r} is no number of records")
+        return Bounds(records=int(words), bytes=_NO_BOUND)
+
+    async def _looking(self, now_ms: int) -> tuple[MessageFilter, Looking]:
+        until_ms = self._until_ms(now_ms)
+        numbers_of(self.partition)
+        # In a thread: the first use of a library loads it.
+        tested = await asyncio.to_thread(build_filter, self.texts)
+        return tested, Looking(
+            matches=tested.matches, may_match=tested.may_match, until_ms=until_ms
+        )
+
+
+def numbers_of(partition: str) -> Collection[int] | None:
+    """Partitions as people write them: ``3``, ``0-3,7``; None: all of them.
+
+    :raises FilterError: it is nothing like that.
+    """
+    if not partition.strip():
+        return None
+    found: set[int] = set()
+    for part in partition.split(","):
+        told = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", part)
+        if told is None:
+            raise FilterError("partition", f"{part.strip()!r} is no partition; write 3 or 0-3,7")
+        first, last = int(told[1]), int(told[2] or told[1])
+        if last < first or last - first > _RANGE_MAX:
+            raise FilterError("partition", f"{part.strip()!r} is no range of partitions")
+        found |= set(range(first, last + 1))
+    return found
+
+
+_RANGE_MAX: Final = 1_000_000
+
+
+def chosen_partitions(keys: Sequence[TopicPartition], partition: str) -> tuple[TopicPartition, ...]:
+    """Of a topic's partitions those that are asked for.
+
+    :raises NoSuchPartitionError: one of them is not there.
+    """
+    wanted = numbers_of(partition)
+    if wanted is None:
+        return tuple(keys)
+    found = tuple(key for key in keys if key.partition in wanted)
+    missing = sorted(set(wanted) - {key.partition for key in found})
+    if missing:
+        topic = keys[0].topic if keys else ""
+        raise NoSuchPartitionError(topic, missing[0], count=len(keys))
+    return found
+
+
+def _told(found: Browsed, tested: MessageFilter) -> Browsed:
+    return replace(
+        found, unjudged_count=tested.unjudged_count, unjudged_reason=tested.unjudged_reason
+    )
