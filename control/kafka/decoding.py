@@ -41,7 +41,7 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedBytes:
-    """What a Fetch gave of one partition.
+    """The bytes of one partition in a Fetch answer.
 
     `end_offset` is the high watermark; at or behind `stable_offset` transactions are open.
     `aborted` is None where the broker was not asked for it.

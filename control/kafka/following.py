@@ -121,7 +121,7 @@ class TopicFollower:
         await self._place(keys)
 
     async def items(self) -> AsyncIterator[Followed]:
-        """What is there already, in order of time, then what comes, for ever."""
+        """Records that are there, in order of time, then those that come, for ever."""
         async for item in self.backlog():
             yield item
         while True:

@@ -82,7 +82,7 @@ class PartitionChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looking:
-    """What is looked for, and how much of each record is kept; None: all of it.
+    """The wanted records, and how much of each is kept; None: all of it.
 
     `may_match` tells of a whole batch, before it is opened, whether it may hold what is looked for.
     Only records before `until_ms` are read, where it is set. `read_committed` ends before the first

@@ -15,7 +15,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What was scanned so far, of how much: summed over a scan and those that went on from it.
+    """Progress of a scan, and of those that went on from it: what was scanned, of how much.
 
     Offsets count also where no record has them; `at_ms` is the time of the last record scanned.
     """
@@ -36,7 +36,7 @@ class Progress:
 
     @property
     def estimated_bytes(self) -> int:
-        """Of all that is to be scanned, if the rest is like the part that was."""
+        """The bytes of all that is to be scanned, if the rest is like the scanned part."""
         return int(self.read_bytes / self.part) if self.part else 0
 
 
@@ -44,7 +44,7 @@ NOTHING_SCANNED: Final = Progress()
 
 
 class Scanned(Protocol):
-    """What a scan knows of one partition."""
+    """The state of a scan in one partition."""
 
     partition: TopicPartition
     read_bytes: int

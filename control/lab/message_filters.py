@@ -157,7 +157,7 @@ def _expression(text: str) -> Judge:
 
 
 def _batch_test(texts: FilterTexts) -> MayMatch | None:
-    """What can be said of a whole batch's bytes: they hold the text and the pattern, or no record
+    """A test of a whole batch's bytes: they hold the text and the pattern, or no record
     of it does."""
     searches: list[Callable[[bytes], object]] = []
     if texts.text and not _HEX_DIGITS.fullmatch(texts.text):

@@ -41,7 +41,7 @@ _QUERY_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSearch:
-    """What is searched of one topic; texts as they were written, empty: no such condition."""
+    """A search of one topic; texts are as written, empty: no such condition."""
 
     topic: str
     start: str = ""
@@ -205,7 +205,7 @@ _RANGE_MAX: Final = 1_000_000
 
 
 def chosen_partitions(keys: Sequence[TopicPartition], partition: str) -> tuple[TopicPartition, ...]:
-    """Of a topic's partitions those that are asked for.
+    """The asked partitions of a topic.
 
     :raises NoSuchPartitionError: one of them is not there.
     """

@@ -170,7 +170,7 @@ def summary(browsed: Browsed, *, is_search: bool) -> tuple[str, Sequence[str]]:
 
 
 def unjudged_words(count: int, reason: str) -> str:
-    """Of how many records a filter could not say whether they pass."""
+    """The count of records that a filter could not judge, in words."""
     records = text.plural_text(count, "record")
     return f"{records} could not be judged and left out; the first: {printable(reason)}"
 

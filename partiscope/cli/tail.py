@@ -189,7 +189,7 @@ async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], No
 
 
 class Shown:
-    """What was written of what was scanned."""
+    """Counts of a scan's records and of those written."""
 
     def __init__(self, wish: Reading, write: Callable[[FetchedRecord], None]) -> None:
         self.scan = Scan()

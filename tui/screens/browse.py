@@ -225,7 +225,7 @@ class BrowseScreen(ViewScreen):
 
 
 class SearchFields(Vertical):
-    """What is searched: the usual fields in a line, further ones below."""
+    """Fields of a search: the usual ones in a line, further ones below."""
 
     def __init__(self, wanted: MessageSearch) -> None:
         super().__init__()
