@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
 from control.kafka.errors import RefusedError, UnsupportedApiError, raise_if_refused
-from control.kafka.ports import GroupDescription, GroupMember, ListedGroup
+from control.kafka.ports import GroupDescription, GroupMember, ListedGroup, ShareOffset
 from control.kafka.retry import retry_passing
 from control.kafka.wire import Answer, Api, KafkaWire
 from control.model.ids import TopicPartition
@@ -38,18 +38,31 @@ class KafkaGroups:
         return tuple(sorted((g for found in answers for g in found), key=lambda g: g.group_id))
 
     async def describe_group(self, group_id: str) -> GroupDescription:
-        """State and members of a group of either protocol.
+        """State and members of a classic, consumer or share group.
 
         :raises RefusedError: GROUP_ID_NOT_FOUND.
         """
-        try:
-            return await self._describe_consumer_group(group_id)
-        except UnsupportedApiError:
-            pass
-        except RefusedError as error:
-            if error.code is not ErrorCode.group_id_not_found:
-                raise
+        for describe in (self._describe_consumer_group, self._describe_share_group):
+            try:
+                return await describe(group_id)
+            except UnsupportedApiError:
+                pass
+            except RefusedError as error:
+                if error.code is not ErrorCode.group_id_not_found:
+                    raise
         return await self._describe_classic_group(group_id)
+
+    async def share_offsets(self, group_id: str) -> Mapping[TopicPartition, ShareOffset]:
+        """Start offset and lag of every partition of a share group."""
+        fields = {"groups": ({"group_id": group_id, "topics": None},)}
+
+        def read(answer: Answer) -> dict[TopicPartition, ShareOffset]:
+            (group,) = answer.message.groups
+            raise_if_refused(group.error_code, what=f"group {group_id}")
+            return share_offsets_of(group)
+
+        api = apis.DESCRIBE_SHARE_GROUP_OFFSETS
+        return await self._at_coordinator(group_id, api, fields, read)
 
     async def committed_offsets(self, group_id: str) -> Mapping[TopicPartition, int]:
         """Committed offsets of every partition; one without a commit is absent."""
@@ -159,6 +172,15 @@ class KafkaGroups:
         fields = {"group_ids": (group_id,)}
         return await self._at_coordinator(group_id, apis.CONSUMER_GROUP_DESCRIBE, fields, read)
 
+    async def _describe_share_group(self, group_id: str) -> GroupDescription:
+        def read(answer: Answer) -> GroupDescription:
+            (group,) = answer.message.groups
+            raise_if_refused(group.error_code, what=f"group {group_id}")
+            return _modern_description(group, "share")
+
+        fields = {"group_ids": (group_id,)}
+        return await self._at_coordinator(group_id, apis.SHARE_GROUP_DESCRIBE, fields, read)
+
     async def _describe_classic_group(self, group_id: str) -> GroupDescription:
         def read(answer: Answer) -> GroupDescription:
             (group,) = answer.message.groups
@@ -183,12 +205,34 @@ class KafkaGroups:
 
 def consumer_description(group: Any) -> GroupDescription:
     """A group of a ConsumerGroupDescribe response."""
+    return _modern_description(group, _CONSUMER)
+
+
+def _modern_description(group: Any, group_type: str) -> GroupDescription:
+    """A group of a ConsumerGroupDescribe or ShareGroupDescribe response."""
     return GroupDescription(
         group_id=group.group_id,
         state=group.group_state,
         protocol=group.assignor_name,
-        members=tuple(map(_consumer_member, group.members)),
+        members=tuple(map(_modern_member, group.members)),
+        group_type=group_type,
+        group_epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
     )
+
+
+def share_offsets_of(group: Any) -> dict[TopicPartition, ShareOffset]:
+    """Offsets of a group of a DescribeShareGroupOffsets response; -1 is unknown."""
+    offsets = {}
+    for topic in group.topics:
+        for partition in topic.partitions:
+            key = TopicPartition(topic.topic_name, partition.partition_index)
+            raise_if_refused(partition.error_code, what=f"offset of {group.group_id} on {key}")
+            start, lag = partition.start_offset, getattr(partition, "lag", -1)
+            offsets[key] = ShareOffset(
+                start=start if start >= 0 else None, lag=lag if lag >= 0 else None
+            )
+    return offsets
 
 
 def classic_description(group: Any) -> GroupDescription:
@@ -199,6 +243,7 @@ def classic_description(group: Any) -> GroupDescription:
         state=group.group_state,
         protocol=group.protocol_data,
         members=tuple(_classic_member(it, is_consumer=is_consumer) for it in group.members),
+        group_type="classic",
     )
 
 
@@ -226,7 +271,7 @@ def _offset_topics(offsets: Mapping[TopicPartition, int]) -> tuple[dict[str, Any
     return tuple({"name": name, "partitions": tuple(ids)} for name, ids in topics.items())
 
 
-def _consumer_member(member: Any) -> GroupMember:
+def _modern_member(member: Any) -> GroupMember:
     owned = (
         TopicPartition(topic.topic_name, partition)
         for topic in member.assignment.topic_partitions

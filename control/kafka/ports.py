@@ -228,6 +228,21 @@ class GroupDescription:
     state: str
     protocol: str
     members: tuple[GroupMember, ...]
+    group_type: str
+    group_epoch: int | None = None
+    """None for classic groups, which have none."""
+    assignment_epoch: int | None = None
+    """Below the group's epoch while a rebalance computes the new assignment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareOffset:
+    """Where a share group stands in a partition."""
+
+    start: int | None
+    """Every record before it is acknowledged or given up; None: nothing was delivered yet."""
+    lag: int | None
+    """Records not yet acknowledged, as the broker tells it; None where it does not."""
 
 
 class TopicsPort(Protocol):
@@ -322,6 +337,9 @@ class GroupsPort(Protocol):
 
     async def list_groups(self) -> tuple[ListedGroup, ...]:
         """Groups of all live brokers."""
+
+    async def share_offsets(self, group_id: str) -> Mapping[TopicPartition, ShareOffset]:
+        """Start offset and lag of every partition of a share group."""
 
     async def describe_group(self, group_id: str) -> GroupDescription:
         """State and members."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from control.kafka.admin import KafkaAdmin
-from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec
+from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec, ShareOffset
 from control.model.ids import TopicPartition
 from control.operations.catalogue.delete_group import DeleteGroup
 from control.operations.catalogue.delete_offsets import DeleteOffsets
@@ -67,6 +67,10 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
     async def run() -> tuple[GroupDescription, list[dict[str, Any]]]:
         async with _admin(bootstrap) as admin:
             described = await admin.groups.describe_group(group)
+            if described.group_type == "share":
+                shared = await admin.groups.share_offsets(group)
+                ends = await admin.offsets.list_offsets(list(shared))
+                return described, share_rows(shared, {key: ends[key].offset for key in shared})
             # Committed offsets first, ends after: lag can then never come out negative.
             committed = await admin.groups.committed_offsets(group)
             owners = {key: m.client_id for m in described.members for key in m.assignment}
@@ -78,23 +82,87 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
 
     described, rows = asyncio.run(run())
     if as_json:
-        members = [{"member": m.member_id, "client": m.client_id} for m in described.members]
-        head = {"group": group, "state": described.state, "members": members}
-        write_json({**head, "partitions": rows})
+        write_json({**_described_head(described), "partitions": rows})
         return
-    note(f"{group}: {described.state}, {plural_text(len(described.members), 'member')}")
-    heads = {
-        "topic": words("topic", is_long=True),
-        "partition": figure("partition"),
-        "committed": figure("committed", rank=2),
-        "end": figure("end", rank=3),
-        "lag": figure("lag"),
-        "to_read": figure("to read", rank=2),
-        "note": words("note", is_long=True),
-        "client": words("client", rank=2, is_long=True),
-    }
+    note(_described_note(described))
+    heads = _SHARE_HEADS if described.group_type == "share" else _HEADS
     cells = [["–" if row[name] is None else str(row[name]) for name in heads] for row in rows]
     write_table(list(heads.values()), cells)
+
+
+_HEADS: Final = {
+    "topic": words("topic", is_long=True),
+    "partition": figure("partition"),
+    "committed": figure("committed", rank=2),
+    "end": figure("end", rank=3),
+    "lag": figure("lag"),
+    "to_read": figure("to read", rank=2),
+    "note": words("note", is_long=True),
+    "client": words("client", rank=2, is_long=True),
+}
+_SHARE_HEADS: Final = {
+    "topic": words("topic", is_long=True),
+    "partition": figure("partition"),
+    "start": figure("start", rank=2),
+    "end": figure("end", rank=3),
+    "lag": figure("lag"),
+    "note": words("note", is_long=True),
+}
+
+
+def _described_head(described: GroupDescription) -> dict[str, Any]:
+    members = [
+        {
+            "member": m.member_id,
+            "client": m.client_id,
+            "host": m.client_host,
+            "assignment": [f"{key.topic}-{key.partition}" for key in m.assignment],
+        }
+        for m in described.members
+    ]
+    return {
+        "group": described.group_id,
+        "type": described.group_type,
+        "state": described.state,
+        "assignor": described.protocol,
+        "group_epoch": described.group_epoch,
+        "assignment_epoch": described.assignment_epoch,
+        "members": members,
+    }
+
+
+def _described_note(described: GroupDescription) -> str:
+    members = plural_text(len(described.members), "member")
+    parts = [f"{described.group_id}: {described.group_type}, {described.state}, {members}"]
+    if described.protocol:
+        parts.append(f"assignor {described.protocol}")
+    if described.group_epoch is not None:
+        parts.append(
+            f"group epoch {described.group_epoch}, assignment epoch {described.assignment_epoch}"
+        )
+    return ", ".join(parts)
+
+
+def share_rows(
+    offsets: Mapping[TopicPartition, ShareOffset], ends: Offsets
+) -> list[dict[str, Any]]:
+    """Where a share group stands, most lag first. A lag that no broker tells stays unknown:
+    records beyond the start may be acknowledged already."""
+    rows = []
+    for key, offset in offsets.items():
+        most = None if offset.start is None else max(0, ends[key] - offset.start)
+        is_bounded = offset.lag is None and most is not None
+        rows.append(
+            {
+                "topic": key.topic,
+                "partition": key.partition,
+                "start": offset.start,
+                "end": ends[key],
+                "lag": offset.lag,
+                "note": f"lag unknown, at most {most}" if is_bounded else None,
+            }
+        )
+    return sorted(rows, key=lambda row: (-(row["lag"] or 0), row["topic"], row["partition"]))
 
 
 def described_rows(

@@ -165,7 +165,13 @@ def test_members_and_owners_come_from_the_description() -> None:
     groups.take_listed(_listed("app"), 91_000)
     assert groups.due_descriptions(91_000, is_consumer=False) == ["app"]
     member = GroupMember(member_id="m1", client_id="c", client_host="h", assignment=(ORDERS_0,))
-    found = GroupDescription(group_id="app", state="Stable", protocol="range", members=(member,))
+    found = GroupDescription(
+        group_id="app",
+        state="Stable",
+        protocol="range",
+        members=(member,),
+        group_type="classic",
+    )
     groups.take_description(found, 91_100)
     groups.take_offsets("app", {ORDERS_0: 5, TopicPartition("orders", 1): 6}, 91_200)
     assert groups.due_descriptions(91_200, is_consumer=False) == []
@@ -184,7 +190,13 @@ def test_what_a_member_owns_without_a_commit_is_told_once_its_offsets_were_read(
     groups.take_listed(_listed("app"), 91_000)
     owned = (ORDERS_0, TopicPartition("orders", 1))
     member = GroupMember(member_id="m1", client_id="c", client_host="h", assignment=owned)
-    found = GroupDescription(group_id="app", state="Stable", protocol="range", members=(member,))
+    found = GroupDescription(
+        group_id="app",
+        state="Stable",
+        protocol="range",
+        members=(member,),
+        group_type="classic",
+    )
     groups.take_description(found, 91_100)
     assert [type(row) for row in groups.rows()] == [GroupSample], "nothing is known of commits"
     groups.take_offsets("app", {ORDERS_0: 5}, 91_200)
@@ -194,7 +206,9 @@ def test_what_a_member_owns_without_a_commit_is_told_once_its_offsets_were_read(
         (1, NO_COMMIT, "m1", 91_200),
     ]
     assert groups.commits == 3
-    left = GroupDescription(group_id="app", state="Empty", protocol="", members=())
+    left = GroupDescription(
+        group_id="app", state="Empty", protocol="", members=(), group_type="classic"
+    )
     groups.take_description(left, 91_300)
     told = [row for row in groups.rows() if isinstance(row, CommitSample)]
     assert [(it.partition, it.member_id) for it in told] == [(0, None)]

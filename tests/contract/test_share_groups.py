@@ -1,0 +1,54 @@
+"""Share groups of the newest Kafka: described with the figures of Kafka's own tool."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from partiscope.cli.groups import app
+from tests.contract.operations_rig import unique
+from tests.support.kafka_oracle import KafkaCluster, run_tool
+
+pytestmark = pytest.mark.kafka_oracle
+
+TOOLS = "org.apache.kafka.tools"
+RECORDS = 50
+
+
+def test_a_share_group_is_described_with_the_lag_that_kafka_tells(
+    kafka_today: KafkaCluster,
+) -> None:
+    topic, group = unique("shared"), unique("sharers")
+    _tool(kafka_today, f"{TOOLS}.TopicCommand", *_words("--create --partitions 1 --topic", topic))
+    earliest = ("--add-config", "share.auto.offset.reset=earliest")
+    named = _words("--alter --entity-type groups --entity-name", group)
+    _tool(kafka_today, f"{TOOLS}.ConfigCommand", *named, *earliest)
+    records = "".join(f"{number}\n" for number in range(RECORDS))
+    _tool(kafka_today, f"{TOOLS}.ConsoleProducer", "--topic", topic, stdin=records)
+    read = ("--topic", topic, "--group", group, "--max-messages", "10", "--timeout-ms", "20000")
+    _tool(kafka_today, f"{TOOLS}.consumer.ConsoleShareConsumer", *read)
+
+    told = _tool(kafka_today, f"{TOOLS}.consumer.group.ShareGroupCommand", "--describe",
+                 "--group", group)  # fmt: skip
+    (row,) = [line.split() for line in told.splitlines() if topic in line]
+    ours = CliRunner().invoke(app, ["describe", group, "--bootstrap", kafka_today.bootstrap,
+                                    "--json"])  # fmt: skip
+    assert ours.exit_code == 0, ours.output
+    said = json.loads(ours.stdout)
+    assert (said["type"], said["state"], said["members"]) == ("share", "Empty", [])
+    assert said["group_epoch"] >= 1
+    (partition,) = said["partitions"]
+    assert [str(partition["start"]), str(partition["lag"])] == row[3:5]
+    assert 0 < partition["lag"] <= RECORDS
+    assert partition["end"] == RECORDS
+
+
+def _words(text: str, last: str) -> tuple[str, ...]:
+    return (*text.split(), last)
+
+
+def _tool(cluster: KafkaCluster, command: str, *args: str, stdin: str | None = None) -> str:
+    server = ("--bootstrap-server", cluster.bootstrap)
+    done = run_tool(command, *server, *args, stdin=stdin, version=cluster.version)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
