@@ -20,6 +20,8 @@ _CONSUMER: Final = "consumer"
 _NO_GENERATION: Final = -1
 
 Read = TypeVar("Read")
+_OF_ANOTHER_KIND: Final = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
+"""The group is of another kind; or a broker knows the request, but has this kind switched off."""
 
 
 class KafkaGroups:
@@ -48,7 +50,7 @@ class KafkaGroups:
             except UnsupportedApiError:
                 pass
             except RefusedError as error:
-                if error.code is not ErrorCode.group_id_not_found:
+                if error.code not in _OF_ANOTHER_KIND:
                     raise
         return await self._describe_classic_group(group_id)
 

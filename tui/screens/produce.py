@@ -155,7 +155,8 @@ class ProduceScreen(ViewScreen):
             asked.run.stop()
             self._run = None
             if self._leaves:
-                await self.partiscope.action_back()
+                # Not from here: the view would wait for this worker, and this worker for the view.
+                self.app.call_later(self.partiscope.action_back)
 
     def _show_where(self) -> None:
         values = self.query_one(FormPanel).values()
