@@ -14,6 +14,7 @@ from typing import Final
 from broker.protocol.known_configs import ConfigType, KnownConfig, broker_configs, topic_configs
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.model.units import bytes_text, duration_text
+from control.operations.catalogue.configs import HIDDEN
 from control.views.columns import Column
 from control.views.format import NONE
 from control.views.paths import ViewPath
@@ -21,7 +22,6 @@ from control.views.rows import Cell, Row, Tone
 
 SOURCES: Final = {1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default"}
 """Where a value comes from, by Kafka's number."""
-HIDDEN: Final = "(hidden)"
 _OWN: Final = {ConfigScope.TOPIC: frozenset({1}), ConfigScope.BROKER: frozenset({2, 3})}
 """Sources that a change of the topic or broker itself sets, and removes."""
 _KNOWN: Final = {ConfigScope.TOPIC: topic_configs, ConfigScope.BROKER: broker_configs}
@@ -98,6 +98,15 @@ def is_changed(scope: ConfigScope, entry: ConfigEntry) -> bool:
 def is_own(scope: ConfigScope, entry: ConfigEntry) -> bool:
     """Whether a change of the topic or broker could remove it."""
     return entry.source in _OWN[scope]
+
+
+def differing(
+    mine: Sequence[ConfigEntry], others: Sequence[ConfigEntry]
+) -> tuple[tuple[str, ConfigEntry | None, ConfigEntry | None], ...]:
+    """Configs of two resources that are not alike, by name; None: that one has no such config."""
+    one, two = ({entry.name: entry for entry in entries} for entries in (mine, others))
+    pairs = ((name, one.get(name), two.get(name)) for name in sorted(one.keys() | two.keys()))
+    return tuple(it for it in pairs if it[1] is None or it[2] is None or it[1].value != it[2].value)
 
 
 def value_text(entry: ConfigEntry) -> str:

@@ -12,6 +12,7 @@ from control.operations.catalogue.configure_broker import ALL, ConfigureBroker
 from control.operations.catalogue.configure_topic import ConfigureTopic
 from control.operations.catalogue.operation import Operation
 from control.views import configs
+from control.views.format import NONE
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.operations import Reason, config_pairs, run_operations
@@ -110,20 +111,17 @@ def diff(
             return await _described(admin, one), await _described(admin, two)
 
     mine, others = asyncio.run(run())
-    beside = {entry.name: entry for entry in others}
-    differing = [it for it in mine if beside.get(it.name, it).value != it.value]
+    found = configs.differing(mine, others)
     if as_json:
         told = [
-            {"name": it.name, resource: it.value, other: beside[it.name].value} for it in differing
+            {"name": name, resource: it and it.value, other: than and than.value}
+            for name, it, than in found
         ]
         write_json({"configs": told})
         return
     write_table(
         [words("config", is_long=True), *(words(_name(it), is_long=True) for it in (one, two))],
-        [
-            [it.name, configs.value_text(it), configs.value_text(beside[it.name])]
-            for it in differing
-        ],
+        [[name, *(configs.value_text(e) if e else NONE for e in both)] for name, *both in found],
     )
 
 

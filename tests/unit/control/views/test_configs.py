@@ -4,9 +4,10 @@ import pytest
 
 from broker.protocol.known_configs import ConfigType
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope, ConfigSynonym
+from control.operations.catalogue.configs import HIDDEN
 from control.views.configs import (
-    HIDDEN,
     config_rows,
+    differing,
     document,
     facts,
     meaning,
@@ -83,6 +84,13 @@ def test_what_is_set_comes_first_and_what_differs_before_it() -> None:
     assert rows[0].other.text == "9"
     (missing,) = config_rows(TOPIC, [entry("d", "1")], other=other)
     assert missing.other.text == "–", "of another version of Kafka"
+
+
+def test_a_config_that_only_one_of_two_has_differs() -> None:
+    """Brokers of two versions."""
+    mine = [entry("a", "1"), entry("new", "2"), entry("c", "3")]
+    others = [entry("a", "1"), entry("c", "4"), entry("old", "5")]
+    assert [name for name, *_ in differing(mine, others)] == ["c", "new", "old"]
 
 
 def test_the_filter_looks_at_names_and_texts() -> None:
