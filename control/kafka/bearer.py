@@ -11,7 +11,7 @@ from aiokafka.conn import OAuthAuthenticator
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
-    """What aiokafka asks for tokens."""
+    """Gives aiokafka a bearer token for each connection."""
 
     def __init__(self, token: Callable[[], Awaitable[str]]) -> None:
         self._token = token

@@ -58,7 +58,7 @@ class Bounds:
 
 @dataclass(slots=True)
 class Skipped:
-    """What could not be read: the first gaps, and what all of them come to."""
+    """Counts what could not be read, and keeps the first gaps."""
 
     gaps: list[Gap] = field(default_factory=list)
     gap_count: int = 0

@@ -72,7 +72,7 @@ class GroupConsumer:
     async def poll(
         self, *, wait_ms: int, records_max: int | None = None
     ) -> dict[TopicPartition, PolledRecords]:
-        """What came, by partition; positions move on."""
+        """Records that came, by partition; positions move on."""
         batches = await self._consumer.getmany(timeout_ms=wait_ms, max_records=records_max)
         return {
             TopicPartition(key.topic, key.partition): PolledRecords(

@@ -196,7 +196,7 @@ class TransactionMarks:
         self._markers: dict[int, list[tuple[int, bool]]] | None = None
 
     def transaction_of(self, header: BatchHeader) -> Transaction:
-        """What is known of the transaction of a batch; batches come in their order."""
+        """State of the transaction of a batch; batches must come in order of offset."""
         if not header.is_transactional:
             return Transaction.NONE
         self._advance(header)

@@ -1,4 +1,4 @@
-"""What can go wrong between us and a cluster. Each error tells an operator what to do next.
+"""Errors between us and a cluster. Each one tells an operator what to do next.
 
 KafkaPortError                 title, reason, next step
 ├── UnreachableError           no broker answered (or not in time)
@@ -47,7 +47,7 @@ class TlsError(UnreachableError):
 
 
 class WrongClusterError(UnreachableError):
-    """What was known of a cluster must not be done to another one that has its address now."""
+    """Another cluster answers at an address; nothing known of the old one applies to it."""
 
     is_for_good = True
 

@@ -90,8 +90,8 @@ class Fetcher:
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
         partition_bytes: int = PARTITION_BYTES_MAX,
     ) -> Answers:
-        """What each partition gave, in the order of the positions: the first one with anything
-        gives at least a batch. A partition whose leader moved is absent.
+        """Fetches partitions in the order of the positions. The first one with data gives at least
+        a batch; a partition whose leader moved is absent.
 
         :raises KafkaPortError: metadata cannot be read.
         """

@@ -48,7 +48,7 @@ _FATAL: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What a follower has met, in words; `is_trouble` while something cannot be read."""
+    """A message of a follower; `is_trouble` while something cannot be read."""
 
     text: str
     is_trouble: bool
@@ -131,7 +131,8 @@ class TopicFollower:
     async def backlog(
         self, *, is_all: bool = False, scan: Scan | None = None
     ) -> AsyncIterator[Followed]:
-        """What was there at the beginning, in order of time; ``poll`` goes on behind it.
+        """Gives the records that were there at the beginning, in order of time; ``poll`` goes on
+        behind them.
 
         Partitions that cannot be read to their end are told as notices; with ``is_all`` nothing
         is read after this, so they are not waited for.
@@ -151,7 +152,7 @@ class TopicFollower:
             yield notice
 
     async def poll(self, wait_ms: int) -> list[Followed]:
-        """What has come; nothing after `wait_ms`. Each call gives a bounded part.
+        """New records, in bounded parts; none if nothing came within `wait_ms`.
 
         :raises RefusedError: the right to read was taken away.
         """
@@ -339,7 +340,7 @@ class _Requests:
                     self._under_way[asked] = _Request(at, self._fetch(asked, at, size))
 
     async def answered(self, wait_s: float) -> list[tuple[Positions, Answers]]:
-        """What was answered first, or nothing after so long."""
+        """Answers of the requests that ended first; none if nothing ended within `wait_s`."""
         tasks = {request.task: asked for asked, request in self._under_way.items()}
         if not tasks:
             await asyncio.sleep(min(wait_s, _TROUBLED_REFRESH_S))
@@ -348,7 +349,7 @@ class _Requests:
         return [(self._under_way.pop(tasks[task]).positions, task.result()) for task in done]
 
     def cancel_moved(self, leaders: Mapping[TopicPartition, int]) -> None:
-        """Those to brokers that lead a partition no more are not waited for."""
+        """Cancels requests to brokers that have lost the leadership of one of their partitions."""
         for asked, request in list(self._under_way.items()):
             if any(leaders.get(key) != asked.leader for key in request.positions):
                 request.task.cancel()
@@ -394,7 +395,7 @@ class _Troubles:
             self._reasons.pop(key, None)
 
     def notices(self, *, is_waiting: bool = True) -> list[Notice]:
-        """What has changed since the last call; ``is_waiting``: they are tried again."""
+        """Changes since the last call; ``is_waiting`` says that partitions are tried again."""
         found = [Notice(text=words, is_trouble=False) for words in self._words]
         self._words.clear()
         by_reason: dict[str, list[TopicPartition]] = {}

@@ -69,7 +69,7 @@ def maybe_raise_for_good(
 
 
 def next_step_after(error: BaseException | None, settings: KafkaSettings) -> str:
-    """What to try after connections that failed in this way."""
+    """Suggests what to try after connections that failed in this way."""
     usual = "check that the brokers run and the address is right: `partiscope doctor`"
     if error is None or isinstance(error, ConnectionRefusedError):
         return usual

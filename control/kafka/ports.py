@@ -1,4 +1,4 @@
-"""What the operator core asks of a cluster, in Kafka's words: data and Protocols.
+"""Data and Protocols by which the operator core asks a cluster, in Kafka's words.
 
 The use cases know only these; `control.kafka.admin` and `control.kafka.groups` are the adapters.
 Every method raises KafkaPortError (see control.kafka.errors).
@@ -21,7 +21,7 @@ class ConfigScope(IntEnum):
 
 
 class ElectionType(IntEnum):
-    """What ElectLeaders elects."""
+    """Kind of leader that ElectLeaders elects."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -47,7 +47,7 @@ class BrokerNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDescription:
-    """Who is in the cluster now. Fenced brokers are not listed."""
+    """Brokers and controller of the cluster now. Fenced brokers are not listed."""
 
     cluster_id: str
     controller_id: int | None
@@ -138,7 +138,7 @@ class ConfigEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigResource:
-    """Whose configs: a topic's name or a broker's id."""
+    """Owner of configs: a topic's name or a broker's id."""
 
     scope: ConfigScope
     name: str
@@ -291,7 +291,7 @@ class TopicsPort(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRight:
-    """What we may not do, in Kafka's words, and the command that allows it."""
+    """A right that we lack, in Kafka's words, and the command that grants it."""
 
     operation: str
     """``ALTER``, ``ALTER_CONFIGS``."""
@@ -304,7 +304,7 @@ class ReassignmentPort(Protocol):
     """Where replicas live and who leads."""
 
     async def missing_rights(self, topics: Iterable[str]) -> tuple[MissingRight, ...]:
-        """What we lack to reassign these topics with a throttle, as far as brokers tell."""
+        """Rights that we lack to reassign these topics with a throttle, as far as brokers tell."""
 
     async def alter_reassignments(
         self,

@@ -73,7 +73,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionChunk:
-    """What one fetch of one partition gave."""
+    """Records that one fetch of one partition gave."""
 
     records: tuple[FetchedRecord, ...]
     next_offset: int
@@ -377,7 +377,7 @@ def _sources(
     *,
     is_backward: bool,
 ) -> list[Source]:
-    """What is to be read: from each offset on, or back from it."""
+    """A source for each partition, that reads from its offset on, or back from it."""
     direction: type[Source] = BackwardSource if is_backward else ForwardSource
     is_committed = looking.isolation is Isolation.READ_COMMITTED
     sources = []

@@ -42,7 +42,7 @@ class KafkaReassignments:
         self._wire = wire
 
     async def missing_rights(self, topics: Iterable[str]) -> tuple[MissingRight, ...]:
-        """What we lack to reassign these topics with a throttle, as far as brokers tell."""
+        """Rights that we lack to reassign these topics with a throttle, as far as brokers tell."""
         asked = {"include_cluster_authorized_operations": True}
         try:
             cluster = (await self._wire.send(apis.DESCRIBE_CLUSTER, asked)).message

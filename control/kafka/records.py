@@ -1,4 +1,4 @@
-"""What reading a topic gives: records, gaps where nothing can be read, and words about both."""
+"""Records that a topic gives, gaps where nothing can be read, and words about both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEPT_BYTES: Final = 64 << 10
 
 
 class Transaction(StrEnum):
-    """What has become of the transaction that wrote a record."""
+    """State of the transaction that wrote a record."""
 
     NONE = ""
     COMMITTED = "committed"

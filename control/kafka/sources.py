@@ -36,7 +36,7 @@ _WINDOW_BYTES: Final = 4 << 20
 
 
 class Source(ABC):
-    """What both directions share."""
+    """A partition that is read; both directions share this."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Source(ABC):
 
     @abstractmethod
     def _begin(self) -> None:
-        """What a direction starts with."""
+        """Sets up the state of a direction."""
 
     @property
     @abstractmethod
@@ -131,7 +131,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def offsets_left(self) -> int:
-        """Not popped yet; 0 also where no more comes."""
+        """Offsets that are not popped yet; 0 also where nothing more comes."""
 
     @property
     def has_more_open(self) -> bool:
@@ -150,7 +150,7 @@ class Source(ABC):
         return Isolation.READ_COMMITTED if is_decided else Isolation.READ_UNCOMMITTED
 
     def give_up(self, reason: str) -> None:
-        """No more of it will come."""
+        """Ends the reading of this partition for a reason."""
         self.unread = Unread(partition=self.partition, reason=reason)
 
     def _decoder(self, fetched: FetchedBytes, first_offset: int | None = None) -> ChunkDecoder:
@@ -407,7 +407,7 @@ def _halves(passed: Passed, count: int) -> tuple[Passed, Passed]:
 
 
 def gap_of(partition: TopicPartition, first: int, last: int, reason: str) -> Gap:
-    """Offsets of which nobody knows how many records they were."""
+    """A gap of offsets that holds an unknown number of records."""
     return Gap(
         topic=partition.topic,
         partition=partition.partition,

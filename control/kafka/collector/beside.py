@@ -1,4 +1,4 @@
-"""What is read beside the turns: less often, the more there is to read.
+"""Reads that run beside the turns: the more there is to read, the less often.
 
 The bounds are rows a second of one broker. They follow what a warm broker of Kafka 4.1 takes for
 a row (docs/operate/watch.md): microseconds for most, half a millisecond for a topic's configs.
@@ -42,12 +42,12 @@ class Beside:
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
-        """Whatever was begun, but for what members began."""
+        """Reads of the cluster that have begun; those of members are not among them."""
         dues = (self._configs, self._new_configs, self._movements, self._rights, self._aging)
         return [due.task for due in dues if due.task is not None]
 
     def start(self, ready: Sequence[Member]) -> None:
-        """What is due, of the cluster and of brokers that answer."""
+        """Starts each read that is due, of the cluster and of brokers that answer."""
         image, overview, ages = self._image, self._overview, self._ages
         movements_ms = interval_ms(
             len(image.partitions), MOVEMENTS_ROWS_PER_S, most=MOVEMENTS_INTERVAL_MS_MAX

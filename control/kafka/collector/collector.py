@@ -58,7 +58,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectorSettings:
-    """What to watch, where samples go, how much may be asked."""
+    """Names the cluster to watch, where samples go, and how much may be asked."""
 
     watched: KafkaSettings
     bus: KafkaSettings
@@ -279,7 +279,7 @@ class Collector:
             self.is_complete.set()
 
     def _orphans(self, broker: int) -> Sequence[Row] | None:
-        """Of partitions that no broker which answers holds; one broker's round tells of them."""
+        """Rows of partitions that no answering broker holds, told in the round of one broker."""
         answering = frozenset(
             it.source.broker for it in self._members.values() if not it.is_failing
         )

@@ -123,7 +123,7 @@ class GroupImages:
         return [group.group_id for group in some[:most]]
 
     def take_rights(self, group_id: str, bits: int, now_ms: int) -> None:
-        """What we may do with it; NO_BITS where the broker does not tell."""
+        """Notes our rights on a group; NO_BITS where the broker does not tell."""
         group = self.groups.get(group_id)
         if group is not None:
             group.bits, group.judged_ms = bits, now_ms
@@ -162,7 +162,7 @@ class GroupImages:
 
     @property
     def bits(self) -> int:
-        """What we may do with every group here, as far as it is known."""
+        """Rights that we have on every group here, as far as they are known."""
         return common_bits(group.bits for group in self.groups.values())
 
     def denied(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is known of the watched cluster: brokers, partitions, offsets. Pure.
+"""Keeps what the watched cluster told: brokers, partitions, offsets. Pure.
 
 Metadata is taken by difference: a topic whose partitions are the same as in the last answer costs
 a comparison and nothing else. ``version`` changes whenever leadership or placement did, so that
@@ -51,7 +51,7 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfigs:
-    """What of a topic's configs makes figures."""
+    """Configs of a topic that figures rest on."""
 
     min_isr: int | None = None
     retention_ms: int | None = None
@@ -60,7 +60,7 @@ class TopicConfigs:
 
 @dataclass(slots=True, kw_only=True)
 class BrokerLogs:
-    """What DescribeLogDirs told of one broker."""
+    """One broker's answer to DescribeLogDirs."""
 
     sizes: dict[TopicPartition, int] = field(default_factory=dict)
     total_bytes: int | None = None
@@ -149,7 +149,7 @@ class ClusterImage:
         return [state for state in self.replicas_of(broker) if state.leader == broker]
 
     def orphans(self, told_by: frozenset[int]) -> Sequence[PartitionState]:
-        """Partitions of which none of these brokers holds a replica."""
+        """Partitions without a replica on any of these brokers."""
         key = self.version, told_by
         if self._orphans[0] != key:
             found = [it for it in self.partitions.values() if told_by.isdisjoint(it.replicas)]

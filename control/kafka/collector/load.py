@@ -1,4 +1,4 @@
-"""What the collector asks of each broker: counted, and bounded by the distance of its turns."""
+"""Counts what the collector asks of each broker, and spaces its turns to bound that."""
 
 import time
 from collections import deque

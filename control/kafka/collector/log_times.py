@@ -134,7 +134,7 @@ def _moment(log: _Log, offsets: Iterable[int], now_ms: int) -> int | None:
 
 
 def _place(points: Sequence[Point], offset: int) -> int:
-    """Of the first point behind an offset."""
+    """Index of the first point behind an offset."""
     return bisect_right(points, offset, key=lambda point: point[1])
 
 

@@ -66,7 +66,7 @@ class Member:
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
-        """Whatever was begun."""
+        """Reads of this broker that have begun."""
         dues = (self.groups, self.ends, self.starts, self.logs, self.rights)
         return [due.task for due in dues if due.task is not None]
 
@@ -101,7 +101,9 @@ def back_off_s(failures: int) -> float:
 
 
 def quiet(action: Action) -> Action:
-    """What is read beside the turns is read again soon; the turns tell of a broker's end."""
+    """Ignores errors of a read beside the turns: it is repeated soon, and turns notice a dead
+    broker.
+    """
 
     async def quietly() -> None:
         try:

@@ -1,4 +1,4 @@
-"""What any broker can be asked about the whole cluster: metadata, who is there, what moves."""
+"""Asks any broker about the whole cluster: metadata, brokers, reassignments."""
 
 import asyncio
 import time
@@ -98,7 +98,7 @@ class ClusterOverview:
         self._gaps.judge(Gap.TOPIC_CONFIGS, self._unreadable, "topics")
 
     async def read_rights(self) -> None:
-        """What we may do with the cluster; what with topics comes with their metadata."""
+        """Reads our rights on the cluster; those on topics come with their metadata."""
         try:
             cluster = await self._ask(
                 apis.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": True}
@@ -178,7 +178,7 @@ class ClusterOverview:
     async def _last_try(
         self, api: Api, fields: Mapping[str, Any], story: KafkaPortError | None
     ) -> Any:
-        """Whoever answers, by the bootstrap addresses if need be."""
+        """Asks any broker that answers, by the bootstrap addresses if need be."""
         try:
             return await self._wire.send(api, fields)
         except KafkaPortError as error:

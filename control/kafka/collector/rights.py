@@ -1,4 +1,4 @@
-"""What a principal may not do on the watched cluster.
+"""Finds which rights a principal lacks on the watched cluster.
 
 Gaps are found where the collector asks anyway: an answer with a refusal opens one, the next
 answer without closes it, so rights that come or go while running are noticed. What operations
@@ -40,7 +40,7 @@ Lacking = tuple[tuple[AclOperation, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """What is asked for, by which API, on which resource; what cannot be had without it."""
+    """A right on a resource, the API that needs it, and the feature that lacks without it."""
 
     api: str
     operation: AclOperation
@@ -139,7 +139,7 @@ class Gaps:
         self.open(gap, f"{len(names)} {what} ({', '.join(names[:NAMES_MAX])}{more})")
 
     def all(self) -> tuple[OpenGap, ...]:
-        """What is missing, in the order of ``Gap``."""
+        """Missing rights, in the order of ``Gap``."""
         return tuple(self._open[gap] for gap in Gap if gap in self._open)
 
     @property
@@ -172,7 +172,7 @@ def missing_rights(bits: Mapping[str, int], needed: Mapping[str, Lacking]) -> di
 
 
 def bits_of_topics(topics: Iterable[Any]) -> int:
-    """What is allowed on each topic of a Metadata answer, internal ones aside."""
+    """Rights on every topic of a Metadata answer, internal ones aside."""
     return common_bits(
         getattr(topic, "topic_authorized_operations", NO_BITS)
         for topic in topics
@@ -181,7 +181,7 @@ def bits_of_topics(topics: Iterable[Any]) -> int:
 
 
 def common_bits(each: Iterable[int]) -> int:
-    """What is allowed on each of them; NO_BITS where brokers do not tell."""
+    """Rights that each of them has; NO_BITS where brokers do not tell."""
     told = [bits for bits in each if bits != NO_BITS]
     return reduce(and_, told) if told else NO_BITS
 

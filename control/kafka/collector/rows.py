@@ -56,7 +56,7 @@ def replica_rows(image: ClusterImage, broker: int) -> Iterable[ReplicaSample]:
 
 
 def orphan_rows(image: ClusterImage, told_by: frozenset[int]) -> list[ReplicaSample]:
-    """The partitions of which none of these brokers holds a replica, as metadata has them."""
+    """Rows of partitions without a replica on any of these brokers, as metadata has them."""
     return [
         ReplicaSample(
             topic=state.key.topic,

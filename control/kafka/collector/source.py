@@ -65,7 +65,7 @@ class BrokerSource:
         self.commits_asked = self._commits_of(due)
 
     async def read_rights(self) -> None:
-        """What we may do with groups without members: some of them, by turns."""
+        """Reads our rights on groups without members: some of them, by turns."""
         for api, field, is_consumer in (
             (apis.DESCRIBE_GROUPS, "groups", False),
             (apis.CONSUMER_GROUP_DESCRIBE, "group_ids", True),
@@ -195,7 +195,7 @@ class BrokerSource:
 
 
 def _bits_of(group: Any) -> int:
-    """What we may do with a described group; NO_BITS where the broker does not tell."""
+    """Our rights on a described group; NO_BITS where the broker does not tell."""
     if group.error_code in _DENIED:
         return 0
     bits: int = getattr(group, "authorized_operations", NO_BITS)
