@@ -24,13 +24,13 @@ import numpy as np
 
 from benchmarks.planner import Result, gap_percent, result_of
 from control.planner.columns import columns_of, rack_numbers
-from control.planner.demand import Demand
 from control.planner.figures import Balance, balance_of
 from control.planner.goals import PlanRequest
-from control.planner.lower_bound import lower_bound_bytes
 from control.planner.optimizer import Alternative, plan
-from control.planner.priced_bound import priced_bytes
-from control.planner.shares import Reached
+from control.planner.proofs.demand import Demand
+from control.planner.proofs.lower_bound import lower_bound_bytes
+from control.planner.proofs.priced_bound import priced_bytes
+from control.planner.search.shares import Reached
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
 CASES: Final = ("disorder", "join", "leave")

@@ -17,11 +17,11 @@ from typing import Final
 
 from control.model.ids import TopicPartition, no_partition_words
 from control.planner.goals import GoalError, PlanRequest, Tolerance
-from control.planner.leaders import even_leaders, leader_bounds
 from control.planner.nearest import Nearest
-from control.planner.placement import Placement
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
+from control.planner.search.leaders import even_leaders, leader_bounds
+from control.planner.search.placement import Placement
 from control.planner.topology import Topology, TopologyPartition
 
 NAME: Final = "by hand"

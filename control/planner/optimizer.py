@@ -4,12 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from control.planner.anneal import anneal
-from control.planner.bounds import Bounds, bounds_of, relief_bounds
 from control.planner.columns import Columns, Floats, columns_of
-from control.planner.economy import economize
-from control.planner.even import even_out
-from control.planner.feasibility import check_request
 from control.planner.figures import (
     Balance,
     BrokerLoad,
@@ -19,10 +14,9 @@ from control.planner.figures import (
     traffic_among,
 )
 from control.planner.goals import Goal, PlanRequest, Tolerance
-from control.planner.leaders import even_leaders, leader_bounds
-from control.planner.least import Prover
-from control.planner.level import level
-from control.planner.limits import (
+from control.planner.proofs.feasibility import check_request
+from control.planner.proofs.least import Prover
+from control.planner.proofs.limits import (
     cordoned_brokers,
     leaderless,
     left_broken,
@@ -31,14 +25,20 @@ from control.planner.limits import (
     unknown_figures,
     unknown_racks,
 )
-from control.planner.placement import Placement
 from control.planner.proposal import Proposal, proposal_of
-from control.planner.repair import Mender
-from control.planner.rethink import rethink
-from control.planner.topic_leaders import even_topic_leaders
-from control.planner.topic_spread import counts_for, spread_topics
+from control.planner.search.anneal import anneal
+from control.planner.search.bounds import Bounds, bounds_of, relief_bounds
+from control.planner.search.economy import economize
+from control.planner.search.even import even_out
+from control.planner.search.leaders import even_leaders, leader_bounds
+from control.planner.search.placement import Placement
+from control.planner.search.repair import Mender
+from control.planner.search.rethink import rethink
+from control.planner.search.share_overflow import level
+from control.planner.search.topic_leaders import even_topic_leaders
+from control.planner.search.topic_spread import counts_for, spread_topics
+from control.planner.search.traffic import even_arriving, even_leaving, overload
 from control.planner.topology import Topology
-from control.planner.traffic import even_arriving, even_leaving, overload
 from control.planner.verify import Violation, verify_proposal
 
 
@@ -133,7 +133,7 @@ _KEEPS_DATA: Final = frozenset({Goal.LEADERS, Goal.RACKS, Goal.RELIEVE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Way:
-    """How a plan is made: whether bytes go in small replicas (control.planner.even); whether chance
+    """How a plan is made: whether bytes go in small replicas (search.even); whether chance
     is tried until no more than `enough` bytes move, or it is tired."""
 
     gives_small: bool = False

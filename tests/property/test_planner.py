@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from control.model.ids import TopicPartition
 from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.optimizer import Alternative, plan
-from control.planner.placement import Placement, rack_limit, racks_let_go
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.reassignment_json import format_reassignment, parse_reassignment
+from control.planner.search.placement import Placement, rack_limit, racks_let_go
 from control.planner.topology import (
     Topology,
     TopologyBroker,

@@ -1,0 +1,129 @@
+"""The least that any plan must move to the balance that one has reached: bytes, and replicas.
+
+A quick proof first (proofs.lower_bound); where it leaves a question, the dearer one
+(proofs.priced_bound).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from control.planner.columns import Columns, Floats, rack_numbers
+from control.planner.figures import Balance, BrokerLoad
+from control.planner.goals import PlanRequest
+from control.planner.proofs.demand import Demand
+from control.planner.proofs.lower_bound import (
+    added_bytes,
+    added_replicas,
+    lower_bound_bytes,
+    lower_bound_replicas,
+)
+from control.planner.proofs.priced_bound import priced_bytes, priced_replicas
+from control.planner.proposal import Proposal
+from control.planner.roles import roles_of
+from control.planner.search.placement import movable_partitions
+from control.planner.search.shares import Reached, rack_shares
+from control.planner.search.topic_spread import counts_for
+from control.planner.topology import Topology
+from control.planner.verify import Violation
+
+_CLEAR: Final = 1.01
+"""A plan so near to the quick bound needs no better one."""
+_REPLICAS_PRICED_MAX: Final = 20_000
+"""Replicas of a cluster: plans are made to move few bytes, so the second proof for numbers is
+not worth its time on larger ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Least:
+    """None where nothing is proven."""
+
+    bytes: int | None
+    replicas: int | None
+
+
+class Prover:
+    """For the plans of one request."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        request: PlanRequest,
+        columns: Columns,
+        relief: Floats | None = None,
+    ) -> None:
+        """`relief`: bytes that relieved brokers are to come down to, one element a broker."""
+        self._topology, self._request, self._columns = topology, request, columns
+        self._relief = relief
+        self._roles = roles_of(topology, request)
+
+    def least(
+        self,
+        proposal: Proposal,
+        reached: Balance,
+        after: Sequence[BrokerLoad],
+        violations: Sequence[Violation],
+    ) -> Least:
+        """For the balance that a proposal has reached; what it violates is not asked."""
+        if any(violation.rule == "replicas" for violation in violations):
+            return Least(bytes=None, replicas=None)
+        if any(len(change.before) != len(change.after) for change in proposal.changes):
+            return self._added()
+        demand = self._demand(reached, after, violations)
+        of_bytes, of_replicas = lower_bound_bytes(demand), lower_bound_replicas(demand)
+        if proposal.moved_bytes > _CLEAR * of_bytes:
+            of_bytes = max(of_bytes, priced_bytes(demand, proposal.moved_bytes))
+        is_small = len(self._columns.of) <= _REPLICAS_PRICED_MAX
+        if is_small and proposal.moved_replicas > _CLEAR * of_replicas:
+            of_replicas = max(of_replicas, priced_replicas(demand, proposal.moved_replicas))
+        return Least(bytes=of_bytes, replicas=of_replicas)
+
+    def _added(self) -> Least:
+        factor = self._request.replication_factor
+        if factor is None or not self._request.is_everything:
+            return Least(bytes=None, replicas=None)
+        return Least(
+            bytes=added_bytes(self._columns, factor),
+            replicas=added_replicas(self._columns, factor),
+        )
+
+    def _demand(
+        self, reached: Balance, after: Sequence[BrokerLoad], violations: Sequence[Violation]
+    ) -> Demand:
+        topology, request, columns = self._topology, self._request, self._columns
+        scope = movable_partitions(topology, request)
+        left = {violation.where for violation in violations}
+        kept_up = [str(p.key) not in left for p in topology.partitions] if left else True
+        removed = np.isin(topology.broker_ids, request.remove_brokers)
+        return Demand(
+            columns=columns,
+            rack=rack_numbers(topology, removed),
+            removed=removed,
+            reached=self._reached(after),
+            scope=scope,
+            mended=scope & kept_up,
+            most_in=None if reached.bytes_in is None else reached.bytes_in.max,
+            topics=counts_for(topology, request, columns) if reached.topics_uneven == 0 else None,
+        )
+
+    def _reached(self, after: Sequence[BrokerLoad]) -> Reached:
+        """Among brokers of the same share, since racks may force others; who is to be relieved by
+        itself."""
+        roles, columns = self._roles, self._columns
+        kept, width = ~roles.removed, columns.width
+        share = np.zeros(columns.brokers)
+        if 1 < roles.racks == roles.known_racks:
+            brokers = [
+                np.bincount(roles.rack[chosen], minlength=roles.racks)[: roles.racks]
+                for chosen in (kept, roles.target)
+            ]
+            ones, total = np.ones(len(width)), float(width.sum())
+            share[kept] = rack_shares(total, width, ones, *brokers)[roles.rack[kept]]
+        count = np.array([load.replicas for load in after], dtype=np.int64)
+        held = np.array([load.bytes for load in after], dtype=np.int64)
+        reached = Reached.by_share(count, held, kept, share)
+        relieved = np.isin(self._topology.broker_ids, self._request.relieve_brokers)
+        own = np.maximum(held, 0 if self._relief is None else self._relief.astype(np.int64))
+        return replace(reached, bytes_max=np.where(relieved & kept, own, reached.bytes_max))

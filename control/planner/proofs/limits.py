@@ -1,0 +1,170 @@
+"""Why a balance cannot be better, whatever the plan: proofs in one sentence each."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from control.model.units import bytes_text
+from control.planner.goals import Goal
+from control.planner.racks import Racks, unknown_words
+from control.planner.search.bounds import fair_shares
+from control.planner.search.placement import Placement
+from control.planner.topology import Topology, TopologyPartition
+from control.planner.verify import Violation
+
+NAMES_MAX: Final = 5
+"""So many partitions of which something is unknown are named."""
+LEADERLESS_MAX: Final = 20
+"""So many partitions without a leader are named."""
+
+
+def proofs(placement: Placement) -> tuple[str, ...]:
+    """Limits that no assignment within the request can pass."""
+    return (*_rack_proofs(placement), *_size_proofs(placement))
+
+
+def unknown_figures(topology: Topology, goal: Goal) -> tuple[str, ...]:
+    """Figures that are not told; a plan counts them as nothing, or as enough."""
+    partitions = topology.partitions
+    told = []
+    if partitions and not any(p.size_bytes for p in partitions):
+        told.append(
+            "no partition has any bytes as far as is known: only numbers are evened (a cluster "
+            "tells sizes to those who may Describe it)"
+        )
+    elif sizeless := [p for p in partitions if not p.is_size_known]:
+        told.append(f"{_of(sizeless)} of unknown size, which counts as 0 bytes")
+    if goal is Goal.TRAFFIC and (rateless := [p for p in partitions if not p.is_rate_known]):
+        told.append(f"{_of(rateless)} of unknown traffic, which counts as none")
+    silent = [b for b in topology.brokers if b.is_running and b.capacity_bytes is None]
+    if len(silent) < sum(broker.is_running for broker in topology.brokers):
+        told += [
+            f"broker {broker.id} does not tell the size of its disks: nothing is known to be too "
+            "much for it"
+            for broker in silent
+        ]
+    return tuple(told)
+
+
+def _of(partitions: Sequence[TopologyPartition]) -> str:
+    more = f" and {len(partitions) - NAMES_MAX:,} more" if len(partitions) > NAMES_MAX else ""
+    names = ", ".join(str(p.key) for p in partitions[:NAMES_MAX]) + more
+    return f"{names} {'is' if len(partitions) == 1 else 'are'}"
+
+
+def leaderless(topology: Topology) -> tuple[str, ...]:
+    """Which partitions no plan moves, and what would let them move."""
+    stuck = [p for p in topology.partitions if not p.has_leader]
+    if not stuck:
+        return ()
+    running = {broker.id for broker in topology.brokers if broker.is_running}
+    away = sorted({id_ for p in stuck for id_ in p.replicas} - running)
+    more = f" and {len(stuck) - LEADERLESS_MAX:,} more" if len(stuck) > LEADERLESS_MAX else ""
+    names = ", ".join(str(p.key) for p in stuck[:LEADERLESS_MAX]) + more
+    have = "1 partition has" if len(stuck) == 1 else f"{len(stuck):,} partitions have"
+    back = f": bring back broker {' or '.join(map(str, away))}" if away else ""
+    return (f"{have} no leader and cannot move, so the plan leaves out {names}{back}",)
+
+
+def stopped_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
+    """Brokers that cannot take part because they do not run."""
+    stopped = [b.id for b in topology.brokers if not b.is_running and b.id not in removed]
+    if not stopped:
+        return ()
+    held = Counter(id_ for partition in topology.partitions for id_ in partition.replicas)
+    return tuple(
+        f"broker {id_} does not run: it gets nothing, and its {_replicas(held[id_])}; start it, or "
+        "remove it to have them elsewhere"
+        for id_ in stopped
+    )
+
+
+def cordoned_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
+    """Tells which brokers are cordoned and how a plan can still empty them."""
+    cordoned = [b.id for b in topology.brokers if b.is_cordoned and b.id not in removed]
+    if not cordoned:
+        return ()
+    held = Counter(id_ for partition in topology.partitions for id_ in partition.replicas)
+    return tuple(
+        f"broker {id_} is cordoned: it gets nothing, its {_replicas(held[id_])}, and the plan "
+        "leaves out their partitions (Kafka refuses every list that names the broker); uncordon "
+        "it, or remove it to have them elsewhere"
+        for id_ in cordoned
+    )
+
+
+def unknown_racks(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
+    """Brokers without a rack beside others with one, and their place in a plan."""
+    racks = Racks(of={b.id: b.rack for b in topology.brokers if b.is_running})
+    unknown = [broker for broker in racks.unknown if broker not in removed]
+    if not unknown:
+        return ()
+    counts = "it counts" if len(unknown) == 1 else "each counts"
+    return (
+        f"{unknown_words(unknown)} (broker.rack): {counts} as a rack of its own, and partitions "
+        "there keep their known racks. Set it and restart, or require racks to plan nothing before "
+        "that, as Kafka's own tool does",
+    )
+
+
+def left_broken(goal: Goal, violations: Iterable[Violation]) -> tuple[str, ...]:
+    """Rules that goal leaders leaves broken, because mending copies data, and the goal that mends
+    them."""
+    if goal is not Goal.LEADERS:
+        return ()
+    broken = Counter(violation.rule for violation in violations)
+    told = []
+    if racks := broken["racks"]:
+        are = "1 partition is" if racks == 1 else f"{racks:,} partitions are"
+        told.append(f"{are} not on as many racks as possible; goal racks mends that")
+    if disks := broken["capacity"]:
+        hold = "1 broker holds" if disks == 1 else f"{disks:,} brokers hold"
+        told.append(f"{hold} more than the disks take; goal relieve mends that")
+    return tuple(f"{words}: goal leaders moves no data" for words in told)
+
+
+def _replicas(number: int) -> str:
+    return "1 replica stays" if number == 1 else f"{number} replicas stay"
+
+
+def _rack_proofs(placement: Placement) -> list[str]:
+    """Racks with fewer brokers than others must still hold their share of every partition, unless
+    a broker of an unknown rack may hold it."""
+    if placement.racks == 1 or placement.known_racks < placement.racks:
+        return []
+    count, _ = fair_shares(placement)
+    target = np.flatnonzero(placement.is_target)
+    mean = float(count[target].mean())
+    names = {
+        placement.rack[b]: placement.topology.brokers[b].rack for b in range(placement.brokers)
+    }
+    found = []
+    for rack in range(placement.racks):
+        here = [int(b) for b in target if placement.rack[b] == rack]
+        if here and np.ceil(count[here[0]]) > np.ceil(mean):
+            most = int(np.ceil(count[here[0]]))
+            found.append(
+                f"rack {names[rack]} has {len(here)} of {len(target)} brokers for a replica of "
+                f"every partition: no plan gives them fewer than {most} each (mean {mean:.0f})"
+            )
+    return found
+
+
+def _size_proofs(placement: Placement) -> list[str]:
+    """A partition larger than a broker's share."""
+    if not placement.size:
+        return []
+    _, held = fair_shares(placement)
+    share = float(held[placement.is_target].max(initial=0.0))
+    largest = placement.partition_at[-1]
+    size = placement.size[largest]
+    if share <= 0 or size <= share:
+        return []
+    key = placement.topology.partitions[largest].key
+    return [
+        f"one replica of {key} has {bytes_text(size)}, more than a broker's share of "
+        f"{bytes_text(share)}: "
+        f"no plan brings the largest broker below it"
+    ]

@@ -1,0 +1,194 @@
+"""Repair of the hard rules: nothing on removed brokers, every partition on as many racks as it can
+be, the wanted replication factor.
+
+Every replica that must be placed goes to the broker that lacks most: of bytes per replica still
+missing, so that numbers and bytes fill up together. Largest first, as in packing.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from control.planner.columns import Floats
+from control.planner.search.bounds import fair_shares
+from control.planner.search.placement import Placement, rack_limit
+
+_COUNT_WEIGHT: Final = 0.7
+"""What a missing replica counts in bytes of a mean one when a rack is repaired. Lower moves fewer
+bytes in all but more replicas (tried on six clusters: from 0.4 to 1 little changes)."""
+_LEADER_WEIGHT: Final = 0.25
+_ALWAYS: Final = 1e12
+_FULL: Final = 1e18
+"""Taken off the need of a broker that has its number of replicas already."""
+_NONE: Final = -1
+"""No rack."""
+
+
+class Mender:
+    """Places replicas that must be placed. `keeps_leaders`: a follower moves rather than the
+    leader, even off a less loaded broker."""
+
+    def __init__(self, placement: Placement, *, keeps_leaders: bool = False) -> None:
+        self._placement = placement
+        self._leader_weight = _ALWAYS if keeps_leaders else _LEADER_WEIGHT
+        count, held = fair_shares(placement)
+        self._count_share = np.ceil(count - 1e-9)
+        self._bytes_share = held
+
+    def evacuate(self) -> None:
+        """Move every movable replica off the removed brokers, where a target exists."""
+        placement = self._placement
+        leaving = [
+            (placement.size[p], p, int(source))
+            for source in np.flatnonzero(placement.is_removed)
+            for p in placement.movable_on(int(source))
+        ]
+        for _, partition, source in sorted(leaving, key=lambda item: (-item[0], item[1])):
+            target = self._best(partition, source)
+            if target is not None:
+                placement.move(partition, source, target)
+
+    def spread_over_racks(self) -> None:
+        """Move one replica at a time off racks that hold several, followers first."""
+        placement = self._placement
+        if placement.known_racks == 1:
+            return
+        wrong = [p for p in np.flatnonzero(placement.is_movable).tolist() if self._is_crowded(p)]
+        for partition in sorted(wrong, key=lambda p: (-placement.size[p], p)):
+            while self._is_crowded(partition):
+                if not self._leave_crowded_rack(partition):
+                    break
+
+    def replicate(self, factor: int) -> None:
+        """Give every movable partition `factor` replicas."""
+        placement = self._placement
+        chosen = np.flatnonzero(placement.is_movable).tolist()
+        for partition in sorted(chosen, key=lambda p: (-placement.size[p], p)):
+            while len(placement.replicas[partition]) > factor:
+                placement.drop(partition, self._most_dispensable(partition))
+            while len(placement.replicas[partition]) < factor:
+                target = self._best(partition, None)
+                if target is None:
+                    break
+                placement.add(partition, target)
+
+    def _most_dispensable(self, partition: int) -> int:
+        """On a rack with another one or an unknown one, not the leader, of the fullest broker."""
+        placement = self._placement
+        replicas = placement.replicas[partition]
+        racks = [placement.rack[b] for b in replicas]
+
+        def rank(b: int) -> tuple[bool, bool, bool, bool, float]:
+            is_crowded = racks.count(placement.rack[b]) > 1
+            is_unknown = placement.rack[b] >= placement.known_racks
+            is_gone = bool(placement.is_removed[b])
+            return is_gone, is_crowded, is_unknown, b != replicas[0], float(placement.bytes[b])
+
+        free = [b for b in replicas if not placement.is_excluded[b]]
+        chosen: int = max(free or replicas, key=rank)
+        return chosen
+
+    def _is_crowded(self, partition: int) -> bool:
+        """Whether it could be on more racks, or more evenly on those that it is on."""
+        placement = self._placement
+        if placement.distinct_racks(partition) < placement.wanted_racks(partition):
+            return True
+        if len(placement.replicas[partition]) <= placement.known_racks:
+            return False
+        limit = rack_limit(placement, partition)
+        return bool((placement.on_rack[partition, : placement.racks] > limit).any())
+
+    def _leave_crowded_rack(self, partition: int) -> bool:
+        placement = self._placement
+        replicas, rack = placement.replicas[partition], placement.rack
+        racks = [rack[b] for b in replicas]
+        lacks_racks = placement.distinct_racks(partition) < placement.wanted_racks(partition)
+        limit = 1 if lacks_racks else rack_limit(placement, partition)
+        full = [b for b in replicas if racks.count(rack[b]) > limit]
+        crowded = [b for b in full if not placement.is_excluded[b]]
+        if not crowded:
+            return False
+        dear = self._leader_weight * self._unit
+        source = max(crowded, key=lambda b: (self._excess(b) - dear * (b == replicas[0]), -b))
+        known = [b for b in self._targets if rack[b] < placement.known_racks]
+        unused = [b for b in known if racks.count(rack[b]) < limit]
+        target = self._best(partition, source, among=unused, by_bytes=True)
+        if target is None:
+            return False
+        placement.move(partition, source, target)
+        return True
+
+    @property
+    def _unit(self) -> float:
+        placement = self._placement
+        return float(placement.bytes.sum()) / max(1, int(placement.count.sum()))
+
+    @property
+    def _targets(self) -> list[int]:
+        return [int(b) for b in np.flatnonzero(self._placement.is_target)]
+
+    def _excess(self, broker: int) -> float:
+        """How much a broker should lose, in bytes."""
+        return -float(self._room()[broker])
+
+    def _best(
+        self,
+        partition: int,
+        source: int | None,
+        *,
+        among: Iterable[int] | None = None,
+        by_bytes: bool = False,
+    ) -> int | None:
+        """The allowed broker in most need; None where there is none."""
+        placement = self._placement
+        needs = self._room() if by_bytes else self._needs()
+        needs[~placement.is_target] = -np.inf
+        needs[placement.replicas[partition]] = -np.inf
+        if placement.capacity is not None:
+            has_room = placement.bytes + placement.size[partition] <= placement.capacity
+            needs[~has_room] = -np.inf
+        if among is not None:
+            outside = np.ones(placement.brokers, dtype=np.bool_)
+            outside[list(among)] = False
+            needs[outside] = -np.inf
+        elif placement.racks > 1:
+            self._prefer_racks(needs, partition, source)
+        best = int(np.argmax(needs))
+        return None if needs[best] == -np.inf else best
+
+    def _prefer_racks(self, needs: Floats, partition: int, source: int | None) -> None:
+        """A rack that the other replicas lack comes first, where one is wanted: a known one, for
+        an unknown one may be the same as another."""
+        placement = self._placement
+        others = [b for b in placement.replicas[partition] if b != source]
+        used = {placement.rack[b] for b in others}
+        width, known = len(others) + 1, placement.known_racks
+        if known < placement.racks and len({r for r in used if r < known}) < min(width, known):
+            # Best is the rack that it leaves: whatever the unknown ones are, nothing changes.
+            rack = np.array(placement.rack)
+            left = _NONE if source is None else placement.rack[source]
+            needs -= np.where(rack >= known, 4 * _FULL, np.where(rack == left, 0.0, 2 * _FULL))
+        if len({r for r in used if r < placement.racks}) < min(width, known):
+            is_used = np.isin(placement.rack, list(used))
+            needs[is_used] -= 6 * _FULL
+        elif width > known:
+            limit = rack_limit(placement, partition)
+            racks = [placement.rack[b] for b in others]
+            full = [r for r in used if racks.count(r) >= limit]
+            needs[np.isin(placement.rack, full)] -= 4 * _FULL
+
+    def _room(self) -> Floats:
+        """Bytes still missing; replicas count a little: the smallest ones even them later."""
+        placement = self._placement
+        slots = self._count_share - placement.count
+        room: Floats = self._bytes_share - placement.bytes + _COUNT_WEIGHT * self._unit * slots
+        return room
+
+    def _needs(self) -> Floats:
+        """Bytes still missing per replica still missing; far below zero where a broker is full."""
+        placement = self._placement
+        slots = self._count_share - placement.count
+        lacking = self._bytes_share - placement.bytes
+        needs: Floats = np.where(slots > 0, lacking / np.maximum(slots, 1.0), lacking - _FULL)
+        return needs
