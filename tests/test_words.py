@@ -43,7 +43,6 @@ PACKAGES_LEFT: Final[dict[str, int]] = {
     "broker/log": 32,
     "broker/protocol": 3,
     "broker/server": 8,
-    "control/operations": 149,
     "spark_metrics": 49,
     "spark_metrics/decode": 12,
     "spark_metrics/store": 5,

@@ -1,1 +1,1 @@
-"""What an operator can do: use cases shared by both screens and the command line."""
+"""Use cases of an operator, shared by both screens and the command line."""

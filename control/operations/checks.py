@@ -65,7 +65,7 @@ def spread(text: str) -> str | None:
 
 
 def spread_seconds(text: str) -> float | None:
-    """Of none or a time with its unit; null: neither."""
+    """Seconds of ``none`` or of a time with its unit; null: the text is neither."""
     if text == "none":
         return 0.0
     milliseconds = parse_duration(text) if text.strip()[-1:].isalpha() else None
@@ -107,7 +107,7 @@ def pairs(text: str) -> dict[str, str]:
 
 
 def is_on(text: str) -> bool:
-    """Of a field of kind flag."""
+    """Whether a field of kind flag is set."""
     return text in ("1", "true", "yes", "on")
 
 

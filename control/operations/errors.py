@@ -75,7 +75,7 @@ class ProtectedTopicError(OperationError):
 
 
 class NotConfirmedError(OperationError):
-    """What destroys, and what changes a production cluster, needs a name typed."""
+    """The name was not typed that a destructive change, or one on a production cluster, needs."""
 
     def __init__(self, what: str, name: str) -> None:
         super().__init__(
@@ -94,7 +94,7 @@ class NoRightError(OperationError):
 
 
 class StalePreviewError(OperationError):
-    """What was previewed is not what would happen now."""
+    """The cluster has changed since the preview, so something else would happen."""
 
     def __init__(self, what: str, reason: str) -> None:
         next_step = "preview it again, then confirm"

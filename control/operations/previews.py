@@ -27,7 +27,7 @@ class Previewed:
 
     @property
     def form(self) -> OperationForm:
-        """Of its operation."""
+        """Form of its operation."""
         return self.effect.command.FORM
 
     @property

@@ -45,7 +45,7 @@ def check_configs(topic: str, configs: Mapping[str, object]) -> None:
 
 
 def doubts(topic: str) -> tuple[str, ...]:
-    """What to consider before a topic is changed that is not an ordinary one."""
+    """Warnings before a change of a topic that is not an ordinary one."""
     if kept := _kept_in(topic):
         return (f"▲ {topic} is internal: it holds {kept}",)
     if topic.startswith(_OF_OTHERS):
@@ -54,7 +54,7 @@ def doubts(topic: str) -> tuple[str, ...]:
 
 
 def _kept_in(topic: str) -> str:
-    """What the owner of an internal topic keeps there; empty: it is an ordinary topic."""
+    """Data that the owner of an internal topic keeps there; empty: it is an ordinary topic."""
     if topic.startswith(OWN_PREFIX):
         return "what Partiscope knows of figures and reassignments"
     return _KAFKAS.get(topic, "")

@@ -93,7 +93,7 @@ class OperationSession:
         return await self.admin.topics()
 
     async def preview(self, asked: Operation) -> Previewed:
-        """What performing it would change; nothing is changed.
+        """The changes that an operation would make; nothing is changed.
 
         :raises OperationError: it may not be done, or has a wrong value.
         :raises KafkaPortError: the cluster refuses, or does not answer (told within seconds).

@@ -9,7 +9,7 @@ NAMES_MAX: Final = 3
 
 
 class Verdict(StrEnum):
-    """Of one check."""
+    """Verdict of one check."""
 
     OK = "ok"
     WARN = "warn"

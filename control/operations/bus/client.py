@@ -253,8 +253,8 @@ class OperationsClient(MovesReader):
             raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
 
     async def way_back(self, operation_id: str, *, spread_s: float | None = None) -> WayBack:
-        """What a rollback would ask for, as spread as the operation was or over at most so many
-        seconds. Nothing is changed.
+        """The reassignment that would roll an operation back, spread as it was or over `spread_s`.
+        Nothing is changed.
 
         :raises InvalidInputError: no such operation, or it moved nothing.
         :raises ConflictError: another one takes it back already, or moves what it moved.
@@ -321,8 +321,8 @@ def _is_of(state: OperationState, cluster: WatchedCluster | None) -> bool:
 
 
 def _asked(operation_id: str, commands: Iterable[Command]) -> tuple[Throttle, WaveRules]:
-    """What operators asked of one operation: the last throttle asked for while it ran, else
-    that of its command, which is written once more at its end."""
+    """Throttle and waves of an operation: the newest throttle that an operator asked for while it
+    ran, else that of its command (which is written again at its end)."""
     throttle: Throttle = THROTTLE_AUTO
     changed: Throttle | None = None
     waves = USUAL_WAVES

@@ -28,7 +28,7 @@ Throttle = int | str
 
 
 class ControlAction(StrEnum):
-    """What can be done to a running operation."""
+    """Actions on a running operation."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -76,7 +76,7 @@ class ReassignCommand:
 
     @property
     def undone(self) -> str | None:
-        """The operation that this is the way back of; None: a plan of its own."""
+        """The operation that this one rolls back; None: it is no rollback."""
         return None if self.is_strict else self.rollback_of or "the move"
 
 

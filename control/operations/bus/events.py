@@ -17,7 +17,7 @@ EVENT_VERSION: Final = 1
 
 
 class EventKind(StrEnum):
-    """What happened, in the order in which it can happen."""
+    """Kinds of events, in the order in which they can happen."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"

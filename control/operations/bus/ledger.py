@@ -1,4 +1,4 @@
-"""What the bus says of all operations, read once and then followed.
+"""The states of all operations on the bus: read once, then followed.
 
 The first question reads both topics from their beginning; each further one asks for their ends and
 reads only what came since. Work is done in slices, so that the event loop is never held for long.
@@ -39,7 +39,7 @@ class Slices:
 
 
 class Ledger:
-    """Of one bus; lives on one event loop."""
+    """States of all operations on one bus; lives on one event loop."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -51,8 +51,8 @@ class Ledger:
         self._reading = asyncio.Lock()
 
     async def states(self, *, is_whole: bool = False) -> list[OperationState]:
-        """Of all clusters, those not yet answered included. Plans of what has ended are in them
-        where all is wanted.
+        """States of all clusters' operations, those without an answer included. `is_whole` adds the
+        plans of operations that have ended.
 
         :raises KafkaPortError: the bus does not answer.
         """
@@ -95,7 +95,7 @@ class Ledger:
             del self._unanswered[name]
 
     async def _read_events(self) -> None:
-        """Of progress that is followed by newer one nothing is decoded."""
+        """Reads new events; of several progress events in a row only the newest is decoded."""
         progress, slices = self._progress, Slices()
         async for record in self._bus.read_from(EVENTS, self._next[EVENTS]):
             name = operation_of(record)

@@ -33,8 +33,8 @@ class Moves:
         open_client: Callable[[], MovesReader] | None,
         of: WatchedCluster | None = None,
     ) -> None:
-        """``open_client`` None: there is no bus, and never a move. ``of``: the one cluster of all
-        on the same bus of which something is told; None: all of them."""
+        """``open_client`` None: there is no bus, and never a move. ``of``: tells only of this
+        cluster; None: of all clusters on the bus."""
         self._open_client = open_client
         self._of = of
         self._states = KnownStates(kept_max=MOVES_MAX)

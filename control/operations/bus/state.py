@@ -114,7 +114,7 @@ class OperationState:
 
     @property
     def fates(self) -> tuple[Fate, ...]:
-        """What became of each change; empty while it runs, or where that is not known."""
+        """Result of each change; empty while it runs, or where that is not known."""
         if self.told_fates or self.outcome is None:
             return self.told_fates
         if self.outcome is Outcome.DONE:
@@ -123,7 +123,7 @@ class OperationState:
 
     @property
     def planned_bytes(self) -> int:
-        """What was to be copied, as known when it was planned."""
+        """Data to copy, as known when the operation was planned."""
         if self.changes or self.told_bytes is None:
             return sum(change.moved_bytes for change in self.changes)
         return self.told_bytes
@@ -221,7 +221,7 @@ def submitted(command: ReassignCommand) -> OperationState:
 
 
 def accepted_data(command: ReassignCommand) -> dict[str, Any]:
-    """What ACCEPTED carries, so that the events alone tell the whole story."""
+    """Data of the event ACCEPTED, so that events alone tell the whole story."""
     return {
         "who": command.who,
         "reason": command.reason,
@@ -342,7 +342,7 @@ def _fates(letters: str, count: int) -> tuple[Fate, ...]:
 
 
 def misses_of(states: Iterable[OperationState], site: Site) -> list[Misses]:
-    """Of all that was done on a cluster, the oldest first."""
+    """Misses of all operations that ended on a cluster, the oldest first."""
     ended = [state for state in states if state.misses is not None]
     done = [state for state in ended if state.site.is_same(site)]
     done.sort(key=lambda state: state.finished_ms or 0)

@@ -181,8 +181,8 @@ class Bus:
                 yield decode_event(record.value)
 
     async def read_states(self, *, of: str | None = None) -> dict[str, OperationState]:
-        """What the events, or those of one operation, come to, folded as they are read; of progress
-        that is followed by newer one nothing is decoded."""
+        """States by the events of all operations, or of one; of several progress events in a row
+        only the newest is decoded."""
         states: dict[str, OperationState] = {}
         progress: dict[str, FetchedRecord] = {}
         async for record in self.read_from(EVENTS):
@@ -289,7 +289,8 @@ def operation_of(record: FetchedRecord) -> str:
 
 
 def _key_of_command(command: Command) -> bytes:
-    """Of pause and resume the newer counts, and of throttles the newest."""
+    """Key by which compaction keeps one command: the newest of pause and resume, the newest
+    throttle."""
     if isinstance(command, ReassignCommand):
         return command.operation_id.encode()
     holds = command.action in (ControlAction.PAUSE, ControlAction.RESUME)

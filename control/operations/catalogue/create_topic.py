@@ -79,7 +79,7 @@ class CreateTopic(Operation):
         check_topic("create_topic", self.topic)
 
     async def preview(self, context: OperationContext) -> Effect[Self]:
-        """What the cluster's own check lets pass."""
+        """The new topic, once the cluster's own check has passed."""
         await context.admin.create_topic(self._new(), validate_only=True)
         changes = [
             Change("topic", None, self.topic, f"{self.topic} is created"),

@@ -28,7 +28,7 @@ BEFORE_HELP: Final = f"an offset, latest (all records), or a time: {MOMENT_HELP}
 
 
 def before_problem(text: str) -> str | None:
-    """What is wrong with a text that says before what records are deleted."""
+    """Why a text does not say before what records are deleted; None: it does."""
     try:
         kind = parse_target(text).kind
     except TimeError:

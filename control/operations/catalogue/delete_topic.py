@@ -49,7 +49,7 @@ class DeleteTopic(Operation):
         check_topic("delete", self.topic)
 
     async def preview(self, context: OperationContext) -> Effect[Self]:
-        """What is deleted. A topic created anew under the name makes the preview stale."""
+        """The partitions that go. A topic created anew under the name makes the preview stale."""
         (topic,) = await context.admin.topics([self.topic])
         replicas = counted(sum(len(each.replicas) for each in topic.partitions), "replica")
         partitions = counted(len(topic.partitions), "partition")

@@ -1,4 +1,4 @@
-"""What a form is: fields with checks, and what stands between it and the change."""
+"""Forms of operations: fields with checks, and the confirmation that each form needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class FieldKind(StrEnum):
 
 
 class Confirmation(StrEnum):
-    """What stands between the form and the change."""
+    """Step between the form and the change."""
 
     NONE = "none"
     PREVIEW = "preview"
@@ -47,7 +47,7 @@ class FormField:
     check: FieldCheck | None = None
 
     def error_in(self, text: str) -> str | None:
-        """What is wrong with a text, or None."""
+        """Why the field refuses a text, or None."""
         if not text:
             return "is needed" if self.is_required else None
         if self.choices and text not in self.choices:
@@ -91,7 +91,7 @@ class OperationForm:
         return {field.name: (given or {}).get(field.name, field.default) for field in self.fields}
 
     def errors(self, values: Mapping[str, str]) -> dict[str, str]:
-        """What is wrong, by field; empty when all is fine."""
+        """Errors by field; empty when all is fine."""
         found = {f.name: f.error_in(values.get(f.name, f.default).strip()) for f in self.fields}
         return {name: text for name, text in found.items() if text is not None}
 

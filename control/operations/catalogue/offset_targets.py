@@ -62,7 +62,8 @@ class LogBounds:
 
 
 def parse_target(text: str) -> OffsetTarget:
-    """Of a form's field or a flag. A number is an offset; milliseconds follow an ``@``.
+    """Reads a target of a form's field or a flag. A number is an offset; milliseconds follow an
+    ``@``.
 
     :raises TimeError: it is no target.
     """
@@ -80,7 +81,7 @@ def parse_target(text: str) -> OffsetTarget:
 
 
 def target_problem(text: str) -> str | None:
-    """What is wrong with a text that should be a target, for a form."""
+    """Why a text is no target, for a form; None: it is one."""
     try:
         parse_target(text)
     except TimeError as error:

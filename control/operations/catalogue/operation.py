@@ -1,4 +1,4 @@
-"""What an operation is: a typed command that knows its form, its rights, its preview and its doing.
+"""An operation: a typed command that knows its form, rights and preview, and how it is performed.
 
 One file of this folder is one operation. ``control.operations.session`` takes an operation from
 Asked (an instance) to Previewed (an ``Effect``, whose command is frozen) to Done, and judges there
@@ -43,7 +43,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What came of an operation, and the view that shows it (empty: none)."""
+    """Result of an operation, and the view that shows it (empty: none)."""
 
     words: str
     view: str = ""
@@ -103,7 +103,7 @@ class Operation(ABC):
 
     @property
     def outcome(self) -> Mapping[str, str | int | None]:
-        """What came of it so far, for the journal, beside what its preview says."""
+        """Results so far, for the journal, beside what its preview says."""
         return {}
 
     def check(self) -> None:  # noqa: B027 - most operations have nothing to refuse
@@ -122,7 +122,7 @@ class Operation(ABC):
 
     @abstractmethod
     async def preview(self, context: OperationContext) -> "Effect[Self]":
-        """What performing it now would change; nothing is changed.
+        """The changes that it would make now; nothing is changed.
 
         :raises InvalidInputError: a value that the cluster cannot have.
         :raises KafkaPortError: the cluster refuses or does not answer.
@@ -155,7 +155,7 @@ AnOperation = TypeVar("AnOperation", bound=Operation, covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect(Generic[AnOperation]):
-    """What an operation would change."""
+    """Changes that an operation would make."""
 
     command: AnOperation
     """What is performed: the command with everything resolved that the preview shows."""

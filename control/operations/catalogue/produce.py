@@ -105,14 +105,14 @@ class ProduceRun:
             session.stop()
 
     def stop(self) -> None:
-        """Send no more."""
+        """Stops sending."""
         self._is_stopped = True
         if self._session is not None:
             self._session.stop()
 
     @property
     def progress(self) -> ProduceProgress | None:
-        """What was sent and acknowledged; None: it has not begun."""
+        """Counts of records sent and acknowledged; None: it has not begun."""
         return None if self._session is None else self._session.progress(is_done=True)
 
 

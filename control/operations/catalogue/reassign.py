@@ -280,7 +280,7 @@ class Reassign(Operation):
 
 
 def plan_request(fields: Mapping[str, str]) -> PlanRequest:
-    """What the planner is asked for."""
+    """The request to the planner that the fields make."""
     return PlanRequest(
         goal=Goal(fields["goal"]),
         topics=_names(fields["topics"]),

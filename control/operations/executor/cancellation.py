@@ -1,4 +1,4 @@
-"""Taking back what an operation has in flight. What has arrived stays."""
+"""Cancels the moves that an operation has in flight. Partitions that have arrived stay."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -34,7 +34,7 @@ class TakenBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenUp:
-    """What became of an operation that ended midway."""
+    """Result of an operation that ended midway."""
 
     words: str = ""
     """For people; empty: nothing was in flight."""
@@ -43,8 +43,8 @@ class GivenUp:
 
 
 async def take_back(admin: AdminPort, command: ReassignCommand, context: RunContext) -> TakenBack:
-    """Until nothing moves of the waves that have begun (others move the rest), or the cluster
-    refuses to take back what is left.
+    """Cancels moves of the waves that have begun, until none of them moves or the cluster refuses
+    to cancel the rest.
 
     Kafka takes a move back to the same replicas, but in the order of the target with the removed
     ones last: the preferred leader would be another, so the order is restored. No data moves.
@@ -74,7 +74,7 @@ async def take_back(admin: AdminPort, command: ReassignCommand, context: RunCont
 
 
 async def give_up(admin: AdminPort, command: ReassignCommand, context: RunContext) -> GivenUp:
-    """Take back what is in flight of an operation that ends midway, as far as that can be done.
+    """Cancels the moves in flight of an operation that ends midway, as far as the cluster lets it.
 
     :raises FencedError: another executor owns the operations.
     """
@@ -101,7 +101,7 @@ async def give_up(admin: AdminPort, command: ReassignCommand, context: RunContex
 
 
 def went_back_before(command: ReassignCommand, context: RunContext) -> set[TopicPartition]:
-    """What was on its way back already before a crash."""
+    """Partitions whose moves were being cancelled already before a crash."""
     return {command.changes[number].key for number in context.state().going_back}
 
 

@@ -1,4 +1,5 @@
-"""Which new replicas are about to catch up with their leader, and may be throttled no more. Pure.
+"""Finds new replicas that are about to catch up with their leader, to throttle them no longer.
+Pure.
 
 From the fetch with which a new replica reaches the leader's end, producers with acks=all wait for
 it (Kafka's Partition.maybeIncrementLeaderHW). Two throttles can hold its fetches back even then:
@@ -51,8 +52,8 @@ Replica = tuple[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """What came to each broker, or went from it, in so many seconds, in seconds' worth of the
-    throttle; and of it what was let go."""
+    """Bytes that each broker received or sent in so many seconds, and those of them that were not
+    throttled; both in seconds of the throttle's rate."""
 
     seconds: float
     came_s: Mapping[int, float]
@@ -61,10 +62,9 @@ class _Span:
 
 @dataclass(slots=True, kw_only=True)
 class Allowance:
-    """What may pass the throttle by at each broker, in seconds' worth of it: EARNED of the last
-    COUNTED_S, and nothing of the first `unearned_s` of all, less what did pass it by in them and
-    was more than the throttle would have let through. What did not pass it by is never owed for,
-    however unevenly it came."""
+    """Bounds the unthrottled bytes of each broker, in seconds of the throttle's rate. A broker
+    earns EARNED of the last COUNTED_S, and nothing in the first `unearned_s`. It pays for
+    unthrottled bytes beyond the rate, never for throttled ones, however uneven."""
 
     unearned_s: float = 0.0
     _came: dict[int, int] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Allowance:
         self._owed_s = {broker: self._owed_by(broker) for broker in brokers}
 
     def of(self, broker: int) -> float:
-        """What may come at once."""
+        """Seconds of the rate that a broker may get unthrottled at once."""
         earned_s = min(max(self._age_s - self.unearned_s, 0.0), COUNTED_S)
         return EARNED * earned_s - self._owed_s.get(broker, 0.0)
 
@@ -168,9 +168,9 @@ class CatchUpWatch:
         at_followers: Collection[TopicPartition],
         rate: int,
     ) -> tuple[frozenset[TopicPartition], frozenset[TopicPartition]]:
-        """Of those that leaders throttle and of those that followers do, those that should be no
-        more: of which a replica may be there within a few readings, and of which all may be there
-        sooner; as far as the allowances of brokers go."""
+        """Partitions that leaders should stop throttling, and those that followers should. Of the
+        first, a replica may catch up within a few readings; of the second, all replicas may sooner.
+        The brokers' allowances bound both."""
         for allowance in (self._receiving, self._sending):
             allowance.settle(self._counted_s, rate)
         self._counted_s = 0.0
@@ -205,7 +205,7 @@ class CatchUpWatch:
         return frozenset(key for key in nearest if _take(room, self._received_s([key], rate)))
 
     def _received_s(self, keys: Iterable[TopicPartition], rate: int) -> dict[int, float]:
-        """What these lack, by broker that receives."""
+        """Bytes that these partitions still lack, by receiving broker, in seconds of the rate."""
         found: dict[int, float] = {}
         for key in keys:
             for broker in self._brokers[key]:
@@ -213,7 +213,7 @@ class CatchUpWatch:
         return found
 
     def _near(self, key: TopicPartition, readings: int) -> Iterator[bool]:
-        """Of each new replica, whether so many readings may bring what it lacks."""
+        """Whether each new replica may have all that it lacks within so many readings."""
         for broker in self._brokers.get(key, ()):
             ahead = 2 * FETCH_BYTES + readings * self._most[key, broker]
             yield self._missing[key, broker] <= ahead

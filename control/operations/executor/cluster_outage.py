@@ -1,4 +1,4 @@
-"""What becomes of operations while their cluster does not answer."""
+"""Decides about operations while their cluster does not answer."""
 
 import asyncio
 from collections.abc import Sequence

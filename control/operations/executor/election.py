@@ -29,9 +29,9 @@ async def elect_preferred(
     within_s: float,
     tell: Callable[[float], Awaitable[object]],
 ) -> None:
-    """Of partitions whose leader is not their first replica; as far apart as the pace has it, but
-    over at most `within_s`, or at once when an operator ends the move. What is refused is told, and
-    left. `tell` hears how many seconds it takes until the last may be.
+    """Elects the first replica of partitions that another one leads. Elections are as far apart as
+    the pace has it, but over at most `within_s`, or at once when an operator ends the move.
+    Refusals are told, and left. `tell` hears the seconds until the last election.
 
     :raises UnreachableError: the cluster does not answer; what is elected already stays.
     """

@@ -248,7 +248,7 @@ class Executor:
         return ThrottleKeeper(self._admin_of(command.site), command, context)
 
     def _admin_of(self, cluster: Site) -> KafkaAdmin:
-        """Of no other cluster that has the address by now."""
+        """Admin of a cluster; it refuses another cluster that has the address by now."""
         if cluster not in self._clusters:
             where = settings_of(cluster.bootstrap, cluster_id=cluster.cluster_id)
             self._clusters[cluster] = KafkaAdmin.to(where)

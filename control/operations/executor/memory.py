@@ -1,4 +1,4 @@
-"""What the executor knows: commands, the states that events give them, what operators asked."""
+"""The executor's knowledge: commands, states by their events, requests of operators."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from control.operations.executor.timing.calibration import Calibration, calibrat
 
 
 class Memory:
-    """What the bus says: commands by id, their states, and what operators asked of them."""
+    """Commands by id, their states, and requests of operators, as the bus tells them."""
 
     def __init__(self) -> None:
         self.states: dict[str, OperationState] = {}
@@ -51,7 +51,7 @@ class Memory:
         return self.states.get(operation_id, OperationState(operation_id=operation_id))
 
     def flags_of(self, operation_id: str) -> ControlFlags:
-        """What operators asked so far."""
+        """Requests of operators about one operation so far."""
         return self._flags.setdefault(operation_id, ControlFlags())
 
     def busy_clusters(self) -> set[Site]:
@@ -82,7 +82,7 @@ class Memory:
         ]
 
     def calibration(self, command: ReassignCommand) -> Calibration:
-        """What moves that ended on its cluster say of the intervals that it will tell."""
+        """Calibration of an operation's intervals by the moves that ended on its cluster."""
         ended = misses_of(self.states.values(), command.site)
         return calibration_of(ended, is_adaptive=command.throttle == THROTTLE_AUTO)
 

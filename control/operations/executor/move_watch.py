@@ -1,4 +1,4 @@
-"""What a reassignment has reached, read from the cluster: where partitions are, bytes copied."""
+"""Reads from the cluster how far a reassignment is: where partitions are, bytes copied."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -109,7 +109,8 @@ class MoveWatch:
         self._astray.read([c.key for c in left if not self.places.is_moving(c)], now_s)
 
     def note_gone(self, keys: Iterable[TopicPartition]) -> None:
-        """The controller knows them no more; what is not seen of their topics is gone as well."""
+        """Notes partitions that the controller does not know; unseen ones of their topics are gone
+        too."""
         gone = set(keys)
         topics = {key.topic for key in gone}
         self._gone |= gone | {key for key in self._absent.seen if key.topic in topics}
@@ -142,7 +143,7 @@ class MoveWatch:
         return sum(self.places.is_there(c) for c in self._changes if c.key not in self._gone)
 
     def reading(self, now_s: float) -> Reading:
-        """What an adaptive throttle looks at; `now_s` is a monotonic clock in seconds."""
+        """Reading for the adaptive throttle; `now_s` is a monotonic clock in seconds."""
         received: dict[int, int] = {}
         for (_, broker), size in self._copied.items():
             received[broker] = received.get(broker, 0) + size
@@ -168,9 +169,9 @@ class MoveWatch:
         spread_s: float = 0.0,
         after_s: float = 0.0,
     ) -> MoveProgress:
-        """Bytes, rate and time left; `now_s` is a monotonic clock in seconds, `spread_s` how long
-        it takes until the last partition is asked for, if nothing else takes longer, `after_s` what
-        is to be done once all is there."""
+        """Bytes, rate and time left; `now_s` is a monotonic clock in seconds. `spread_s`: time
+        until the last partition is submitted, if nothing else takes longer. `after_s`: time for
+        what follows the last copy."""
         changes = [change for change in self._changes if change.key not in self._gone]
         total = sum(self._sizes[c.key] * len(c.adding) for c in changes)
         done = sum(map(self._bytes_done, changes))
@@ -244,8 +245,8 @@ class MoveWatch:
         return tuple(stalled)
 
     def _obstacle(self, change: PartitionChange) -> str | None:
-        """What plainly stands in the way: a move ends with all of its target in sync, replicas
-        that stay as well (PartitionReassignmentReplicas)."""
+        """An obvious obstacle: a move ends once its whole target is in sync, replicas that stay as
+        well (PartitionReassignmentReplicas)."""
         down = [broker for broker in change.after if broker not in self._alive]
         if down:
             stays = down[0] in change.before

@@ -1,4 +1,4 @@
-"""What a run says of itself in a line. Pure."""
+"""Words for the state of a run in one line. Pure."""
 
 from collections.abc import Mapping
 from typing import Final

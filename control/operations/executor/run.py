@@ -253,7 +253,7 @@ class ReassignRun:
                 return
 
     async def _spread(self, produced: Mapping[TopicPartition, float], *, goes_on: bool) -> None:
-        """What is not known was told as it began."""
+        """Sets the pace; a run that goes on says here that producers' traffic is not known."""
         await self._watch.refresh()
         places, never = self._watch.places, self._refused.keys() | self._watch.gone
         waves = still_to_ask(self._waves, places, never)
@@ -271,7 +271,7 @@ class ReassignRun:
         return asking.left_s(time.monotonic()), asking.elected_s
 
     async def _ask_next(self, wave: Wave, *, is_asked: bool) -> None:
-        """What is due; nothing new while paused, nor any more of a wave that is the last."""
+        """Submits the partitions that are due; none while paused, and none of a last wave."""
         flags, places = self._context.flags(), self._watch.places
         left = {c.key for c in self._watch.left(wave) if not places.is_moving(c)}
         left -= self._refused.keys()
@@ -347,7 +347,7 @@ class ReassignRun:
             self._forecast.begin_anew()
 
     async def _cancel(self) -> Outcome:
-        """Take back what is moving. What has arrived stays."""
+        """Cancels the moves in flight. Partitions that have arrived stay."""
         context, places = self._context, self._watch.places
         moving = [n for n, c in enumerate(self._command.changes) if places.is_moving(c)]
         await context.emit(EventKind.CANCELLING, "cancelling", going_back=moving)
@@ -360,7 +360,7 @@ class ReassignRun:
         return Outcome.CANCELLED
 
     async def _elect(self) -> None:
-        """Of what was done, also before a cancel."""
+        """Elects preferred leaders of the partitions that have arrived, also before a cancel."""
         watch, asking, led_by = self._watch, self._asking, self._watch.places.leaders()
         done = [change for change in self._command.changes if watch.places.is_there(change)]
         wrong = [change for change in done if led_by.get(change.key) != change.after[0]]
@@ -398,13 +398,14 @@ class ReassignRun:
 
     @property
     def _missing(self) -> dict[TopicPartition, str]:
-        """What was refused and is not there after all."""
+        """Refused partitions that have not arrived after all."""
         there = {c.key for c in self._command.changes if self._watch.places.is_there(c)}
         return {key: why for key, why in self._refused.items() if key not in there}
 
 
 async def _read(admin: AdminPort, command: ReassignCommand) -> ClusterFacts:
-    """All that pre-flight looks at, without topics that are others than those to be taken back."""
+    """Facts for pre-flight, without topics that were created anew since the operation to roll
+    back."""
     facts, produced, backoffs, standing = await asyncio.gather(
         read_facts(admin, changes=command.changes),
         measure_produced(admin, command.changes),

@@ -1,4 +1,4 @@
-"""What the executor lends to a run, and what operators asked of it."""
+"""Services of the executor for a run, and the requests of operators about it."""
 
 import asyncio
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from control.operations.bus.state import OperationState
 
 @dataclass(slots=True, kw_only=True)
 class ControlFlags:
-    """What an operator asked of a running operation."""
+    """Requests of operators about a running operation."""
 
     is_paused: bool = False
     is_cancelled: bool = False
@@ -39,13 +39,13 @@ class ControlFlags:
 
 
 class RunContext(Protocol):
-    """What the executor lends to a run."""
+    """Services of the executor for a run."""
 
     def state(self) -> OperationState:
         """The state by all events so far."""
 
     def flags(self) -> ControlFlags:
-        """What operators asked so far."""
+        """Requests of operators so far."""
 
     async def hold(self) -> None:
         """Raise FencedError unless we own the operations."""

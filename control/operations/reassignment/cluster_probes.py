@@ -113,7 +113,7 @@ async def read_standing_rates(
 async def _broker_configs(
     admin: AdminPort, brokers: Collection[int], names: tuple[str, ...]
 ) -> dict[int, tuple[ConfigEntry, ...]]:
-    """Of brokers that are up; empty where one of them does not tell."""
+    """Configs of brokers that are up; empty where one of them does not tell."""
     try:
         alive = {broker.id for broker in (await admin.describe_cluster()).brokers}
         asked = sorted(alive.intersection(brokers))

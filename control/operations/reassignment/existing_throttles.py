@@ -87,7 +87,7 @@ def standing_words(standing: StandingRates) -> str:
 
 
 def _how_to_end(standing: StandingRates, brokers: Collection[int]) -> str:
-    """Of these brokers."""
+    """Command that removes the throttles of these brokers."""
     first, *others = sorted(brokers)
     likewise = f" (likewise {', '.join(map(str, others[:NAMES_MAX]))})" if others else ""
     names = ",".join(sorted(standing[first]))

@@ -1,4 +1,4 @@
-"""What a cluster looks like right now, as far as planning and pre-flight need it."""
+"""State of a cluster right now, as far as planning and pre-flight need it."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
@@ -105,9 +105,9 @@ def nears_min_isr(change: PartitionChange, partition: PartitionMetadata | None) 
 def to_go(
     facts: ClusterFacts, changes: Iterable[PartitionChange], *, undone: str | None
 ) -> tuple[PartitionChange, ...]:
-    """What a run that begins now has to move: partitions that exist and are not there. A way back,
-    which has `undone`, leaves what others have moved since and what cannot move now, and finds the
-    copies of before where partitions are in flight still."""
+    """Changes that a run which begins now has to make: partitions that exist and are elsewhere. A
+    rollback (`undone`) leaves out what others have moved since and what cannot move now; of
+    partitions in flight it finds the old copies."""
     existing = [change for change in changes if change.key in facts.partitions]
     others = left_as_they_are(facts.places, existing, undone=undone)
     left = [c for c in existing if c.key not in others and not facts.places.is_there(c)]
@@ -142,7 +142,7 @@ def cannot_move(
 
 
 def as_cancelled(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> ClusterFacts:
-    """The cluster once what these changes have in flight is taken back."""
+    """The cluster once the moves in flight of these changes are cancelled."""
     partitions, reassigning = dict(facts.partitions), dict(facts.reassigning)
     for change in changes:
         if change.key in partitions and facts.places.is_moving(change):
@@ -265,8 +265,8 @@ def _cordoned(log_dirs: Collection[LogDir]) -> frozenset[int]:
 
 
 def _usable(log_dirs: Iterable[LogDir]) -> dict[int, list[int]]:
-    """What is free in each directory of a broker that tells. Two on one disk look as two disks of
-    one size do, and count twice."""
+    """Free bytes of each directory, by broker that tells. Two directories on one disk look like two
+    disks of one size, and count twice."""
     usable: dict[int, list[int]] = {}
     for log_dir in log_dirs:
         if log_dir.usable_bytes is not None:
@@ -275,7 +275,7 @@ def _usable(log_dirs: Iterable[LogDir]) -> dict[int, list[int]]:
 
 
 async def _min_isr(admin: AdminPort, topics: Iterable[str]) -> dict[str, int]:
-    """Of those that may be described."""
+    """min.insync.replicas of the topics that may be described."""
 
     async def of_one(topic: str) -> int | None:
         resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)

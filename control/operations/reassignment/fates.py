@@ -1,4 +1,4 @@
-"""What became of each partition of an operation that has ended. Pure."""
+"""Results of each partition of an operation that has ended. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -11,7 +11,7 @@ from control.planner.proposal import PartitionChange
 
 
 class Fate(StrEnum):
-    """Of one partition, in words for people."""
+    """Result of one partition, in words for people."""
 
     MOVED = "moved"
     WENT_BACK = "went back"
@@ -39,7 +39,8 @@ def fates_of(
     refused: Collection[TopicPartition] = (),
     went_back: Collection[TopicPartition] = (),
 ) -> tuple[Fate, ...]:
-    """Of each change in its order; what is there counts as moved, whatever was said of it."""
+    """Result of each change in its order; a partition at its target counts as moved, whatever was
+    told."""
     return tuple(
         Fate.DELETED if change.key in gone
         else Fate.MOVED if places.is_there(change)

@@ -46,8 +46,8 @@ class Placements:
         return f"is on {list(placed.replicas)} now: somebody else has moved it"
 
     def why_left(self, change: PartitionChange, *, undone: str) -> str | None:
-        """Why a way back leaves it as it is: it is neither where the operation `undone` left it or
-        found it, nor on its way to either."""
+        """Why a rollback leaves a partition alone: it is neither where the operation `undone` left
+        it or found it, nor on its way to either."""
         moving, placed = self.moving.get(change.key), self.placed.get(change.key)
         ours = (set(change.before), set(change.after))
         if moving is not None:
@@ -76,7 +76,8 @@ class Placements:
 def left_as_they_are(
     places: Placements, changes: Iterable[PartitionChange], *, undone: str | None
 ) -> dict[TopicPartition, str]:
-    """What others have moved since the operation `undone`, and where to; nothing without one."""
+    """Partitions that others have moved since the operation `undone`, with a reason; none without
+    one."""
     if undone is None:
         return {}
     told = {c.key: places.why_left(c, undone=undone) for c in changes if not places.is_between(c)}
@@ -84,7 +85,7 @@ def left_as_they_are(
 
 
 async def read_placements(admin: AdminPort, names: Iterable[str]) -> Placements:
-    """Of the partitions of these topics, as far as they exist.
+    """Placements of the partitions of these topics that exist.
 
     :raises KafkaPortError: the cluster refuses or does not answer.
     """

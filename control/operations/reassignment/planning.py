@@ -156,7 +156,7 @@ class Planning:
         name: str = "plan",
         made_for: Mapping[TopicPartition, Sequence[int]] | None = None,
     ) -> Proposal:
-        """What a reassignment file would change now.
+        """Changes that a reassignment file would make now.
 
         `made_for`: where the partitions were when the file was made; pre-flight then refuses it
         as stale when they are elsewhere.
@@ -183,7 +183,7 @@ class Planning:
         return preview_of(facts, proposal, throttle=throttle, rules=rules)
 
     async def preview_back(self, way: WayBack, throttled_by_us: Collection[int] = ()) -> Preview:
-        """The same of a rollback, once what it takes back is cancelled."""
+        """Preview of a rollback, as if the operation were cancelled already."""
         facts = await self._facts_of(way.proposal.changes, throttled_by_us)
         facts = facts_of(way.topic_ids, facts)
         if way.is_running:
@@ -257,8 +257,8 @@ def preview_of(
     rules: WaveRules = USUAL_WAVES,
     undone: str | None = None,
 ) -> Preview:
-    """The preview of a proposal on a cluster read before; what travels is what is there now. Of a
-    way back only what has to move still."""
+    """Preview of a proposal on a cluster read before, with today's sizes. A rollback shows only
+    what has to move still."""
     asked = proposal.changes
     if undone is not None:
         going = to_go(facts, asked, undone=undone)

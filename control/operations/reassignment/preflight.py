@@ -49,9 +49,9 @@ def preflight(
     is_adaptive: bool = False,
     rules: WaveRules = USUAL_WAVES,
 ) -> tuple[Check, ...]:
-    """Every check: what cannot move at all, then in the order in which an operator would ask. Of a
-    way back, which has `undone`, partitions that do not exist any more, that others moved since or
-    that cannot move now are left out."""
+    """Every check: first what cannot move at all, then in the order in which an operator would ask.
+    A rollback (`undone`) leaves out partitions that are deleted, that others moved since or that
+    cannot move now."""
     existence = _check_existence(facts, changes, is_way_back=undone is not None)
     current = _check_stale(facts, changes) if undone is None else _check_way(facts, changes, undone)
     if undone is not None:
@@ -102,8 +102,8 @@ def failures(checks: Iterable[Check]) -> str:
 def _check_immovable(
     facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
 ) -> tuple[Check, ...]:
-    """Only where something cannot move. Of a plan: what has no leader (targets that do not run are
-    told with what works instead). Of a way back: what cannot go back is left out, unless that is
+    """Check only where something cannot move. A plan fails for partitions without a leader (another
+    check names targets that are down). A rollback leaves out what cannot move back, unless that is
     all."""
     stuck = cannot_move(facts, changes)
     if not is_way_back:
@@ -240,7 +240,7 @@ def _is_bad(change: PartitionChange) -> bool:
 def _check_running(
     facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
 ) -> Check:
-    """A way back turns round what the operation has in flight still."""
+    """Check of running reassignments; a rollback may turn round those of its operation."""
     ours = {change.key for change in changes}
     bad = [f"{key} is being reassigned already" for key in sorted(facts.reassigning) if key in ours]
     if bad and not is_way_back:
@@ -299,7 +299,8 @@ def _check_health(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> 
 
 
 def _check_racks(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
-    """Who loses a rack by the move; while it runs the old copies are there as well."""
+    """Check for partitions that lose a rack; while the move runs the old copies are there as
+    well."""
     racks = Racks(of={broker.id: broker.rack for broker in facts.brokers})
     if not racks.known(racks.of):
         return _check("racks", [], fine="brokers have no racks")
@@ -325,7 +326,7 @@ def _loses_rack(racks: Racks, change: PartitionChange) -> str:
 
 
 def _check_groups(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
-    """Who reads what moves: said, not judged."""
+    """Names the groups that read what moves; never fails."""
     moving = {change.key for change in changes if change.adding or change.has_new_leader}
     readers = [
         f"{group} reads {len(read & moving)} of them"

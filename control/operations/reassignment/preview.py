@@ -43,7 +43,7 @@ async def whole_preview(
 
 
 async def preview_way_back(planning: Planning, moves: MovesReader, way: WayBack) -> Preview:
-    """What a rollback would do now; what it takes back, with its throttle, has ended by then.
+    """Preview of a rollback now, as if the operation, with its throttle, had ended already.
 
     :raises KafkaPortError: the cluster or the bus does not answer.
     """

@@ -1,4 +1,4 @@
-"""What the operations bus adds to a preview: who else moves, how long moves took. Pure."""
+"""Adds the history of the bus to a preview: moves of others, and how long moves took. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace

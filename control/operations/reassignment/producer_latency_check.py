@@ -1,4 +1,4 @@
-"""What producers may wait for as a partition ends its move: said before, not judged. Pure.
+"""Tells how long producers may wait as a partition ends its move; never fails. Pure.
 
 As an old replica goes, or the leader changes, the partition gets a new leader epoch. A follower
 that hears of it before the leader does is told UNKNOWN_LEADER_EPOCH and asks again after

@@ -1,4 +1,4 @@
-"""What producers write to moving partitions, and what that asks of a throttle (KIP-73). Pure.
+"""Traffic of producers to moving partitions, and the throttle that it needs (KIP-73). Pure.
 
 A throttle limits what a broker sends (as leader) and receives (as follower) of throttled replicas,
 new records included. A copy that is slower than the producers never catches up, so the move would
@@ -47,7 +47,7 @@ def demands(
 def demand_by_broker(
     changes: Iterable[PartitionChange], produced: Mapping[TopicPartition, float]
 ) -> dict[int, float]:
-    """What each broker must receive or send, whichever is more."""
+    """Bytes per second that each broker must receive or send, whichever is more."""
     receives, sends = demands(changes, produced)
     brokers = receives.keys() | sends.keys()
     return {b: max(receives.get(b, 0.0), sends.get(b, 0.0)) for b in sorted(brokers)}

@@ -39,8 +39,8 @@ class WayBack:
 
 
 async def settle(watch: MoveWatch, changes: Iterable[PartitionChange], context: RunContext) -> None:
-    """Brokers have heard how the operation ended that is taken back, or had the time to: one that
-    lags tells of the replicas of before and after together, as if somebody had added some."""
+    """Waits until brokers know how the operation to roll back ended. A broker that lags tells old
+    and new replicas together, as if somebody had added some."""
     until_s = time.monotonic() + SETTLED_WITHIN_S
     await watch.refresh()
     while any(map(watch.places.is_between, changes)) and time.monotonic() < until_s:

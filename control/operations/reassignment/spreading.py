@@ -41,7 +41,7 @@ Key = TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """Who writes how much to the topics that move, and what waits there."""
+    """Traffic of producers to the topics that move, and the backoff of their brokers."""
 
     produced: Mapping[Key, float] = field(default_factory=dict)
     """Bytes per second, of all their partitions; absent where not known."""
@@ -50,8 +50,8 @@ class Writing:
     """``replica.fetch.backoff.ms`` by broker."""
 
     def shares(self) -> dict[Key, float]:
-        """Of all that is written to its topic: half of it as measured, which is for a second only,
-        half alike to all. Topics that nobody writes to are absent."""
+        """Share of each partition in its topic's traffic: half as measured (one second only), half
+        alike for all. Topics that nobody writes to are absent."""
         whole: dict[str, float] = {}
         count: dict[str, int] = {}
         for key, rate in self.produced.items():
@@ -134,7 +134,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """Of a move that has not begun, where nothing else takes longer; seconds."""
+    """Estimated seconds of a move that has not begun, where nothing else takes longer."""
 
     waves_s: tuple[float, ...] = ()
     """Of each wave until its last is asked for."""
@@ -166,7 +166,7 @@ NOT_SPREAD: Final = Foreseen()
 
 
 def foresee(waves: Sequence[Wave], writing: Writing, within_s: float) -> Foreseen:
-    """Of waves that are begun over at most so many seconds."""
+    """Estimate for waves that are begun over at most so many seconds."""
     if not within_s:
         return NOT_SPREAD
     felt = (c for wave in waves for c in wave if c.removing or c.has_new_leader)

@@ -25,7 +25,7 @@ def ids_of(partitions: Iterable[PartitionMetadata]) -> dict[str, str]:
 
 
 def ids_of_command(command: ReassignCommand, facts: ClusterFacts) -> dict[str, str]:
-    """Of the topics that it moves: of a rollback those of the operation, else those of now."""
+    """Ids of the topics that it moves: for a rollback those of the operation, else those of now."""
     topics = {change.topic for change in command.changes}
     now = ids_of(p for p in facts.partitions.values() if p.topic in topics)
     return {**now, **command.topic_ids}

@@ -1,4 +1,4 @@
-"""What is so of a partition reading after reading, for long. Pure.
+"""Finds partitions about which something is true for many readings in a row. Pure.
 
 Replicas come from any broker: one that has just started knows of no topic yet, and one that is busy
 hears late of what has begun or arrived. What a single reading misses is therefore not believed.
@@ -29,17 +29,18 @@ class LastingWatch:
 
     @property
     def seen(self) -> Collection[TopicPartition]:
-        """Of these it was so at the last reading."""
+        """Partitions about which it was true at the last reading."""
         return self._seen.keys()
 
     def read(self, keys: Collection[TopicPartition], now_s: float) -> None:
-        """Of these it is so at this reading; `now_s` is a monotonic clock in seconds."""
+        """Notes the partitions about which it is true now; `now_s` is a monotonic clock in
+        seconds."""
         self._now_s = now_s
         before = {key: self._seen.get(key, _Seen(now_s, 0)) for key in keys}
         self._seen = {key: _Seen(seen.since_s, seen.readings + 1) for key, seen in before.items()}
 
     def found(self) -> list[TopicPartition]:
-        """Of these it has been so for LASTING_READINGS and LASTING_S."""
+        """Partitions about which it has been true for LASTING_READINGS and LASTING_S."""
         return [
             key
             for key, seen in self._seen.items()

@@ -18,7 +18,8 @@ async def pace_of_run(
     produced: Mapping[TopicPartition, float],
     waves: Sequence[Wave],
 ) -> tuple[Pace, Foreseen]:
-    """Of waves with what is still to be asked for; `produced`: bytes per second of whole topics."""
+    """Pace of waves that are still to be submitted; `produced`: bytes per second of whole
+    topics."""
     backoff_ms = await read_fetch_backoffs(admin, command.changes)
     writing = Writing(produced=produced, leaders=places.leaders(), backoff_ms=backoff_ms)
     elects, within_s = command.elects_preferred, command.waves.spread_s
@@ -28,7 +29,7 @@ async def pace_of_run(
 def still_to_ask(
     waves: Sequence[Wave], places: Placements, never: Collection[TopicPartition]
 ) -> list[Wave]:
-    """What is neither there nor on its way, nor left to others (`never`)."""
+    """Changes that are neither done nor moving, nor left to others (`never`)."""
     return [
         tuple(
             change

@@ -1,5 +1,5 @@
-"""What of a run is asked for when: as gently as its throttle wants it, as far apart as those who
-write to it want it. Pure."""
+"""Decides when a run submits which partition, so that its throttle and producers are respected.
+Pure."""
 
 from collections.abc import Collection, Sequence
 
@@ -29,7 +29,7 @@ class Asking:
         """Of the present wave: never asked for."""
 
     def spread(self, pace: Pace, foreseen: Foreseen) -> None:
-        """From now on like this, which is foreseen of what is still to be asked for."""
+        """Takes a new pace, and the estimate of what is still to be submitted."""
         self.pace, self.elected_s = pace, foreseen.elected_s
         self._later_s = list(foreseen.waves_s)
 
@@ -51,8 +51,8 @@ class Asking:
         self._looked_s = now_s
 
     def due(self, now_s: float, *, free: Collection[TopicPartition], is_held: bool = False) -> Wave:
-        """What is to be asked for now, in its order. Nobody waits because of those that are `free`:
-        they are there, on their way, or will not move; the others wait while all is held."""
+        """Changes to submit now, in their order. `free` ones (done, moving, or never moving) hold
+        up nobody; all others wait while `is_held`."""
         if is_held:
             held_s = now_s - self._looked_s
             self._ahead = [(from_s + held_s, change) for from_s, change in self._ahead]
@@ -84,6 +84,6 @@ class Asking:
         return self.turns.left_s(gaps, now_s) + sum(self._later_s)
 
     def drop(self, keys: Collection[TopicPartition]) -> None:
-        """These of the wave are asked for no more."""
+        """Drops partitions of the wave that are not submitted yet."""
         self.dropped |= {change.key for _, change in self._ahead if change.key in keys}
         self._ahead = [(at_s, change) for at_s, change in self._ahead if change.key not in keys]

@@ -1,4 +1,4 @@
-"""Who comes next in a topic, and when: the clock of what is spread. Pure."""
+"""Decides when the next partition of a topic may be submitted. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,7 +10,8 @@ LATE_S: Final = 2.0
 
 @dataclass(slots=True)
 class Turns:
-    """Who may be asked for when; `now_s` is everywhere the same monotonic clock in seconds."""
+    """Times at which each topic may submit its next partition; `now_s` is everywhere the same
+    monotonic clock in seconds."""
 
     _open_s: dict[str, float] = field(default_factory=dict)
 

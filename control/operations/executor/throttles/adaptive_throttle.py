@@ -33,7 +33,7 @@ ANSWERS_KEPT: Final = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What was seen just now. `out_of_sync` counts partitions that do not move and lack
+    """One reading of the cluster. `out_of_sync` counts partitions that do not move and lack
     replicas in sync on brokers that are up."""
 
     at_s: float

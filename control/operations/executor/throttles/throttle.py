@@ -45,7 +45,7 @@ Lists = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottleRecord:
-    """What one operation sets: the rate per broker, and its entries per topic and list."""
+    """The throttle of one operation: the rate per broker, and its entries per topic and list."""
 
     rate: int
     brokers: tuple[int, ...]
@@ -76,7 +76,7 @@ class ThrottleRecord:
 
     @property
     def own_values(self) -> frozenset[str]:
-        """What a broker's config may say that is ours."""
+        """Values in a broker's config that may be ours."""
         return frozenset(map(str, (self.rate, *self.former_rates)))
 
     def rates_before_next(self, most: int | None) -> tuple[int, ...]:
@@ -139,7 +139,8 @@ def plan_throttle(
     broker_configs: Mapping[int, Configs],
     topic_configs: Mapping[str, Configs],
 ) -> ThrottleRecord:
-    """What to set, given what is set now: brokers with a rate of somebody else are left out."""
+    """The throttle to set, given the configs of now; brokers with a rate of somebody else are left
+    out."""
     changes = tuple(changes)
     entries: dict[str, dict[str, list[str]]] = {}
     for change in changes:
@@ -199,8 +200,8 @@ def broker_changes_to_remove(
 def topic_changes(
     ours: Lists, wanted: Lists, now: Mapping[str, Configs]
 ) -> dict[str, dict[str, str | None]]:
-    """Config changes per topic, after which of all that is ours just what is wanted is listed;
-    None: a list of which nothing is left."""
+    """Config changes per topic that leave only the wanted ones of our entries; None deletes an
+    empty list."""
     changes: dict[str, dict[str, str | None]] = {}
     for topic, lists in ours.items():
         for name, entries in lists.items():

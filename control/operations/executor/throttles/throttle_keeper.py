@@ -102,8 +102,8 @@ class ThrottleKeeper:
     async def _resume(
         self, record: ThrottleRecord, produced: Mapping[TopicPartition, float]
     ) -> None:
-        """After a crash: what was recorded, unless an operator asked for another since, or for
-        one after none of which a broker that was down kept the rest."""
+        """Sets the recorded throttle again after a crash, or a newer one that an operator asked
+        for. A throttle that a down broker kept is replaced too."""
         if self._wanted != THROTTLE_AUTO or record.is_left_behind:
             wanted = resolve_throttle(self._wanted, self._sized, produced)
             if wanted != record.rate or record.is_left_behind:
@@ -118,8 +118,8 @@ class ThrottleKeeper:
             await tell_once(self._context, f"{NOT_EVERYWHERE}: {error}")
 
     async def tick(self, reading: Reading, alive: frozenset[int]) -> bool:
-        """What an operator asked for since (answers whether), else what the reading suggests; a
-        broker that has come back since the last tick gets the rate that it may have missed."""
+        """Applies a throttle that an operator asked for (and answers True), else the one that the
+        reading suggests. A broker that has come back gets the rate that it may have missed."""
         self._pauses.now_s = reading.at_s
         await self._catch_up(alive)
         asked = self._asked
@@ -141,8 +141,8 @@ class ThrottleKeeper:
         return False
 
     async def begin_wave(self, wave: Iterable[TopicPartition]) -> None:
-        """List what moves now, and no more what moved before. A wave that is not the first waits
-        for it where the cluster refuses: it would move unthrottled.
+        """Lists the replicas of this wave instead of those of the last. Where the cluster refuses,
+        a wave after the first waits: it would move unthrottled.
 
         :raises RefusedError: of the first.
         """
@@ -293,7 +293,7 @@ class ThrottleKeeper:
 
     @property
     def _recorded(self) -> ThrottleRecord | None:
-        """What was set, as far as it has not been removed."""
+        """The recorded throttle that has not been removed."""
         recorded = self._context.state().throttle
         return None if recorded is None else ThrottleRecord.parse(recorded)
 
@@ -332,8 +332,8 @@ async def _planned(
     rate: int,
     ours: Collection[int] = (),
 ) -> ThrottleRecord:
-    """What to set, here and on brokers that may still have a rate of ours; says on which brokers
-    it is not set."""
+    """The throttle to set, here and on brokers that may still have a rate of ours; tells which
+    brokers are left out."""
     record = await throttling.plan(changes, rate)
     brokers = {*record.brokers, *ours}
     left_out = brokers_between(changes) - brokers

@@ -1,4 +1,4 @@
-"""What the cluster refused of a throttle: when it is tried again."""
+"""Decides when a throttle that the cluster refused is tried again."""
 
 import math
 from enum import Enum, auto

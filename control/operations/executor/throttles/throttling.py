@@ -40,7 +40,7 @@ class Throttling:
         self._admin = admin
 
     async def plan(self, changes: tuple[PartitionChange, ...], rate: int) -> ThrottleRecord:
-        """What to set, given what others have set."""
+        """The throttle to set, given the throttles of others."""
         brokers = {broker for change in changes for broker in (*change.before, *change.after)}
         alive = await self._alive()
         record = plan_throttle(
@@ -81,7 +81,7 @@ class Throttling:
         return set(free), set(record.brokers) - free.keys()
 
     async def enlist(self, record: ThrottleRecord, wanted: Lists) -> None:
-        """Of its entries list those that are wanted, and no others, and wait until that shows.
+        """Lists the wanted entries of a record, removes its others, and waits until that shows.
 
         :raises RefusedError: beside what others have there, a list is longer than Kafka takes.
         """
@@ -99,9 +99,9 @@ class Throttling:
     async def remove(
         self, record: ThrottleRecord, *, except_on: Collection[int] = ()
     ) -> ThrottleRecord | None:
-        """Remove what is ours, and wait until it shows; answers what must wait: for a broker that
-        is down (only the broker itself takes changes of its configs) and may have a rate of ours,
-        for one of `except_on`, or all of it where brokers still show it after that wait."""
+        """Removes our throttle, and waits until that shows. Answers the part that must wait: of
+        brokers that are down and may have our rate (only the broker itself changes its configs), of
+        `except_on`, or all of it where brokers still show it."""
         whole, record = record, await self._among_living(record)
         record = replace(record, brokers=tuple(b for b in record.brokers if b not in except_on))
         if not await self._is_removed(record):
@@ -133,7 +133,7 @@ class Throttling:
         return left if may_have else None
 
     async def _showing(self, record: ThrottleRecord, brokers: Collection[int]) -> list[int]:
-        """Of brokers that do not let a rate go: who took one shows it by now."""
+        """Brokers that still show a rate of ours, though a change would show by now."""
         if not brokers:
             return []
         await asyncio.sleep(_SHOWN_SOON_S)
@@ -189,7 +189,7 @@ class Throttling:
         return {int(name): configs for name, configs in found.items()}
 
     async def _topic_configs(self, topics: Iterable[str]) -> dict[str, Configs]:
-        """Of those that exist."""
+        """Replica lists of the topics that exist."""
         return await self._configs(ConfigScope.TOPIC, sorted(topics), REPLICA_LISTS)
 
     async def _configs(

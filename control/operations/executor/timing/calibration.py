@@ -30,7 +30,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misses:
-    """Of one move that has ended: where the truth lay in what was told of it."""
+    """How far a move that has ended was from its estimated intervals."""
 
     foreseen: float | None
     """Before it began; null where nothing was foreseen, or an operator changed its course."""

@@ -21,7 +21,7 @@ Link = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """What has arrived of a partition's new replicas, and how much that will be in all."""
+    """Bytes that have arrived of a partition's new replicas, and their total."""
 
     key: TopicPartition
     bytes_done: int
@@ -38,7 +38,7 @@ class CopyWatch:
         self._links: dict[Link, _LinkWindow] = {}
 
     def begin_anew(self) -> None:
-        """Rates that were measured count no more."""
+        """Forgets the measured rates."""
         self._rates.clear()
         self._links.clear()
 
@@ -80,7 +80,7 @@ class _LinkWindow:
 def copy_of(
     change: PartitionChange, *, size: int, copied: Mapping[Replica, int], leader: int | None
 ) -> Copy:
-    """What has come of a partition of this size that moves, in all and over each link."""
+    """Progress of a moving partition of this size, in all and over each link."""
     came = {broker: min(size, copied.get((change.key, broker), 0)) for broker in change.adding}
     links: dict[Link, tuple[int, int]] = {
         ("receives", broker): (done, size) for broker, done in came.items()
@@ -96,7 +96,7 @@ def missing_bytes(
     sizes: Mapping[TopicPartition, int],
     copied: Mapping[Replica, int],
 ) -> dict[Replica, int]:
-    """What each of their new replicas lacks."""
+    """Bytes that each new replica lacks."""
     return {
         (change.key, broker): max(sizes[change.key] - copied.get((change.key, broker), 0), 0)
         for change in changes

@@ -31,7 +31,7 @@ class ArrivalWindow:
         self.samples.append((at_s, received))
 
     def busiest_bytes_per_s(self) -> float | None:
-        """What the broker that receives most gets; null with fewer than SAMPLES_MIN samples."""
+        """Rate of the broker that receives most; null with fewer than SAMPLES_MIN samples."""
         if len(self.samples) < SAMPLES_MIN:
             return None
         (first_s, first), (last_s, last) = self.samples[0], self.samples[-1]
@@ -70,11 +70,12 @@ class RateWindow:
         return (last - first) / (last_s - first_s) if last_s > first_s else None
 
     def eta_s(self, bytes_left: int, *, sooner_s: float = 0.0) -> tuple[float, float] | None:
-        """(soonest, latest) seconds left, meant to hold eight times in ten (how often it does on a
-        cluster is learned: ``calibration``): the mean rate, 1.3 standard errors up
-        and down, but at least 1.5 % and at most half of the mean (copies arrive in lumps), and
-        ``sooner_s`` where the last of it comes faster; then what it takes until copies are in sync
-        and all is cleaned up.
+        """(soonest, latest) seconds left, meant to hold eight times in ten; ``calibration`` learns
+        how often it does.
+
+        Copying takes the bytes left at the mean rate, 1.3 standard errors up and down, but at least
+        1.5 % and at most half of the mean, as copies arrive in lumps. ``sooner_s`` comes off where
+        the last of it is faster. The time until copies are in sync and all is cleaned up is added.
 
         Null with fewer than SAMPLES_MIN samples or while nothing arrives.
         """

@@ -1,4 +1,4 @@
-"""What one move tells of its time, calibrated, and where the truth lay in it once it has ended.
+"""Calibrated times of one move, and how far they were from the truth once it has ended.
 
 Every figure of time left, of the whole move and of its partitions, comes from here: the whole is
 never told to end before one of its partitions.
@@ -55,7 +55,8 @@ class Finishing:
 
 @dataclass(slots=True, kw_only=True)
 class Forecast:
-    """Of one run of a move; `at_s` is everywhere the same monotonic clock in seconds."""
+    """Estimated times of one run of a move; `at_s` is everywhere the same monotonic clock in
+    seconds."""
 
     calibration: Calibration = field(default_factory=Calibration)
     is_adaptive: bool = False
@@ -131,15 +132,15 @@ class Forecast:
         return (soonest, latest) if is_idle and latest < by_bytes[0] else None
 
     def begin_anew(self) -> None:
-        """An operator has changed the course: what was measured and told counts no more."""
+        """Forgets what was measured and estimated, since an operator has changed the course."""
         self.rate, self.finished = RateWindow(), RateWindow()
         self.copies.begin_anew()
         self._began = None
         self._told.clear()
 
     def misses(self, ended_s: float, *, arrived_s: float | None = None) -> Misses:
-        """Now that it is done; of the intervals before they were calibrated. `arrived_s`: when all
-        was there, if leaders were elected after that, of which no interval of time left told."""
+        """Misses of the intervals before calibration, once the move is done. `arrived_s`: when the
+        last partition arrived, if elections followed; no interval of time left covers those."""
         until_s = ended_s if arrived_s is None else arrived_s
         last, chosen = len(self._told) - 1, min(LEFT_KEPT, len(self._told))
         numbers = [round(n * last / max(chosen - 1, 1)) for n in range(chosen)]
