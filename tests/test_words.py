@@ -39,10 +39,6 @@ OPENING: Final = re.compile(r"(?:What|Who|Whose|Whoever|Of|Whatever) (?!.*\?)")
 """A sentence that makes a noun of a clause, or begins with its own end."""
 
 PACKAGES_LEFT: Final[dict[str, int]] = {
-    "broker/groups": 12,
-    "broker/log": 32,
-    "broker/protocol": 3,
-    "broker/server": 8,
     "spark_metrics": 49,
     "spark_metrics/decode": 12,
     "spark_metrics/store": 5,

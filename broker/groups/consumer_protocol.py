@@ -1,4 +1,4 @@
-"""What the "consumer" protocol type puts into its opaque bytes (ConsumerProtocol of the clients).
+"""Contents of the opaque bytes of the "consumer" protocol type (ConsumerProtocol of the clients).
 
 The coordinator never needs it to run a group; it needs the subscription to know which offsets
 are still in use, and the assignment to say who owns a partition.

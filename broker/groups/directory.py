@@ -1,4 +1,4 @@
-"""What others may see of the groups on this node: lists, descriptions, samples."""
+"""Lists, descriptions and samples of the groups on this node."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a group coordinator refuses, in Kafka's names.
+"""Refusals of a group coordinator, in Kafka's names.
 
 Answers carry a `GroupError` (NONE when all is well); the handlers turn it into the number of the
 wire by name. Exceptions exist only for what is not an answer to a client:

@@ -1,4 +1,4 @@
-"""What happens to a group (events) and what the shell must do about it (effects).
+"""Events of a group, and the effects that the shell must carry out.
 
 Every event carries `now_ms`, a clock that never goes back; a `token` names the request that waits
 for the answer and means nothing to the core.
@@ -67,7 +67,7 @@ class HeartbeatReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberIdentity:
-    """Who leaves: by member id, or (tools) by instance id with an empty member id."""
+    """A member that leaves: by member id, or (tools) by instance id with an empty member id."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -119,7 +119,7 @@ GroupEvent = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedMember:
-    """What the leader learns about one member."""
+    """One member, as the leader is told."""
 
     member_id: str
     group_instance_id: str | None

@@ -143,7 +143,7 @@ def _keeps_protocol(group: ClassicGroup) -> bool:
 
 
 def _fence(group: ClassicGroup, old: Member) -> None:
-    """Whatever the old process still waits for is answered with FENCED_INSTANCE_ID."""
+    """Answers pending requests of a static member's old process with FENCED_INSTANCE_ID."""
     if old.join_token is not None:
         fenced = JoinResult(error=GroupError.FENCED_INSTANCE_ID, member_id=old.member_id)
         group.answer(old.join_token, fenced)

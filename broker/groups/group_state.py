@@ -215,7 +215,7 @@ class ClassicGroup:
             self.prepare_rebalance(now_ms, f"{member_id} {why}")
 
     def snapshot(self, assignments: Mapping[str, bytes] | None = None) -> GroupSnapshot:
-        """What the log keeps; `assignments` are those that wait to be stored."""
+        """State of the group for the log; `assignments` are those that wait to be stored."""
         return GroupSnapshot(
             group_id=self.group_id,
             protocol_type=self.protocol_type,

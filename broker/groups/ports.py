@@ -1,4 +1,4 @@
-"""What the coordinator needs of its neighbours, so that it can be driven without them."""
+"""Protocols of the coordinator's neighbours, so that it can be driven without them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol

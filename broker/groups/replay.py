@@ -21,7 +21,7 @@ from broker.protocol.records import Record
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a partition's records add up to; `unreadable` counts the skipped ones."""
+    """Groups and offsets by a partition's records; `unreadable` counts the skipped ones."""
 
     groups: dict[str, GroupSnapshot] = field(default_factory=dict)
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)

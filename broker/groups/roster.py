@@ -1,4 +1,4 @@
-"""Who is in a group: members by id, static members by instance id, ids handed out but unused."""
+"""Members of a group by id, static members by instance id, ids handed out but unused."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class Member:
         return self.join_token is not None or self.sync_token is not None
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What the member said about itself for one protocol; empty when it never offered it."""
+        """Metadata that the member sent for one protocol; empty when it never offered it."""
         return next((p.metadata for p in self.protocols if p.name == protocol_name), b"")
 
     def renew_session(self, now_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""What an append will write, decided before the first byte goes out.
+"""Validates an append and plans its writes before the first byte goes out.
 
 A leader gives offsets and its epoch to batches as they came: of each it replaces the first 16
 bytes (base offset, length, leader epoch), which lie before the CRC's range, and leaves the rest
@@ -47,7 +47,7 @@ _CRC: Final = struct.Struct(">bI")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendInfo:
-    """What an append did; times in ms, -1 where they do not apply.
+    """Result of an append; times in ms, -1 where they do not apply.
 
     `duplicate`: an idempotent producer repeated a batch; the offsets are those of the original
     and nothing was written. Without batches `last_offset` is one less than `base_offset`.
@@ -95,7 +95,7 @@ class AppendPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderRules:
-    """What a leader holds batches against; `is_from_client` adds what only brokers may do."""
+    """Rules by which a leader validates batches; `is_from_client` adds what only brokers may do."""
 
     config: LogConfig
     leader_epoch: int

@@ -1,9 +1,9 @@
-"""What a data directory's checkpoints say of its logs, and keeping them so.
+"""Reads and writes the checkpoints of a data directory about its logs.
 
-After a power failure an old or missing file costs time (more is recovered or cleaned), never data.
-But for one: an offset up to which a log is clean must not outlive that log. Of the next one of that
-name, copied anew, compaction would take so much for clean, keep a key's value that is not the
-newest there and, in time, drop the tombstone behind it. Such an offset goes at once.
+After a power failure an old or missing file costs time (more is recovered or cleaned), never data,
+with one exception. The offset up to which a log is clean must not outlive the log. Otherwise it
+would apply to a new log with the same name: compaction would keep an old value of a key there and,
+in time, drop the tombstone behind it. So such an offset is removed at once.
 """
 
 import logging
@@ -58,7 +58,7 @@ class CheckpointFiles:
             write_file(self._file(name), encode_offsets(offsets), is_forced=True)
 
     def forget(self, key: TopicPartition) -> None:
-        """The log of this name is there no more."""
+        """Forgets the log of this name, which is deleted."""
         for offsets in (self.recovery_points, self.log_starts, self.high_watermarks):
             offsets.pop(key, None)
         self.forget_cleaned(key)

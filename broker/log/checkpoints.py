@@ -140,7 +140,8 @@ def decode_properties(content: bytes) -> dict[str, str]:
 
 
 def encode_clean_shutdown(broker_epoch: int) -> bytes:
-    """What CleanShutdownFileHandler writes: the epoch lets a controller tell restarts apart."""
+    """Content of the clean shutdown file (CleanShutdownFileHandler): by the epoch a controller
+    tells restarts apart."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
 
 

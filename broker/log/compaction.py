@@ -78,7 +78,7 @@ def plan_cleaning(
     config: LogConfig,
     bounds: CleaningBounds,
 ) -> CleaningPlan | None:
-    """What to clean of the sealed `segments`, or None as long as it is not worth it."""
+    """Chooses the part of the sealed `segments` to clean; None as long as it is not worth it."""
     cleanable: list[tuple[SealedSegment, SegmentTimes]] = []
     youngest_ms = bounds.now_ms - config.min_compaction_lag_ms
     for segment, times in segments:
@@ -196,7 +196,7 @@ class BatchCleaner:
         self._delete_retention_ms = delete_retention_ms
 
     def clean(self, batch: bytes) -> bytes:
-        """What is left of a whole batch; nothing when it may go.
+        """The batch without the records that may go; nothing when all may.
 
         :raises MalformedRecordsError: the records cannot be read.
         """

@@ -42,7 +42,7 @@ GiveWay = Callable[[], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionSettings:
-    """What a run goes by, taken when it was planned; `last_offsets` is per producer id."""
+    """Input of a cleaning run, taken when it was planned; `last_offsets` is per producer id."""
 
     directory: str
     config: LogConfig
@@ -53,7 +53,7 @@ class CompactionSettings:
 
 @dataclass(slots=True, kw_only=True)
 class CompactionStats:
-    """What a run has done so far; sizes in bytes."""
+    """Progress of a cleaning run; sizes in bytes."""
 
     segments_before: int = 0
     segments_after: int = 0

@@ -1,4 +1,4 @@
-"""What a topic may say about its log, with Kafka's names and defaults.
+"""Configs of a topic's log, with Kafka's names and defaults.
 
 Source: org.apache.kafka.storage.internals.log.LogConfig and TopicConfig (Kafka 4.x).
 """

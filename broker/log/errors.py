@@ -1,4 +1,4 @@
-"""What can go wrong with a log.
+"""Errors of a log.
 
 LogError
 ├── RecordsRejectedError           this batch is refused; the log stands as it was
@@ -156,7 +156,7 @@ def storage_error(title: str, error: OSError) -> StorageError:
 
 
 def as_storage_error(title: str, error: BaseException) -> StorageError:
-    """What a thread's work ended with, as an error of the disk.
+    """Turns the error that ended a thread's work into an error of the disk.
 
     :raises BaseException: it was none.
     """

@@ -136,7 +136,7 @@ def list_segments(directory: str) -> tuple[SegmentView, ...]:
 
 
 def list_kept_files(directory: str) -> tuple[KeptFile, ...]:
-    """What recovery set aside, oldest first.
+    """Files that recovery set aside, oldest first.
 
     :raises StorageError: the directory cannot be read.
     """
@@ -254,7 +254,7 @@ def _end_offset(directory: str, bases: list[int]) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class _Walk:
-    """What the batch headers of a segment add up to."""
+    """Sums over the batch headers of a segment."""
 
     last_offset: int
     batches: int = 0

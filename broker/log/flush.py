@@ -48,7 +48,7 @@ class Flushable(Protocol):
     directory: str
 
     def flush_job(self) -> FlushJob | None:
-        """What is to be forced, if anything."""
+        """The files to force, if any."""
         ...
 
     def handle_flushed(self, job: FlushJob) -> None:

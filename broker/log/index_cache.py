@@ -21,7 +21,7 @@ class IndexCache:
         self._columns: OrderedDict[str, Columns] = OrderedDict()
 
     def get(self, path: str) -> Columns | None:
-        """What is kept of an index."""
+        """Cached columns of an index."""
         columns = self._columns.get(path)
         if columns is not None:
             self._columns.move_to_end(path)

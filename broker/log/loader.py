@@ -55,7 +55,7 @@ class LoadRequest:
 
 @dataclass(slots=True, kw_only=True)
 class LoadedLog:
-    """What a partition's directory holds; the last segment is active."""
+    """Contents of a partition's directory; the last segment is active."""
 
     segments: list[Segment]
     producers: ProducerState

@@ -153,7 +153,8 @@ class LogManager:
     def maintain(
         self, now_ms: int, high_watermarks: Mapping[TopicPartition, int] | None = None
     ) -> None:
-        """What is due: forced files, delayed deletions, retention; `now_ms` is wall time.
+        """Does the maintenance that is due: forced files, delayed deletions, retention; `now_ms` is
+        wall time.
 
         What the disk refuses is logged, and tried again by the next call that finds it due. After
         a failed fsync nothing is tried any more: see `DiskHealth.failure`.

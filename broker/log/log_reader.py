@@ -136,7 +136,7 @@ class LogReader:
     def read_bytes(
         self, offset: int, *, max_bytes: int, max_offset: int, min_one_batch: bool = True
     ) -> bytes:
-        """What `read` finds, as bytes."""
+        """Reads as `read` does, and returns bytes."""
         return self.read(
             offset, max_bytes=max_bytes, max_offset=max_offset, min_one_batch=min_one_batch
         ).read()

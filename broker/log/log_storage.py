@@ -25,7 +25,7 @@ from broker.log.segment import RELATIVE_OFFSET_MAX, Segment
 
 
 class LogName(NamedTuple):
-    """Whose log it is; the topic id is all zeros when none was ever given."""
+    """Partition of a log; the topic id is all zeros when none was ever given."""
 
     topic: str
     partition: int
@@ -33,7 +33,7 @@ class LogName(NamedTuple):
 
 
 class Incoming(NamedTuple):
-    """What an append is about to write; times in ms since the epoch."""
+    """Measures of an append before it is written; times in ms since the epoch."""
 
     last_offset: int
     max_timestamp: int
@@ -69,7 +69,7 @@ class LogStorage(LogReader):
 
     @property
     def _producers(self) -> ProducerState:
-        """Who wrote up to the log's end; read anew after the end was moved back.
+        """Producers up to the log's end; read anew after a truncation.
 
         :raises StorageError: the disk refused.
         """

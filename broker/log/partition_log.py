@@ -39,7 +39,7 @@ _SYSTEM_CLOCK: Final = SystemClock()
 
 
 class PartitionLog(CompactedLog):
-    """What a broker keeps of one partition; use `open`."""
+    """The log of one partition on a broker; use `open`."""
 
     @classmethod
     def open(

@@ -10,7 +10,7 @@ from broker.log.names import LOG_SUFFIX, PARTITION_METADATA_FILE, segment_path
 
 
 def prepare_directory(directory: str, topic_id: UUID) -> None:
-    """What a log has that nothing was written to; an older directory stays as it is.
+    """Makes the files of an empty log; an older directory stays as it is.
 
     :raises StorageError: the disk refused.
     """

@@ -1,4 +1,4 @@
-"""What a log knows of its idempotent producers: their epoch and their last five batches.
+"""State of a log's idempotent producers: their epoch and their last five batches.
 
 A batch that repeats one of the five is answered with that batch's offsets and not written again;
 one that does not follow the last sequence is refused. Sequences are int32 and wrap to 0.
@@ -67,7 +67,7 @@ class ProducerEntry:
         )
 
     def find_duplicate(self, header: BatchHeader) -> ProducerBatch | None:
-        """The remembered batch of which `header` is a repetition."""
+        """The remembered batch that `header` repeats."""
         if header.producer_epoch != self.epoch:
             return None
         for batch in self.batches:
@@ -130,7 +130,7 @@ class ProducerState:
         self.entries: dict[int, ProducerEntry] = {}
 
     def find_duplicate(self, header: BatchHeader) -> ProducerBatch | None:
-        """The remembered batch of which `header` is a repetition."""
+        """The remembered batch that `header` repeats."""
         entry = self.entries.get(header.producer_id)
         return entry.find_duplicate(header) if entry else None
 

@@ -34,7 +34,7 @@ OnHeader = Callable[[BatchHeader], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryFinding:
-    """What recovery cut off: from `position` of `path` on, `cut_bytes`, now in `kept_path`.
+    """A cut by recovery: `cut_bytes` from `position` of `path` on, now in `kept_path`.
 
     `end_offset` is where the log ends since; everything below it is kept.
     """

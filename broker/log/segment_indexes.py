@@ -108,7 +108,7 @@ class SegmentIndexes:
         return self.base_offset + (self.times.entry(slot)[1] if slot >= 0 else 0)
 
     def end_before(self, offset: int) -> tuple[int, int] | None:
-        """Of the last time entry before an offset: where the log ended then, and its timestamp."""
+        """End of the log, and timestamp, at the last time entry before an offset."""
         slot = self.times.floor(1, offset - 1 - self.base_offset)
         if slot < 0:
             return None

@@ -30,7 +30,7 @@ APPENDING: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentInfo:
-    """What the screens show of a segment; times in ms since the epoch, -1 when unknown."""
+    """Figures of a segment for the screens; times in ms since the epoch, -1 when unknown."""
 
     base_offset: int
     size_bytes: int
@@ -153,7 +153,7 @@ class SegmentReader:
         return indexes.max_timestamp, indexes.max_timestamp_offset
 
     def info(self) -> SegmentInfo:
-        """What the screens show."""
+        """Figures for the screens."""
         index_entries, time_index_entries = self.indexes.entries()
         return SegmentInfo(
             base_offset=self.base_offset,

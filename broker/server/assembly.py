@@ -152,7 +152,7 @@ def _name(config: BrokerConfig) -> str:
 
 
 def _read(read: Callable[[], T]) -> T:
-    """What a room makes of its properties, with its complaint in the operator's form."""
+    """Reads a room's properties; turns its complaint into the operator's form."""
     try:
         return read()
     except ValueError as error:

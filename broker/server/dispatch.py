@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerContext:
-    """What all connections of one listener share."""
+    """State that all connections of one listener share."""
 
     listener: Listener
     registry: HandlerRegistry

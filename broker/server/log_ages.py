@@ -24,7 +24,7 @@ class LogAges:
         self._looks = {True: 0, False: 0}
 
     def news(self, log: Any) -> Points | None:
-        """Of a log that this broker leads; None when it is not due, or has no timestamps."""
+        """Points of a log that this broker leads; None when it is not due, or has no timestamps."""
         name, now_ms = (log.topic, log.partition), self._now_ms()
         is_known = name in self._looked_ms
         is_due = not is_known or now_ms - self._looked_ms[name] >= AGE_MS_MAX

@@ -109,7 +109,8 @@ class MetricsReporter:
         self.counters.rounds_written += 1
 
     async def _orphan_rows(self) -> list[Row] | None:
-        """Of partitions that no living broker holds; None: the controller tells of them."""
+        """Rows of partitions that no living broker holds; None unless this node is the
+        controller."""
         if self._node.metadata.controller_id != self._node_id:
             return None
         rows: list[Row] = []

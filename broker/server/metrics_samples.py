@@ -1,4 +1,4 @@
-"""What a broker can say about itself at one moment, as rows of the metrics schema.
+"""Figures of a broker at one moment, as rows of the metrics schema.
 
 Commits are read before end offsets, so that every committed offset of a round can be paired with
 an end offset read at or after it.
@@ -50,7 +50,8 @@ def read_disk_space(directory: str) -> DiskSpace | None:
 
 
 class Repeats:
-    """What this broker said last, so that what has not changed is not said again in full.
+    """Remembers the last full rows of this broker, so that unchanged ones are not sent in full
+    again.
 
     ``FULL_MS`` after its last full row a partition is told in full again: a job that begins
     afresh knows everything after so long.

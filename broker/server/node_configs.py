@@ -8,7 +8,7 @@ from broker.controller.metadata import MetadataService
 
 
 class NodeConfigs:
-    """What broker.replication asks of configs (its ConfigPort)."""
+    """Gives broker.replication its configs (ConfigPort)."""
 
     def __init__(self, config: BrokerConfig, metadata: MetadataService) -> None:
         self._config = config

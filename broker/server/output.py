@@ -222,7 +222,7 @@ class ResponseQueue:
 
 
 class _Rest:
-    """What is left of a file range; keeps the range itself, and so its file, alive."""
+    """The rest of a file range; keeps the range itself, and so its file, alive."""
 
     __slots__ = ("_whole", "position", "size_bytes")
 

@@ -11,7 +11,7 @@ _I32: Final = struct.Struct(">i")
 
 
 class LeaderHint(NamedTuple):
-    """Who leads a partition, as far as the answering node knows."""
+    """Leader of a partition, as far as the answering node knows."""
 
     leader_id: int
     leader_epoch: int

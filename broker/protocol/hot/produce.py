@@ -50,7 +50,7 @@ class ProduceRequest(NamedTuple):
 
 
 class ProduceResult(NamedTuple):
-    """What became of one partition's records."""
+    """Answer about one partition's records."""
 
     partition: int
     error_code: int = 0

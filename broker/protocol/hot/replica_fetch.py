@@ -26,7 +26,7 @@ TopicIdPartition = tuple[bytes, int]
 
 
 class ReplicaFetchParameters(NamedTuple):
-    """What stays the same over all requests of one fetcher."""
+    """Fields that all requests of one fetcher share."""
 
     client_id: str
     replica_id: int
