@@ -14,13 +14,16 @@ def word_for(watched: WatchedCluster, command: Operation) -> str:
     return "" if command.IS_BRAKE else watched.word_to_type(command.thing)
 
 
-def check_confirmed(watched: WatchedCluster, what: str, *, typed: str, word: str) -> None:
-    """``typed`` is what the operator has typed; ``word`` is what must be (empty: nothing).
-
-    :raises ReadOnlyError: nothing may be changed there.
-    :raises NotConfirmedError: another word must be typed.
-    """
+def check_writable(watched: WatchedCluster, what: str) -> None:
+    """:raises ReadOnlyError: nothing may be changed there."""
     if watched.is_read_only:
         raise ReadOnlyError(what)
+
+
+def check_typed(what: str, *, typed: str, word: str) -> None:
+    """``typed`` is what the operator has typed; ``word`` is what must be (empty: nothing).
+
+    :raises NotConfirmedError: another word must be typed.
+    """
     if word and typed != word:
         raise NotConfirmedError(what, word)

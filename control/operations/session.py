@@ -29,13 +29,8 @@ from control.operations.bus.client import MovesReader, OperationsClient, whoami
 from control.operations.bus.journal import Journal
 from control.operations.catalogue.operation import Done, Operation, OperationContext
 from control.operations.catalogue.reassign import REASSIGN, one_partition, plan_request
-from control.operations.confirmation import check_confirmed, word_for
-from control.operations.errors import (
-    InvalidInputError,
-    NoRightError,
-    ReadOnlyError,
-    StalePreviewError,
-)
+from control.operations.confirmation import check_typed, check_writable, word_for
+from control.operations.errors import InvalidInputError, NoRightError, StalePreviewError
 from control.operations.previews import Previewed, Previews
 from control.operations.reassignment.planning import Planning
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
@@ -167,12 +162,10 @@ class OperationSession:
         :raises NotConfirmedError: another word must be typed.
         """
         self._require_right(command)
-        word = word_for(self.watched, command)
-        check_confirmed(self.watched, command.what, typed=typed, word=word)
+        check_typed(command.what, typed=typed, word=word_for(self.watched, command))
 
     def _require_right(self, command: Operation) -> None:
-        if self.watched.is_read_only:
-            raise ReadOnlyError(command.what)
+        check_writable(self.watched, command.what)
         lacks = self._denied().get(command.FORM.right)
         if lacks:
             raise NoRightError(command.what, lacks)

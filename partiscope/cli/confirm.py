@@ -5,7 +5,7 @@ import sys
 
 from control.model.fleet import Site, WatchedCluster, is_of_any
 from control.operations.catalogue.operation import Operation
-from control.operations.confirmation import check_confirmed, word_for
+from control.operations.confirmation import check_typed, check_writable, word_for
 from control.operations.errors import NotConfirmedError, ReadOnlyError
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import settings_with, target_with
@@ -58,7 +58,8 @@ def _judge(watched: WatchedCluster, named: str | None, word: str) -> None:
     """
     name = watched.name or watched.bootstrap
     try:
-        check_confirmed(watched, "the change", typed=named or "", word=word)
+        check_writable(watched, "the change")
+        check_typed("the change", typed=named or "", word=word)
     except ReadOnlyError as error:
         whose = "this installation" if load_settings().read_only else name
         raise CommandError(

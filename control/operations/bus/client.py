@@ -40,7 +40,6 @@ from control.operations.errors import (
     ConflictError,
     ElsewhereError,
     InvalidInputError,
-    ReadOnlyError,
 )
 from control.operations.executor.throttles.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.reassignment.conflicts import check_others
@@ -188,11 +187,7 @@ class OperationsClient(MovesReader):
         topic_ids: TopicIds = NO_IDS,
     ) -> str:
         """Ask for a reassignment of the cluster at `bootstrap`, and of no other that has this
-        address by then; answers the operation id.
-
-        :raises ReadOnlyError: nothing may be changed there.
-        """
-        self._require_writable("the reassignment")
+        address by then; answers the operation id."""
         numbers_change = any(len(c.before) != len(c.after) for c in proposal.changes)
         command = ReassignCommand(
             operation_id=new_operation_id(),
@@ -226,7 +221,6 @@ class OperationsClient(MovesReader):
 
         :raises InvalidInputError: no such operation, no such rate, or waves too large for any.
         """
-        self._require_writable(f"{action.value.replace('_', ' ')} of {operation_id}")
         await self.get(operation_id)
         if throttle is not None:
             await self.require_rate(operation_id, throttle)
@@ -301,11 +295,6 @@ class OperationsClient(MovesReader):
             rollback_of=way.undone,
             topic_ids=way.topic_ids,
         )
-
-    def _require_writable(self, what: str) -> None:
-        """Judged here too, for whoever holds the client: by the cluster that it is of."""
-        if self._of is not None and self._of.is_read_only:
-            raise ReadOnlyError(what)
 
 
 async def wait_for(client: MovesReader, operation_id: str) -> OperationState:

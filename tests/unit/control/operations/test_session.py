@@ -14,7 +14,6 @@ from control.kafka.groups import KafkaGroups
 from control.kafka.offsets import KafkaOffsets
 from control.kafka.reassignments import KafkaReassignments
 from control.operations.bus.client import OperationsClient
-from control.operations.bus.commands import ControlAction
 from control.operations.catalogue import MOVE_OPERATIONS, OPERATIONS
 from control.operations.catalogue.elect_leaders import ElectLeaders
 from control.operations.catalogue.operation import Operation
@@ -29,7 +28,6 @@ from control.operations.errors import (
 from control.operations.previews import PREVIEWS_MAX
 from control.operations.protected_topics import check_configs, check_topic, doubts
 from control.operations.session import FRESH_S, OperationSession
-from control.planner.by_hand import NOTHING
 from tests.unit.control.operations.previews import PROD, previewed
 
 CALM = replace(PROD, is_production=False)
@@ -100,14 +98,18 @@ async def test_what_is_only_read_is_never_changed(operation: type[Operation]) ->
                 await session.perform(previewed(_asked(operation)), typed=typed)
 
 
-async def test_the_client_of_moves_refuses_by_itself() -> None:
-    watched = replace(PROD, is_read_only=True)
-    async with OperationsClient("127.0.0.1:1", of=watched) as client:
-        for action in ControlAction:
-            with pytest.raises(ReadOnlyError):
-                await client.control("mv-1", action)
-        with pytest.raises(ReadOnlyError):
-            await client.submit_reassign(NOTHING, bootstrap="127.0.0.1:1")
+def test_read_only_is_judged_in_one_place() -> None:
+    """``WatchedCluster.is_read_only`` decides about changes in one function of the operations."""
+    root = Path(__file__).parents[4] / "control" / "operations"
+    judges = {
+        f"{path.relative_to(root)}: {ast.unparse(node)}"
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and node.attr == "is_read_only"
+        and not ast.unparse(node).startswith("entry.")  # a broker config that only a restart sets
+    }
+    assert judges == {"confirmation.py: watched.is_read_only"}
 
 
 @pytest.mark.parametrize("operation", EVERY, ids=name_of)
