@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from control.views.snapshot import broker_page
-from control.views.table_query import LIMIT_MAX, TableQuery
+from control.views.snapshots.snapshot import broker_page
+from control.views.tables.query import LIMIT_MAX, TableQuery
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.listing import (
