@@ -11,11 +11,11 @@ Replicas = tuple[int, ...]
 
 
 def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
-    """All registered brokers, as the placement wants them; none that is shutting down."""
+    """Registered brokers, as the placement wants them: none that is shutting down or cordoned."""
     return [
         UsableBroker(id=broker.id, rack=broker.rack, is_active=broker.is_active)
         for broker in image.brokers.values()
-        if not broker.in_controlled_shutdown
+        if not broker.in_controlled_shutdown and not broker.is_cordoned
     ]
 
 
@@ -28,14 +28,19 @@ def check_assignment(
             "The manual partition assignment includes an empty replica list."
         )
     for replica in sorted(set(replicas)):
-        if replicas.count(replica) > 1:
-            raise InvalidReplicaAssignmentError(
-                f"The manual partition assignment includes the broker {replica} more than once."
-            )
         if replica not in image.brokers:
             raise InvalidReplicaAssignmentError(
                 f"The manual partition assignment includes broker {replica}, but no such broker "
                 "is registered."
+            )
+        if image.brokers[replica].is_cordoned:
+            raise InvalidReplicaAssignmentError(
+                f"The manual partition assignment includes broker {replica}, but all its log "
+                "directories are cordoned."
+            )
+        if replicas.count(replica) > 1:
+            raise InvalidReplicaAssignmentError(
+                f"The manual partition assignment includes the broker {replica} more than once."
             )
     if replication_factor is not None and len(replicas) != replication_factor:
         raise InvalidReplicaAssignmentError(

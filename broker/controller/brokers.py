@@ -36,6 +36,7 @@ class RegisterBroker:
     incarnation_id: UUID
     endpoints: tuple[BrokerEndpoint, ...]
     rack: str | None
+    log_dirs: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,8 @@ class Heartbeat:
     metadata_offset: int
     wants_fence: bool
     wants_shutdown: bool
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
+    """None: the broker does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +101,7 @@ def decide_register(
             endpoints=command.endpoints,
             rack=command.rack,
             fenced=True,
+            log_dirs=command.log_dirs,
         )
     ]
     if old is not None and not old.fenced:
@@ -120,7 +124,7 @@ def _may_live(old: BrokerImage, command: RegisterBroker) -> bool:
 def decide_heartbeat(
     command: Heartbeat, image: MetadataImage, *, is_unclean_enabled: IsUncleanEnabled
 ) -> Decision[HeartbeatAnswer]:
-    """Fence, unfence, or move to controlled shutdown as the broker wishes and may.
+    """Fence, unfence, cordon, or move to controlled shutdown as the broker wishes and may.
 
     Raises BrokerNotRegisteredError, StaleBrokerEpochError.
     """
@@ -135,6 +139,8 @@ def decide_heartbeat(
         records += build_broker_gone(image, broker.id, is_unclean_enabled)
     elif state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW) and not broker.fenced:
         records += build_fence(image, broker, is_unclean_enabled)
+    if command.cordoned_log_dirs not in (None, broker.cordoned_log_dirs):
+        records.append(_registration_change(broker, cordoned_log_dirs=command.cordoned_log_dirs))
     answer = HeartbeatAnswer(
         is_caught_up=command.metadata_offset >= broker.epoch,
         is_fenced=state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW),
@@ -202,11 +208,16 @@ def check_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> Brok
 
 
 def _registration_change(
-    broker: BrokerImage, *, fenced: int = 0, in_controlled_shutdown: int = 0
+    broker: BrokerImage,
+    *,
+    fenced: int = 0,
+    in_controlled_shutdown: int = 0,
+    cordoned_log_dirs: tuple[UUID, ...] | None = None,
 ) -> BrokerRegistrationChangeRecord:
     return BrokerRegistrationChangeRecord(
         broker_id=broker.id,
         broker_epoch=broker.epoch,
         fenced=fenced,
         in_controlled_shutdown=in_controlled_shutdown,
+        cordoned_log_dirs=cordoned_log_dirs,
     )

@@ -106,6 +106,8 @@ def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord
     current = image.config(resource.resource)
     after = {} if resource.replaces_all else dict(current)
     names = [change.name for change in resource.changes]
+    if resource.resource.type is ResourceType.BROKER and not resource.resource.name:
+        _check_cluster_wide(names)
     for change in resource.changes:
         if names.count(change.name) > 1:
             raise InvalidConfigRequestError(f"Error due to duplicate config keys: {change.name}")
@@ -120,6 +122,16 @@ def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord
         for name in sorted(current.keys() | after.keys())
         if current.get(name) != after.get(name)
     ]
+
+
+def _check_cluster_wide(names: Sequence[str]) -> None:
+    known = broker_configs()
+    bad = sorted({name for name in names if name in known and known[name].is_per_broker})
+    if bad:
+        raise InvalidConfigRequestError(
+            "Cannot update these configs at default cluster level, broker id must be specified: "
+            f"[{', '.join(bad)}]"
+        )
 
 
 def _as_told(resource: ConfigResource, error: ControllerError) -> ControllerError:

@@ -101,6 +101,12 @@ def effective_broker_config(image: MetadataImage, broker_config: NodeConfig) -> 
     return values
 
 
+def broker_config_value(image: MetadataImage, broker_config: NodeConfig, name: str) -> str | None:
+    """One broker config, as in force on this broker."""
+    synonyms = _broker_synonyms(image, broker_config, broker_configs()[name])
+    return synonyms[0].value if synonyms else None
+
+
 def describe_topic(
     image: MetadataImage, broker_config: NodeConfig, topic: str, names: Names = None
 ) -> list[ConfigEntry]:

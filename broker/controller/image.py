@@ -64,6 +64,14 @@ class BrokerImage:
     fenced: bool
     incarnation_id: UUID
     in_controlled_shutdown: bool = False
+    log_dirs: tuple[UUID, ...] = ()
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
+    """Those that take no new replicas (KIP-1066); None until the broker tells."""
+
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether all its log directories are cordoned: it receives no replicas."""
+        return bool(self.log_dirs) and not {*self.log_dirs} - {*(self.cordoned_log_dirs or ())}
 
     @property
     def is_active(self) -> bool:

@@ -18,7 +18,7 @@ from broker.quorum.loop import sleep_ms
 BROKER_REGISTRATION: Final = 62
 BROKER_REGISTRATION_VERSION: Final = 4
 BROKER_HEARTBEAT: Final = 63
-BROKER_HEARTBEAT_VERSION: Final = 1
+BROKER_HEARTBEAT_VERSION: Final = 2
 LANE: Final = "heartbeat"
 ATTEMPT_MS_MAX: Final = 1_000
 POLL_MS: Final = 10
@@ -49,13 +49,15 @@ class BrokerIdentity:
     host: str
     port: int
     rack: str | None
+    log_dir: UUID
+    """Id of its one log directory."""
 
 
 class BrokerLifecycle:
     """Registers, then beats every `heartbeat_interval_ms` until it is stopped.
 
     A registration that the controller has forgotten or replaced is made again. While `is_able`
-    says no, each heartbeat asks to be fenced.
+    says no, each heartbeat asks to be fenced. Each tells whether the log directory is cordoned.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class BrokerLifecycle:
         clock: Clock,
         heartbeat_interval_ms: int,
         is_able: Callable[[], bool] = lambda: True,
+        is_cordoned: Callable[[], bool] = lambda: False,
     ) -> None:
         self._identity = identity
         self._controller = controller
@@ -74,6 +77,7 @@ class BrokerLifecycle:
         self._clock = clock
         self._heartbeat_interval_ms = heartbeat_interval_ms
         self._is_able = is_able
+        self._is_cordoned = is_cordoned
         self._broker_epoch = -1
         self._wish = Wish.SERVE
         self._may_stop = False
@@ -144,6 +148,7 @@ class BrokerLifecycle:
             ],
             features=[],
             rack=identity.rack,
+            log_dirs=[identity.log_dir],
         )
         answer = await self._submit(
             BROKER_REGISTRATION, BROKER_REGISTRATION_VERSION, message, ATTEMPT_MS_MAX
@@ -176,6 +181,7 @@ class BrokerLifecycle:
             current_metadata_offset=self._metadata.image.offset,
             want_fence=not self._is_able(),
             want_shut_down=self._wish is Wish.STOP,
+            cordoned_log_dirs=[self._identity.log_dir] if self._is_cordoned() else [],
         )
         answer = await self._submit(BROKER_HEARTBEAT, BROKER_HEARTBEAT_VERSION, message, timeout_ms)
         if answer.error_code in (STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED):

@@ -106,11 +106,12 @@ def _check(brokers: Sequence[UsableBroker], replication_factor: int) -> None:
     if not any(broker.is_active for broker in brokers):
         raise InvalidReplicationFactorError(
             f"Unable to replicate the partition {replication_factor} time(s): All brokers are "
-            "currently fenced."
+            "currently fenced, or have all their log directories cordoned."
         )
     if replication_factor > len(brokers):
         raise InvalidReplicationFactorError(
             f"Unable to replicate the partition {replication_factor} time(s): The target "
             f"replication factor of {replication_factor} cannot be reached because only "
-            f"{len(brokers)} broker(s) are registered."
+            f"{len(brokers)} broker(s) are registered or some brokers have all their log "
+            "directories cordoned."
         )

@@ -103,6 +103,7 @@ BOOL: Final = Type(lambda out, v: out.append(int(v)), lambda reader: bool(reader
 STRING: Final = Type(_write_string, _read_string)
 UUID_: Final = Type(lambda out, v: out.extend(v.bytes), lambda reader: UUID(bytes=reader.take(16)))
 INT32S: Final = _array(INT32)
+UUIDS: Final = _array(UUID_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,21 +167,27 @@ _FEATURE: Final = _struct(
     )
 )
 
+_REGISTRATION: Final = (
+    ("incarnation_id", UUID_),
+    ("broker_epoch", INT64),
+    ("endpoints", _array(_ENDPOINT)),
+    ("features", _array(_FEATURE)),
+    ("rack", STRING),
+    ("fenced", BOOL),
+    ("in_controlled_shutdown", BOOL),
+)
+
 SCHEMAS: Final = (
     Schema(
         record=records.RegisterBrokerRecord,
         api_key=0,
-        version=1,
+        version=4,
         fields=(
             ("broker_id", INT32),
-            ("incarnation_id", UUID_),
-            ("broker_epoch", INT64),
-            ("endpoints", _array(_ENDPOINT)),
-            ("features", _array(_FEATURE)),
-            ("rack", STRING),
-            ("fenced", BOOL),
-            ("in_controlled_shutdown", BOOL),
+            ("is_migrating_zk_broker", BOOL),
+            *_REGISTRATION,
         ),
+        tagged=((0, "log_dirs", UUIDS), (1, "cordoned_log_dirs", UUIDS)),
     ),
     Schema(
         record=records.UnregisterBrokerRecord,
@@ -190,9 +197,14 @@ SCHEMAS: Final = (
     Schema(
         record=records.BrokerRegistrationChangeRecord,
         api_key=17,
-        version=1,
+        version=3,
         fields=(("broker_id", INT32), ("broker_epoch", INT64)),
-        tagged=((0, "fenced", INT8), (1, "in_controlled_shutdown", INT8)),
+        tagged=(
+            (0, "fenced", INT8),
+            (1, "in_controlled_shutdown", INT8),
+            (2, "log_dirs", UUIDS),
+            (3, "cordoned_log_dirs", UUIDS),
+        ),
     ),
     Schema(record=records.TopicRecord, api_key=2, fields=(("name", STRING), ("topic_id", UUID_))),
     Schema(record=records.RemoveTopicRecord, api_key=9, fields=(("topic_id", UUID_),)),
@@ -246,8 +258,29 @@ SCHEMAS: Final = (
     Schema(record=records.NoOpRecord, api_key=20, fields=()),
 )
 
+OLDER_SCHEMAS: Final = (
+    Schema(
+        record=records.RegisterBrokerRecord,
+        api_key=0,
+        version=1,
+        fields=(("broker_id", INT32), *_REGISTRATION),
+    ),
+    Schema(
+        record=records.BrokerRegistrationChangeRecord,
+        api_key=17,
+        version=1,
+        fields=(("broker_id", INT32), ("broker_epoch", INT64)),
+        tagged=((0, "fenced", INT8), (1, "in_controlled_shutdown", INT8)),
+    ),
+)
+"""Versions that earlier builds wrote: they are read, no longer written."""
+
 _STRUCT_BY_RECORD: Final = {schema.record: (schema, _struct(schema)) for schema in SCHEMAS}
-_STRUCT_BY_KEY: Final = {schema.api_key: (schema, _struct(schema)) for schema in SCHEMAS}
+_STRUCT_BY_VERSION: Final = {
+    (schema.api_key, schema.version): (schema, _struct(schema))
+    for schema in (*SCHEMAS, *OLDER_SCHEMAS)
+}
+_NAMES: Final = {schema.api_key: schema.record.__name__ for schema in SCHEMAS}
 
 
 def encode_record(record: MetadataRecord) -> bytes:
@@ -262,11 +295,11 @@ def decode_record(value: bytes | memoryview) -> MetadataRecord:
     """The record in a value. Raises RecordError, or UnknownRecordError for a newer build's."""
     reader = Reader(value)
     frame_version, api_key, version = reader.uvarint(), reader.uvarint(), reader.uvarint()
-    if frame_version != FRAME_VERSION or api_key not in _STRUCT_BY_KEY:
+    if frame_version != FRAME_VERSION or api_key not in _NAMES:
         raise UnknownRecordError(f"frame version {frame_version}, record type {api_key}")
-    schema, struct = _STRUCT_BY_KEY[api_key]
-    if version != schema.version:
-        raise UnknownRecordError(f"{schema.record.__name__} version {version}")
+    if (api_key, version) not in _STRUCT_BY_VERSION:
+        raise UnknownRecordError(f"{_NAMES[api_key]} version {version}")
+    schema, struct = _STRUCT_BY_VERSION[api_key, version]
     record: MetadataRecord = struct.read(reader)
     if reader.has_more():
         raise RecordError(f"{schema.record.__name__} has bytes after its end")

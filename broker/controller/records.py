@@ -55,6 +55,10 @@ class RegisterBrokerRecord:
     rack: str | None = None
     fenced: bool = True
     in_controlled_shutdown: bool = False
+    is_migrating_zk_broker: bool = False
+    log_dirs: tuple[UUID, ...] = ()
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
+    """None until the broker tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +71,15 @@ class UnregisterBrokerRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRegistrationChangeRecord:
-    """A broker was fenced (1), unfenced (-1), or began its controlled shutdown (1)."""
+    """A broker was fenced (1), unfenced (-1), began its controlled shutdown (1), or cordoned other
+    log directories than before (None: the same)."""
 
     broker_id: int
     broker_epoch: int
     fenced: int = 0
     in_controlled_shutdown: int = 0
+    log_dirs: tuple[UUID, ...] = ()
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

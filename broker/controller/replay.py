@@ -50,6 +50,8 @@ def _register_broker(delta: MetadataDelta, record: records.RegisterBrokerRecord)
             fenced=record.fenced,
             incarnation_id=record.incarnation_id,
             in_controlled_shutdown=record.in_controlled_shutdown,
+            log_dirs=record.log_dirs,
+            cordoned_log_dirs=record.cordoned_log_dirs,
         ),
     )
 
@@ -67,6 +69,10 @@ def _change_registration(
         broker = replace(broker, fenced=record.fenced > 0)
     if record.in_controlled_shutdown:
         broker = replace(broker, in_controlled_shutdown=True)
+    if record.log_dirs:
+        broker = replace(broker, log_dirs=record.log_dirs)
+    if record.cordoned_log_dirs is not None:
+        broker = replace(broker, cordoned_log_dirs=record.cordoned_log_dirs)
     delta.put_broker(record.broker_id, broker)
 
 

@@ -35,6 +35,8 @@ def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
             rack=broker.rack,
             fenced=broker.fenced,
             in_controlled_shutdown=broker.in_controlled_shutdown,
+            log_dirs=broker.log_dirs,
+            cordoned_log_dirs=broker.cordoned_log_dirs,
         )
     for topic in image.topics.values():
         yield from _topic_records(topic)

@@ -7,10 +7,12 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active import ActiveController
 from broker.controller.config_control import AlterResource, ConfigVerdicts, decide_alter_configs
+from broker.controller.cordons import CORDONED_CONFIG, problem_of_cordon
 from broker.controller.decision import Rejected
 from broker.controller.errors import InvalidConfigRequestError
 from broker.controller.image import ConfigResource, ResourceType
-from broker.handlers.controller_apis import verdict_fields
+from broker.handlers.controller_apis import Refuse, forward, verdict_fields
+from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
 
 ReadResource = Callable[[ConfigResource, Any], AlterResource | None]
@@ -45,6 +47,25 @@ async def execute(
         for r in message.resources
     ]
     return codec.build_response(*api, responses=responses)
+
+
+async def forward_checked(request: Request, node: NodeServices, refuse_all: Refuse) -> Any:
+    """As ``forward``; a cordon of a directory that this node does not have is refused here, because
+    the controller does not know its directories."""
+    own = str(node.config.node_id)
+    values = [
+        config.value
+        for resource in request.message.resources
+        if int(resource.resource_type) == ResourceType.BROKER and resource.resource_name == own
+        for config in resource.configs
+        if config.name == CORDONED_CONFIG and config.value is not None
+    ]
+    for value in values:
+        problem = problem_of_cordon(value, node.logs.directory)
+        if problem:
+            error = ErrorCode.invalid_request
+            return refuse_all(request.api_version, request.message, error, problem)
+    return await forward(request, node, refuse_all)
 
 
 def refuse(api: tuple[int, int], message: Any, error: ErrorCode, reason: str) -> Any:

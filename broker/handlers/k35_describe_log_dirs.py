@@ -1,8 +1,8 @@
 """DescribeLogDirs, versions 1-5.
 
 Behaviour: this broker's data directory with the sizes of its replicas (null topics: all of them)
-and, from v4, the disk's total and usable bytes. offset_lag is how far a replica's end is behind
-the high watermark it knows.
+and, from v4, the disk's total and usable bytes, from v5 whether it is cordoned. offset_lag is how
+far a replica's end is behind the high watermark it knows.
 Notes: one directory per node, so there are no future replicas. The metadata log is not listed,
 as Kafka does not list it either.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.controller.cordons import is_cordoned
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.protocol import codec
@@ -31,7 +32,7 @@ def handle_describe_log_dirs(request: Request, node: NodeServices) -> Any:
         "error_code": ErrorCode.none,
         "log_dir": node.logs.directory,
         "topics": [{"name": name, "partitions": rows} for name, rows in sorted(topics.items())],
-        "is_cordoned": False,
+        "is_cordoned": is_cordoned(node.metadata.image, node.config, node.logs.directory),
     }
     try:
         usage = shutil.disk_usage(node.logs.directory)

@@ -13,7 +13,7 @@ from broker.controller.active import ActiveController
 from broker.controller.config_control import AlterOperation, AlterResource, ConfigChange
 from broker.controller.image import ConfigResource
 from broker.handlers import alter_config_requests
-from broker.handlers.controller_apis import controller_api, forward
+from broker.handlers.controller_apis import controller_api
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 
@@ -23,7 +23,7 @@ API_KEY: Final = 44
 @handles(api_key=API_KEY, versions=(0, 1))
 async def handle_incremental_alter_configs(request: Request, node: NodeServices) -> Any:
     """Have configs changed one by one."""
-    return await forward(request, node, _refuse)
+    return await alter_config_requests.forward_checked(request, node, _refuse)
 
 
 @controller_api(API_KEY)

@@ -47,6 +47,7 @@ async def execute_registration(active: ActiveController, message: Any, version: 
             for listener in message.listeners
         ),
         rack=message.rack,
+        log_dirs=tuple(getattr(message, "log_dirs", ())),
     )
     try:
         return _answer(version, ErrorCode.none, await active.register(command))

@@ -1,4 +1,4 @@
-"""BrokerHeartbeat, versions 0-1, between our nodes only.
+"""BrokerHeartbeat, versions 0-2, between our nodes only.
 
 Behaviour: keeps a broker's session; unfences it once it has caught up with its registration;
 want_shut_down moves its partitions away, until should_shut_down lets it go.
@@ -19,7 +19,7 @@ from broker.protocol import codec
 API_KEY: Final = 63
 
 
-@handles(api_key=API_KEY, versions=(0, 1), listener=Listener.CONTROLLER)
+@handles(api_key=API_KEY, versions=(0, 2), listener=Listener.CONTROLLER)
 async def handle_broker_heartbeat(request: Request, node: NodeServices) -> Any:
     """Take a heartbeat, if this node is the active controller."""
     active: ActiveController = node.controller.active
@@ -33,12 +33,14 @@ async def handle_broker_heartbeat(request: Request, node: NodeServices) -> Any:
 @controller_api(API_KEY)
 async def execute_heartbeat(active: ActiveController, message: Any, version: int) -> Any:
     """Take a heartbeat as the active controller."""
+    cordoned = getattr(message, "cordoned_log_dirs", None)
     command = Heartbeat(
         broker_id=int(message.broker_id),
         broker_epoch=int(message.broker_epoch),
         metadata_offset=int(message.current_metadata_offset),
         wants_fence=message.want_fence,
         wants_shutdown=message.want_shut_down,
+        cordoned_log_dirs=None if cordoned is None else tuple(cordoned),
     )
     try:
         answer = await active.heartbeat(command)

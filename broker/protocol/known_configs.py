@@ -45,6 +45,8 @@ class KnownConfig:
     doc: str
     server_synonyms: tuple[tuple[str, int], ...] = ()
     is_dynamic: bool = True
+    is_per_broker: bool = False
+    """Whether it cannot be altered for all brokers at once."""
 
 
 OUR_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -69,6 +71,20 @@ OUR_CONFIGS: Final = (
     ),
 )
 """Of brokers, beside Kafka's: what clients have a use for."""
+
+NEWER_CONFIGS: Final = (
+    KnownConfig(
+        name="cordoned.log.dirs",
+        type=ConfigType.LIST,
+        default="",
+        valid="",
+        doc="A comma-separated list of the directories that are cordoned. Entries in this list "
+        "must be entries in log.dirs or log.dir configuration. This can also be set to * to "
+        "cordon all log directories.",
+        is_per_broker=True,
+    ),
+)
+"""Of brokers, of releases after 4.1."""
 
 _HOUR_MS: Final = 3_600_000
 _SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType(
@@ -95,7 +111,7 @@ def topic_configs() -> Mapping[str, KnownConfig]:
 def broker_configs() -> Mapping[str, KnownConfig]:
     """Configs of a broker by name."""
     kafkas = {c["name"]: _known(c) for c in _table()["broker"]}
-    return MappingProxyType({**kafkas, **{ours.name: ours for ours in OUR_CONFIGS}})
+    return MappingProxyType({**kafkas, **{it.name: it for it in (*NEWER_CONFIGS, *OUR_CONFIGS)}})
 
 
 def problem_of_value(config: KnownConfig, value: str) -> str:
@@ -132,6 +148,7 @@ def _known(entry: dict[str, Any]) -> KnownConfig:
         doc=entry["doc"],
         server_synonyms=_SYNONYMS.get(name, ((server, 1),) if server else ()),
         is_dynamic=entry.get("mode", "cluster-wide") != "read-only",
+        is_per_broker=entry.get("mode") == "per-broker",
     )
 
 

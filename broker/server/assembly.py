@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from broker.clock import Clock
 from broker.config import BrokerConfig, ConfigError, Endpoint
 from broker.controller.active import ActiveController
+from broker.controller.cordons import is_cordoned
 from broker.controller.internal_topics import internal_topics
 from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.controller.metadata import MetadataService
@@ -128,18 +129,7 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         quorum=quorum,
         metadata=metadata,
         controller=controller,
-        lifecycle=_build_lifecycle(
-            config,
-            BrokerIdentity(
-                broker_id=config.node_id,
-                cluster_id=config.cluster_id,
-                incarnation_id=incarnation_id,
-                host=config.advertised.host,
-                port=config.advertised.port,
-                rack=config.rack,
-            ),
-            services,
-        ),
+        lifecycle=_build_lifecycle(config, _identity(config, incarnation_id, logs), services),
         replicas=replicas,
         groups=groups,
         client_listener=_build_listener(config, services, Listener.CLIENT, config.listener),
@@ -238,6 +228,18 @@ def _build_controller(
     )
 
 
+def _identity(config: BrokerConfig, incarnation_id: UUID, logs: LogManager) -> BrokerIdentity:
+    return BrokerIdentity(
+        broker_id=config.node_id,
+        cluster_id=config.cluster_id,
+        incarnation_id=incarnation_id,
+        host=config.advertised.host,
+        port=config.advertised.port,
+        rack=config.rack,
+        log_dir=logs.directory_id,
+    )
+
+
 def _build_lifecycle(
     config: BrokerConfig, identity: BrokerIdentity, services: NodeServices
 ) -> BrokerLifecycle:
@@ -248,6 +250,7 @@ def _build_lifecycle(
         clock=services.clock,
         heartbeat_interval_ms=config.broker_heartbeat_interval_ms,
         is_able=services.logs.disk.is_well,
+        is_cordoned=lambda: is_cordoned(services.metadata.image, config, services.logs.directory),
     )
 
 

@@ -45,6 +45,11 @@ def positive_number(text: str) -> str | None:
     return None if is_fine else "a number above 0"
 
 
+def broker_id(text: str) -> str | None:
+    """One id."""
+    return None if text.isascii() and text.isdigit() else "a broker's id such as 101"
+
+
 def broker_ids(text: str) -> str | None:
     """Ids with commas between."""
     is_fine = all(part.strip().isdigit() for part in text.split(","))

@@ -12,7 +12,7 @@ from dash import ALL, Output, State, html
 
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
-from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.snapshot import OperatorSnapshot
 from dashboard.components.parts import attributes, opener
 
 FIELD: Final = "field"
@@ -133,7 +133,15 @@ def _groups(snapshot: OperatorSnapshot) -> Iterable[str]:
     return sorted(names)
 
 
-_OFFERS: Final = {FieldKind.TOPIC: _topics, FieldKind.GROUP: _groups}
+def _brokers(snapshot: OperatorSnapshot) -> Iterable[str]:
+    return map(str, snapshot.broker_table["broker"].to_pylist())
+
+
+_OFFERS: Final = {
+    FieldKind.TOPIC: _topics,
+    FieldKind.GROUP: _groups,
+    FieldKind.BROKER: _brokers,
+}
 
 
 def _text(value: Any) -> str:

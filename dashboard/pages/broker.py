@@ -5,16 +5,18 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, dcc, html
 
-from control.views import series
-from control.views.cluster.collector_requests import load_cell
+from control.operations.catalogue import forms_about
+from control.operations.catalogue.forms import FieldKind
+from control.views import series, table_query
+from control.views import snapshot as views
+from control.views.collector import load_cell
 from control.views.paths import ViewPath
-from control.views.snapshots import snapshot as views
-from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables import query as table_query
-from control.views.tables.query import TableQuery
+from control.views.snapshot import OperatorSnapshot
+from control.views.table_query import TableQuery
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
+from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, graph, tile
 from dashboard.context import Screen
 from dashboard.figures import lines
@@ -58,7 +60,7 @@ def broker_figure(screen: Screen, broker: int, scheme: str, span: series.Span) -
 
 
 def _actions(broker: int) -> list[Any]:
-    return [
+    links = [
         dcc.Link(dmc.Button(label, size="xs", variant="light"), href=href)
         for label, href in (
             ("Empty it: plan moves", f"/plan?remove_brokers={broker}"),
@@ -66,6 +68,8 @@ def _actions(broker: int) -> list[Any]:
             ("Configs (V)", f"/brokers/{broker}/configs"),
         )
     ]
+    given = {"broker": str(broker)}
+    return [*links, *(operation_button(form, given) for form in forms_about(FieldKind.BROKER))]
 
 
 def tiles(snapshot: OperatorSnapshot, broker: int) -> Any:

@@ -13,9 +13,7 @@ from control.kafka.scanning import Scan
 from control.lab.message_filters import FILTER_HELP
 from control.lab.message_search import SCAN_RECORDS
 from control.views import format as text
-from control.views.paths import ViewPath
-from control.views.printable import printable, readable
-from control.views.tables.messages import (
+from control.views.messages import (
     ISOLATION_WORDS,
     message_row,
     moment_text,
@@ -23,7 +21,9 @@ from control.views.tables.messages import (
     skipped_words,
     summary,
 )
-from control.views.tables.rows import SHAPES, Tone
+from control.views.paths import ViewPath
+from control.views.printable import printable, readable
+from control.views.rows import SHAPES, Tone
 from dashboard import ids
 from dashboard.components.forms import choice, text_field
 from dashboard.components.markup import still

@@ -4,8 +4,10 @@ from typing import Annotated
 
 import typer
 
-from control.views.snapshots.snapshot import broker_page
-from control.views.tables.query import LIMIT_MAX, TableQuery
+from control.operations.catalogue.cordon import Cordon
+from control.operations.catalogue.uncordon import Uncordon
+from control.views.snapshot import broker_page
+from control.views.table_query import LIMIT_MAX, TableQuery
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.listing import (
@@ -20,15 +22,21 @@ from partiscope.cli.listing import (
     snapshot_for,
     values_of,
 )
-from partiscope.cli.options import Bootstrap, Json, Store, write_json
+from partiscope.cli.operations import Reason, run_operations
+from partiscope.cli.options import Bootstrap, DryRun, Json, Store, Yes, write_json
 from partiscope.cli.tables import write_figures
 
 app = typer.Typer(
     cls=ListByDefault,
-    help="List brokers with load, skew and disk (what `partiscope brokers` alone does), or "
-    "describe one.",
+    help="List brokers with load, skew and disk (what `partiscope brokers` alone does), describe "
+    "one, or let one receive no new replicas.",
 )
 Broker = Annotated[int, typer.Argument(min=0, help="Id of the broker.")]
+
+LogDirs = Annotated[
+    list[str] | None,
+    typer.Option("--log-dir", help="Only this log directory; repeatable. All without it."),
+]
 
 
 @app.command("list", epilog="Example: partiscope brokers list --sort -skew --filter 'disk>80'")
@@ -69,3 +77,37 @@ def describe(
         write_json(values_of(page)[0])
     else:
         write_figures(page.columns, page.rows[0])
+
+
+@app.command("cordon", epilog="Example: partiscope brokers cordon 103 --reason 'disk to replace'")
+def cordon(
+    broker: Broker,
+    *,
+    log_dir: LogDirs = None,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """Let a broker receive no new replicas (Kafka 4.3 and later); what it holds stays."""
+    asked = Cordon(broker=broker, directories=tuple(log_dir or ()), reason=reason)
+    run_operations([asked], {"broker": broker}, bootstrap=bootstrap, dry_run=dry_run,
+                   yes=yes, as_json=as_json)  # fmt: skip
+
+
+@app.command("uncordon", epilog="Example: partiscope brokers uncordon 103")
+def uncordon(
+    broker: Broker,
+    *,
+    log_dir: LogDirs = None,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """Let a broker receive new replicas again."""
+    asked = Uncordon(broker=broker, directories=tuple(log_dir or ()), reason=reason)
+    run_operations([asked], {"broker": broker}, bootstrap=bootstrap, dry_run=dry_run,
+                   yes=yes, as_json=as_json)  # fmt: skip

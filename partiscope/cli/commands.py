@@ -86,7 +86,7 @@ COMMANDS: Final = (
     ),
     Command(
         name="brokers",
-        summary="List brokers with load and skew, or describe one.",
+        summary="List brokers with load and skew; describe or cordon one.",
         example="partiscope brokers --sort -skew",
         is_group=True,
     ),

@@ -30,12 +30,20 @@ def kafka_cluster(
 
 
 @pytest.fixture(scope="package")
-def kafka_today(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three nodes of the newest Kafka, two log directories each: who uses it restores it."""
+def kafka_today_libs() -> Path:
+    """Jars of the newest Kafka."""
     try:
-        kafka_oracle.kafka_libs(KAFKA_TODAY)
+        return kafka_oracle.kafka_libs(KAFKA_TODAY)
     except kafka_oracle.OracleUnavailableError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="package")
+def kafka_today(
+    kafka_today_libs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaCluster]:
+    """Three nodes of the newest Kafka, two log directories each: who uses it restores it."""
+    assert kafka_today_libs.exists()
     directory = tmp_path_factory.mktemp("kafka-today")
     with KafkaCluster(directory, version=KAFKA_TODAY, log_dirs=2) as cluster:
         yield cluster

@@ -13,17 +13,17 @@ from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
 from broker.quorum.metadata_log import MetadataLog
 from broker.quorum.snapshot_id import SnapshotId
-from tests.support.kafka_oracle import run_tool
+from tests.support.kafka_oracle import KAFKA_TODAY, run_tool
 from tests.unit.broker.controller.test_record_codec import EXAMPLES
 from tests.unit.broker.controller.test_snapshot import rich_image
 
-pytestmark = pytest.mark.kafka_oracle
+pytestmark = [pytest.mark.kafka_oracle, pytest.mark.usefixtures("kafka_today_libs")]
 
-DUMP = "kafka.tools.DumpLogSegments"
+DUMP = "org.apache.kafka.tools.DumpLogSegments"
 
 
 def _dump(path: Path) -> str:
-    done = run_tool(DUMP, "--cluster-metadata-decoder", "--files", str(path))
+    done = run_tool(DUMP, "--cluster-metadata-decoder", "--files", str(path), version=KAFKA_TODAY)
     assert done.returncode == 0, done.stderr
     assert "Error at" not in done.stdout
     return done.stdout
@@ -46,6 +46,8 @@ def test_kafka_reads_every_record_of_our_metadata_log(tmp_path: Path) -> None:
     assert len(names) == len(EXAMPLES)
     assert len(set(names)) == len(SCHEMAS)
     assert '"brokerId":1,"brokerEpoch":7,"fenced":-1' in printed
+    assert printed.count('"cordonedLogDirs":["AAAAAAAAAAAAAAAAAAAA_w"]') == 1
+    assert '"brokerId":1,"brokerEpoch":7,"cordonedLogDirs":[]' in printed
     assert '"isr":[3,1],"leader":3,"replicas":[3,1,2],"removingReplicas":[2]' in printed
 
 

@@ -22,6 +22,7 @@ from control.model.fleet import Site
 from control.model.ids import TopicPartition as Key
 from control.operations.bus.client import OperationsClient
 from control.operations.catalogue import NEEDED_RIGHTS
+from control.operations.catalogue.cordon import Cordon
 from control.operations.catalogue.delete_group import DeleteGroup
 from control.operations.catalogue.delete_offsets import DeleteOffsets
 from control.operations.catalogue.delete_records import DeleteRecords
@@ -33,7 +34,7 @@ from control.operations.reassignment.planning import Planning
 from control.operations.reassignment.preflight import preflight
 from control.planner.proposal import PartitionChange
 from tests.support.collecting import becomes, collecting
-from tests.support.kafka_oracle import run_tool
+from tests.support.kafka_oracle import KAFKA_TODAY, run_tool
 from tests.support.kafka_secure import ADMIN, EVERYBODY, OPERATORS, SecureKafka
 from tests.support.settle import eventually
 
@@ -55,10 +56,11 @@ Act = Callable[[KafkaSettings, KafkaAdmin], Awaitable[object]]
 
 
 @pytest.fixture
-def secure(kafka_libs: Path, tmp_path: Path) -> Iterator[SecureKafka]:
+def secure(kafka_today_libs: Path, tmp_path: Path) -> Iterator[SecureKafka]:
     """One node with a topic per operation that changes one."""
-    assert kafka_libs.exists()
-    with SecureKafka(tmp_path, overrides={"offsets.topic.num.partitions": "1"}) as cluster:
+    assert kafka_today_libs.exists()
+    overrides = {"offsets.topic.num.partitions": "1"}
+    with SecureKafka(tmp_path, version=KAFKA_TODAY, overrides=overrides) as cluster:
         admin = cluster.admin()
         admin.list_topics(timeout=30)
         topics = [Topic(name, 1, 1) for name in ("orders", "grows", "leaves")]
@@ -99,6 +101,12 @@ async def _configure_broker(_: KafkaSettings, admin: KafkaAdmin) -> None:
     await admin.alter_configs(every, {"log.cleaner.backoff.ms": "15000"})
 
 
+async def _uncordon(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    """Also where nothing is cordoned, which the operation leaves as it is."""
+    first = ConfigResource(scope=ConfigScope.BROKER, name="101")
+    await admin.alter_configs(first, {"cordoned.log.dirs": None})
+
+
 async def _delete(_: KafkaSettings, admin: KafkaAdmin) -> None:
     await admin.delete_topic("leaves")
 
@@ -110,7 +118,7 @@ async def _produce(settings: KafkaSettings, _: KafkaAdmin | None = None) -> None
 
 async def _browse(settings: KafkaSettings, _: KafkaAdmin) -> None:
     async with RecordReader(settings) as reader:
-        await reader.fetch({Key("orders", 0): 0}, max_wait_ms=100)
+        await reader.fetch({Key("grows", 0): 0}, max_wait_ms=100)
 
 
 def _by(asked: Operation) -> Act:
@@ -131,6 +139,8 @@ ACTS: Mapping[str, Act] = {
     "add_partitions": _grow,
     "configure_topic": _configure,
     "configure_broker": _configure_broker,
+    "cordon": _by(Cordon(broker=101)),
+    "uncordon": _uncordon,
     "delete_topic": _delete,
     "produce": _produce,
     "browse": _browse,

@@ -29,7 +29,7 @@ from tests.support.settle import wait_until
 
 ADMIN: Final = "admin"
 VIEWER: Final = "viewer"
-OPERATORS: Final = tuple(f"operator{number}" for number in range(13))
+OPERATORS: Final = tuple(f"operator{number}" for number in range(15))
 """They log in by PLAIN only."""
 EVERYBODY: Final = "*"
 PASSWORD: Final = 'a "quoted" word'
@@ -169,7 +169,7 @@ class SecureKafka(KafkaCluster):
             self._trusted.write_text(server.read_text() + client.read_text())
         config = str(self.config_file(node_id))
         flags = ("format", "-t", CLUSTER_ID, "-c", config, *self._scram_flags())
-        done = run_tool("kafka.tools.StorageTool", *flags)
+        done = run_tool("kafka.tools.StorageTool", *flags, version=self.version)
         assert done.returncode == 0, done.stderr
 
     @property

@@ -83,6 +83,7 @@ class MetadataPlane:
                 host=config.advertised.host,
                 port=config.advertised.port,
                 rack=config.rack,
+                log_dir=uuid4(),
             ),
             controller=self.controller,
             metadata=self.metadata,

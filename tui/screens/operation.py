@@ -59,6 +59,7 @@ class OperationScreen(ModalScreen[str]):
         names = {
             FieldKind.TOPIC: {it for it in snapshot.cluster.topics if not it.startswith("__")},
             FieldKind.GROUP: set(snapshot.group_table["group_id"].to_pylist()),
+            FieldKind.BROKER: {str(it) for it in snapshot.broker_table["broker"].to_pylist()},
         }
         for field in self._form.fields:
             if field.kind in OFFERED:

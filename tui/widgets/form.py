@@ -13,7 +13,7 @@ from textual.widgets import Checkbox, Input, Label, Select, Static
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
 from tui.widgets.name_input import NameInput
 
-OFFERED: Final = frozenset({FieldKind.TOPIC, FieldKind.GROUP})
+OFFERED: Final = frozenset({FieldKind.TOPIC, FieldKind.GROUP, FieldKind.BROKER})
 """Their names are completed from what the cluster has."""
 
 

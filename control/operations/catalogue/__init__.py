@@ -8,6 +8,7 @@ from control.kafka.collector.rights import AclOperation, Lacking
 from control.operations.catalogue.add_partitions import AddPartitions
 from control.operations.catalogue.configure_broker import ConfigureBroker
 from control.operations.catalogue.configure_topic import ConfigureTopic
+from control.operations.catalogue.cordon import Cordon
 from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.delete_group import DeleteGroup
 from control.operations.catalogue.delete_offsets import DeleteOffsets
@@ -26,6 +27,7 @@ from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.produce import Produce
 from control.operations.catalogue.reassign import Reassign
 from control.operations.catalogue.reset_offsets import ResetOffsets
+from control.operations.catalogue.uncordon import Uncordon
 
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
     Reassign,
@@ -34,6 +36,8 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     AddPartitions,
     ConfigureTopic,
     ConfigureBroker,
+    Cordon,
+    Uncordon,
     DeleteTopic,
     DeleteRecords,
     ElectLeaders,
@@ -69,7 +73,7 @@ def form_named(name: str) -> OperationForm:
 
 
 def forms_about(kind: FieldKind) -> tuple[OperationForm, ...]:
-    """Dialogs about one topic or one group: their first field names it."""
+    """Dialogs about one topic, group or broker: their first field names it."""
     return tuple(it for it in FORMS if not it.view and it.fields[0].kind is kind)
 
 

@@ -9,7 +9,7 @@ from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.operations.catalogue.configs import CONFIGS, Configure, configs_of
 from control.operations.catalogue.fields import REASON
-from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
+from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
 
 ALL: Final = "all"
@@ -35,6 +35,7 @@ class ConfigureBroker(Configure):
             FormField(
                 name="broker",
                 label="Broker",
+                kind=FieldKind.BROKER,
                 help=f"its id, or {ALL}",
                 is_required=True,
                 check=_broker,

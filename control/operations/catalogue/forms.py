@@ -19,6 +19,8 @@ class FieldKind(StrEnum):
     TOPIC = "topic"
     """A name, with the cluster's topics to choose from."""
     GROUP = "group"
+    BROKER = "broker"
+    """An id, with the cluster's brokers to choose from."""
     BROKERS = "brokers"
     """Ids with commas between."""
 

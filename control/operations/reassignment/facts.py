@@ -54,7 +54,9 @@ class ClusterFacts:
     standing_rates: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     """Throttle rates that brokers between which data moves have already, and not of ours."""
     cordoned: frozenset[int] = frozenset()
-    """Live brokers all of whose log directories are cordoned, as far as brokers tell."""
+    """Live brokers all of whose log directories are cordoned."""
+    untold_cordons: frozenset[int] = frozenset()
+    """Live brokers that may be cordoned: they do not describe their log directories."""
     created_anew: frozenset[str] = frozenset()
     """Topics that were left out: others than those asked for, under their names."""
 
@@ -177,6 +179,9 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         usable_bytes={broker: sum(free) for broker, free in usable.items()},
         roomiest_bytes={broker: max(free) for broker, free in usable.items() if len(free) > 1},
         cordoned=_cordoned(log_dirs),
+        untold_cordons=frozenset(
+            {broker.id for broker in cluster.brokers} - {it.broker for it in log_dirs}
+        ),
         min_isr=await _min_isr(admin, near),
         missing_rights=await _missing_rights(admin, {change.topic for change in changes} & known),
     )

@@ -34,6 +34,7 @@ __all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
 
 MOVING_RIGHT: Final = "ALTER"
 """All else that a move may lack is for its throttle."""
+ADDRESSES_MAX: Final = 3
 LISTED_MAX: Final = 20
 """So many partitions that cannot move are named."""
 _CURRENT: Final = "plan is current"
@@ -191,23 +192,35 @@ def _check_brokers(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) ->
 
 
 def _check_cordons(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> tuple[Check, ...]:
-    """Only where a broker is cordoned: Kafka refuses a list that names it, also where the
-    partition has that replica already."""
-    if not facts.cordoned:
-        return ()
+    """Only where a broker is cordoned, or a target does not tell: Kafka refuses a list that names a
+    cordoned broker, also where the partition has that replica already."""
     going = [change for change in changes if not facts.places.is_there(change)]
+    untold = sorted({broker for change in going for broker in change.after} & facts.untold_cordons)
+    if not facts.cordoned and not untold:
+        return ()
     bad, told = [], []
     for broker in sorted(facts.cordoned):
         naming = [str(change.key) for change in going if broker in change.after]
         if naming:
             bad.append(f"broker {broker} is cordoned, and Kafka refuses {_listed(naming)} there")
-            told.append(
-                f"kafka-configs.sh --alter --entity-type brokers --entity-name {broker} "
-                "--delete-config cordoned.log.dirs"
-            )
+            told.append(_uncordon_command(facts, broker))
+    if untold and not bad:
+        names = ", ".join(map(str, untold))
+        unknown = f"unknown whether {names} are cordoned: they do not describe log directories"
+        advice = "grant DESCRIBE on the cluster; a list that names a cordoned broker is refused"
+        return (_check("cordons", [unknown], fine="", verdict=Verdict.WARN, advice=advice),)
     advice = "plan without those brokers, or uncordon them first: " + "; ".join(told)
     fine = f"no target is cordoned ({', '.join(map(str, sorted(facts.cordoned)))} is)"
     return (_check("cordons", bad, fine=fine, advice=advice),)
+
+
+def _uncordon_command(facts: ClusterFacts, broker: int) -> str:
+    addresses = ",".join(f"{it.host}:{it.port}" for it in facts.brokers[:ADDRESSES_MAX])
+    return (
+        f"`partiscope brokers uncordon {broker}`, or kafka-configs.sh --bootstrap-server "
+        f"{addresses} --alter --entity-type brokers --entity-name {broker} "
+        "--delete-config cordoned.log.dirs"
+    )
 
 
 def _what_works(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> str:

@@ -197,6 +197,30 @@ def test_broker_of_another_cluster_is_refused() -> None:
         )
 
 
+DIRECTORY = UUID(int=77)
+
+
+def test_broker_tells_with_its_heartbeat_that_it_is_cordoned() -> None:
+    command = replace(registration(1, 11), log_dirs=(DIRECTORY,))
+    image = decided(
+        cluster(),
+        decide_register(command, cluster(), has_valid_session=False, is_unclean_enabled=never),
+    )
+    assert not image.brokers[1].is_cordoned, "it has not told yet"
+    for told, is_cordoned in (
+        ((DIRECTORY,), True),
+        (None, True),
+        ((), False),
+        ((UUID(int=5),), False),
+    ):
+        image = beaten(image, replace(beat(image, 1), cordoned_log_dirs=told))
+        assert image.brokers[1].is_cordoned == is_cordoned
+    same = decide_heartbeat(
+        replace(beat(image, 1), cordoned_log_dirs=(UUID(int=5),)), image, is_unclean_enabled=never
+    )
+    assert same.records == (), "nothing new is written"
+
+
 def test_unregistered_broker_is_forgotten_and_leads_nothing() -> None:
     image = with_topic(cluster(), "t", (1, 2))
     image = decided(image, decide_unregister(1, image, is_unclean_enabled=never))

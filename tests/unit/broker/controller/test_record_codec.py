@@ -1,4 +1,4 @@
-"""The bytes were read by Kafka 4.1's DumpLogSegments --cluster-metadata-decoder."""
+"""The bytes were read by Kafka 4.4's DumpLogSegments --cluster-metadata-decoder."""
 
 from dataclasses import fields
 from typing import Any
@@ -28,8 +28,11 @@ EXAMPLES: tuple[MetadataRecord, ...] = (
             ),
         ),
         rack="a",
+        log_dirs=(TOPIC_ID,),
+        cordoned_log_dirs=(TOPIC_ID,),
     ),
     records.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=-1),
+    records.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, cordoned_log_dirs=()),
     records.TopicRecord(name="t", topic_id=TOPIC_ID),
     records.PartitionRecord(
         partition_id=0,
@@ -83,6 +86,24 @@ def test_topic_record_is_written_as_kafka_writes_it() -> None:
     assert encoded.hex() == "0102000274000000000000000000000000000000ff00"
 
 
+def test_registrations_that_earlier_builds_wrote_are_read() -> None:
+    registered = records.RegisterBrokerRecord(
+        broker_id=1,
+        incarnation_id=TOPIC_ID,
+        broker_epoch=7,
+        endpoints=(records.BrokerEndpoint(name="P", host="h", port=1),),
+        rack="a",
+    )
+    written = (
+        "01000100000001000000000000000000000000000000ff0000000000000007"
+        "0202500268000100000001" + "0261" + "010000"
+    )
+    assert decode_record(bytes.fromhex(written)) == registered
+    change = records.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=-1)
+    written = "011101000000010000000000000007010001ff"
+    assert decode_record(bytes.fromhex(written)) == change
+
+
 _IDS = st.tuples(st.integers(0, 2**31 - 1)) | st.lists(st.integers(0, 200)).map(tuple)
 _BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(0, 127),
@@ -92,6 +113,8 @@ _BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "UUID": st.uuids(),
     "tuple[int, ...]": _IDS,
     "tuple[int, ...] | None": st.none() | _IDS,
+    "tuple[UUID, ...]": st.lists(st.uuids(), max_size=3).map(tuple),
+    "tuple[UUID, ...] | None": st.none() | st.lists(st.uuids(), max_size=3).map(tuple),
     "tuple[BrokerEndpoint, ...]": st.lists(
         st.builds(records.BrokerEndpoint, port=st.integers(0, 65535)), max_size=3
     ).map(tuple),
@@ -122,7 +145,7 @@ def _name(type_: Any) -> str:
 
 
 def _plain(type_: Any) -> str:
-    return str(type_).replace("broker.controller.records.", "")
+    return str(type_).replace("broker.controller.records.", "").replace("uuid.", "")
 
 
 @given(_any_record())

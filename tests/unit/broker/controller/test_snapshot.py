@@ -35,6 +35,12 @@ def rich_image() -> MetadataImage:
             records.BrokerRegistrationChangeRecord(
                 broker_id=4, broker_epoch=400, in_controlled_shutdown=1
             ),
+            records.BrokerRegistrationChangeRecord(
+                broker_id=2,
+                broker_epoch=200,
+                log_dirs=(topic_id("dir"),),
+                cordoned_log_dirs=(topic_id("dir"),),
+            ),
             records.ConfigRecord(
                 resource_type=2, resource_name="t", name="retention.ms", value="1"
             ),

@@ -7,8 +7,10 @@ import pytest
 from control.model.fleet import WatchedCluster
 from control.model.freshness import doubtful_brokers
 from control.model.status import Severity
-from control.views.cluster.all_clusters import _row as cluster_row
-from control.views.snapshots.snapshot import (
+from control.views.clusters import _row as cluster_row
+from control.views.export import exported
+from control.views.rows import Tone
+from control.views.snapshot import (
     OperatorSnapshot,
     broker_page,
     build_snapshot,
@@ -17,8 +19,6 @@ from control.views.snapshots.snapshot import (
     partition_page,
     topic_page,
 )
-from control.views.tables.export import exported
-from control.views.tables.rows import Tone
 from tests.unit.control import clusters
 from tests.unit.control.clusters import NOW_MS
 

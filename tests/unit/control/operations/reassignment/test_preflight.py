@@ -342,10 +342,23 @@ def test_a_cordoned_target_is_refused_also_where_the_replica_is_there(cordoned: 
     assert (check.name, check.verdict) == ("cordons", Verdict.FAIL)
     assert check.reason == (
         f"broker {cordoned} is cordoned, and Kafka refuses t-0 there; plan without those brokers, "
-        "or uncordon them first: kafka-configs.sh --alter --entity-type brokers --entity-name "
+        f"or uncordon them first: `partiscope brokers uncordon {cordoned}`, or kafka-configs.sh "
+        "--bootstrap-server h:1,h:1,h:1 --alter --entity-type brokers --entity-name "
         f"{cordoned} --delete-config cordoned.log.dirs"
     )
     assert verdicts(replace(FACTS, cordoned=frozenset({1}))) == {}, "it leaves the cordoned one"
+
+
+def test_targets_that_may_be_cordoned_are_warned_of_once() -> None:
+    facts = replace(FACTS, untold_cordons=frozenset({1, 2, 3}))
+    (check,) = (
+        c for c in preflight(facts, (MOVE,), throttle_bytes_per_s=10**6) if c.name == "cordons"
+    )
+    assert check.verdict is Verdict.WARN
+    assert check.reason == (
+        "unknown whether 2, 3 are cordoned: they do not describe log directories; grant DESCRIBE "
+        "on the cluster; a list that names a cordoned broker is refused"
+    )
 
 
 def test_a_rollback_onto_a_cordoned_broker_is_refused_before_it_starts() -> None:

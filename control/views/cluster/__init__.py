@@ -1,1 +1,0 @@
-"""Views of a whole cluster, and of all clusters side by side."""

@@ -1,1 +1,0 @@
-"""Snapshots of a cluster for all faces: of now, kept fresh by the feed, and of the past."""

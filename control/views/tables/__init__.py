@@ -1,1 +1,0 @@
-"""Tables of all faces: columns, filters, sorting, rows and export."""
