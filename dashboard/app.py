@@ -12,10 +12,10 @@ from dash import Dash
 from fastapi import FastAPI
 
 from control.model.fleet import WatchedCluster
-from control.views.feed import SnapshotFeed
-from control.views.memory import be_small, keep_loaded, take_turns
-from control.views.store import open_store
-from control.views.watch import report_watch
+from control.views.snapshots.collector_findings import report_watch
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.process_memory import be_small, keep_loaded, take_turns
+from control.views.snapshots.store import open_store
 from dashboard import export, live, record_bytes, router, rows, shell
 from dashboard.callback_sharing import CallbackSharing
 from dashboard.cluster_routing import ClusterDash, ClusterRouting

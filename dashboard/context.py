@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from control.model.fleet import WatchedCluster
-from control.views.feed import SnapshotFeed
-from control.views.journal import Mark, marks
-from control.views.past import PastReader
 from control.views.series import Span
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.past import PastReader
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.journal import Mark, marks
 from control.views.times import TimeError, span_of
 from dashboard.cluster_routing import chosen_cluster
 from dashboard.desk import Desk

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 
 from dash.exceptions import PreventUpdate
 
-from control.views.errors import StoreUnreadableError
-from control.views.past import NothingKeptError, look_back
-from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.snapshots.past import NothingKeptError, look_back
+from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
+from control.views.snapshots.store import StoreUnreadableError
 from control.views.times import TimeError, parse_moment
 from dashboard.answer_cache import AnswerCache
 from dashboard.context import Screen

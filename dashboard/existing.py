@@ -12,7 +12,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from control.views.existence import Missing, missing
 from control.views.paths import ViewPath, parse_path
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import crumbs, empty
 from dashboard.context import Screen

@@ -6,9 +6,9 @@ from typing import Final
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
-from control.views.export import ExportError, export
 from control.views.plans import plan_files
-from control.views.table_query import TableQuery
+from control.views.tables.export import ExportError, export
+from control.views.tables.query import TableQuery
 from control.views.times import TimeError, parse_moment
 from dashboard.context import Screen
 from dashboard.displayed_snapshot import displayed_snapshot

@@ -16,8 +16,8 @@ from dash.exceptions import WebsocketDisconnected
 from fastapi import FastAPI
 
 from control.views import format as text
-from control.views.rows import Tone
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.rows import Tone
 from dashboard import ids
 from dashboard.context import Screen
 

@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, html
 from control.model.ids import path_segment
 from control.operations.catalogue import FORMS
 from control.views.keymap import PLACES
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import aria, attributes, modal
 from dashboard.context import Screen

@@ -12,7 +12,7 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.reader import Bounds, Browsed, Looking, Start, StartKind
 from control.kafka.records import FetchedRecord
 from control.model.ids import TopicPartition
-from control.views.messages import skipped_words
+from control.views.tables.messages import skipped_words
 from dashboard.context import Screen
 
 _WHOLE: Final = Looking(kept_bytes=None)

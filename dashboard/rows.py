@@ -13,10 +13,10 @@ from typing import Any, Final
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
 
-from control.views.columns import Column
-from control.views.rows import Row
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import Page, TableQuery
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.column import Column
+from control.views.tables.query import Page, TableQuery
+from control.views.tables.rows import Row
 from dashboard.components.grid import BLOCK_ROWS
 from dashboard.context import Screen
 from dashboard.displayed_snapshot import displayed_snapshot

@@ -14,8 +14,8 @@ from control.operations.catalogue import FORMS
 from control.operations.catalogue.produce import PRODUCE
 from control.views.keymap import KEYS, PLACES
 from control.views.paths import PathError, ViewPath, parse_path
-from control.views.rows import Cell
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.rows import Cell
 from dashboard import ids, operate, palette, rights, times
 from dashboard.cluster_routing import QUERY
 from dashboard.components.markup import still

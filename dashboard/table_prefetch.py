@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 
 TABLES: Final = ("partition_table", "topic_table", "commit_table", "group_table")
 LOOKED_S_MAX: Final = 15.0

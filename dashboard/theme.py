@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from control.views.rows import Tone
+from control.views.tables.rows import Tone
 
 Scheme = Literal["light", "dark"]
 SCHEMES: Final[tuple[Scheme, Scheme]] = ("light", "dark")

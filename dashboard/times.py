@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from control.views.format import age_text, clock_text
-from control.views.rows import SHAPES, Tone
+from control.views.tables.rows import SHAPES, Tone
 from control.views.times import RANGE_DEFAULT, RANGES, TimeError, span_of
 from dashboard import ids
 from dashboard.components.parts import attributes, modal

@@ -14,7 +14,7 @@ from typing import Final
 from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError
 from control.kafka.wire import explain_unreachable
-from control.views.watch import read_report
+from control.views.snapshots.collector_findings import read_report
 from partiscope.layout import LayoutError, check_port
 from partiscope.settings import Settings
 from spark_metrics import jars

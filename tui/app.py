@@ -10,11 +10,11 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
 
-from control.views.feed import SnapshotFeed
-from control.views.memory import settle
 from control.views.paths import ViewPath
 from control.views.printable import printable_in_place
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.process_memory import settle
+from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.driver import SparingDriver
 from tui.messages import SnapshotArrived
 from tui.no_color import NoColors

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from control.views.feed import SnapshotFeed
 from control.views.paths import PathError, ViewPath, parse_path
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.actions import Navigation
 from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen

@@ -2,8 +2,8 @@
 
 from textual.message import Message
 
-from control.views.feed import SnapshotFeed
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.snapshot import OperatorSnapshot
 
 
 class SnapshotArrived(Message):

@@ -11,7 +11,7 @@ from textual.command import Hit, Hits, Provider
 from textual.content import Content
 
 from control.views.paths import ViewPath
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.context import AppContext
 
 HITS_MAX: Final = 200

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from control.views.errors import StoreUnreadableError
-from control.views.past import AHEAD_MS_MAX, NothingKeptError, look_back
 from control.views.paths import PathError, ViewPath, parse_path
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.past import AHEAD_MS_MAX, NothingKeptError, look_back
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.snapshots.store import StoreUnreadableError
 from control.views.times import TimeError, parse_moment
 from tui.charts import Stretch
 from tui.clusters import ClusterApp

@@ -11,7 +11,7 @@ from tui.keys_in_order import KeysInOrder
 from tui.screens.base import ViewScreen
 
 if TYPE_CHECKING:
-    from control.views.snapshot import OperatorSnapshot
+    from control.views.snapshots.snapshot import OperatorSnapshot
 
 _FORMS: Final = {"plan": "reassign", "produce": "produce"}
 """The operation behind the view that a key opens."""

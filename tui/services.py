@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from control.model.fleet import WatchedCluster
-from control.views.feed import SnapshotFeed
-from control.views.past import PastReader
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.past import PastReader
 
 if TYPE_CHECKING:  # a Kafka client comes with it
     from control.operations.bus.journal import JournalLine

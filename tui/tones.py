@@ -5,7 +5,7 @@ from typing import Final
 
 from rich.text import Text
 
-from control.views.rows import Cell, Tone
+from control.views.tables.rows import Cell, Tone
 
 STYLES: Final = {
     Tone.PLAIN: "",

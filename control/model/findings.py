@@ -40,7 +40,7 @@ class Finding:
     operation: Operation = Operation.OPEN
     since_ms: int | None = None
     is_date_final: bool = True
-    """False: history could not date it yet (``control.views.since``)."""
+    """False: history could not date it yet (``control.views.snapshots.finding_dates``)."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
     consequences: tuple["Finding", ...] = ()
     """What it explains: told under it, and no findings of their own."""

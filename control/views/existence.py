@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow.compute as pc
 
 from control.views.paths import ViewPath
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 
 _ALIKE: Final = 0.6
 """How like a name must be to be meant, 1 being the same."""

@@ -12,8 +12,8 @@ from control.planner.proposal import Proposal
 from control.planner.reassignment_json import format_reassignment
 from control.planner.verify import Violation
 from control.views import format as text
-from control.views.columns import Column
-from control.views.moves import ChangeRow, change_columns, change_row
+from control.views.tables.column import Column
+from control.views.tables.moves import ChangeRow, change_columns, change_row
 
 CHANGES_MAX: Final = 200
 VIOLATIONS_MAX: Final = 5

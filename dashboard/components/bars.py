@@ -10,7 +10,7 @@ from typing import Any, Final
 from dash import html
 
 from control.views import format as text
-from control.views.rows import BrokerRow
+from control.views.tables.rows import BrokerRow
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes, empty
 from dashboard.figures.base import BAND, nice_ticks

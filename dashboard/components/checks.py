@@ -3,8 +3,8 @@
 from dash import html
 
 from control.operations.verdict import Check
-from control.views.previews import TONES
-from control.views.rows import SHAPES
+from control.views.preflight_checks import TONES
+from control.views.tables.rows import SHAPES
 
 
 def check_line(check: Check) -> html.Div:

@@ -7,7 +7,7 @@ from typing import Any
 from dash import Dash, Input, Output
 
 from control.views.series import Span
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.context import Screen
 from dashboard.displayed_snapshot import Time, answer, chart

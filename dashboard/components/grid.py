@@ -14,9 +14,9 @@ from uuid import uuid4
 import dash_ag_grid as dag
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
-from control.views.columns import Column, ColumnError, chosen
-from control.views.export import FORMATS
-from control.views.table_query import TableSpec
+from control.views.tables.column import Column, ColumnError, chosen
+from control.views.tables.export import FORMATS
+from control.views.tables.query import TableSpec
 from dashboard import ids
 from dashboard.components.markup import MARKUP
 from dashboard.components.parts import attributes

@@ -14,8 +14,8 @@ from dash import html
 from numpy.typing import NDArray
 
 from control.views import format as text
-from control.views.ghost import GROWS, SHRINKS, GhostCell, GhostMap
-from control.views.overview import REST, HeatMap
+from control.views.cluster.overview import REST, HeatMap
+from control.views.plan_map import GROWS, SHRINKS, GhostCell, GhostMap
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes, empty
 from dashboard.components.raster import picture_of

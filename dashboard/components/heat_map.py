@@ -4,7 +4,7 @@ from typing import Any
 
 from dash import Dash, Input, Output, html
 
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.heat_box import heat_box
 from dashboard.context import Screen

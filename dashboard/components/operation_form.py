@@ -12,7 +12,7 @@ from dash import ALL, Output, State, html
 
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard.components.parts import attributes, opener
 
 FIELD: Final = "field"

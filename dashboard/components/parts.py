@@ -9,9 +9,9 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from control.model.command_line import typed
-from control.views.actions import action_of
-from control.views.row_builders import in_words
-from control.views.rows import SHAPES, Cell, FindingRow, Tone
+from control.views.next_steps import action_of
+from control.views.tables.row_builders import in_words
+from control.views.tables.rows import SHAPES, Cell, FindingRow, Tone
 from dashboard import ids
 from dashboard.figures.base import HEIGHT, Figure
 

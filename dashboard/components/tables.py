@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from dash import dcc, html
 
-from control.views.columns import Column
-from control.views.rows import Cell, Row
+from control.views.tables.column import Column
+from control.views.tables.rows import Cell, Row
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes
 

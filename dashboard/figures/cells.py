@@ -4,7 +4,7 @@ import base64
 import math
 from typing import Any, Final
 
-from control.views.partition_map import LEVELS, MEASURES, PartitionMap
+from control.views.cluster.partition_map import LEVELS, MEASURES, PartitionMap
 from dashboard.figures.base import Figure, empty_figure, figure
 from dashboard.theme import palette
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from control.views.errors import StoreUnreadableError
+from control.views.snapshots.store import StoreUnreadableError
 from dashboard.figures.base import Figure, empty_figure
 
 

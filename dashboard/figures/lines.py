@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from control.views import format as text
-from control.views.journal import Mark
 from control.views.series import Series, Span, known_stretch
+from control.views.tables.journal import Mark
 from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks, times
 from dashboard.theme import palette
 

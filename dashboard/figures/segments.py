@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from control.views import format as text
-from control.views.rows import SegmentRow
+from control.views.tables.rows import SegmentRow
 from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks
 from dashboard.theme import palette
 

@@ -7,12 +7,13 @@ from dash import Dash, dcc, html
 
 from control.operations.catalogue import forms_about
 from control.operations.catalogue.forms import FieldKind
-from control.views import series, table_query
-from control.views import snapshot as views
-from control.views.collector import load_cell
+from control.views import series
+from control.views.cluster.collector_requests import load_cell
 from control.views.paths import ViewPath
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import TableQuery
+from control.views.snapshots import snapshot as views
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables import query as table_query
+from control.views.tables.query import TableQuery
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block

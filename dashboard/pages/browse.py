@@ -13,7 +13,9 @@ from control.kafka.scanning import Scan
 from control.lab.message_filters import FILTER_HELP
 from control.lab.message_search import SCAN_RECORDS
 from control.views import format as text
-from control.views.messages import (
+from control.views.paths import ViewPath
+from control.views.printable import printable, readable
+from control.views.tables.messages import (
     ISOLATION_WORDS,
     message_row,
     moment_text,
@@ -21,9 +23,7 @@ from control.views.messages import (
     skipped_words,
     summary,
 )
-from control.views.paths import ViewPath
-from control.views.printable import printable, readable
-from control.views.rows import SHAPES, Tone
+from control.views.tables.rows import SHAPES, Tone
 from dashboard import ids
 from dashboard.components.forms import choice, text_field
 from dashboard.components.markup import still

@@ -4,7 +4,7 @@ from typing import Any
 
 from dash import Dash, Input, Output, html
 
-from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.cluster.all_clusters import CLUSTER_COLUMNS, cluster_rows
 from control.views.paths import ViewPath
 from dashboard import ids
 from dashboard.components.parts import crumbs

@@ -9,11 +9,11 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 from dash.exceptions import PreventUpdate
 
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
-from control.views import configs
-from control.views.columns import Column
-from control.views.configs import ConfigRow
 from control.views.format import clock_text
 from control.views.paths import ViewPath, parse_path
+from control.views.tables import configs
+from control.views.tables.column import Column
+from control.views.tables.configs import ConfigRow
 from dashboard import ids
 from dashboard.components.forms import problem, text_field
 from dashboard.components.markup import still

@@ -5,9 +5,9 @@ from typing import Any
 from dash import Dash, Input, Output, html
 
 from control.views import series
-from control.views.job import job_figures
+from control.views.cluster.metrics_job import job_figures
 from control.views.paths import ViewPath
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.context import Screen

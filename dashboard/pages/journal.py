@@ -4,8 +4,8 @@ from typing import Any
 
 from dash import Dash, Input, Output, html
 
-from control.views.journal import JOURNAL_COLUMNS, journal_row
 from control.views.paths import ViewPath
+from control.views.tables.journal import JOURNAL_COLUMNS, journal_row
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.components.tables import rows_table

@@ -9,12 +9,13 @@ from dash import Dash, Input, Output, dcc, html
 from control.operations.catalogue import forms_about
 from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.forms import FieldKind
-from control.views import series, table_query
-from control.views import snapshot as views
+from control.views import series
+from control.views.cluster.skew import broker_skew, most_skewed
 from control.views.paths import ViewPath
-from control.views.skew import broker_skew, most_skewed
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import Page, TableQuery
+from control.views.snapshots import snapshot as views
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables import query as table_query
+from control.views.tables.query import Page, TableQuery
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block, register_grid

@@ -5,10 +5,10 @@ from typing import Any
 
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
-from control.views.filters import FilterError
-from control.views.partition_map import MEASURES, PartitionMap, partition_map, table_path
+from control.views.cluster.partition_map import MEASURES, PartitionMap, partition_map, table_path
 from control.views.paths import ViewPath
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.filters import FilterError
 from dashboard import ids
 from dashboard.components import heat_box
 from dashboard.components.heat_map import heat_map, register_heat_map

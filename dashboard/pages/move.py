@@ -14,7 +14,8 @@ from control.operations.catalogue.reassign import REASSIGN
 from control.operations.errors import ElsewhereError
 from control.operations.previews import Previewed
 from control.views import format as text
-from control.views.moves import (
+from control.views.paths import ViewPath
+from control.views.tables.moves import (
     MOVING_COLUMNS,
     change_columns_of,
     done_percent,
@@ -30,8 +31,7 @@ from control.views.moves import (
     throttle_cell,
     took_cell,
 )
-from control.views.paths import ViewPath
-from control.views.rows import Cell
+from control.views.tables.rows import Cell
 from dashboard import ids, rights
 from dashboard.components.checks import check_line
 from dashboard.components.forms import good, problem, text_field

@@ -5,8 +5,8 @@ from typing import Any, Final
 from dash import Dash, Input, Output, html
 
 from control.model.command_line import typed
-from control.views.moves import MOVE_COLUMNS, move_row
 from control.views.paths import ViewPath
+from control.views.tables.moves import MOVE_COLUMNS, move_row
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.components.tables import rows_table

@@ -6,13 +6,13 @@ from dash import Dash, Input, Output, html
 
 from control.views import format as text
 from control.views import series
-from control.views import snapshot as views
-from control.views.columns import BROKER_COLUMNS, GROUP_COLUMNS
 from control.views.paths import ViewPath
-from control.views.racks import RACK_COLUMNS, rack_rows
-from control.views.rows import BrokerRow
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import LIMIT_MAX, TableQuery
+from control.views.snapshots import snapshot as views
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.column import BROKER_COLUMNS, GROUP_COLUMNS
+from control.views.tables.query import LIMIT_MAX, TableQuery
+from control.views.tables.racks import RACK_COLUMNS, rack_rows
+from control.views.tables.rows import BrokerRow
 from dashboard import ids
 from dashboard.components import bars, heat_box
 from dashboard.components.heat_map import heat_map, register_heat_map

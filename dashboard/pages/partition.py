@@ -8,11 +8,11 @@ from dash import Dash, Input, Output, dcc, html
 
 from control.model.ids import TopicPartition
 from control.views import series
-from control.views import snapshot as views
-from control.views.columns import GROUP_OF_PARTITION_COLUMNS, REPLICA_COLUMNS, SEGMENT_COLUMNS
 from control.views.paths import ViewPath
-from control.views.rows import GroupPartitionRow
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots import snapshot as views
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.column import GROUP_OF_PARTITION_COLUMNS, REPLICA_COLUMNS, SEGMENT_COLUMNS
+from control.views.tables.rows import GroupPartitionRow
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.components.tables import rows_table

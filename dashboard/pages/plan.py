@@ -17,8 +17,8 @@ from control.operations.errors import (
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
-from control.views.ghost import long_values
 from control.views.paths import ViewPath
+from control.views.plan_map import long_values
 from control.views.plans import VIOLATIONS_MAX, Offer, nothing_to_move, offer_of, plan_rows
 from dashboard import ids, rights
 from dashboard.components import operation_form as fields

@@ -9,7 +9,7 @@ from dash import dcc, html
 from control.operations.previews import Previewed
 from control.planner.ghost import plan_name
 from control.views import format as text
-from control.views.ghost import NO_VALUES
+from control.views.plan_map import NO_VALUES
 from dashboard import ids
 from dashboard.components.forms import text_field
 

@@ -6,8 +6,8 @@ from dash import Dash, Input, Output, dcc, html
 
 from control.planner.ghost import KeptPlan
 from control.views import format as text
-from control.views.ghost import MEASURES, form_path, ghost_map, map_path, plan_path
 from control.views.paths import ViewPath
+from control.views.plan_map import MEASURES, form_path, ghost_map, map_path, plan_path
 from dashboard import ids
 from dashboard.components.heat_box import ghost_boxes
 from dashboard.components.parts import card, crumbs, empty

@@ -12,10 +12,10 @@ from control.planner.figures import Spread
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative
 from control.views import format as text
-from control.views.ghost import NO_VALUES, map_path
-from control.views.moves import change_row
+from control.views.plan_map import NO_VALUES, map_path
 from control.views.plans import CHANGES_MAX, PLAN_COLUMNS, gap_text, nothing_to_move
-from control.views.rows import Cell
+from control.views.tables.moves import change_row
+from control.views.tables.rows import Cell
 from dashboard import ids
 from dashboard.cluster_routing import chosen_cluster
 from dashboard.components.checks import check_line

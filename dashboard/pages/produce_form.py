@@ -8,9 +8,9 @@ from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import KeyAndValue, ProduceProgress
 from control.model.ids import no_partition_words
 from control.views import format as text
-from control.views.keys import key_line, partition_count
-from control.views.rows import SHAPES, Tone
-from control.views.snapshot import OperatorSnapshot
+from control.views.key_preview import key_line, partition_count
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.rows import SHAPES, Tone
 
 _DRAWN = ("none", "seq")
 _DRAWN_PREFIXES = ("uniform:", "zipf:")

@@ -5,12 +5,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, html
 
-from control.views.columns import PARTITION_COLUMNS
-from control.views.paths import ViewPath
-from control.views.rows import Tone
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import TableQuery
-from control.views.what_if import (
+from control.views.cluster.what_if import (
     LOSS_KINDS,
     SURVIVOR_COLUMNS,
     WhatIf,
@@ -19,6 +14,11 @@ from control.views.what_if import (
     wanted_loss,
     what_if,
 )
+from control.views.paths import ViewPath
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.column import PARTITION_COLUMNS
+from control.views.tables.query import TableQuery
+from control.views.tables.rows import Tone
 from dashboard import ids
 from dashboard.components.parts import calm_line, card, crumbs, empty, finding_words, tile
 from dashboard.components.tables import rows_table

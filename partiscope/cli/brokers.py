@@ -6,8 +6,8 @@ import typer
 
 from control.operations.catalogue.cordon import Cordon
 from control.operations.catalogue.uncordon import Uncordon
-from control.views.snapshot import broker_page
-from control.views.table_query import LIMIT_MAX, TableQuery
+from control.views.snapshots.snapshot import broker_page
+from control.views.tables.query import LIMIT_MAX, TableQuery
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.listing import (

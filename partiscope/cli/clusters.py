@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from control.model.fleet import WatchedCluster
-from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
-from control.views.snapshot import OperatorSnapshot, build_snapshot_asking
-from control.views.watch import read_reports
+from control.views.cluster.all_clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.snapshots.collector_findings import read_reports
+from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot_asking
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Data, Json, Store, target_with, write_json
 from partiscope.cli.tables import write_rows

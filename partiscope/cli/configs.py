@@ -11,8 +11,8 @@ from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.operations.catalogue.configure_broker import ALL, ConfigureBroker
 from control.operations.catalogue.configure_topic import ConfigureTopic
 from control.operations.catalogue.operation import Operation
-from control.views import configs
 from control.views.format import NONE
+from control.views.tables import configs
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.operations import Reason, config_pairs, run_operations

@@ -8,7 +8,7 @@ import typer
 
 from control.operations.bus.client import whoami
 from control.operations.bus.journal import Journal, JournalLine
-from control.views.journal import JOURNAL_COLUMNS, journal_row
+from control.views.tables.journal import JOURNAL_COLUMNS, journal_row
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.listing import cells_of
 from partiscope.cli.options import Bootstrap, Bus, Json, target_with, write_json

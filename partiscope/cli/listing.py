@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from control.views.export import export, exported
-from control.views.past import NothingKeptError, look_back
-from control.views.rows import Cell, CellValue, Row
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import LIMIT_MAX, Page, TableQuery
+from control.views.snapshots.past import NothingKeptError, look_back
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.export import export, exported
+from control.views.tables.query import LIMIT_MAX, Page, TableQuery
+from control.views.tables.rows import Cell, CellValue, Row
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import now_ms, target_with, write_json
 from partiscope.cli.status import snapshot_of
@@ -48,7 +48,7 @@ class Wish:
 
     @property
     def query(self) -> TableQuery:
-        """For ``control.views.table_query``."""
+        """For ``control.views.tables.query``."""
         columns = "" if self.columns == ALL else self.columns
         return TableQuery(filter=self.filter, sort=self.sort, columns=columns, limit=self.limit)
 

@@ -20,7 +20,8 @@ from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.previews import Previewed
 from control.operations.session import OperationSession
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
-from control.views.moves import (
+from control.views.preflight_checks import check_words
+from control.views.tables.moves import (
     MOVE_COLUMNS,
     MoveRow,
     change_columns_of,
@@ -29,7 +30,6 @@ from control.views.moves import (
     move_row,
     spread_words,
 )
-from control.views.previews import check_words
 from partiscope.cli.confirm import require_control
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import (

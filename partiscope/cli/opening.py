@@ -58,11 +58,11 @@ class Opening:
 def load() -> None:
     """Have ready what reads the first figures. Nothing of it is garbage, nor looked through."""
     gc.disable()
-    from control.views.memory import be_quick, be_small
+    from control.views.snapshots.process_memory import be_quick, be_small
 
     be_quick()
     _load_undocumented()
-    from control.views import feed, watch  # noqa: F401
+    from control.views.snapshots import collector_findings as watch  # noqa: F401
     from spark_metrics import aggregates  # noqa: F401
 
     be_small()
@@ -85,8 +85,8 @@ def _load_undocumented() -> None:
 def show(opening: Opening) -> None:
     """Open the screen, until it is left."""
     load()
-    from control.views.feed import SnapshotFeed
-    from control.views.watch import report_watch
+    from control.views.snapshots.collector_findings import report_watch
+    from control.views.snapshots.feed import SnapshotFeed
     from spark_metrics.aggregates import AggregatesReader
     from tui.journal_watch import JournalWatch
     from tui.services import Elsewhere, Services

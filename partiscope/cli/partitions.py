@@ -7,13 +7,13 @@ import typer
 
 from control.kafka.errors import NoSuchPartitionError
 from control.model.ids import TopicPartition
-from control.views.columns import GROUP_OF_PARTITION_COLUMNS, REPLICA_COLUMNS
-from control.views.snapshot import (
+from control.views.snapshots.snapshot import (
     groups_of_partition,
     partition_page,
     replica_rows,
 )
-from control.views.table_query import LIMIT_MAX, TableQuery
+from control.views.tables.column import GROUP_OF_PARTITION_COLUMNS, REPLICA_COLUMNS
+from control.views.tables.query import LIMIT_MAX, TableQuery
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.listing import (

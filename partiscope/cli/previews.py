@@ -7,7 +7,7 @@ from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.operation import Effect, Operation
 from control.operations.reassignment.planning import Preview
 from control.views.format import bytes_text, plural_text
-from control.views.previews import check_words
+from control.views.preflight_checks import check_words
 from partiscope.cli.options import write_json
 from partiscope.cli.tables import figure, write_table
 

@@ -20,8 +20,8 @@ from broker.log.explore import (
 )
 from control.kafka.errors import NoSuchPartitionError
 from control.views.format import bytes_text, count_text
-from control.views.messages import brief
 from control.views.printable import printable, told_bytes
+from control.views.tables.messages import brief
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Data, Json, settings_with, write_json
 from partiscope.cli.tables import figure, words, write_table

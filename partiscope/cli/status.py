@@ -12,20 +12,20 @@ from control.model.command_line import typed
 from control.model.findings import Finding
 from control.model.fleet import WatchedCluster
 from control.model.status import Severity
-from control.views.collector import load_words
-from control.views.export import exported
+from control.views.cluster.collector_requests import load_words
+from control.views.cluster.metrics_job import job_document, job_figures
 from control.views.format import age_text, phrase
-from control.views.job import job_document, job_figures
-from control.views.row_builders import consequence_words
-from control.views.rows import SHAPES, Tone
-from control.views.snapshot import (
+from control.views.snapshots.collector_findings import read_report
+from control.views.snapshots.snapshot import (
     OperatorSnapshot,
     broker_page,
     build_snapshot_asking,
     group_page,
 )
-from control.views.table_query import Page, TableQuery
-from control.views.watch import read_report
+from control.views.tables.export import exported
+from control.views.tables.query import Page, TableQuery
+from control.views.tables.row_builders import consequence_words
+from control.views.tables.rows import SHAPES, Tone
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Data, Json, Store, target_with, write_json
 from partiscope.cli.tables import figure, words, write_rows, write_table

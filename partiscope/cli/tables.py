@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from control.views.columns import Column
 from control.views.printable import visible
-from control.views.rows import Row, Tone
-from control.views.table_query import Page
+from control.views.tables.column import Column
+from control.views.tables.query import Page
+from control.views.tables.rows import Row, Tone
 
 WIDTH_DEFAULT: Final = 80
 """Of a terminal that does not say how wide it is."""

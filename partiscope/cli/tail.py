@@ -29,14 +29,14 @@ from control.lab.message_filters import (
 from control.lab.message_search import chosen_partitions
 from control.lab.starts import parse_start
 from control.views.format import plural_text
-from control.views.messages import (
+from control.views.printable import json_text, printable, told_bytes
+from control.views.tables.messages import (
     brief,
     gap_words,
     moment_text,
     progress_words,
     unjudged_words,
 )
-from control.views.printable import json_text, printable, told_bytes
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Json, known_bootstrap, now_ms, settings_with
 from partiscope.cli.record_format import FORMAT_HELP, record_writer

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from control.views.cluster.what_if import SURVIVOR_COLUMNS, Loss, WhatIf, hit_page, losses
+from control.views.cluster.what_if import what_if as ask
 from control.views.format import plural_text
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import TableQuery
-from control.views.what_if import SURVIVOR_COLUMNS, Loss, WhatIf, hit_page, losses
-from control.views.what_if import what_if as ask
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.query import TableQuery
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.listing import At, cells_of, snapshot_for, values_of
 from partiscope.cli.options import Bootstrap, Json, Store, write_json

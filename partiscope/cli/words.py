@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from control.views.rows import Cell
+from control.views.tables.rows import Cell
 from control.views.times import MOMENT_HELP, TimeError, parse_moment
 from partiscope.cli.exits import CommandError, Exit
 

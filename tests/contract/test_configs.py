@@ -14,7 +14,7 @@ from control.operations.catalogue.configure_broker import ALL, ConfigureBroker
 from control.operations.catalogue.configure_topic import ConfigureTopic
 from control.operations.errors import InvalidInputError
 from control.operations.session import OperationSession
-from control.views.configs import value_otherwise
+from control.views.tables.configs import value_otherwise
 from tests.contract.operations_rig import terminal_on, unique
 from tests.support.cluster import LocalCluster
 from tests.support.settle import eventually, settle

@@ -14,8 +14,8 @@ from confluent_kafka.cimpl import NewTopic
 from control.kafka.errors import NoSuchPartitionError
 from control.kafka.scanning import Scan
 from control.lab.message_search import MessageSearch
-from control.views.messages import summary
 from control.views.paths import parse_path
+from control.views.tables.messages import summary
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
 from tests.support.settle import eventually

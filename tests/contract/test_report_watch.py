@@ -9,7 +9,7 @@ from control.kafka.collector.delivery import Delivery
 from control.kafka.collector.report import WatchReport
 from control.kafka.settings import KafkaSettings
 from control.model.ids import ClusterId
-from control.views.watch import SILENT_MS, ReportWatch, watch_findings
+from control.views.snapshots.collector_findings import SILENT_MS, ReportWatch, watch_findings
 from tests.support.cluster import LocalCluster
 from tests.support.settle import until
 

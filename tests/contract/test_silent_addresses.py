@@ -8,8 +8,8 @@ from control.kafka.ports import NewTopic
 from control.kafka.settings import KafkaSettings
 from control.kafka.wire import brokers_that_answer
 from control.lab.session import ProduceJob, ProduceSession
-from control.views.feed import SnapshotFeed
-from control.views.snapshot import broker_page
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.snapshot import broker_page
 from spark_metrics.aggregates import AggregatesReader
 from tests.contract.operations_rig import unique
 from tests.support.silent import hung_listener, lost_listener

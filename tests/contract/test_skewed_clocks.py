@@ -16,7 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
 from control.views.format import phrase
-from control.views.snapshot import build_snapshot
+from control.views.snapshots.snapshot import build_snapshot
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import ready_admin

@@ -18,8 +18,8 @@ from playwright.sync_api import expect
 
 from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId, TopicPartition
-from control.views.feed import SnapshotFeed
-from control.views.snapshot import build_snapshot
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.snapshot import build_snapshot
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from control.model.fleet import WatchedCluster
 from control.operations.catalogue.reassign import REASSIGN
-from control.views.feed import SnapshotFeed
+from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.contract.operations_site import Site
 from tests.support.browser import chromium, open_page

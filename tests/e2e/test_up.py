@@ -16,7 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import expect
 
 from control.model.fleet import WatchedCluster
-from control.views.feed import SnapshotFeed
+from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from control.model.fleet import WatchedCluster
 from control.model.status import GROUP_SEVERITIES, OK, PARTITION_SEVERITIES, Severity
-from control.views import clusters as views_of_clusters
-from control.views import snapshot as views
+from control.views.cluster import all_clusters as views_of_clusters
 from control.views.paths import parse_path
-from control.views.snapshot import OperatorSnapshot, build_snapshot
-from control.views.table_query import Page, TableQuery
+from control.views.snapshots import snapshot as views
+from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
+from control.views.tables.query import Page, TableQuery
 from partiscope.cli.status import _document
 from spark_metrics.tables import NOW_TABLES
 from tests.support.store_builder import table_of

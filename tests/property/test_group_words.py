@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from control.model.status import RANKS, UNJUDGED
-from control.views import snapshot as views
 from control.views.format import NONE, phrase
-from control.views.rows import GroupPartitionRow, GroupRow, Tone
-from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.snapshots import snapshot as views
+from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
+from control.views.tables.rows import GroupPartitionRow, GroupRow, Tone
 from tests.unit.control.clusters import NOW_MS, commit, group, partition, tables
 
 LOG = (40, 100)

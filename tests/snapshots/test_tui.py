@@ -16,7 +16,7 @@ from textual.widgets import Input, TextArea
 from control.kafka.reader import Browsed
 from control.lab.message_search import MessageSearch
 from control.model.fleet import WatchedCluster
-from control.views.feed import SnapshotFeed
+from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.snapshots.canned import LINES, NOW_MS, CannedSession, records
 from tests.support.settle import settle

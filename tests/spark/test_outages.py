@@ -16,8 +16,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from control.kafka.admin import KafkaAdmin
-from control.views.feed import SnapshotFeed
-from control.views.snapshot import (
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.snapshot import (
     OperatorSnapshot,
     broker_page,
     build_snapshot,

@@ -13,9 +13,9 @@ from textual.widgets import Input
 
 from control.operations.catalogue import FORMS, OPERATIONS
 from control.operations.catalogue.forms import OperationForm
-from control.views.export import FORMATS
 from control.views.keymap import KEYS, PLACES
 from control.views.paths import VIEWS, ViewPath, parse_path, print_path
+from control.views.tables.export import FORMATS
 from dashboard import router
 from dashboard.components.operation_form import FIELD
 from dashboard.context import Screen

@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from control.views.paths import ViewPath
 from control.views.printable import printable_in_place
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.context import AppContext
 from tui.services import Services
 from tui.widgets.key_line import GotoLine, KeyLine

@@ -6,10 +6,10 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.widgets import Static
 
+from control.views.cluster.skew import broker_skew, most_skewed
 from control.views.format import signed_percent_text
-from control.views.skew import broker_skew, most_skewed
-from control.views.snapshot import broker_page
-from control.views.table_query import TableQuery
+from control.views.snapshots.snapshot import broker_page
+from control.views.tables.query import TableQuery
 from tui.screens.history import HistoryScreen
 from tui.screens.tables import TableScreen
 from tui.widgets.chart import Frame

@@ -22,7 +22,10 @@ from control.kafka.scanning import Scan
 from control.lab.message_search import LATEST, SCAN_RECORDS, MessageSearch
 from control.lab.starts import START_HELP
 from control.views.format import bytes_text
-from control.views.messages import (
+from control.views.paths import ViewPath
+from control.views.printable import printable, readable
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.messages import (
     ISOLATION_WORDS,
     MESSAGE_COLUMNS,
     gap_words,
@@ -31,11 +34,8 @@ from control.views.messages import (
     progress_words,
     summary,
 )
-from control.views.paths import ViewPath
-from control.views.printable import printable, readable
-from control.views.rows import Row
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import Page
+from control.views.tables.query import Page
+from control.views.tables.rows import Row
 from tui.screens.base import ViewScreen
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable

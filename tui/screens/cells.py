@@ -7,10 +7,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from control.views.filters import FilterError
-from control.views.partition_map import MEASURES, partition_map
+from control.views.cluster.partition_map import MEASURES, partition_map
 from control.views.paths import ViewPath
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.filters import FilterError
 from tui.screens.measured import MeasuredMap
 from tui.screens.views import build_screen
 from tui.widgets.cells import CellsMap

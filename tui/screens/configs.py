@@ -12,7 +12,11 @@ from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
-from control.views.configs import (
+from control.views.format import clock_text
+from control.views.paths import ViewPath
+from control.views.printable import printable
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.configs import (
     CONFIG_COLUMNS,
     compared_columns,
     config_rows,
@@ -20,11 +24,7 @@ from control.views.configs import (
     is_changed,
     resource_of,
 )
-from control.views.format import clock_text
-from control.views.paths import ViewPath
-from control.views.printable import printable
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import Page
+from control.views.tables.query import Page
 from tui.screens.base import ViewScreen, heading
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable

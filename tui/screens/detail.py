@@ -8,11 +8,11 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from control.views.collector import load_cell
+from control.views.cluster.collector_requests import load_cell
 from control.views.format import count_text
 from control.views.paths import ViewPath
 from control.views.series import broker_throughput, topic_throughput, total_lag
-from control.views.snapshot import (
+from control.views.snapshots.snapshot import (
     OperatorSnapshot,
     broker_page,
     group_page,
@@ -20,7 +20,7 @@ from control.views.snapshot import (
     partition_page,
     topic_page,
 )
-from control.views.table_query import Page, TableQuery
+from control.views.tables.query import Page, TableQuery
 from tui.screens.history import HistoryScreen, throughput_line
 from tui.screens.tables import TableScreen
 from tui.tones import facts_text

@@ -10,8 +10,8 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from control.views.columns import Column
-from control.views.rows import Row
+from control.views.tables.column import Column
+from control.views.tables.rows import Row
 from tui.tones import cell_text
 
 

@@ -4,9 +4,9 @@ from typing import Final
 
 from textual.app import ComposeResult
 
-from control.views.actions import action_of
+from control.views.next_steps import action_of
 from control.views.paths import ViewPath, parse_path
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.widgets.findings import FindingsList
 

@@ -5,10 +5,10 @@ from typing import Final
 
 from rich.text import Text
 
-from control.views.errors import StoreUnreadableError
 from control.views.format import byte_rate_text
-from control.views.journal import marks
 from control.views.series import Series
+from control.views.snapshots.store import StoreUnreadableError
+from control.views.tables.journal import marks
 from tui.screens.base import ViewScreen
 from tui.widgets.chart import Frame
 

@@ -7,9 +7,9 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from control.kafka.errors import KafkaPortError
-from control.views.journal import JOURNAL_COLUMNS, journal_row
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import Page
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.journal import JOURNAL_COLUMNS, journal_row
+from control.views.tables.query import Page
 from tui.screens.base import ViewScreen, heading
 from tui.widgets.row_table import RowTable
 

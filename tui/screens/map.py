@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from control.views.format import ToText, byte_rate_text, bytes_text, count_text
 from control.views.paths import ViewPath
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.measured import MeasuredMap
 from tui.screens.views import build_screen
 from tui.widgets.heat_table import SHADES, HeatTable, ends_of

@@ -31,7 +31,10 @@ from control.views.format import (
     bytes_text,
     duration_text,
 )
-from control.views.moves import (
+from control.views.paths import ViewPath
+from control.views.preflight_checks import check_words
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.moves import (
     MOVE_COLUMNS,
     done_percent,
     earlier_notes,
@@ -43,10 +46,7 @@ from control.views.moves import (
     spread_words,
     throttle_cell,
 )
-from control.views.paths import ViewPath
-from control.views.previews import check_words
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import Page
+from control.views.tables.query import Page
 from tui.rights import RightsScreen
 from tui.screens.base import ViewScreen, heading
 from tui.screens.confirm import ConfirmScreen, RateScreen

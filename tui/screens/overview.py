@@ -7,14 +7,14 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from control.views.actions import action_of
 from control.views.format import count_text
+from control.views.next_steps import action_of
 from control.views.paths import ViewPath, parse_path
-from control.views.racks import RACK_COLUMNS, RackRow, rack_rows
-from control.views.rows import BrokerRow
 from control.views.series import Series, cluster_throughput, total_lag
-from control.views.snapshot import OperatorSnapshot, broker_page, group_page
-from control.views.table_query import Page, TableQuery
+from control.views.snapshots.snapshot import OperatorSnapshot, broker_page, group_page
+from control.views.tables.query import Page, TableQuery
+from control.views.tables.racks import RACK_COLUMNS, RackRow, rack_rows
+from control.views.tables.rows import BrokerRow
 from tui.screens.base import heading
 from tui.screens.history import HistoryScreen, throughput_line
 from tui.tones import STYLES, cell_text

@@ -9,19 +9,19 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static, TabbedContent, TabPane
 
 from control.model.ids import TopicPartition
-from control.views import columns
 from control.views.format import byte_rate_text, bytes_text, count_text, record_rate_text
 from control.views.paths import ViewPath
-from control.views.rows import PartitionRow, Row, SegmentRow
 from control.views.series import Series, group_lag, named, partition_series
-from control.views.snapshot import (
+from control.views.snapshots.snapshot import (
     OperatorSnapshot,
     groups_of_partition,
     partition_row,
     replica_rows,
     segment_rows,
 )
-from control.views.table_query import Page
+from control.views.tables import column as columns
+from control.views.tables.query import Page
+from control.views.tables.rows import PartitionRow, Row, SegmentRow
 from tui.screens.base import heading
 from tui.screens.history import HistoryScreen
 from tui.tones import facts_text

@@ -25,12 +25,12 @@ from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import PartitionChange
 from control.planner.verify import Violation
 from control.views.format import bytes_text, ids_text, plural_text
-from control.views.ghost import map_path
 from control.views.paths import ViewPath
+from control.views.plan_map import map_path
 from control.views.plans import CHANGES_MAX, VIOLATIONS_MAX, gap_text, nothing_to_move, plan_files
-from control.views.previews import TONES
-from control.views.rows import SHAPES
-from control.views.snapshot import OperatorSnapshot
+from control.views.preflight_checks import TONES
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.rows import SHAPES
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
 from tui.screens.confirm import ConfirmScreen

@@ -11,9 +11,9 @@ from textual.widgets import DataTable, Static
 from control.planner.ghost import KeptPlan
 from control.planner.optimizer import Alternative
 from control.views.format import bytes_text, plural_text
-from control.views.ghost import GROWS, MEASURES, GhostCell, form_path, ghost_map, to_text
 from control.views.paths import ViewPath
-from control.views.snapshot import OperatorSnapshot
+from control.views.plan_map import GROWS, MEASURES, GhostCell, form_path, ghost_map, to_text
+from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 
 _NAME_WIDTH: Final = 20

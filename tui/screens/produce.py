@@ -20,7 +20,7 @@ from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
 from control.operations.errors import OperationError
 from control.views.format import latency_text, record_rate_text
 from control.views.paths import ViewPath
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.form import FormPanel

@@ -10,16 +10,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
 
-from control.views.export import ExportError, export
 from control.views.paths import ViewPath
-from control.views.snapshot import (
+from control.views.snapshots.snapshot import (
     OperatorSnapshot,
     broker_page,
     group_page,
     partition_page,
     topic_page,
 )
-from control.views.table_query import Page, TableQuery
+from control.views.tables.export import ExportError, export
+from control.views.tables.query import Page, TableQuery
 from tui.screens.base import ViewScreen, heading
 from tui.screens.sort import ColumnsScreen, SortScreen
 from tui.widgets.filter_line import FilterLine

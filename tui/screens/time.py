@@ -11,7 +11,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from control.views.format import duration_text
-from control.views.past import AHEAD_MS_MAX
+from control.views.snapshots.past import AHEAD_MS_MAX
 from control.views.times import RANGE_DEFAULT, RANGES, TimeError, parse_moment
 
 AGES: Final = {

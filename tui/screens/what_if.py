@@ -9,11 +9,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from control.views.paths import ViewPath
-from control.views.rows import Cell
-from control.views.snapshot import OperatorSnapshot
-from control.views.table_query import Page, TableQuery
-from control.views.what_if import (
+from control.views.cluster.what_if import (
     LOSS_KINDS,
     SURVIVOR_COLUMNS,
     Loss,
@@ -23,6 +19,10 @@ from control.views.what_if import (
     wanted_loss,
     what_if,
 )
+from control.views.paths import ViewPath
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.query import Page, TableQuery
+from control.views.tables.rows import Cell
 from tui.screens.base import ViewScreen, heading
 from tui.tones import cell_text
 from tui.widgets.row_table import RowTable

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from control.views.partition_map import LEVELS, PartitionMap
+from control.views.cluster.partition_map import LEVELS, PartitionMap
 from tui.messages import PathChosen
 from tui.widgets.heat_table import SHADE_STYLES, SHADES
 

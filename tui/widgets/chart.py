@@ -7,8 +7,8 @@ from typing import Final
 from rich.text import Text
 
 from control.views.format import clock_text
-from control.views.journal import Mark
 from control.views.series import Series, Span
+from control.views.tables.journal import Mark
 from tui.widgets.sparkline import column_of, sparkline
 
 MARK: Final = "◆"

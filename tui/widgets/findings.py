@@ -7,9 +7,9 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from control.model.command_line import typed
-from control.views.row_builders import consequence_words
-from control.views.rows import FindingRow
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.row_builders import consequence_words
+from control.views.tables.rows import FindingRow
 from tui.messages import PathChosen
 from tui.tones import STYLES
 

@@ -9,9 +9,9 @@ from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.widgets import DataTable
 
-from control.views.columns import Column
-from control.views.rows import Row
-from control.views.table_query import Page
+from control.views.tables.column import Column
+from control.views.tables.query import Page
+from control.views.tables.rows import Row
 from tui.messages import PathChosen
 from tui.names import cut_middle
 from tui.tones import cell_text

@@ -7,8 +7,8 @@ from textual.widgets import Static
 
 from control.model.fleet import WatchedCluster
 from control.views.format import age_text, clock_text, duration_text
-from control.views.rows import SHAPES, Tone
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.rows import SHAPES, Tone
 from tui.tones import STYLES, cell_text
 
 COLUMNS_MIN: Final = 80

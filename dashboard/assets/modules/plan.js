@@ -3,7 +3,7 @@
 import { keepInUrl } from "./address.js";
 import { fieldText } from "./operations.js";
 
-// A longer one (a file of entries) is kept with the plan (VALUE_MAX in control/views/ghost.py).
+// A longer one (a file of entries) is kept with the plan (VALUE_MAX in control/views/plan_map.py).
 const ADDRESS_VALUE_MAX = 200;
 
 // The address names the plan that is shown and how its form is filled in: so Back, Forward and

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from control.model.fleet import WatchedCluster
-from control.views.feed import SnapshotFeed
-from control.views.store import open_store
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.store import open_store
 from dashboard.components.markup import MARKUP
 from dashboard.context import Place, Screen
 from dashboard.desk import Desk

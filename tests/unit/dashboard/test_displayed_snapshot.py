@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from control.views import snapshot as views
-from control.views.clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.cluster.all_clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.snapshots import snapshot as views
 from dashboard import rows, times
 from dashboard.context import Screen
 from dashboard.displayed_snapshot import displayed_snapshot

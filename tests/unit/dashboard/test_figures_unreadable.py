@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from control.views.feed import SnapshotFeed
+from control.views.snapshots.feed import SnapshotFeed
 from dashboard.live import news
 from dashboard.pages.overview import findings
 from spark_metrics.aggregates import AggregatesReader

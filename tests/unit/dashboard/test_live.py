@@ -2,8 +2,8 @@
 
 import pytest
 
-from control.views.rows import Tone
-from control.views.snapshot import build_snapshot
+from control.views.snapshots.snapshot import build_snapshot
+from control.views.tables.rows import Tone
 from dashboard.live import age_of
 from tests.unit.control import clusters
 from tests.unit.control.clusters import NOW_MS

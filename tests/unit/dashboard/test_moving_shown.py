@@ -1,6 +1,6 @@
 """A reassignment that runs shows in the top bar and on the overview of the page."""
 
-from control.views.snapshot import build_snapshot
+from control.views.snapshots.snapshot import build_snapshot
 from dashboard.pages.overview import tiles
 from dashboard.shell import top_bar_texts
 from tests.unit.control import clusters

@@ -15,10 +15,10 @@ from control.operations.catalogue.produce import PRODUCE, Produce
 from control.operations.catalogue.reassign import REASSIGN
 from control.operations.errors import NotConfirmedError
 from control.operations.previews import Previewed
-from control.views.feed import SnapshotFeed
-from control.views.past import snapshot_at
 from control.views.paths import parse_path
-from control.views.store import open_store
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.past import snapshot_at
+from control.views.snapshots.store import open_store
 from dashboard import operate, palette, rights
 from dashboard.context import Screen
 from dashboard.pages import move, produce

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from fastapi import FastAPI, Request
 
-from control.views import snapshot as views
-from control.views.table_query import TableQuery
+from control.views.snapshots import snapshot as views
+from control.views.tables.query import TableQuery
 from dashboard import rows
 from dashboard.components.grid import BLOCK_ROWS
 from dashboard.pages.lists import PAGES

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from control.views import snapshot as views
-from control.views.feed import SnapshotFeed
-from control.views.store import open_store
+from control.views.snapshots import snapshot as views
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.store import open_store
 from dashboard.table_prefetch import LOOKED_S_MAX, TABLES, TablePrefetch
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 

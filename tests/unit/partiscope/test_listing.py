@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from control.views.columns import BROKER_COLUMNS, PARTITION_COLUMNS
+from control.views.tables.column import BROKER_COLUMNS, PARTITION_COLUMNS
 from partiscope.cli.app import run
 from tests.support.node_cluster import ROOT
 from tests.unit.partiscope.test_told import store

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.views.columns import Column
+from control.views.tables.column import Column
 from partiscope.cli.tables import GAP, figure, fitted, words
 
 COLUMNS = st.builds(

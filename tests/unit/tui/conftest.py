@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from control.model.fleet import WatchedCluster
-from control.views.feed import SnapshotFeed
+from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tui.services import Services

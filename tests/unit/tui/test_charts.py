@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from control.operations.bus.journal import JournalLine
-from control.views.journal import Mark
 from control.views.series import Series, Span
+from control.views.tables.journal import Mark
 from tests.support.picture import picture
 from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS

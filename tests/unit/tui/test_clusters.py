@@ -11,10 +11,10 @@ from textual.widgets import OptionList, Static
 
 from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId
-from control.views.feed import SnapshotFeed
-from control.views.past import PastReader
 from control.views.paths import parse_path
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.past import PastReader
+from control.views.snapshots.snapshot import OperatorSnapshot
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from control.model.fleet import WatchedCluster
-from control.views.feed import SnapshotFeed
+from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from control.model.fleet import WatchedCluster
-from control.views.feed import SnapshotFeed
+from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.snapshots.canned import CannedSession
 from tests.support.picture import picture

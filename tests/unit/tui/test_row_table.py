@@ -7,8 +7,8 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import OptionList
 
-from control.views.messages import MESSAGE_COLUMNS, MessageRow, message_row
-from control.views.table_query import Page
+from control.views.tables.messages import MESSAGE_COLUMNS, MessageRow, message_row
+from control.views.tables.query import Page
 from tests.snapshots.canned import records
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows

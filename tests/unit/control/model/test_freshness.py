@@ -7,10 +7,8 @@ import pytest
 from control.model.fleet import WatchedCluster
 from control.model.freshness import doubtful_brokers
 from control.model.status import Severity
-from control.views.clusters import _row as cluster_row
-from control.views.export import exported
-from control.views.rows import Tone
-from control.views.snapshot import (
+from control.views.cluster.all_clusters import _row as cluster_row
+from control.views.snapshots.snapshot import (
     OperatorSnapshot,
     broker_page,
     build_snapshot,
@@ -19,6 +17,8 @@ from control.views.snapshot import (
     partition_page,
     topic_page,
 )
+from control.views.tables.export import exported
+from control.views.tables.rows import Tone
 from tests.unit.control import clusters
 from tests.unit.control.clusters import NOW_MS
 

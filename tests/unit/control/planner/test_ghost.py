@@ -5,7 +5,7 @@ from control.planner.ghost import MEASURES, PLANS_MAX, KeptPlans, ghost_of, plan
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.proposal import Proposal, proposal_of
-from control.views.ghost import GROWS, SHRINKS, form_path, ghost_map, map_path, plan_path
+from control.views.plan_map import GROWS, SHRINKS, form_path, ghost_map, map_path, plan_path
 from tests.unit.control.planner.clusters import cluster, seeded
 
 BEFORE = cluster({1: None, 2: None, 3: None}, [(1, 2), (1, 2), (2, 1)], size=100)

@@ -14,7 +14,7 @@ from control.views.printable import (
     told_bytes,
     visible,
 )
-from control.views.rows import Cell
+from control.views.tables.rows import Cell
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from control.views import snapshot as views
-from control.views.rows import BrokerRow
-from control.views.snapshot import build_snapshot
+from control.views.snapshots import snapshot as views
+from control.views.snapshots.snapshot import build_snapshot
+from control.views.tables.rows import BrokerRow
 from dashboard.components import bars
 from dashboard.components.bars import ROOM, broker_bars
 from dashboard.components.markup import MARKUP

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from control.views import table_query
-from control.views.table_query import TableQuery
+from control.views.tables import query as table_query
+from control.views.tables.query import TableQuery
 from dashboard.components.grid import EXAMPLES, grid_block
 from dashboard.components.markup import MARKUP
 from tests.unit.dashboard.screens import screen_on

@@ -13,8 +13,8 @@ import pytest
 from control.planner.ghost import KeptPlan
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import plan
-from control.views.ghost import ghost_map
-from control.views.overview import REST, HeatMap
+from control.views.cluster.overview import REST, HeatMap
+from control.views.plan_map import ghost_map
 from dashboard.components.heat_box import (
     COLUMN_NAMES_MAX,
     MEASURES,

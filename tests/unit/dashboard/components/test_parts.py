@@ -1,6 +1,6 @@
 """Small parts of the page."""
 
-from control.views.rows import Cell
+from control.views.tables.rows import Cell
 from dashboard.components.parts import tile
 
 

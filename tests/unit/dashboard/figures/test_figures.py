@@ -6,11 +6,11 @@ import plotly.graph_objects as go
 import pytest
 
 from control.model.ids import TopicPartition
-from control.views import snapshot as views
-from control.views.errors import StoreUnreadableError
 from control.views.plans import Offer
 from control.views.series import Series
-from control.views.snapshot import OperatorSnapshot, build_snapshot
+from control.views.snapshots import snapshot as views
+from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
+from control.views.snapshots.store import StoreUnreadableError
 from dashboard.figures import latency, lines, moves, segments
 from dashboard.figures.base import Figure, nice_ticks
 from dashboard.figures.drawing import all_drawn

@@ -7,7 +7,7 @@ import pytest
 from control.kafka.producer import Delivery
 from control.lab.session import ProduceProgress
 from control.operations.catalogue.produce import PRODUCE
-from control.views.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard.pages.produce_form import preview_words, result_words
 from tests.support.store_builder import SyntheticSizes
 from tests.unit.dashboard.screens import screen_on

@@ -1,0 +1,1 @@
+"""Views of a whole cluster, and of all clusters side by side."""

@@ -1,0 +1,54 @@
+"""From a problem to what mends it: where a finding's next step leads, the same on both screens."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from control.views.paths import PathError, ViewPath, parse_path
+from control.views.tables.rows import FindingRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """A next step: a view path, or a form of the catalogue by name with ``given`` values of its
+    fields (``form`` empty: the path)."""
+
+    path: str
+    form: str = ""
+    given: tuple[tuple[str, str], ...] = ()
+
+
+_GOALS: Final = {"skew-leaders": "leaders", "disk": "relieve"}
+"""Goal of the plan that mends a kind of finding, where it is not ``balance``."""
+
+
+def action_of(row: FindingRow) -> Action:
+    """``reassign`` opens the plan with goal and scope filled in; ``elect`` its own form;
+    everything else the subject."""
+    operation = row.operation.text
+    kind = row.key.partition(" ")[0]
+    if operation == "elect":
+        return Action(path=row.path, form="elect")
+    if operation == "reassign":
+        query = {
+            "goal": _GOALS.get(kind, "balance"),
+            **_scope(kind, row.path),
+            "reason": _reason(row),
+        }
+        return Action(path=str(ViewPath(view="plan", query=query)))
+    return Action(path=row.path)
+
+
+def _scope(kind: str, path: str) -> dict[str, str]:
+    """A finding about one topic or partition is planned for that topic alone; a full disk is
+    relieved."""
+    try:
+        about = parse_path(path).params
+    except PathError:
+        return {}
+    if kind == "disk" and "broker" in about:
+        return {"relieve_brokers": about["broker"]}
+    return {"topics": about["topic"]} if "topic" in about else {}
+
+
+def _reason(row: FindingRow) -> str:
+    return f"{row.label.text}: {row.title.text}"

@@ -1,0 +1,1 @@
+"""Snapshots of a cluster for all faces: of now, kept fresh by the feed, and of the past."""

@@ -1,0 +1,76 @@
+"""The past as the screens show it: the same snapshot, of another moment."""
+
+from typing import Any, Final, Protocol
+
+from control.model.ids import ClusterId
+from control.views.format import clock_text, duration_text
+from control.views.series import HistoryReader
+from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
+
+AHEAD_MS_MAX: Final = 1_000
+"""So far clocks of screens may run ahead of each other."""
+
+
+class PastReader(HistoryReader, Protocol):
+    """Reader of past moments (``spark_metrics.aggregates.AggregatesReader``)."""
+
+    def as_of(self, *, cluster: str, at_ms: int) -> Any: ...
+
+    @property
+    def kept_since_ms(self) -> int | None: ...
+
+
+class NothingKeptError(ValueError):
+    """Nothing of a moment can be shown; the text says why, and what can."""
+
+
+def look_back(
+    reader: PastReader, *, cluster: ClusterId, at_ms: int, now_ms: int
+) -> OperatorSnapshot:
+    """``snapshot_at``, where there is one.
+
+    Raises:
+        NothingKeptError: the moment is to come, was before history begins, or nobody measured.
+        StoreUnreadableError: there is a store, but it cannot be read.
+    """
+    when = clock_text(at_ms, now_ms=now_ms)
+    if at_ms > now_ms + AHEAD_MS_MAX:
+        ahead = duration_text(at_ms - now_ms)
+        raise NothingKeptError(f"{when} is in the future, {ahead} from now; choose a past time")
+    found = snapshot_at(reader, cluster=cluster, at_ms=at_ms)
+    if found is not None:
+        return found
+    since_ms = reader.kept_since_ms
+    if since_ms is None:
+        raise NothingKeptError("no history is kept yet: the metrics job has written nothing")
+    begins = clock_text(since_ms, now_ms=now_ms)
+    if at_ms < since_ms:
+        raise NothingKeptError(f"{when} is before history begins; choose {begins} or later")
+    raise NothingKeptError(
+        f"nothing of {when} is kept: nothing was measured then; history begins at {begins}"
+    )
+
+
+def snapshot_at(reader: PastReader, *, cluster: ClusterId, at_ms: int) -> OperatorSnapshot | None:
+    """Tables and findings as of that time; None: nothing of it is kept.
+
+    It is of that second within the last two hours, of that minute within seven days, then of
+    that hour. Ages count from ``at_ms``. What history does not keep is n/a: sizes of segments,
+    members, what followers say of themselves. Nothing can be changed there. Where nothing was
+    measured it is the state before, of a cluster that is not heard of.
+
+    Raises:
+        StoreUnreadableError: there is a store, but it cannot be read.
+    """
+    found = reader.as_of(cluster=cluster, at_ms=at_ms)
+    if found is None:
+        return None
+    return build_snapshot(
+        found.tables,
+        version=found.version,
+        now_ms=at_ms,
+        cluster=cluster,
+        history=reader,
+        is_past=True,
+        gap_since_ms=found.gap_since_ms,
+    )

@@ -1,0 +1,1 @@
+"""Tables of all faces: columns, filters, sorting, rows and export."""

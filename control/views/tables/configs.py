@@ -1,0 +1,233 @@
+"""Configs of a topic or broker, with what they mean, for the page, the terminal and the command
+line.
+
+Values, types and texts are those that the cluster tells (DescribeConfigs, KIP-226 and KIP-569).
+Which values are valid is not told by any Kafka: it is known of Kafka 4.1 and shown as that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import unescape
+from re import sub
+from typing import Final
+
+from broker.protocol.known_configs import ConfigType, KnownConfig, broker_configs, topic_configs
+from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
+from control.model.units import bytes_text, duration_text
+from control.operations.catalogue.configs import HIDDEN
+from control.views.format import NONE
+from control.views.paths import ViewPath
+from control.views.tables.column import Column
+from control.views.tables.rows import Cell, Row, Tone
+
+SOURCES: Final = {1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default"}
+"""Where a value comes from, by Kafka's number."""
+_OWN: Final = {ConfigScope.TOPIC: frozenset({1}), ConfigScope.BROKER: frozenset({2, 3})}
+"""Sources that a change of the topic or broker itself sets, and removes."""
+_KNOWN: Final = {ConfigScope.TOPIC: topic_configs, ConfigScope.BROKER: broker_configs}
+_UNITS_MS: Final = {".ms": 1, ".seconds": 1000, ".minutes": 60_000, ".hours": 3_600_000}
+_LIMITLESS: Final = frozenset({2**31 - 1, 2**63 - 1})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigRow(Row):
+    """One config; its key is its name."""
+
+    config: Cell
+    value: Cell
+    default: Cell
+    """What would hold without the own setting."""
+    source: Cell
+    other: Cell
+    """The value of what it is compared with."""
+
+
+CONFIG_COLUMNS: Final = (
+    Column(id="config", title="config", is_number=False, rank=1, is_long=True),
+    Column(id="value", title="value", is_number=False, rank=1, is_long=True),
+    Column(
+        id="default",
+        title="otherwise",
+        why="What would hold without the own setting",
+        is_number=False,
+        rank=2,
+        is_long=True,
+    ),
+    Column(id="source", title="from", why="Where the value comes from", is_number=False, rank=2),
+)
+
+
+def resource_of(path: ViewPath) -> ConfigResource:
+    """The topic or broker of a view."""
+    if path.view == "topic_configs":
+        return ConfigResource(scope=ConfigScope.TOPIC, name=path.params["topic"])
+    return ConfigResource(scope=ConfigScope.BROKER, name=path.params["broker"])
+
+
+def compared_columns(other: str) -> tuple[Column, ...]:
+    """The columns of a comparison with ``other``."""
+    config, value, default, source = CONFIG_COLUMNS
+    beside = Column(id="other", title=other, is_number=False, rank=1, is_long=True)
+    return (config, value, beside, default, source)
+
+
+def config_rows(
+    resource: ConfigResource,
+    entries: Sequence[ConfigEntry],
+    *,
+    filter: str = "",  # noqa: A002 - as the address has it
+    other: Sequence[ConfigEntry] | None = None,
+) -> tuple[ConfigRow, ...]:
+    """A row for each config whose name or text holds ``filter``: first what differs from the
+    other one (where there is one), then what is set here, then by name."""
+    wanted = filter.strip().lower()
+    beside = None if other is None else {entry.name: entry for entry in other}
+    ranked = [
+        (not _differs(entry, beside), not is_changed(resource.scope, entry), entry.name, entry)
+        for entry in entries
+        if wanted in entry.name or wanted in entry.documentation.lower()
+    ]
+    return tuple(_row(resource.scope, entry, beside) for *_, entry in sorted(ranked, key=_order))
+
+
+def is_changed(scope: ConfigScope, entry: ConfigEntry) -> bool:
+    """Whether it was set for a topic, or for a broker by any means."""
+    return entry.source in _OWN[scope] if scope is ConfigScope.TOPIC else not entry.is_default
+
+
+def is_own(scope: ConfigScope, entry: ConfigEntry) -> bool:
+    """Whether a change of the topic or broker could remove it."""
+    return entry.source in _OWN[scope]
+
+
+def differing(
+    mine: Sequence[ConfigEntry], others: Sequence[ConfigEntry]
+) -> tuple[tuple[str, ConfigEntry | None, ConfigEntry | None], ...]:
+    """Configs of two resources that are not alike, by name; None: that one has no such config."""
+    one, two = ({entry.name: entry for entry in entries} for entries in (mine, others))
+    pairs = ((name, one.get(name), two.get(name)) for name in sorted(one.keys() | two.keys()))
+    return tuple(it for it in pairs if it[1] is None or it[2] is None or it[1].value != it[2].value)
+
+
+def value_text(entry: ConfigEntry) -> str:
+    """The value, and in brackets what it means where that is not the same."""
+    return _told(entry.name, entry.value, is_hidden=entry.is_sensitive)
+
+
+def value_otherwise(scope: ConfigScope, entry: ConfigEntry) -> str | None:
+    """The value that holds once the own setting is removed; without one, the value itself."""
+    if entry.source not in _OWN[scope]:
+        return entry.value
+    known = _known(scope, entry.name)
+    inherited = next((it for it in entry.synonyms if it.source != entry.source), None)
+    if inherited is None or inherited.value is None:
+        return known.default if known else None
+    factor = dict(known.server_synonyms).get(inherited.name, 1) if known else 1
+    is_plain = factor == 1 or inherited.value.strip() == "-1"
+    return inherited.value if is_plain else str(int(inherited.value) * factor)
+
+
+def meaning(name: str, value: str | None) -> str:
+    """A number in its unit, as people say it; empty: the number says it already.
+
+    >>> meaning("retention.ms", "604800000")
+    '7 d'
+    """
+    try:
+        number = int(value or "")
+    except ValueError:
+        return ""
+    if number in _LIMITLESS or (number == -1 and "retention" in name):
+        return "no limit"
+    unit = next((factor for end, factor in _UNITS_MS.items() if name.endswith(end)), 0)
+    if number <= 0 or (not unit and "bytes" not in name):
+        return ""
+    return duration_text(number * unit) if unit else bytes_text(number)
+
+
+def facts(scope: ConfigScope, entry: ConfigEntry) -> tuple[tuple[str, str], ...]:
+    """Facts about one config that its row has no room for, as (name, words)."""
+    known = _known(scope, entry.name)
+    places = [
+        f"{it.name}={_told(it.name, it.value)} ({SOURCES.get(it.source, str(it.source))})"
+        for it in entry.synonyms
+    ]
+    found = {
+        "what it does": plain_text(entry.documentation),
+        "type": _type(entry, known),
+        "valid in Kafka 4.1": known.valid if known else "",
+        "set in, the first counts": ", ".join(places) if len(places) > 1 else "",
+        "changes": "only with a restart of the broker" if entry.is_read_only else "",
+    }
+    return tuple((name, words) for name, words in found.items() if words)
+
+
+def plain_text(documentation: str) -> str:
+    """Kafka's text without its HTML."""
+    return " ".join(unescape(sub(r"<[^>]*>", " ", documentation)).split())
+
+
+def document(scope: ConfigScope, entry: ConfigEntry) -> Mapping[str, str | bool | None]:
+    """For JSON."""
+    known = _known(scope, entry.name)
+    return {
+        "name": entry.name,
+        "value": entry.value,
+        "source": _source(entry),
+        "otherwise": value_otherwise(scope, entry),
+        "type": _type(entry, known),
+        "valid": known.valid if known else None,
+        "is_default": entry.is_default,
+        "is_read_only": entry.is_read_only,
+        "is_sensitive": entry.is_sensitive,
+    }
+
+
+def _row(
+    scope: ConfigScope, entry: ConfigEntry, beside: Mapping[str, ConfigEntry] | None
+) -> ConfigRow:
+    otherwise = value_otherwise(scope, entry)
+    is_same = otherwise == entry.value
+    than = (beside or {}).get(entry.name)
+    other = NONE if than is None else value_text(than)
+    tone = Tone.NOTICE if is_changed(scope, entry) else Tone.PLAIN
+    return ConfigRow(
+        key=entry.name,
+        path="",
+        config=Cell(entry.name, entry.name),
+        value=Cell(entry.value, value_text(entry), tone),
+        default=Cell(otherwise, "" if is_same else _told(entry.name, otherwise), Tone.MUTED),
+        source=Cell(entry.source, _source(entry)),
+        other=Cell(other, other, Tone.NOTICE if _differs(entry, beside) else Tone.MUTED),
+    )
+
+
+def _differs(entry: ConfigEntry, beside: Mapping[str, ConfigEntry] | None) -> bool:
+    if beside is None:
+        return False
+    than = beside.get(entry.name)
+    return than is None or than.value != entry.value
+
+
+def _order(ranked: tuple[bool, bool, str, ConfigEntry]) -> tuple[bool, bool, str]:
+    return ranked[:3]
+
+
+def _source(entry: ConfigEntry) -> str:
+    return SOURCES.get(entry.source, str(entry.source))
+
+
+def _told(name: str, value: str | None, *, is_hidden: bool = False) -> str:
+    if value is None:
+        return HIDDEN if is_hidden else NONE
+    means = meaning(name, value)
+    return f"{value} ({means})" if means else value or "empty"
+
+
+def _type(entry: ConfigEntry, known: KnownConfig | None) -> str:
+    number = entry.type or (known.type if known else 0)
+    return ConfigType(number).name.lower() if number in [*ConfigType] else ""
+
+
+def _known(scope: ConfigScope, name: str) -> KnownConfig | None:
+    return _KNOWN[scope]().get(name)

@@ -1,0 +1,105 @@
+"""Export of a table as CSV or JSON: all rows that pass its filter, in its order.
+
+Figures are exported as numbers in the unit of their column's values (bytes, records per second,
+milliseconds), unknown and endless ones as empty (CSV) or null (JSON); lists of brokers as ids with
+blanks between them, the preferred leader first. Where a group has no verdict its status is unknown,
+and another column says why. In CSV a name that a spreadsheet would take for a formula (a group may
+be called `=1+1`) has an apostrophe before it.
+
+Everything is done by column: 35,000 partitions take a fraction of a second.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from control.views.tables.query import Page, TableQuery
+
+FORMATS: Final = ("csv", "json")
+ROWS_AT_ONCE: Final = 10_000
+_FORMULA: Final = r"^([=+\-@\t\r])"
+PageOf = Callable[[TableQuery], Page[Any]]
+
+
+class ExportError(ValueError):
+    """Nothing to export; the text says why."""
+
+
+def export(page_of: PageOf, query: TableQuery, *, format: str) -> Iterator[str]:  # noqa: A002
+    """The document in pieces, so that a large table need not be in memory as text.
+
+    Raises:
+        ExportError: no such format, or a filter that cannot be followed.
+    """
+    if format not in FORMATS:
+        raise ExportError(f"format {format!r} is not {' or '.join(FORMATS)}")
+    page = page_of(replace(query, offset=0, limit=0))
+    if page.problem:
+        raise ExportError(page.problem)
+    table = exported(page)
+    return _as_csv(table) if format == "csv" else _as_json(table)
+
+
+def exported(page: Page[Any]) -> pa.Table:
+    """All rows that the page was cut from, in its columns, as they are exported."""
+    found, spec = page.found, page.spec
+    assert found is not None
+    assert spec is not None
+    origin = {**spec.sorts, **spec.exports}
+    told = {it.id: origin[it.id] for it in page.columns}
+    return pa.table({name: _plain(found[source]) for name, source in told.items()})
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as CSV and JSON can both hold it."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    if pa.types.is_list(column.type):
+        texts = pc.cast(column, pa.list_(pa.string()))
+        return pc.binary_join(texts, " ")
+    if pa.types.is_floating(column.type):
+        return pc.if_else(pc.is_finite(column), column, None)
+    return column
+
+
+def _as_csv(table: pa.Table) -> Iterator[str]:
+    yield ",".join(table.column_names) + "\n"
+    for piece in _pieces(_without_formulas(table)):
+        try:
+            yield _csv_text(piece, "none")
+        except pa.ArrowInvalid:  # a text that must be quoted; then all texts are
+            yield _csv_text(piece, "needed")
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    for index, column in enumerate(table.schema):
+        if pa.types.is_string(column.type):
+            inert = pc.replace_substring_regex(table[index], _FORMULA, r"'\1")
+            table = table.set_column(index, column.name, inert)
+    return table
+
+
+def _csv_text(piece: pa.Table, quoting: str) -> str:
+    sink = pa.BufferOutputStream()
+    csv.write_csv(piece, sink, csv.WriteOptions(include_header=False, quoting_style=quoting))
+    text: str = sink.getvalue().to_pybytes().decode()
+    return text
+
+
+def _as_json(table: pa.Table) -> Iterator[str]:
+    between = "["
+    for piece in _pieces(table):
+        lines = [json.dumps(record, ensure_ascii=False) for record in piece.to_pylist()]
+        yield f"{between}\n" + ",\n".join(lines)
+        between = ","
+    yield "[]\n" if between == "[" else "\n]\n"
+
+
+def _pieces(table: pa.Table) -> Iterator[pa.Table]:
+    for start in range(0, table.num_rows, ROWS_AT_ONCE):
+        yield table.slice(start, ROWS_AT_ONCE)

@@ -1,0 +1,218 @@
+"""Rows of messages for all screens: one record of a topic, as it can be read."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from control.kafka.browsing import GAPS_TOLD_MAX, Browsed, Skipped
+from control.kafka.records import FetchedRecord, Gap, Isolation, Transaction
+from control.kafka.scanning import Progress
+from control.views import format as text
+from control.views.printable import printable, readable
+from control.views.tables.column import Column
+from control.views.tables.rows import Cell, Row, Tone
+
+ISOLATION_WORDS: Final = f"{Isolation.READ_UNCOMMITTED}: aborted and open records are marked"
+"""How the screens read."""
+SHOWN_CHARACTERS_MAX: Final = 400
+"""Of a key or value in a list; the whole of it stands in its details."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRow(Row):
+    """One record; its key is ``topic-partition@offset``."""
+
+    partition: Cell
+    offset: Cell
+    at: Cell
+    record_key: Cell
+    record_value: Cell
+    size: Cell
+    codec: Cell
+    headers: Cell
+    transaction: Cell
+
+
+MESSAGE_COLUMNS: Final = (
+    Column(id="partition", title="partition", rank=1),
+    Column(id="offset", title="offset", rank=1),
+    Column(id="at", title="time", why="Of the record, local time", is_number=False, rank=2),
+    Column(id="record_key", title="key", is_number=False, rank=2),
+    Column(id="record_value", title="value", is_number=False, rank=1),
+    Column(id="size", title="size", why="Key and value, without overhead", rank=3),
+    Column(id="codec", title="codec", why="Compression of its batch", is_number=False, rank=3),
+    Column(id="headers", title="headers", is_number=False, rank=3),
+    Column(
+        id="transaction",
+        title="transaction",
+        why="Aborted: consumers that read committed records never see it",
+        is_number=False,
+        rank=3,
+    ),
+)
+_TRANSACTION_TONES: Final = {
+    Transaction.ABORTED: Tone.WARNING,
+    Transaction.OPEN: Tone.NOTICE,
+    Transaction.COMMITTED: Tone.PLAIN,
+    Transaction.NONE: Tone.MUTED,
+}
+
+
+def message_row(record: FetchedRecord) -> MessageRow:
+    """A record in one line. One that was aborted says so in its value, which is always shown."""
+    transaction = record.transaction
+    return MessageRow(
+        key=f"{record.topic}-{record.partition}@{record.offset}",
+        path=f"browse/{record.topic}?partition={record.partition}&offset={record.offset}",
+        partition=Cell(record.partition, str(record.partition)),
+        offset=Cell(record.offset, text.count_text(record.offset)),
+        at=Cell(record.timestamp_ms, moment_text(record.timestamp_ms)),
+        record_key=_bytes_cell(record.key, record.key_bytes),
+        record_value=_value_cell(record),
+        size=Cell(record.size_bytes, text.bytes_text(record.size_bytes)),
+        codec=Cell(record.codec_name, record.codec_name),
+        headers=Cell(len(record.headers), headers_text(record)),
+        transaction=Cell(
+            transaction.value, transaction.value or text.NONE, _TRANSACTION_TONES[transaction]
+        ),
+    )
+
+
+def gap_words(gap: Gap) -> str:
+    """Where nothing could be read, how much that is, and why."""
+    if gap.first_offset == gap.last_offset:
+        where = f"offset {gap.first_offset}"
+    else:
+        where = f"offsets {gap.first_offset} to {gap.last_offset}"
+    count = text.plural_text(gap.count, "record")
+    most = "" if gap.count == 1 else "at most "
+    place = f"{printable(gap.topic)}-{gap.partition}"
+    return f"{place} {where} skipped ({most}{count}): {printable(gap.reason)}"
+
+
+def skipped_words(skipped: Skipped) -> Iterator[str]:
+    """A line for everything that could not be read."""
+    for unread in skipped.unread:
+        yield f"{printable(str(unread.partition))} not read: {printable(unread.reason)}"
+    yield from map(gap_words, skipped.gaps)
+    if skipped.gap_count > GAPS_TOLD_MAX:
+        more = skipped.gap_count - len(skipped.gaps)
+        yield f"and {more:,} further gaps; {skipped.record_count:,} records skipped in all"
+
+
+def read_words(browsed: Browsed, *, shown: int, is_search: bool) -> str:
+    """How much was read, what of it is shown, and whether there is more."""
+    if is_search:
+        return _search_words(browsed, shown)
+    words = f"{text.plural_text(browsed.read_count, 'record')} read"
+    if browsed.rest:
+        words += ", older ones not read yet" if browsed.is_backward else ", later ones not read yet"
+    elif browsed.skipped.unread:
+        words += ", not all partitions"
+    else:
+        words += ": all there are" if browsed.read_count else ""
+    return words + _late_words(browsed)
+
+
+def _search_words(browsed: Browsed, shown: int) -> str:
+    progress = browsed.progress
+    words = f"{shown:,} match; {progress_words(progress)}"
+    if browsed.rest:
+        older = "older" if browsed.is_backward else "later"
+        at = moment_text(-1 if progress.at_ms is None else progress.at_ms)
+        way = "back to" if browsed.is_backward else "up to"
+        why = "stopped by hand" if browsed.was_stopped else f"scanned {way} {at}"
+        words += f"; {why}, {older} ones not scanned yet"
+    elif browsed.skipped.unread:
+        words += ", not all partitions"
+    else:
+        words += ": all there are"
+    return words + _late_words(browsed)
+
+
+def _late_words(browsed: Browsed) -> str:
+    if browsed.since_ms is None or not browsed.records:
+        return ""
+    first_ms = browsed.records[0].timestamp_ms
+    is_late = first_ms > browsed.since_ms
+    return f"; the first is of {moment_text(first_ms)}" if is_late else ""
+
+
+def progress_words(progress: Progress) -> str:
+    """How far a scan has come: records, bytes and partitions, of how many.
+
+    Records are told by offsets: where compaction or transactions left some out there are fewer.
+    """
+    done, total = progress.offsets_done, progress.offset_count
+    part = "" if done == total else f" ({_part_text(progress.part)})"
+    size = text.bytes_text(progress.read_bytes)
+    about = "" if done == total else f" of about {text.bytes_text(progress.estimated_bytes)}"
+    partitions = text.plural_text(progress.partition_count, "partition")
+    return (
+        f"{progress.record_count:,} records scanned, {done:,} of {total:,} offsets{part}, "
+        f"{size}{about}, {progress.partitions_done} of {partitions} whole"
+    )
+
+
+def _part_text(part: float) -> str:
+    percent = 100 * part
+    return f"{percent:.1f} %" if percent < 10 else f"{min(percent, 99):.0f} %"
+
+
+def summary(browsed: Browsed, *, is_search: bool) -> tuple[str, Sequence[str]]:
+    """The line above a list of records, and the lines about what could not be read."""
+    words = read_words(browsed, shown=len(browsed.records), is_search=is_search)
+    told = [*skipped_words(browsed.skipped)]
+    if browsed.unjudged_count:
+        told.append(unjudged_words(browsed.unjudged_count, browsed.unjudged_reason))
+    return words, told
+
+
+def unjudged_words(count: int, reason: str) -> str:
+    """The count of records that a filter could not judge, in words."""
+    records = text.plural_text(count, "record")
+    return f"{records} could not be judged and left out; the first: {printable(reason)}"
+
+
+def moment_text(at_ms: int) -> str:
+    """Date and time to the millisecond, local time of this machine; – where there is none.
+
+    A producer that counts in another unit writes times beyond every calendar: the number as it is.
+    """
+    if at_ms < 0:
+        return text.NONE
+    try:
+        at = datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms} ms"
+    return f"{at:%Y-%m-%d %H:%M:%S}.{at_ms % 1000:03d}"
+
+
+def headers_text(record: FetchedRecord) -> str:
+    """All of them, in their order, the same name as often as it stands there."""
+    pairs = (f"{printable(name)}={readable(value)}" for name, value in record.headers)
+    return ", ".join(pairs) or text.NONE
+
+
+def brief(value: bytes | None, whole_bytes: int, characters_max: int = SHOWN_CHARACTERS_MAX) -> str:
+    """The beginning of a key or value in one line, and its size where there is more."""
+    head = value if value is None else value[: 4 * characters_max]
+    is_cut = len(head or b"") < whole_bytes
+    words = readable(head, is_cut=is_cut)
+    if is_cut or len(words) > characters_max:
+        return f"{words[:characters_max]}… ({text.bytes_text(whole_bytes)} in all)"
+    return words
+
+
+def _bytes_cell(value: bytes | None, whole_bytes: int) -> Cell:
+    words = brief(value, whole_bytes)
+    return Cell(words, words, Tone.MUTED if value is None else Tone.PLAIN)
+
+
+def _value_cell(record: FetchedRecord) -> Cell:
+    cell = _bytes_cell(record.value, record.value_bytes)
+    if record.transaction in (Transaction.ABORTED, Transaction.OPEN):
+        words = f"[{record.transaction}] {cell.text}"
+        return Cell(words, words, _TRANSACTION_TONES[record.transaction])
+    return cell

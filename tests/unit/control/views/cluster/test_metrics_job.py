@@ -1,0 +1,69 @@
+"""The metrics job in words: in time, slow, behind, silent."""
+
+from typing import Any
+
+import pytest
+
+from control.views.cluster.metrics_job import job_document, job_figures
+from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
+from control.views.tables.rows import Tone
+from tests.unit.control.clusters import NOW_MS, broker, tables
+
+FINE = {
+    "batch_id": 7, "batch_ms": 400, "records": 3, "bad_records": 0, "bad_records_total": 0,
+    "lost_records_total": 0, "late_rounds_total": 0, "records_per_s": 3.0, "delay_ms": 900,
+    "state_rows": 12, "newest_round_ms": NOW_MS, "written_ms": NOW_MS,
+}  # fmt: skip
+
+
+def snapshot(interval_ms: int = 1_000, **health: Any) -> OperatorSnapshot:
+    made = tables(
+        brokers=[{**broker(101), "interval_ms": interval_ms}], health=[{**FINE, **health}]
+    )
+    return build_snapshot(made, version=1, now_ms=NOW_MS)
+
+
+def job_kinds(found: OperatorSnapshot) -> list[str]:
+    return [it.kind for it in found.findings if it.label == "metrics job"]
+
+
+@pytest.mark.parametrize(
+    ("interval_ms", "health", "kinds"),
+    [
+        (1_000, {}, []),
+        (1_000, {"batch_ms": 2_900}, []),
+        (1_000, {"batch_ms": 3_100}, ["job-slow"]),
+        (10_000, {"batch_ms": 9_900, "delay_ms": 15_000}, []),
+        (10_000, {"batch_ms": 10_100}, ["job-slow"]),
+        (1_000, {"delay_ms": 11_000}, ["job-behind"]),
+        (1_000, {"delay_ms": 60_000, "batch_ms": 8_000}, ["job-behind", "job-slow"]),
+        (1_000, {"bad_records_total": 2, "bad_records": 1}, ["bad-records"]),
+    ],
+)
+def test_a_job_that_does_not_keep_up_is_a_finding(
+    interval_ms: int, health: dict[str, int], kinds: list[str]
+) -> None:
+    found = snapshot(interval_ms, **health)
+    assert job_kinds(found) == kinds
+    assert {it.subject for it in found.findings if it.label == "metrics job"} <= {"job"}
+
+
+def test_every_figure_has_its_unit_and_the_whole_its_age() -> None:
+    figures = {it.name: it.cell for it in job_figures(snapshot(), NOW_MS + 1_500)}
+    assert figures["batch_ms"].text == "0.4 s"
+    assert figures["records_per_s"].text == "3.0 /s"
+    assert figures["age_ms"].text == "1.5 s ago"
+    late = {it.name: it.cell for it in job_figures(snapshot(), NOW_MS + 20_000)}
+    assert late["age_ms"].tone is Tone.CRITICAL
+
+
+def test_scripts_get_the_same_as_numbers() -> None:
+    document = job_document(snapshot(records_per_s=None), NOW_MS + 1_500)
+    assert document is not None
+    assert (document["batch_ms"], document["interval_ms"], document["age_ms"]) == (
+        400,
+        1_000,
+        1_500,
+    )
+    assert document["records_per_s"] is None
+    assert job_document(build_snapshot(tables(), version=0, now_ms=NOW_MS), NOW_MS) is None

@@ -1,0 +1,97 @@
+"""The filter language."""
+
+import re
+
+import pyarrow as pa
+import pytest
+
+from control.views.tables.filters import (
+    FieldKind,
+    FilterError,
+    FilterField,
+    filter_mask,
+    parse_filter,
+    parse_number,
+)
+
+TABLE = pa.table(
+    {
+        "name": ["orders-0", "orders-1", "users-0"],
+        "topic": ["orders", "orders", "users"],
+        "risk_ms": [5_000, 90_000, 2 * 86_400_000],
+        "lag": pa.array([5, 20_000, None], pa.int64()),
+        "replicas": [[101, 102], [102], [103]],
+        "statuses": [" ok ", " at-min-isr under-replicated ", " offline "],
+    }
+)
+FIELDS = {
+    "topic": FilterField("topic", FieldKind.TEXT),
+    "lag": FilterField("lag", FieldKind.NUMBER),
+    "broker": FilterField("replicas", FieldKind.IDS),
+    "loses": FilterField("risk_ms", FieldKind.DURATION),
+    "status": FilterField("statuses", FieldKind.WORDS),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "passing"),
+    [
+        ("", [0, 1, 2]),
+        ("orders", [0, 1]),
+        ("ORDERS-1", [1]),
+        ("topic:ord", [0, 1]),
+        ("topic=users", [2]),
+        ("topic!=users", [0, 1]),
+        ("topic>=p", [2]),
+        ('topic>="orders" topic<users', [0, 1]),
+        ("lag>10000", [1]),
+        ("lag>10k", [1]),
+        ("lag<=5", [0]),
+        ("lag!=5", [1, 2]),
+        ("broker:102", [0, 1]),
+        ("-broker:102", [2]),
+        ("status:under-replicated", [1]),
+        ("status=under", []),
+        ("status:off", [2]),
+        ("lag>10000 broker:102 topic:orders", [1]),
+        ("-orders", [2]),
+        ('"orders-1"', [1]),
+        ("loses<1d", [0, 1]),
+        ("loses>=90s", [1, 2]),
+    ],
+)
+def test_rows_that_pass(text: str, passing: list[int]) -> None:
+    mask = filter_mask(TABLE, text, FIELDS, name_column="name")
+
+    assert mask.nonzero()[0].tolist() == passing
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("colour:red", "no field 'colour'; there are broker, lag, loses, status, topic"),
+        ("lga>5", "no field 'lga' (did you mean 'lag'?); there are"),
+        ("lag>many", "lag>many: 'many' is not a number"),
+        ("loses<soon", "loses<soon: 'soon' is not a time"),
+        ("topic:orders lag>", "'lag>' has no value after it"),
+        ('topic:"orders', '"orders is not closed'),
+        ("status>ok", "status>ok: status is a word"),
+        ("broker>1", "broker>1: broker is a list of ids"),
+        ("a " * 30, "more than 20 terms"),
+    ],
+)
+def test_what_cannot_be_understood_is_said(text: str, complaint: str) -> None:
+    with pytest.raises(FilterError, match="^" + re.escape(complaint)):
+        filter_mask(TABLE, text, FIELDS, name_column="name")
+
+
+def test_numbers_take_units() -> None:
+    assert parse_number("1.5Gi") == 1.5 * 2**30
+    assert parse_number("12,904") == 12_904
+    assert parse_number("2M") == 2e6
+
+
+def test_a_term_with_blanks_in_quotes() -> None:
+    (term,) = parse_filter('group:"my group"')
+
+    assert (term.field, term.operator, term.value) == ("group", ":", "my group")

@@ -1,0 +1,41 @@
+"""When a broker's disk is full: what is free over what is written to all its replicas."""
+
+from pathlib import Path
+
+import pytest
+
+from control.views.snapshots.snapshot import broker_page, build_snapshot
+from control.views.tables.row_builders import full_cell
+from control.views.tables.rows import Tone
+from spark_metrics.aggregates import AggregatesReader
+from tests.support.store_builder import StoreBuilder, SyntheticSizes
+
+NOW_MS = 1_795_000_000_000
+
+
+def test_followers_write_as_well_as_leaders(tmp_path: Path) -> None:
+    sizes = SyntheticSizes(topics=2, partitions=3, brokers=3, replicas=3)
+    StoreBuilder(tmp_path).write_synthetic(sizes, history_s=10, at_ms=NOW_MS)
+    aggregates = AggregatesReader(str(tmp_path)).now()
+    assert aggregates is not None
+    snapshot = build_snapshot(aggregates.tables, version=1, now_ms=NOW_MS)
+    written = sum(snapshot.cluster.partitions["in_bytes_per_s"].to_pylist())
+    usable = snapshot.cluster.brokers["disk_usable_bytes"].to_pylist()
+    expected = [free / written * 1000 for free in usable]  # every broker holds every partition
+    assert snapshot.broker_table["full_ms"].to_pylist() == pytest.approx(expected)
+    assert all(row.full_in.text for row in broker_page(snapshot).rows)
+
+
+@pytest.mark.parametrize(
+    ("full_ms", "words", "tone"),
+    [
+        (None, "n/a", Tone.PLAIN),
+        (float("inf"), "> 1 y", Tone.PLAIN),
+        (9 * 86_400_000 + 7_200_000, "≈ 9 d", Tone.PLAIN),
+        (5 * 3_600_000, "≈ 5 h", Tone.WARNING),
+        (10 * 60_000, "≈ 10 m", Tone.CRITICAL),
+    ],
+)
+def test_the_largest_unit_is_enough(full_ms: float | None, words: str, tone: Tone) -> None:
+    cell = full_cell(full_ms)
+    assert (cell.text, cell.tone) == (words, tone)

@@ -1,0 +1,50 @@
+"""Commits as the job judged them reach the lists once, under their own names."""
+
+from pathlib import Path
+
+import pytest
+
+from control.views.snapshots.snapshot import build_snapshot, group_page
+from spark_metrics.aggregates import AggregatesReader
+from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
+from tests.unit.control.clusters import NOW_MS, commit, group, tables
+
+AT_MS = 1_700_000_000_000
+
+
+def test_the_jobs_time_lag_and_status_are_shown(tmp_path: Path) -> None:
+    rows = synthetic_rows(SyntheticSizes(), at_ms=AT_MS)
+    for row in rows["commits"]:
+        row |= {"status": "REWIND", "time_lag_ms": 4_321, "lost_records": 0}
+    StoreBuilder(tmp_path).write(rows)
+    now = AggregatesReader(str(tmp_path)).now()
+    assert now is not None
+    snapshot = build_snapshot(now.tables, version=1, now_ms=AT_MS, cluster=None)
+    table = snapshot.commit_table
+    assert table.column_names.count("status") == 1
+    assert set(table["status"].to_pylist()) == {"REWIND"}
+    assert set(table["lag_ms"].to_pylist()) == {4_321}
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        # Together they lag 110 and shrink by 10 a second: 11 s, which is true of neither.
+        ([(100, -1.5, 66_000), (10, -8.5, 1_176)], "≈ 1 m 6 s"),
+        ([(100, -20.0, 5_000), (10, 0.0, None)], "never"),
+        ([(100, -20.0, 5_000), (10, None, None)], "n/a"),
+        ([(0, 0.0, 0), (0, None, 0)], "now"),
+    ],
+)
+def test_a_group_clears_when_its_slowest_partition_does(
+    told: list[tuple[int, float | None, int | None]], shown: str
+) -> None:
+    names = ("lag", "lag_records_per_s", "time_to_clear_ms")
+    commits = [
+        commit("g", "t", number, status="WARN", **dict(zip(names, figures, strict=True)))
+        for number, figures in enumerate(told)
+    ]
+    made = tables(commits=commits, groups=[group("g")])
+    snapshot = build_snapshot(made, version=1, now_ms=NOW_MS)
+    (row,) = group_page(snapshot).rows
+    assert row.clears.text == shown

@@ -1,0 +1,28 @@
+"""Racks where one broker does not tell its bytes, or has no rack."""
+
+from control.views.snapshots.snapshot import build_snapshot
+from control.views.tables.query import BROKERS, TableQuery, page_of
+from control.views.tables.racks import rack_rows
+from tests.unit.control.clusters import MIB, NOW_MS, broker, partition, replica, tables
+
+
+def test_a_broker_without_bytes_leaves_only_its_own_rack_without_a_skew() -> None:
+    racks = {1: "a", 2: "b", 3: "c", 9: None}
+    sizes = {1: 60 * MIB, 2: 30 * MIB, 3: 30 * MIB, 9: None}
+    partitions = [partition(f"t{b}", 0, (b,), size_bytes=size) for b, size in sizes.items()]
+    rows = tables(
+        brokers=[broker(b, rack=rack) for b, rack in racks.items()],
+        partitions=partitions,
+        replicas=[replica(f"t{b}", 0, b, size_bytes=sizes[b]) for b in (1, 2, 3)],
+    )
+    snapshot = build_snapshot(rows, version=1, now_ms=NOW_MS)
+    found = {
+        row.key: row
+        for row in rack_rows(page_of(snapshot.broker_table, BROKERS, TableQuery()).rows)
+    }
+    assert {name: row.skew.text for name, row in found.items()} == {
+        "a": "+50 %",
+        "b": "−25 %",
+        "c": "−25 %",
+        "–": "n/a",
+    }
