@@ -13,6 +13,8 @@ from typing import Any, Final
 from control.model.ids import TopicPartition
 
 VERSION: Final = 1
+GENERATED: Final = "Proposed partition reassignment configuration\n"
+"""Kafka's tool prints it above the plan that it generated."""
 ANY_LOG_DIR: Final = "any"
 SHOWN_MAX: Final = 80
 """Letters of an object that a message quotes."""
@@ -23,10 +25,14 @@ class ReassignmentJsonError(ValueError):
 
 
 def parse_reassignment(text: str | bytes) -> dict[TopicPartition, tuple[int, ...]]:
-    """Target replicas per partition.
+    """Target replicas per partition. Of what Kafka's tool prints with ``--generate``, the plan.
 
     :raises ReassignmentJsonError: not JSON, or an entry that Kafka's tool refuses.
     """
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
+    _, _, generated = text.partition(GENERATED)
+    text = generated or text
     try:
         document = json.loads(text, object_pairs_hook=_each_once)
     except ReassignmentJsonError:

@@ -125,6 +125,11 @@ COMMANDS: Final = (
         example="partiscope plan --goal minimal --out plan.json",
     ),
     Command(
+        name="check",
+        summary="Judge a plan of any tool; exit 3 if it fails.",
+        example="partiscope check plan.json --max-waste 20",
+    ),
+    Command(
         name="reassign",
         summary="Check a plan, then run it until it is done.",
         example="partiscope reassign plan.json --throttle auto --yes",

@@ -92,7 +92,7 @@ def plan(
         require_racks=require_racks,
         alternatives=alternatives,
     )
-    before = None if topology is None else _from_file(topology)
+    before = None if topology is None else topology_in(topology)
     hand = (_entries(edit), leaders)
     started_s = time.perf_counter()
     made = _made(before, bootstrap, request, hand)
@@ -118,7 +118,12 @@ def _ids(text: str) -> tuple[int, ...]:
         ) from error
 
 
-def _from_file(path: Path) -> Topology:
+def topology_in(path: Path) -> Topology:
+    """The cluster that a file describes.
+
+    Raises:
+        CommandError: status 2; it is no topology.
+    """
     try:
         return parse_topology(json.loads(text_of(path)))
     except json.JSONDecodeError as error:

@@ -1,0 +1,191 @@
+"""A plan of any tool, judged beside the cluster: what it moves, the least that the same balance
+takes, and what pre-flight says. Nothing here changes the cluster, or needs the executor."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from control.kafka.ports import ClusterPort
+from control.model.ids import TopicPartition
+from control.model.units import bytes_text, counted
+from control.operations.bus.commands import Throttle
+from control.operations.reassignment.planning import Planning, Preview
+from control.operations.verdict import NAMES_MAX, Check, Verdict, check_of
+from control.planner.figures import Balance
+from control.planner.goals import PlanRequest
+from control.planner.optimizer import Alternative, judged_plan
+from control.planner.proposal import Proposal, proposal_of
+from control.planner.report import balance_document
+from control.planner.topology import Topology
+from control.planner.verify import Violation
+
+Targets = Mapping[TopicPartition, Sequence[int]]
+NAME: Final = "checked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanCheck:
+    """A judged plan: its figures, and every verdict about it."""
+
+    judged: Alternative
+    balance_before: Balance
+    emptied: tuple[int, ...]
+    """Brokers that hold replicas now and none afterwards: the balance is of the others."""
+    checks: tuple[Check, ...]
+    preview: Preview | None = None
+    """None: only the topology in a file is known."""
+
+    @property
+    def proposal(self) -> Proposal:
+        """Its changes."""
+        return self.judged.proposal
+
+    @property
+    def wasted_bytes(self) -> int | None:
+        """Above the proven least; None where nothing is proven."""
+        least = self.judged.lower_bound_bytes
+        return None if least is None else max(0, self.proposal.moved_bytes - least)
+
+    @property
+    def wasted_replicas(self) -> int | None:
+        """Above the proven least; None where nothing is proven."""
+        least = self.judged.lower_bound_replicas
+        return None if least is None else max(0, self.proposal.moved_replicas - least)
+
+    def verdict(self, *, is_strict: bool = False) -> Verdict:
+        """The worst of all checks; ``is_strict``: warnings fail as well."""
+        found = {check.verdict for check in self.checks}
+        if Verdict.FAIL in found or (is_strict and Verdict.WARN in found):
+            return Verdict.FAIL
+        return Verdict.WARN if Verdict.WARN in found else Verdict.OK
+
+
+def check_offline(topology: Topology, targets: Targets, *, waste_percent_max: float) -> PlanCheck:
+    """Judge a plan by the topology alone.
+
+    :raises KeyError: a partition is not in it.
+    """
+    proposal = proposal_of(NAME, topology, targets)
+    judged, before, emptied = _judged(topology, proposal)
+    return PlanCheck(
+        judged=judged,
+        balance_before=before,
+        emptied=emptied,
+        checks=(*_rules(judged.violations), *_gains(judged, before, emptied, waste_percent_max)),
+    )
+
+
+async def check_plan(
+    admin: ClusterPort, targets: Targets, *, throttle: Throttle, waste_percent_max: float
+) -> PlanCheck:
+    """Judge a plan by the cluster as it is now.
+
+    :raises InvalidInputError: a partition does not exist, or the throttle is none.
+    :raises KafkaPortError: the cluster could not be read.
+    """
+    planning = Planning(admin)
+    proposal = await planning.proposal(targets, name=NAME)
+    preview = await planning.preview(proposal, throttle=throttle)
+    judged, before, emptied = _judged(await planning.topology(), proposal)
+    return PlanCheck(
+        judged=judged,
+        balance_before=before,
+        emptied=emptied,
+        checks=(*preview.checks, *_gains(judged, before, emptied, waste_percent_max)),
+        preview=preview,
+    )
+
+
+def check_document(check: PlanCheck, *, is_strict: bool) -> dict[str, Any]:
+    """For scripts; its keys are a contract."""
+    proposal, judged, preview = check.proposal, check.judged, check.preview
+    return {
+        "passes": check.verdict(is_strict=is_strict) is not Verdict.FAIL,
+        "partitions": len(proposal.changes),
+        "moved_replicas": proposal.moved_replicas,
+        "moved_bytes": proposal.moved_bytes,
+        "moved_leaders": proposal.moved_leaders,
+        "least_replicas": judged.lower_bound_replicas,
+        "least_bytes": judged.lower_bound_bytes,
+        "wasted_replicas": check.wasted_replicas,
+        "wasted_bytes": check.wasted_bytes,
+        "emptied_brokers": list(check.emptied),
+        "balance_before": balance_document(check.balance_before),
+        "balance_after": balance_document(judged.balance),
+        "throttle_bytes_per_s": preview.throttle_bytes_per_s if preview else None,
+        "expected_s": [preview.seconds_min, preview.seconds_max] if preview else None,
+        "checks": [
+            {"name": it.name, "verdict": it.verdict.value, "reason": it.reason}
+            for it in check.checks
+        ],
+    }
+
+
+def _judged(topology: Topology, proposal: Proposal) -> tuple[Alternative, Balance, tuple[int, ...]]:
+    emptied = _emptied(topology, proposal)
+    made = judged_plan(topology, PlanRequest(remove_brokers=emptied), proposal)
+    return made.alternatives[0], made.balance_before, emptied
+
+
+def _emptied(topology: Topology, proposal: Proposal) -> tuple[int, ...]:
+    targets = proposal.targets()
+    now = {broker for it in topology.partitions for broker in it.replicas}
+    then = {broker for it in topology.partitions for broker in targets.get(it.key, it.replicas)}
+    return tuple(sorted(now - then))
+
+
+def _rules(violations: Iterable[Violation]) -> tuple[Check, ...]:
+    """A check per rule: what the plan breaks fails, what was broken before warns."""
+    by_rule: dict[tuple[str, bool], list[str]] = {}
+    for it in violations:
+        by_rule.setdefault((it.rule, it.is_new), []).append(str(it))
+    return tuple(
+        check_of(rule, bad, fine="", verdict=Verdict.FAIL if is_new else Verdict.WARN)
+        for (rule, is_new), bad in sorted(by_rule.items())
+    )
+
+
+def _gains(
+    judged: Alternative, before: Balance, emptied: Sequence[int], waste_percent_max: float
+) -> tuple[Check, ...]:
+    """Checks of the balance that it reaches, and of its bytes above the least."""
+    return _check_balance(judged, before, emptied), _check_waste(judged, waste_percent_max)
+
+
+def _check_balance(judged: Alternative, before: Balance, emptied: Sequence[int]) -> Check:
+    worse = [
+        f"the broker with the most {word} gets {_figure(word, then)}, it has {_figure(word, now)}"
+        for word, now, then in (
+            ("replicas", before.replicas.max, judged.balance.replicas.max),
+            ("leaders", before.leaders.max, judged.balance.leaders.max),
+            ("bytes", before.bytes.max, judged.balance.bytes.max),
+        )
+        if then > now and not emptied
+    ]
+    if emptied:
+        fine = f"brokers {', '.join(map(str, emptied[:NAMES_MAX]))} hold nothing afterwards"
+    else:
+        fine = "no broker gets more than the fullest has now"
+    return check_of("balance", worse, fine=fine, verdict=Verdict.WARN)
+
+
+def _check_waste(judged: Alternative, percent_max: float) -> Check:
+    moved, least = judged.proposal.moved_bytes, judged.lower_bound_bytes
+    if least is None:
+        return Check(name="waste", verdict=Verdict.OK, reason="no least is proven for this plan")
+    wasted = max(0, moved - least)
+    percent = 100 * wasted / moved if moved else 0.0
+    words = (
+        f"{bytes_text(moved)} move; any plan to the same balance moves at least "
+        f"{bytes_text(least)}: {percent:.1f} % is above"
+    )
+    if percent <= percent_max:
+        return Check(name="waste", verdict=Verdict.OK, reason=words)
+    reason = (
+        f"{words}, more than {percent_max:g} %; `partiscope plan` offers a plan that moves less"
+    )
+    return Check(name="waste", verdict=Verdict.FAIL, reason=reason)
+
+
+def _figure(word: str, value: int) -> str:
+    return bytes_text(value) if word == "bytes" else counted(value, word.removesuffix("s"))

@@ -1,0 +1,100 @@
+"""A plan judged beside a topology: figures equal to those counted here one by one."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+import pytest
+
+from control.model.ids import TopicPartition
+from control.operations.reassignment.plan_check import check_document, check_offline
+from control.operations.verdict import Verdict
+from control.planner.topology import Topology, TopologyBroker, TopologyPartition
+
+Places = Mapping[TopicPartition, tuple[int, ...]]
+BROKERS = (1, 2, 3)
+SIZES = (70, 20, 20, 10)
+FULL = Topology(
+    brokers=tuple(
+        TopologyBroker(id=id_, rack=rack) for id_, rack in zip(BROKERS, "aab", strict=True)
+    ),
+    partitions=tuple(
+        TopologyPartition(topic="t", partition=number, replicas=(1,), size_bytes=size)
+        for number, size in enumerate(SIZES)
+    ),
+)
+"""All of it stands on broker 1."""
+
+
+def _plan(**replicas: tuple[int, ...]) -> Places:
+    return {TopicPartition("t", int(name[1:])): after for name, after in replicas.items()}
+
+
+def _moved(places: Places) -> int:
+    """Counted by hand: a replica on a broker that has none of the partition is copied whole."""
+    return sum(SIZES[key.partition] * len(set(after) - {1}) for key, after in places.items())
+
+
+def _held(places: Places) -> tuple[int, int, int]:
+    """Fewest and most replicas of a broker, and the most bytes."""
+    numbers, held = Counter(dict.fromkeys(BROKERS, 0)), Counter(dict.fromkeys(BROKERS, 0))
+    for number, size in enumerate(SIZES):
+        for broker in places.get(TopicPartition("t", number), (1,)):
+            numbers[broker] += 1
+            held[broker] += size
+    return min(numbers.values()), max(numbers.values()), max(held.values())
+
+
+def _every_placement() -> Iterator[Places]:
+    for brokers in product(BROKERS, repeat=len(SIZES)):
+        yield {TopicPartition("t", n): (broker,) for n, broker in enumerate(brokers)}
+
+
+@pytest.mark.parametrize(
+    ("plan", "wasted"),
+    [
+        (_plan(p1=(2,), p2=(3,)), 0),
+        (_plan(p1=(2,), p2=(2,), p3=(3,)), 0),
+        (_plan(p0=(2,), p3=(3,)), 30),
+        (_plan(p0=(2,)), 20),
+    ],
+)
+def test_figures_are_those_of_a_search_through_every_placement(plan: Places, wasted: int) -> None:
+    found = check_document(check_offline(FULL, plan, waste_percent_max=100), is_strict=False)
+    low, high, held = _held(plan)
+    least = min(
+        _moved(other)
+        for other in _every_placement()
+        if (reached := _held(other))[0] >= low and reached[1] <= high and reached[2] <= held
+    )
+    assert found["moved_bytes"] == _moved(plan)
+    assert found["moved_replicas"] == len(plan)
+    assert found["least_bytes"] == least
+    assert found["wasted_bytes"] == _moved(plan) - least == wasted
+
+
+def test_a_plan_fails_for_what_it_breaks_and_for_waste_above_the_limit() -> None:
+    lost = check_offline(FULL, _plan(p0=(9,)), waste_percent_max=100)
+    assert lost.verdict() is Verdict.FAIL
+    assert [it.name for it in lost.checks if it.verdict is Verdict.FAIL] == ["brokers"]
+    wasteful = check_offline(FULL, _plan(p0=(2,), p3=(3,)), waste_percent_max=30)
+    (waste,) = [it for it in wasteful.checks if it.verdict is Verdict.FAIL]
+    assert waste.name == "waste"
+    assert "80 B move; any plan to the same balance moves at least 50 B" in waste.reason
+    assert check_offline(FULL, _plan(p1=(2,)), waste_percent_max=0).verdict() is Verdict.OK
+
+
+def test_a_plan_that_crowds_a_broker_warns_and_fails_where_it_is_strict() -> None:
+    even = FULL.with_replicas(_plan(p1=(2,), p2=(3,)))
+    crowded = check_offline(even, _plan(p0=(2,)), waste_percent_max=100)
+    (balance,) = [it for it in crowded.checks if it.name == "balance"]
+    assert "gets 90 B, it has 80 B" in balance.reason
+    assert crowded.verdict() is Verdict.WARN
+    assert crowded.verdict(is_strict=True) is Verdict.FAIL
+
+
+def test_a_broker_that_is_emptied_does_not_count_in_the_balance() -> None:
+    plan = _plan(p0=(2,), p1=(3,), p2=(3,), p3=(3,))
+    found = check_document(check_offline(FULL, plan, waste_percent_max=0), is_strict=True)
+    assert (found["emptied_brokers"], found["wasted_bytes"]) == ([1], 0)
+    assert found["passes"]
