@@ -2,7 +2,8 @@
 
 A leader gives offsets and its epoch to batches as they came: of each it replaces the first 16
 bytes (base offset, length, leader epoch), which lie before the CRC's range, and leaves the rest
-where the socket put it. Only LogAppendTime needs a new header and CRC.
+where the socket put it. Only LogAppendTime needs a new header and CRC, and a topic's own
+compression.type the whole batch anew where its producer chose another codec.
 Source: org.apache.kafka.storage.internals.log.{UnifiedLog,LogValidator} (Kafka 4.x).
 """
 
@@ -35,7 +36,9 @@ from broker.protocol.records import (
     batch_crc_is_valid,
     iter_batch_headers,
     iter_records,
+    parse_batch_header,
 )
+from broker.protocol.rewrite import recompress_batch
 
 _PATCH: Final = struct.Struct(">qii")
 _PATCH_BYTES: Final = _PATCH.size
@@ -127,6 +130,9 @@ def plan_as_leader(
             return plan
         if header.producer_id >= 0:
             plan.admit(producers, header, is_checked=True)
+        if rules.config.codec_of(header.codec) != header.codec:
+            batch = _recompressed(batch, header, rules)
+            header = parse_batch_header(batch)
         timestamp = header.max_timestamp
         if rules.config.is_log_append_time:
             timestamp = rules.now_ms
@@ -192,11 +198,7 @@ def _check_format(batch: memoryview, header: BatchHeader) -> None:
 
 def _check_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> None:
     config = rules.config
-    if rules.is_from_client and header.size_bytes > config.max_message_bytes:
-        raise BatchTooLargeError(
-            f"a batch of {header.size_bytes} bytes exceeds max.message.bytes="
-            f"{config.max_message_bytes}"
-        )
+    _check_size(header.size_bytes, rules)
     _check_format(batch, header)
     if header.records_count != header.last_offset_delta + 1:
         raise InvalidRecordError(
@@ -214,6 +216,23 @@ def _check_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> 
     _check_timestamps(header, config, rules.now_ms)
     if config.is_compacted:
         _check_keys(batch)
+
+
+def _check_size(size_bytes: int, rules: LeaderRules) -> None:
+    limit = rules.config.max_message_bytes
+    if rules.is_from_client and size_bytes > limit:
+        raise BatchTooLargeError(f"a batch of {size_bytes} bytes exceeds max.message.bytes={limit}")
+
+
+def _recompressed(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> memoryview:
+    """The batch in the codec of the topic, which may be larger than the one that came."""
+    codec = rules.config.codec_of(header.codec)
+    try:
+        stored = recompress_batch(batch, header, codec, rules.config.compression_level(codec))
+    except MalformedRecordsError as error:
+        raise CorruptBatchError(str(error)) from error
+    _check_size(len(stored), rules)
+    return memoryview(stored)
 
 
 def _check_timestamps(header: BatchHeader, config: LogConfig, now_ms: int) -> None:

@@ -3,13 +3,22 @@
 Source: org.apache.kafka.storage.internals.log.LogConfig and TopicConfig (Kafka 4.x).
 """
 
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from broker.log.errors import InvalidConfigError
+from broker.protocol.compression import CODEC_NAMES, GZIP, LZ4, NONE, ZSTD
 
+PRODUCER_CODEC: Final = "producer"
+"""compression.type: batches are stored as they came."""
+_STORED_CODECS: Final = {
+    "uncompressed": NONE,
+    **{name: codec for codec, name in CODEC_NAMES.items() if codec != NONE},
+}
 INT64_MAX: Final = 2**63 - 1
+PREALLOCATE_PROPERTY: Final = "log.preallocate"
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 _MIB: Final = 1024 * 1024
@@ -21,6 +30,7 @@ class LogConfig:
 
     segment_bytes: int = 1024 * _MIB
     segment_ms: int = 7 * _DAY_MS
+    segment_jitter_ms: int = 0
     segment_index_bytes: int = 10 * _MIB
     index_interval_bytes: int = 4096
     retention_ms: int = 7 * _DAY_MS
@@ -38,6 +48,10 @@ class LogConfig:
     flush_messages: int = INT64_MAX
     flush_ms: int = INT64_MAX
     producer_id_expiration_ms: int = _DAY_MS
+    compression_type: str = PRODUCER_CODEC
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
 
     @property
     def is_compacted(self) -> bool:
@@ -55,6 +69,31 @@ class LogConfig:
         if self.is_compacted:
             return min(self.segment_ms, self.max_compaction_lag_ms)
         return self.segment_ms
+
+    def roll_jitter_ms(self, segment_path: str) -> int:
+        """How much sooner one segment rolls, so that those of many partitions do not together.
+
+        Kafka draws a number when it opens the segment; here the path decides, so that a restart
+        and a changed config need no memory of it.
+        """
+        if not self.segment_jitter_ms:
+            return 0
+        return zlib.crc32(segment_path.encode()) % min(self.segment_jitter_ms, self.segment_ms)
+
+    def codec_of(self, producers_codec: int) -> int:
+        """The codec that a batch is stored in."""
+        if self.compression_type == PRODUCER_CODEC:
+            return producers_codec
+        return _STORED_CODECS[self.compression_type]
+
+    def compression_level(self, codec: int) -> int:
+        """How hard a batch is compressed in this codec; 0 where it has no levels."""
+        levels = {
+            GZIP: self.compression_gzip_level,
+            LZ4: self.compression_lz4_level,
+            ZSTD: self.compression_zstd_level,
+        }
+        return levels.get(codec, 0)
 
     @property
     def is_log_append_time(self) -> bool:
@@ -77,17 +116,22 @@ class LogConfig:
 
         :raises InvalidConfigError: a value that cannot be read or is out of bounds.
         """
+        reserve = properties.get(PREALLOCATE_PROPERTY, "false")
+        if reserve.strip().lower() != "false":
+            problem = "must be false: this broker does not reserve the space of a segment ahead"
+            raise InvalidConfigError(PREALLOCATE_PROPERTY, reserve, problem)
         return replace(cls(), **_read(_with_coarse_units(properties), _BROKER_NAMES))
 
 
-def _at_least(least: int) -> Callable[[str, str], int]:
+def _at_least(least: int, most: int = INT64_MAX) -> Callable[[str, str], int]:
     def read(name: str, value: str) -> int:
         try:
             number = int(value)
         except ValueError:
             raise InvalidConfigError(name, value, "must be a whole number") from None
-        if not least <= number <= INT64_MAX:
-            raise InvalidConfigError(name, value, f"must be at least {least}")
+        if not least <= number <= most:
+            limit = f" and at most {most}" if most != INT64_MAX else ""
+            raise InvalidConfigError(name, value, f"must be at least {least}{limit}")
         return number
 
     return read
@@ -116,11 +160,19 @@ def _timestamp_type(name: str, value: str) -> str:
     return value
 
 
+def _compression_type(name: str, value: str) -> str:
+    if value != PRODUCER_CODEC and value not in _STORED_CODECS:
+        choices = ", ".join((PRODUCER_CODEC, *_STORED_CODECS))
+        raise InvalidConfigError(name, value, f"must be one of {choices}")
+    return value
+
+
 _Reader = Callable[[str, str], object]
 
 _READERS: Final[dict[str, _Reader]] = {
     "segment_bytes": _at_least(14),
     "segment_ms": _at_least(1),
+    "segment_jitter_ms": _at_least(0),
     "segment_index_bytes": _at_least(4),
     "index_interval_bytes": _at_least(0),
     "retention_ms": _at_least(-1),
@@ -138,6 +190,10 @@ _READERS: Final[dict[str, _Reader]] = {
     "flush_messages": _at_least(1),
     "flush_ms": _at_least(0),
     "producer_id_expiration_ms": _at_least(1),
+    "compression_type": _compression_type,
+    "compression_gzip_level": _at_least(-1, 9),
+    "compression_lz4_level": _at_least(1, 17),
+    "compression_zstd_level": _at_least(-131072, 22),
 }
 
 _TOPIC_NAMES: Final = {
@@ -149,6 +205,7 @@ _TOPIC_NAMES: Final = {
 _BROKER_NAMES: Final = {
     "log.segment.bytes": "segment_bytes",
     "log.roll.ms": "segment_ms",
+    "log.roll.jitter.ms": "segment_jitter_ms",
     "log.index.size.max.bytes": "segment_index_bytes",
     "log.index.interval.bytes": "index_interval_bytes",
     "log.retention.ms": "retention_ms",
@@ -166,6 +223,10 @@ _BROKER_NAMES: Final = {
     "log.flush.interval.messages": "flush_messages",
     "log.flush.interval.ms": "flush_ms",
     "producer.id.expiration.ms": "producer_id_expiration_ms",
+    "compression.type": "compression_type",
+    "compression.gzip.level": "compression_gzip_level",
+    "compression.lz4.level": "compression_lz4_level",
+    "compression.zstd.level": "compression_zstd_level",
 }
 
 # The finer unit wins when both are given (KafkaConfig.getLogRetentionTimeMillis).
@@ -173,6 +234,7 @@ _COARSE_UNITS: Final = (
     ("log.retention.ms", "log.retention.minutes", 60_000),
     ("log.retention.ms", "log.retention.hours", _HOUR_MS),
     ("log.roll.ms", "log.roll.hours", _HOUR_MS),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours", _HOUR_MS),
 )
 
 

@@ -310,4 +310,5 @@ def is_roll_due(active: Segment, incoming: Incoming, config: LogConfig) -> bool:
         age_ms = incoming.now_ms - active.created_ms
     else:
         age_ms = incoming.max_timestamp - first_timestamp
-    return age_ms > config.roll_ms or active.indexes.is_full(config)
+    age_ms_max = config.roll_ms - config.roll_jitter_ms(active.path)
+    return age_ms > age_ms_max or active.indexes.is_full(config)

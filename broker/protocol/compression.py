@@ -27,6 +27,8 @@ _XERIAL_BLOCK_BYTES = 32 * 1024
 _LZ4_HEADER = bytes.fromhex("04224d18607073")
 _LZ4_BLOCK_BYTES = 4 * 1024 * 1024
 _LZ4_STORED = 0x80000000
+_LZ4_FAST_LEVEL: Final = 9
+_GZIP_DEFAULT_LEVEL: Final = -1
 
 PLAIN_BYTES_MAX: Final = 128 << 20
 """A batch that is larger when opened is refused: five times the largest records that are met."""
@@ -40,14 +42,16 @@ _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 Transform = Callable[[Any], bytes]
 
 
-def compress(codec: int, data: bytes) -> bytes:
-    """The records section of a batch in this codec.
+def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
+    """The records section of a batch in this codec; `level` as in Kafka's compression.*.level.
 
     :raises MalformedRecordsError: unknown codec.
     """
     if codec == NONE:
         return data
-    return _pick(_COMPRESSORS, codec)(data)
+    if codec not in _COMPRESSORS:
+        raise _unknown(codec)
+    return _COMPRESSORS[codec](data, level)
 
 
 def decompress(codec: int, data: bytes | memoryview) -> bytes | memoryview:
@@ -58,7 +62,9 @@ def decompress(codec: int, data: bytes | memoryview) -> bytes | memoryview:
     """
     if codec == NONE:
         return data
-    decompressor = _pick(_DECOMPRESSORS, codec)
+    if codec not in _DECOMPRESSORS:
+        raise _unknown(codec)
+    decompressor = _DECOMPRESSORS[codec]
     try:
         return decompressor(data)
     except (cramjam.DecompressionError, struct.error, zlib.error) as error:
@@ -71,13 +77,20 @@ def codec_name(codec: int) -> str:
     return CODEC_NAMES.get(codec, f"unknown ({codec})")
 
 
-def _pick(table: Mapping[int, Transform], codec: int) -> Transform:
-    if codec not in table:
-        raise MalformedRecordsError(f"compression codec {codec} is unknown")
-    return table[codec]
+def _unknown(codec: int) -> MalformedRecordsError:
+    return MalformedRecordsError(f"compression codec {codec} is unknown")
 
 
-def _compress_snappy(data: bytes) -> bytes:
+def _compress_gzip(data: bytes, level: int | None) -> bytes:
+    is_chosen = level is not None and level != _GZIP_DEFAULT_LEVEL
+    return bytes(cramjam.gzip.compress(data, level=level if is_chosen else None))
+
+
+def _compress_zstd(data: bytes, level: int | None) -> bytes:
+    return bytes(cramjam.zstd.compress(data, level=level))
+
+
+def _compress_snappy(data: bytes, _level: int | None) -> bytes:
     parts = [_XERIAL_HEADER]
     for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
@@ -150,11 +163,15 @@ def _too_large() -> MalformedRecordsError:
     return MalformedRecordsError(f"a batch of more than {PLAIN_BYTES_MAX >> 20} MiB when opened")
 
 
-def _compress_lz4(data: bytes) -> bytes:
+def _compress_lz4(data: bytes, level: int | None) -> bytes:
+    """At Kafka's default level its fast compressor is used, at others the high compression."""
+    chosen: dict[str, Any] = {}
+    if level not in (None, _LZ4_FAST_LEVEL):
+        chosen = {"mode": "high_compression", "compression": level}
     parts = [_LZ4_HEADER]
     for start in range(0, len(data), _LZ4_BLOCK_BYTES):
         plain = data[start : start + _LZ4_BLOCK_BYTES]
-        block = bytes(cramjam.lz4.compress_block(plain, store_size=False))
+        block = bytes(cramjam.lz4.compress_block(plain, store_size=False, **chosen))
         if len(block) < len(plain):
             parts += (struct.pack("<I", len(block)), block)
         else:
@@ -163,11 +180,11 @@ def _compress_lz4(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-_COMPRESSORS: Mapping[int, Transform] = {
-    GZIP: lambda data: bytes(cramjam.gzip.compress(data)),
+_COMPRESSORS: Mapping[int, Callable[[bytes, int | None], bytes]] = {
+    GZIP: _compress_gzip,
     SNAPPY: _compress_snappy,
     LZ4: _compress_lz4,
-    ZSTD: lambda data: bytes(cramjam.zstd.compress(data)),
+    ZSTD: _compress_zstd,
 }
 _DECOMPRESSORS: Mapping[int, Transform] = {
     GZIP: _decompress_gzip,

@@ -1,8 +1,8 @@
 """Cutting a byte stream into frames: 4 bytes of size, then that many bytes.
 
 `ReceiveBuffer` is what a connection reads into: one bytearray, resident only as large as the
-frames need (start at 64 KiB, grow with a frame, shrink when idle). Frames are views of it and
-stay valid until `release`. `FrameBuffer` is the simple form for callers that hold bytes.
+frames need (start at 64 KiB, double as a frame comes in, shrink when idle). Frames are views of
+it and stay valid until `release`. `FrameBuffer` is the simple form for callers that hold bytes.
 """
 
 import struct
@@ -88,8 +88,9 @@ class ReceiveBuffer:
             return BUFFER_BYTES_MIN
         (size,) = _SIZE.unpack_from(self._buffer, self._start)
         # Room for the start of the next frame as well, so that one read can end this frame
-        # and begin another.
-        return min(int(size), self._frame_bytes_max) + 4 + BUFFER_BYTES_MIN
+        # and begin another. But a size is only a claim: memory follows the bytes that came.
+        whole = min(int(size), self._frame_bytes_max) + 4 + BUFFER_BYTES_MIN
+        return min(whole, 2 * pending + BUFFER_BYTES_MIN)
 
     def _is_oversized(self, needed: int) -> bool:
         return len(self._buffer) > BUFFER_BYTES_KEPT and needed <= BUFFER_BYTES_KEPT

@@ -86,6 +86,9 @@ NEWER_CONFIGS: Final = (
 )
 """Of brokers, of releases after 4.1."""
 
+_OUR_VALID: Final = MappingProxyType({"preallocate": "false", "log.preallocate": "false"})
+"""Values that are fewer than Kafka's."""
+
 _HOUR_MS: Final = 3_600_000
 _SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType(
     {
@@ -144,7 +147,7 @@ def _known(entry: dict[str, Any]) -> KnownConfig:
         name=name,
         type=ConfigType[entry["type"]],
         default=OUR_DEFAULTS.get(name, entry["default"]),
-        valid=entry.get("valid", ""),
+        valid=_OUR_VALID.get(name, entry.get("valid", "")),
         doc=entry["doc"],
         server_synonyms=_SYNONYMS.get(name, ((server, 1),) if server else ()),
         is_dynamic=entry.get("mode", "cluster-wide") != "read-only",
@@ -237,11 +240,18 @@ def _is_pair(item: str) -> bool:
     return bool(colon) and partition.isdecimal() and broker.isdecimal()
 
 
+def _check_false(config: KnownConfig, value: bool) -> str:
+    if not value:
+        return ""
+    return "Value must be false: this broker does not reserve the space of a segment ahead"
+
+
 def _check_not_empty(config: KnownConfig, value: list[str]) -> str:
     return "" if value else "Configuration value must not be empty"
 
 
 _VALIDATORS: Final[dict[str, Callable[[KnownConfig, Any], str]]] = {
+    "false": _check_false,
     "[1,...,9] or -1": _check_gzip_level,
     "replicas": _check_replicas,
     "non-empty list": _check_not_empty,

@@ -1,4 +1,4 @@
-"""Batches with some of their records taken out, as log compaction leaves them.
+"""Batches in another codec, and with some of their records taken out, as log compaction does.
 
 A rewritten batch keeps its base offset, its last offset and its producer's sequence, so offsets
 and duplicate detection stand as they were; what is left of the records keeps its bytes. When
@@ -112,6 +112,17 @@ def rewrite_batch(
         len(spans),
     )
     return _sealed(header, checked + compress(header.codec, body))
+
+
+def recompress_batch(batch: memoryview, header: BatchHeader, codec: int, level: int) -> bytes:
+    """A whole batch with the same records in another codec.
+
+    :raises MalformedRecordsError: the records cannot be decompressed.
+    """
+    plain = decompress(header.codec, batch[HEADER_BYTES : header.size_bytes])
+    attributes = struct.pack(">h", header.attributes & ~CODEC_MASK | codec)
+    rest = bytes(batch[CRC_START + len(attributes) : HEADER_BYTES])
+    return _sealed(header, attributes + rest + compress(codec, bytes(plain), level))
 
 
 def empty_batch(header: BatchHeader) -> bytes:

@@ -27,12 +27,14 @@ class FollowerSession:
         return self._epoch != INITIAL_EPOCH
 
     def advance(
-        self, sent: AbstractSet[TopicIdPartition], wanted: AbstractSet[TopicIdPartition]
+        self, sent: AbstractSet[TopicIdPartition], gone: AbstractSet[TopicIdPartition]
     ) -> tuple[tuple[int, int], AbstractSet[TopicIdPartition]]:
-        """The (id, epoch) of a request that sends these positions, and what it must forget."""
+        """The (id, epoch) of a request that sends these positions, and what it must forget: what
+        is `gone` since the last one and was not taken up again."""
         session = (self._id, self._epoch)
-        forgotten = self.partitions - wanted
-        self.partitions = (self.partitions | sent) - forgotten
+        forgotten = (gone & self.partitions) - sent
+        self.partitions |= sent
+        self.partitions -= forgotten
         self._is_opening = not self.is_open
         if self.is_open:
             self._epoch = 1 if self._epoch == SESSION_EPOCH_MAX else self._epoch + 1

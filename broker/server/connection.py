@@ -13,8 +13,6 @@ from broker.server.output import ResponseQueue
 RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 SEND_BUFFER_BYTES = 1024 * 1024
 WRITE_HIGH_WATER_BYTES = 256 * 1024
-RESPONSES_QUEUED_MAX = 512
-"""Requests of one connection whose responses are due; above it the connection is not read."""
 
 log = logging.getLogger(__name__)
 
@@ -99,9 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         self._maybe_resume_reading()
 
     def _is_over_bound(self) -> bool:
-        queue = self._queue
-        is_full = queue.is_full or len(queue) >= RESPONSES_QUEUED_MAX
-        return is_full or self._dispatcher.deferred_count > 0
+        return self._queue.is_full or self._dispatcher.deferred_count > 0
 
     def _maybe_pause_reading(self) -> None:
         if self._transport is not None and not self._is_reading_paused and self._is_over_bound():
@@ -116,8 +112,7 @@ class Connection(asyncio.BufferedProtocol):
     def _refuse(self, reason: str) -> None:
         log.warning("connection from %s closed: %s", self._peer, reason)
         self._dispatcher.close()
-        if self._transport is not None:
-            self._transport.abort()
+        self.abort()
 
     def _end(self, reason: str) -> None:
         log.info("connection from %s closed: %s", self._peer, reason)
@@ -128,6 +123,11 @@ class Connection(asyncio.BufferedProtocol):
         """End the connection after what is already in the transport's buffer."""
         if self._transport is not None:
             self._transport.close()
+
+    def abort(self) -> None:
+        """End the connection at once: its peer may never take what is in the buffer."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def shrink(self) -> None:
         """Give back the memory of an idle connection."""

@@ -20,6 +20,8 @@ SENDFILE_BYTES_MAX = 256 * 1024
 """Up to here sendfile beats read and write (docs/decisions/0004)."""
 QUEUED_BYTES_MAX = 1024 * 1024
 """Of answers that one connection has not taken yet; above it no further request is handled."""
+RESPONSES_QUEUED_MAX = 512
+"""Requests of one connection whose responses are due; above it no further one is handled."""
 FILE_RANGE_BYTES = 1024
 """What a file range that waits counts for: its bytes are not in memory, its bookkeeping is."""
 
@@ -94,11 +96,8 @@ class ResponseQueue:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many bytes of answers wait that no further request is to be handled."""
-        return self._queued_bytes >= QUEUED_BYTES_MAX
-
-    def __len__(self) -> int:
-        return len(self._slots)
+        """Whether so many answers wait, or are due, that no further request is to be handled."""
+        return self._queued_bytes >= QUEUED_BYTES_MAX or len(self._slots) >= RESPONSES_QUEUED_MAX
 
     def open(self, transport: asyncio.Transport) -> None:
         """Attach the transport of a new connection."""

@@ -167,7 +167,7 @@ def test_default_broker_shows_only_what_was_set() -> None:
         ("leader.replication.throttled.replicas", "*"),
         ("leader.replication.throttled.replicas", ""),
         ("min.cleanable.dirty.ratio", "0.1"),
-        ("preallocate", "TRUE"),
+        ("preallocate", "FALSE"),
         ("retention.ms", "-1"),
     ],
 )
@@ -185,6 +185,7 @@ def test_legal_values(name: str, value: str) -> None:
         ("min.cleanable.dirty.ratio", "2", "no more than 1"),
         ("min.insync.replicas", "0", "at least 1"),
         ("preallocate", "yes", "either true or false"),
+        ("preallocate", "true", "must be false: this broker does not reserve"),
         ("retention.ms", "1_000", "type LONG"),
         ("segment.bytes", "3000000000", "type INT"),
     ],

@@ -99,7 +99,11 @@ def services() -> NodeServices:
 
 @asynccontextmanager
 async def listening(
-    handlers: Handlers, *, frame_bytes_max: int = 1_000_000, connections_max: int = 100
+    handlers: Handlers,
+    *,
+    frame_bytes_max: int = 1_000_000,
+    connections_max: int = 100,
+    connections_idle_ms_max: int = 600_000,
 ) -> AsyncIterator[ListenerServer]:
     """A listener on a free port."""
     context = ListenerContext(
@@ -110,7 +114,7 @@ async def listening(
         frame_bytes_max=frame_bytes_max,
     )
     endpoint = Endpoint(host="127.0.0.1", port=0)
-    server = ListenerServer(endpoint, context, connections_idle_ms_max=600_000)
+    server = ListenerServer(endpoint, context, connections_idle_ms_max=connections_idle_ms_max)
     await server.bind()
     await server.serve()
     try:

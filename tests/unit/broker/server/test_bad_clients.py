@@ -1,0 +1,148 @@
+"""Clients that are slow, silent, do not read or flood cost bounded memory and hold nobody up.
+
+A half-open connection, whose client is gone without a word, is a silent one to the broker.
+"""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.handlers.services import NodeServices, Request
+from broker.protocol import codec
+from broker.protocol.frames import FRAME_BYTES_MAX
+from broker.server import listener
+from broker.server.listener import ListenerServer
+from broker.server.output import QUEUED_BYTES_MAX, RESPONSES_QUEUED_MAX
+from tests.support.settle import until
+from tests.unit.broker.server.support import (
+    PLAIN,
+    SLOT,
+    Handlers,
+    Streams,
+    connected,
+    listening,
+    read_frame,
+    request_frame,
+)
+
+IDLE_MS = 150
+
+
+@pytest.fixture(autouse=True)
+def _often_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "IDLE_CHECK_MS", 20)
+
+
+async def is_served(server: ListenerServer) -> bool:
+    """Whether another client gets an answer."""
+    async with connected(server) as (reader, writer):
+        writer.write(request_frame(PLAIN, 0, 77))
+        return (await asyncio.wait_for(read_frame(reader), 20))[:4] == struct.pack(">i", 77)
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is really there."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+class LargeAnswers(Handlers):
+    """PLAIN answers with 30 kB."""
+
+    def plain(self, request: Request, node: NodeServices) -> Any:
+        self.asked.append(f"plain {request.correlation_id}")
+        return codec.build_response(PLAIN, request.api_version, cluster_id="c" * 30_000)
+
+
+@pytest.fixture
+async def idle_server() -> AsyncIterator[ListenerServer]:
+    """A listener that ends connections idle for `IDLE_MS`."""
+    async with listening(LargeAnswers(), connections_idle_ms_max=IDLE_MS) as server:
+        yield server
+
+
+async def assert_ended_as_idle(server: ListenerServer, streams: Streams) -> None:
+    (connection,) = server.context.connections
+    await until(lambda: connection not in server.context.connections)
+    assert connection._receive.capacity_bytes == 0
+    assert await is_served(server)
+
+
+async def test_a_silent_client_is_ended(idle_server: ListenerServer) -> None:
+    async with connected(idle_server) as streams:
+        await until(lambda: idle_server.context.connections)
+        await assert_ended_as_idle(idle_server, streams)
+        assert await streams[0].read() == b""
+
+
+async def test_a_client_that_stops_inside_a_frame_is_ended(idle_server: ListenerServer) -> None:
+    async with connected(idle_server) as streams:
+        streams[1].write(request_frame(PLAIN, 0, 1)[:-1])
+        await until(lambda: idle_server.context.connections)
+        await assert_ended_as_idle(idle_server, streams)
+
+
+async def test_a_client_that_never_reads_is_ended_with_what_waits_for_it(
+    idle_server: ListenerServer,
+) -> None:
+    async with connected(idle_server) as streams:
+        streams[0]._transport.pause_reading()  # type: ignore[attr-defined]  # the kernel's buffers fill
+        streams[1].write(b"".join(request_frame(PLAIN, 0, number) for number in range(2_000)))
+        await until(lambda: idle_server.context.connections)
+        await assert_ended_as_idle(idle_server, streams)
+
+
+async def test_a_client_that_sends_byte_by_byte_is_answered_and_holds_nobody_up() -> None:
+    async with listening(Handlers()) as server, connected(server) as (reader, writer):
+        frame = request_frame(PLAIN, 0, 5)
+        for byte in frame[:-1]:
+            writer.write(bytes((byte,)))
+            await writer.drain()
+            await asyncio.sleep(0)
+        assert await is_served(server)
+        writer.write(frame[-1:])
+        assert (await read_frame(reader))[:4] == struct.pack(">i", 5)
+
+
+async def test_a_promise_of_100_mb_takes_no_memory() -> None:
+    async with listening(Handlers(), frame_bytes_max=FRAME_BYTES_MAX) as server:
+        clients = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(40)]
+        before = resident_bytes()
+        for _, writer in clients:
+            writer.write(struct.pack(">ih", FRAME_BYTES_MAX, PLAIN))
+        await until(
+            lambda: sum(each._receive.pending_bytes for each in server.context.connections) == 240
+        )
+        assert resident_bytes() - before < 40 << 20
+        assert await is_served(server)
+        for _, writer in clients:
+            writer.close()
+
+
+@pytest.mark.parametrize("api", [(PLAIN, 0), (SLOT, 4)])
+async def test_of_a_flood_few_requests_are_handled_at_once(api: tuple[int, int]) -> None:
+    handlers = LargeAnswers()
+    async with (
+        listening(handlers, frame_bytes_max=4 << 20) as server,
+        connected(server) as (reader, writer),
+    ):
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        # A long request first, so that the receive buffer takes many short ones at once.
+        topics = [{"topic": "t" * 30_000, "partitions": []}] * 50
+        long = codec.build_request(SLOT, 4, topics=topics)
+        first = codec.encode_request(long, correlation_id=0, client_id="t")
+        writer.write(first + b"".join(request_frame(*api, number) for number in range(60_000)))
+        await until(lambda: len(handlers.asked) > 20)
+        handled = -1
+        while handled != len(handlers.asked):
+            handled = len(handlers.asked)
+            await asyncio.sleep(0.1)
+            (connection,) = server.context.connections
+            queue = connection._queue
+            assert len(queue._slots) <= RESPONSES_QUEUED_MAX
+            assert queue._queued_bytes <= QUEUED_BYTES_MAX + 31_000
+        assert handled < 5_000
+        assert await is_served(server)
