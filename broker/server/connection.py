@@ -112,22 +112,20 @@ class Connection(asyncio.BufferedProtocol):
     def _refuse(self, reason: str) -> None:
         log.warning("connection from %s closed: %s", self._peer, reason)
         self._dispatcher.close()
-        self.abort()
+        self.close(is_at_once=True)
 
     def _end(self, reason: str) -> None:
         log.info("connection from %s closed: %s", self._peer, reason)
         self._dispatcher.close()
         self.close()
 
-    def close(self) -> None:
-        """End the connection after what is already in the transport's buffer."""
-        if self._transport is not None:
-            self._transport.close()
-
-    def abort(self) -> None:
-        """End the connection at once: its peer may never take what is in the buffer."""
-        if self._transport is not None:
+    def close(self, *, is_at_once: bool = False) -> None:
+        """End the connection after what is already in the transport's buffer, or at once: a peer
+        may never take that."""
+        if self._transport is not None and is_at_once:
             self._transport.abort()
+        elif self._transport is not None:
+            self._transport.close()
 
     def shrink(self) -> None:
         """Give back the memory of an idle connection."""

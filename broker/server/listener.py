@@ -72,7 +72,7 @@ class ListenerServer:
         for connection in list(self.context.connections):
             idle_ms = now_ms - connection.last_active_ms
             if idle_ms > self._idle_ms_max:
-                connection.abort()
+                connection.close(is_at_once=True)
             elif idle_ms > IDLE_SHRINK_MS:
                 connection.shrink()
 
