@@ -16,34 +16,37 @@ from control.views.snapshots.collector_findings import report_watch
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.process_memory import be_small, keep_loaded, take_turns
 from control.views.snapshots.store import open_store
-from dashboard import export, live, record_bytes, router, rows, shell
-from dashboard.callback_sharing import CallbackSharing
-from dashboard.cluster_routing import ClusterDash, ClusterRouting
-from dashboard.context import Place, Screen
-from dashboard.desk import Desk
-from dashboard.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
-from dashboard.origin_check import OriginCheck
+from dashboard import router
+from dashboard.cluster_actions import ClusterActions
+from dashboard.context import ClusterContext, PageContext
+from dashboard.frame import shell
+from dashboard.live import news
 from dashboard.pages.browse import register_follow
 from dashboard.pages.lists import PAGES
+from dashboard.server import export, record_bytes, table_rows
+from dashboard.server.callback_sharing import CallbackSharing
+from dashboard.server.cluster_routing import ClusterDash, ClusterRouting
+from dashboard.server.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
+from dashboard.server.origin_check import OriginCheck
+from dashboard.server.static_cache import StaticCache
+from dashboard.server.warm import warm
 from dashboard.settings import DashboardSettings
-from dashboard.static_cache import StaticCache
-from dashboard.warm import warm
 
 WORKERS: Final = 6
 """Threads that run callbacks; the page's event loop itself never computes."""
 
 
-def create_app(screen: Screen) -> Dash:
+def create_app(context: PageContext) -> Dash:
     """The Dash application; its ``server`` is an ASGI app without the guard around it."""
     # Without FastAPI's own documentation pages, which would load scripts from elsewhere.
     server: Any = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    export.register(server, screen, PAGES)
-    rows.register(server, screen, PAGES)
-    record_bytes.register(server, screen)
-    register_follow(server, screen)
+    export.register(server, context, PAGES)
+    table_rows.register(server, context, PAGES)
+    record_bytes.register(server, context)
+    register_follow(server, context)
     app = ClusterDash(
         "dashboard",
-        clusters=screen.settings.clusters,
+        clusters=context.settings.clusters,
         server=server,
         assets_folder=str(ASSETS),
         assets_ignore=NOT_SCRIPTS,
@@ -57,31 +60,31 @@ def create_app(screen: Screen) -> Dash:
         serve_locally=True,
         compress=True,
     )
-    app.layout = lambda: shell.layout(screen, _opened(app, screen))
-    shell.register(app, screen)
-    router.register(app, screen)
-    live.register(app, screen)
+    app.layout = lambda: shell.layout(context, _opened(app, context))
+    shell.register(app, context)
+    router.register(app, context)
+    news.register(app, context)
     # Otherwise done by the first request for "/" or a callback: a deep link that came first
     # would be served without our scripts and styles.
     app._setup_server()  # type: ignore[no-untyped-call]
     return app
 
 
-def _opened(app: Dash, screen: Screen) -> shell.Opened:
+def _opened(app: Dash, context: PageContext) -> shell.Opened:
     """The view that the asking page shows, as its browser says."""
     try:
         request = app.backend.request_adapter()
     except RuntimeError:  # asked for by the process itself, to validate it
-        return router.opened(screen, "", "light")
+        return router.opened(context, "", "light")
     scheme = "dark" if request.cookies.get("scheme") == "dark" else "light"
-    return router.opened(screen, request.headers.get("referer", ""), scheme)
+    return router.opened(context, request.headers.get("referer", ""), scheme)
 
 
-def screen_of(settings: DashboardSettings) -> Screen:
+def context_of(settings: DashboardSettings) -> PageContext:
     """Context of the page by its settings: what it shows, and where it acts."""
     reader = open_store(settings.store)
 
-    def place(watched: WatchedCluster) -> Place:
+    def cluster_context(watched: WatchedCluster) -> ClusterContext:
         report = report_watch(settings.bus if watched.is_collected else None, watched.cluster_id)
         feed = SnapshotFeed(
             reader,
@@ -92,19 +95,21 @@ def screen_of(settings: DashboardSettings) -> Screen:
             unwatched=watched.unwatched,
             bootstrap=watched.bootstrap,
         )
-        desk = Desk(watched, bus=settings.bus, denied=lambda: feed.current.denied_operations)
-        place = Place(watched=watched, feed=feed, desk=desk)
-        feed.subscribe(place.prefetch.follow)
-        return place
+        actions = ClusterActions(
+            watched, bus=settings.bus, denied=lambda: feed.current.denied_operations
+        )
+        found = ClusterContext(watched=watched, feed=feed, actions=actions)
+        feed.subscribe(found.prefetch.follow)
+        return found
 
-    places = {watched.name: place(watched) for watched in settings.clusters}
-    return Screen(places=places, reader=reader, settings=settings)
+    clusters = {watched.name: cluster_context(watched) for watched in settings.clusters}
+    return PageContext(clusters=clusters, reader=reader, settings=settings)
 
 
-def guarded(app: Dash, screen: Screen, hosts: Callable[[], frozenset[str]]) -> OriginCheck:
+def guarded(app: Dash, context: PageContext, hosts: Callable[[], frozenset[str]]) -> OriginCheck:
     """The page as it is served: behind the check of Host and Origin."""
-    shared = CallbackSharing(StaticCache(app.server), lambda: screen.desk.moves.version)
-    return OriginCheck(ClusterRouting(shared, screen.settings.names), hosts)
+    shared = CallbackSharing(StaticCache(app.server), lambda: context.actions.moves.version)
+    return OriginCheck(ClusterRouting(shared, context.settings.names), hosts)
 
 
 def serve(
@@ -121,10 +126,10 @@ def serve(
     be_small()
     listener = _listen(settings)
     port = int(listener.getsockname()[1])
-    screen = screen_of(settings)
-    app = create_app(screen)
+    context = context_of(settings)
+    app = create_app(context)
     hosts = settings.hosts(port)
-    page = guarded(app, screen, lambda: hosts)
+    page = guarded(app, context, lambda: hosts)
     config = uvicorn.Config(
         page,
         log_level="warning",
@@ -132,8 +137,8 @@ def serve(
         timeout_graceful_shutdown=2,
         access_log=False,
     )
-    places = screen.places.values()
-    for place in places:
+    clusters = context.clusters.values()
+    for place in clusters:
         place.feed.start()
 
     async def begin() -> None:
@@ -141,14 +146,14 @@ def serve(
         keep_loaded()
 
     async def close() -> None:
-        await asyncio.gather(*(place.desk.close() for place in places))
+        await asyncio.gather(*(place.actions.close() for place in clusters))
 
     try:
         if on_ready is not None:
             on_ready(f"http://{settings.host}:{port}")
         _PageServer(config, at_start=begin, at_end=close).run(sockets=[listener])
     finally:
-        for place in places:
+        for place in clusters:
             place.feed.stop()
         listener.close()
 

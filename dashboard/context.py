@@ -12,19 +12,19 @@ from control.views.snapshots.past import PastReader
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.journal import Mark, marks
 from control.views.times import TimeError, span_of
-from dashboard.cluster_routing import chosen_cluster
-from dashboard.desk import Desk
+from dashboard.cluster_actions import ClusterActions
+from dashboard.server.cluster_routing import chosen_cluster
+from dashboard.server.table_prefetch import TablePrefetch
 from dashboard.settings import DashboardSettings
-from dashboard.table_prefetch import TablePrefetch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ClusterContext:
     """One watched cluster: its figures, and who acts on it."""
 
     watched: WatchedCluster
     feed: SnapshotFeed
-    desk: Desk
+    actions: ClusterActions
     prefetch: TablePrefetch = field(default_factory=TablePrefetch)
 
 
@@ -33,34 +33,34 @@ class StoreReader(PastReader, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Screen:
+class PageContext:
     """Shared by all views and all browsers; holds no state of either."""
 
-    places: Mapping[str, Place]
+    clusters: Mapping[str, ClusterContext]
     """By the cluster's name; the usual one first."""
     reader: StoreReader
     settings: DashboardSettings
     now_ms: Callable[[], int] = lambda: int(time.time() * 1000)
 
     @property
-    def place(self) -> Place:
+    def chosen(self) -> ClusterContext:
         """That of the cluster which the asking page is about."""
-        return self.places.get(chosen_cluster.get()) or next(iter(self.places.values()))
+        return self.clusters.get(chosen_cluster.get()) or next(iter(self.clusters.values()))
 
     @property
     def watched(self) -> WatchedCluster:
         """The cluster which the asking page is about."""
-        return self.place.watched
+        return self.chosen.watched
 
     @property
     def feed(self) -> SnapshotFeed:
         """Its figures."""
-        return self.place.feed
+        return self.chosen.feed
 
     @property
-    def desk(self) -> Desk:
+    def actions(self) -> ClusterActions:
         """The actions on its cluster."""
-        return self.place.desk
+        return self.chosen.actions
 
     @property
     def snapshot(self) -> OperatorSnapshot:
@@ -83,4 +83,4 @@ class Screen:
 
     def marks(self, span: Span) -> Sequence[Mark]:
         """The journal's marks on this stretch."""
-        return marks(self.desk.moves.journal, span)
+        return marks(self.actions.moves.journal, span)

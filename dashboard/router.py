@@ -8,10 +8,12 @@ from urllib.parse import urlsplit
 from dash import Dash, Input, Output, State
 
 from control.views.paths import ViewPath
-from dashboard import existing, ids, shell
+from dashboard import ids
 from dashboard.components.parts import crumbs, empty
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import USUAL_LOOK, Look, Time
+from dashboard.context import PageContext
+from dashboard.frame import existing, shell
+from dashboard.frame.shell import SHOWN
+from dashboard.live.displayed_snapshot import USUAL_LOOK, Look, Time
 from dashboard.pages import (
     broker,
     browse,
@@ -31,12 +33,11 @@ from dashboard.pages import (
     what_if,
 )
 from dashboard.pages import map as map_page
-from dashboard.shell import SHOWN
 
-Layout = Callable[[Screen, ViewPath, Look], Any]
+Layout = Callable[[PageContext, ViewPath, Look], Any]
 
 
-_LATER: Final[dict[str, Callable[[Screen, ViewPath], Any]]] = {
+_LATER: Final[dict[str, Callable[[PageContext, ViewPath], Any]]] = {
     "topics": lists.topics_layout,
     "topic": lists.topic_layout,
     "partitions": lists.partitions_layout,
@@ -61,8 +62,8 @@ _LATER: Final[dict[str, Callable[[Screen, ViewPath], Any]]] = {
 """Views whose figures come with the first news."""
 
 
-def _without_figures(layout: Callable[[Screen, ViewPath], Any]) -> Layout:
-    return lambda screen, path, _: layout(screen, path)
+def _without_figures(layout: Callable[[PageContext, ViewPath], Any]) -> Layout:
+    return lambda context, path, _: layout(context, path)
 
 
 VIEWS: Final[dict[str, Layout]] = {
@@ -79,11 +80,11 @@ PAGES: Final = (
 )  # fmt: skip
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Callbacks of all views, and the one that shows the right view."""
     for page in PAGES:
-        page.register(app, screen)
-    existing.register(app, screen, lambda path, look: VIEWS[path.view](screen, path, look))
+        page.register(app, context)
+    existing.register(app, context, lambda path, look: VIEWS[path.view](context, path, look))
 
     @app.callback(
         Output(ids.CONTENT, "children"),
@@ -99,30 +100,32 @@ def register(app: Dash, screen: Screen) -> None:
     def show(
         pathname: str | None, search: str | None, time: Time | None, scheme: str | None
     ) -> tuple[Any, str | None]:
-        return view(screen, pathname, search, Look(time or {}, scheme or "light")), pathname
+        return view(context, pathname, search, Look(time or {}, scheme or "light")), pathname
 
 
-def opened(screen: Screen, address: str, scheme: str) -> shell.Opened:
+def opened(context: PageContext, address: str, scheme: str) -> shell.Opened:
     """The view that a page is opened with, by the whole ``address`` that its browser says it is
     at (the Referer); none where it says nothing."""
     found = urlsplit(address)
     search = f"?{found.query}" if found.query else ""
-    shown = view(screen, found.path, search, Look({}, scheme)) if found.path else None
+    shown = view(context, found.path, search, Look({}, scheme)) if found.path else None
     return shell.Opened(pathname=found.path, search=search, scheme=scheme, view=shown)
 
 
-def view(screen: Screen, pathname: str | None, search: str | None, look: Look = USUAL_LOOK) -> Any:
+def view(
+    context: PageContext, pathname: str | None, search: str | None, look: Look = USUAL_LOOK
+) -> Any:
     """The view's layout, or what to do when there is no such view; ``look`` has the time that
     the page looks at where the address says nothing of it."""
     path = shell.view_of(pathname, search)
     if isinstance(path, str):
         return _nowhere(path)
     if path.view == "map" and path.query.get("plan"):
-        return plan_map.layout(screen, path)
+        return plan_map.layout(context, path)
     asked = {name: path.query[name] for name in ("at", "range") if name in path.query}
     layout = VIEWS[path.view]
     looked = replace(look, time=asked or look.time)
-    return existing.framed(screen, path, looked, lambda path, look: layout(screen, path, look))
+    return existing.framed(context, path, looked, lambda path, look: layout(context, path, look))
 
 
 def _nowhere(reason: str) -> list[Any]:

@@ -9,10 +9,10 @@ from dash import Dash, Input, Output
 from control.views.series import Span
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import Time, answer, chart
+from dashboard.context import PageContext
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
+from dashboard.live.displayed_snapshot import Time, answer, chart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +24,11 @@ class Detail:
     tiles: str
     chart: str
     build_tiles: Callable[[OperatorSnapshot, Any], Any]
-    build_figure: Callable[[Screen, Any, str, Span], Figure]
+    build_figure: Callable[[PageContext, Any, str, Span], Figure]
     """Of the name, in a colour scheme, over the span."""
 
 
-def register_detail(app: Dash, screen: Screen, detail: Detail) -> None:
+def register_detail(app: Dash, context: PageContext, detail: Detail) -> None:
     """Fill both with every version."""
 
     @app.callback(
@@ -40,7 +40,7 @@ def register_detail(app: Dash, screen: Screen, detail: Detail) -> None:
     )
     def fill(tick: Any, name: Any, time: Time | None) -> Any:
         key = (detail.tiles, name)
-        return answer(screen, tick, time, key, lambda found: detail.build_tiles(found, name))
+        return answer(context, tick, time, key, lambda found: detail.build_tiles(found, name))
 
     @app.callback(
         Output(detail.chart, "figure"),
@@ -54,7 +54,7 @@ def register_detail(app: Dash, screen: Screen, detail: Detail) -> None:
         colors = scheme or "light"
 
         def build(_: OperatorSnapshot) -> Figure:
-            span = screen.span(time)
-            return drawn(lambda: detail.build_figure(screen, name, colors, span), colors)
+            span = context.span(time)
+            return drawn(lambda: detail.build_figure(context, name, colors, span), colors)
 
-        return chart(screen, tick, time, (detail.chart, name, colors), build)
+        return chart(context, tick, time, (detail.chart, name, colors), build)

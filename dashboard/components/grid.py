@@ -1,5 +1,5 @@
-"""The large tables: rows come page by page from the server (``dashboard.rows``), which filters
-and sorts.
+"""The large tables: the server (``dashboard.server.table_rows``) filters and sorts their rows, and
+sends them block by block.
 
 The grid keeps scroll place, selection and column widths while its rows are refreshed, since rows
 have identities (their keys) and blocks are refreshed in place.
@@ -86,7 +86,7 @@ def grid_block(
 
 
 def register_grid(app: Dash, kind: str) -> None:
-    """Registers the browser's part of a kind of table; its rows come from ``dashboard.rows``."""
+    """Registers the browser's part of a kind of table; ``table_rows`` sends its rows."""
     in_browser: Any = app.clientside_callback
     in_browser(
         ClientsideFunction("partiscope", "columnsChosen"),

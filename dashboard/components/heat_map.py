@@ -7,11 +7,11 @@ from dash import Dash, Input, Output, html
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.heat_box import heat_box
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import AT_ONCE, Look, Time, answer
+from dashboard.context import PageContext
+from dashboard.live.displayed_snapshot import AT_ONCE, Look, Time, answer
 
 
-def register_heat_map(app: Dash, screen: Screen, box: str, measure: str) -> None:
+def register_heat_map(app: Dash, context: PageContext, box: str, measure: str) -> None:
     """Fill ``box`` by the switch ``measure``."""
 
     @app.callback(
@@ -25,16 +25,16 @@ def register_heat_map(app: Dash, screen: Screen, box: str, measure: str) -> None
         websocket=True,
     )
     def draw(tick: Any, chosen: str, scheme: str | None, time: Time | None) -> Any:
-        return _drawn(screen, chosen, Look(time or {}, scheme or "light"), tick)
+        return _drawn(context, chosen, Look(time or {}, scheme or "light"), tick)
 
 
-def heat_map(screen: Screen, box: str, measure: str, look: Look) -> html.Div:
+def heat_map(context: PageContext, box: str, measure: str, look: Look) -> html.Div:
     """``box`` with the map in it."""
-    return html.Div(_drawn(screen, measure, look, AT_ONCE), id=box, className="heat-place")
+    return html.Div(_drawn(context, measure, look, AT_ONCE), id=box, className="heat-place")
 
 
-def _drawn(screen: Screen, measure: str, look: Look, tick: Any) -> Any:
+def _drawn(context: PageContext, measure: str, look: Look, tick: Any) -> Any:
     def build(snapshot: OperatorSnapshot) -> Any:
         return heat_box(snapshot.heat_map(measure), look.scheme)
 
-    return answer(screen, tick, look.time, ("heat", measure, look.scheme), build)
+    return answer(context, tick, look.time, ("heat", measure, look.scheme), build)

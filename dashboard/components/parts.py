@@ -220,3 +220,9 @@ def crumbs(parts: Sequence[tuple[str, str]]) -> html.Nav:
         is_last = place == len(parts) - 1
         shown.append(html.H1(label) if is_last else dcc.Link(label, href=f"/{path}"))
     return html.Nav(shown, className="crumbs")
+
+
+def redirect(from_: str, to: str) -> dict[str, str]:
+    """Data of ``ids.REDIRECT``: the browser goes from one view to another once something begins,
+    unless the operator went elsewhere meanwhile."""
+    return {"from": f"/{from_}", "to": to}

@@ -1,1 +1,1 @@
-"""Views of the page: each file has ``layout(screen, path)`` and ``register(app, screen)``."""
+"""Views of the page: each file has ``layout(context, path)`` and ``register(app, context)``."""

@@ -19,14 +19,14 @@ from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, graph, tile
-from dashboard.context import Screen
+from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 
 _ASKED: Final = "Means of the last half minute; bounded by `broker_rows_per_s` of the settings"
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """Tiles, throughput, and its partitions as a table filtered to it."""
     broker = int(path.params["broker"])
     head = crumbs([("Brokers", "brokers"), (f"broker {broker}", "")])
@@ -41,7 +41,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Live blocks of a broker."""
     detail = Detail(
         path=ids.BROKER_PATH,
@@ -50,13 +50,13 @@ def register(app: Dash, screen: Screen) -> None:
         build_tiles=tiles,
         build_figure=broker_figure,
     )
-    register_detail(app, screen, detail)
+    register_detail(app, context, detail)
 
 
-def broker_figure(screen: Screen, broker: int, scheme: str, span: series.Span) -> Figure:
+def broker_figure(context: PageContext, broker: int, scheme: str, span: series.Span) -> Figure:
     """Its throughput over the span."""
-    found = series.broker_throughput(screen.reader, screen.cluster, broker, span)
-    marks = screen.marks(span)
+    found = series.broker_throughput(context.reader, context.cluster, broker, span)
+    marks = context.marks(span)
     return lines.throughput(found, scheme, keep=f"broker {broker}", marks=marks, span=span)
 
 

@@ -28,8 +28,8 @@ from dashboard import ids
 from dashboard.components.forms import choice, text_field
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes, card, crumbs, empty
-from dashboard.context import Screen
-from dashboard.follow import KEPT_MAX, SHOWN_MAX, Drawing, Readers, Tail
+from dashboard.context import PageContext
+from dashboard.live.message_reading import KEPT_MAX, SHOWN_MAX, Drawing, Readers, Tail
 
 WHOLE_BYTES_MAX: Final = 16 << 10
 """Of a key, value or header on the page; the rest is a link."""
@@ -64,7 +64,7 @@ _FURTHER: Final = {
 _PROGRESS_PARTS: Final = 1_000
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """The form, filled in by the path's query, and what was found."""
     topic = path.params["topic"]
     follows = path.query.get("follow") == "yes"
@@ -123,7 +123,7 @@ def _form(path: ViewPath, topic: str, *, follows: bool) -> html.Div:
     )
 
 
-def register(app: Dash, _: Screen) -> None:
+def register(app: Dash, _: PageContext) -> None:
     """Read on opening, and whenever it is asked for; follow what arrives from now on."""
     in_browser: Any = app.clientside_callback
     in_browser(
@@ -146,9 +146,9 @@ def register(app: Dash, _: Screen) -> None:
     )
 
 
-def register_follow(server: FastAPI, screen: Screen) -> None:
+def register_follow(server: FastAPI, context: PageContext) -> None:
     """The WebSocket of tabs that read or follow a topic."""
-    readers = Readers(screen, Drawing(followed=followed, scanning=scanning, found=result))
+    readers = Readers(context, Drawing(followed=followed, scanning=scanning, found=result))
 
     @server.websocket("/follow/{topic}")
     async def follow(socket: WebSocket, topic: str) -> None:

@@ -9,15 +9,15 @@ from control.views.paths import ViewPath
 from dashboard import ids
 from dashboard.components.parts import crumbs
 from dashboard.components.tables import rows_table
-from dashboard.context import Screen
+from dashboard.context import PageContext
 
 
-def layout(screen: Screen, _: ViewPath) -> list[Any]:
+def layout(context: PageContext, _: ViewPath) -> list[Any]:
     """One table."""
-    return [crumbs([("Clusters", "clusters")]), html.Div(table(screen), id=ids.ALL_CLUSTERS)]
+    return [crumbs([("Clusters", "clusters")]), html.Div(table(context), id=ids.ALL_CLUSTERS)]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Keep it as it is now, whatever time the other views look at."""
 
     @app.callback(
@@ -27,11 +27,11 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def fill(_: object) -> Any:
-        return table(screen)
+        return table(context)
 
 
-def table(screen: Screen) -> Any:
+def table(context: PageContext) -> Any:
     """A row per cluster; its link loads the page anew, for a tab is about one cluster."""
-    known = [(place.watched, place.feed.current) for place in screen.places.values()]
-    rows = cluster_rows(known, now_ms=screen.now_ms())
+    known = [(place.watched, place.feed.current) for place in context.clusters.values()]
+    rows = cluster_rows(known, now_ms=context.now_ms())
     return rows_table(rows, CLUSTER_COLUMNS, reloads=True)

@@ -15,11 +15,11 @@ from control.views.tables import configs
 from control.views.tables.column import Column
 from control.views.tables.configs import ConfigRow
 from dashboard import ids
+from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.forms import problem, text_field
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes, card, crumbs, empty, opener
-from dashboard.context import Screen
-from dashboard.desk import DeskError
+from dashboard.context import PageContext
 
 _TYPED_MS: Final = 300
 """So long after the last key a field is taken as typed."""
@@ -36,7 +36,7 @@ class Found:
     other: tuple[ConfigEntry, ...] | None = None
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """The fields, filled in by the path's query; the table comes at once."""
     resource = configs.resource_of(path)
     is_topic = resource.scope is ConfigScope.TOPIC
@@ -68,7 +68,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Read on opening, when it is asked for, and after a dialog that may have changed one."""
     in_browser: Any = app.clientside_callback
     in_browser(
@@ -94,20 +94,20 @@ def register(app: Dash, screen: Screen) -> None:
         if is_open and before:
             raise PreventUpdate
         try:
-            found = await read(screen, parse_path(path), (beside or "").strip())
-        except DeskError as error:
+            found = await read(context, parse_path(path), (beside or "").strip())
+        except ClusterActionError as error:
             return problem(error)
-        return table(found, wanted or "", read_ms=screen.now_ms())
+        return table(found, wanted or "", read_ms=context.now_ms())
 
 
-async def read(screen: Screen, path: ViewPath, beside: str) -> Found:
+async def read(context: PageContext, path: ViewPath, beside: str) -> Found:
     """From the cluster itself.
 
     Raises:
         KafkaPortError: nobody answers, or one of the two is not there.
         ValueError: not a broker's id.
     """
-    session, resource = screen.desk.session, configs.resource_of(path)
+    session, resource = context.actions.session, configs.resource_of(path)
     entries = await session.configs(resource)
     if not beside:
         return Found(resource=resource, entries=entries)

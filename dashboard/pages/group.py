@@ -18,12 +18,12 @@ from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, graph, tile
-from dashboard.context import Screen
+from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """Tiles, lag over time, and every partition that it has committed."""
     group = path.params["group"]
     head = crumbs([("Groups", "groups"), (group, "")])
@@ -40,7 +40,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Live blocks of a group."""
     detail = Detail(
         path=ids.GROUP_PATH,
@@ -49,13 +49,13 @@ def register(app: Dash, screen: Screen) -> None:
         build_tiles=tiles,
         build_figure=group_figure,
     )
-    register_detail(app, screen, detail)
+    register_detail(app, context, detail)
 
 
-def group_figure(screen: Screen, group: str, scheme: str, span: series.Span) -> Figure:
+def group_figure(context: PageContext, group: str, scheme: str, span: series.Span) -> Figure:
     """Its lag over the span."""
-    found = series.group_lag(screen.reader, screen.cluster, group, span)
-    marks = screen.marks(span)
+    found = series.group_lag(context.reader, context.cluster, group, span)
+    marks = context.marks(span)
     return lines.lines(found, scheme, keep=f"group {group}", marks=marks, span=span)
 
 

@@ -10,25 +10,25 @@ from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty, graph, tile
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import AT_ONCE, Look, Time, answer, chart
+from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import all_drawn
+from dashboard.live.displayed_snapshot import AT_ONCE, Look, Time, answer, chart
 
 
-def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
+def layout(context: PageContext, path: ViewPath, look: Look) -> list[Any]:
     """Tiles, and how batch time, delay and input went."""
     return [
         crumbs([("Metrics job", "job")]),
-        html.Div(_tiles(screen, look.time), id=ids.JOB_TILES, className="tiles"),
+        html.Div(_tiles(context, look.time), id=ids.JOB_TILES, className="tiles"),
         card("Batch time and delay", graph(ids.JOB_TIMES)),
         card("Samples in", graph(ids.JOB_INPUT, 180)),
         card("State rows", graph(ids.JOB_STATE, 180)),
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Live blocks of the job."""
 
     @app.callback(
@@ -39,7 +39,7 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def fill(tick: Any, time: Time | None) -> Any:
-        return _tiles(screen, time, tick)
+        return _tiles(context, time, tick)
 
     @app.callback(
         Output(ids.JOB_TIMES, "figure"),
@@ -54,13 +54,13 @@ def register(app: Dash, screen: Screen) -> None:
         shown = scheme or "light"
 
         def build(_: OperatorSnapshot) -> Any:
-            return all_drawn(lambda: figures(screen, shown, screen.span(time)), 3, shown)
+            return all_drawn(lambda: figures(context, shown, context.span(time)), 3, shown)
 
-        return chart(screen, tick, time, ("job charts", shown), build)
+        return chart(context, tick, time, ("job charts", shown), build)
 
 
-def _tiles(screen: Screen, time: Time | None, tick: Any = AT_ONCE) -> Any:
-    return answer(screen, tick, time, ("job",), lambda found: tiles(found, screen.now_ms()))
+def _tiles(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> Any:
+    return answer(context, tick, time, ("job",), lambda found: tiles(found, context.now_ms()))
 
 
 def tiles(snapshot: OperatorSnapshot, now_ms: int) -> Any:
@@ -71,9 +71,9 @@ def tiles(snapshot: OperatorSnapshot, now_ms: int) -> Any:
     return [tile(it.title, it.cell, it.why) for it in found]
 
 
-def figures(screen: Screen, scheme: str, span: series.Span) -> tuple[Figure, ...]:
+def figures(context: PageContext, scheme: str, span: series.Span) -> tuple[Figure, ...]:
     """Over the span."""
-    batch, delay, records, state = series.job_series(screen.reader, span)
+    batch, delay, records, state = series.job_series(context.reader, span)
     return tuple(
         lines.lines(found, scheme, keep=f"job {found[0].name}", span=span)
         for found in ((batch, delay), (records,), (state,))

@@ -9,12 +9,12 @@ from control.views.tables.journal import JOURNAL_COLUMNS, journal_row
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.components.tables import rows_table
-from dashboard.context import Screen
+from dashboard.context import PageContext
 
 LINES_SHOWN_MAX = 500
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """One table."""
     return [
         crumbs([("Journal", "journal")]),
@@ -22,19 +22,19 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Filled with every event."""
 
     @app.callback(
         Output(ids.JOURNAL_TABLE, "children"), Input(ids.MOVES_PUSHED, "data"), websocket=True
     )
     def fill(_: object) -> Any:
-        return journal_block(screen)
+        return journal_block(context)
 
 
-def journal_block(screen: Screen) -> Any:
+def journal_block(context: PageContext) -> Any:
     """The lines, or why there are none."""
-    moves = screen.desk.moves
+    moves = context.actions.moves
     if not moves.journal and moves.trouble:
         return empty("The journal cannot be read at the moment", moves.trouble)
     if not moves.journal:

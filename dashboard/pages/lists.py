@@ -21,19 +21,19 @@ from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block, register_grid
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, graph, tile
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import Time, chart
+from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
-from dashboard.rows import PageOf
+from dashboard.live.displayed_snapshot import Time, chart
+from dashboard.server.table_rows import PageOf
 
 
-def topics_layout(screen: Screen, path: ViewPath) -> list[Any]:
+def topics_layout(context: PageContext, path: ViewPath) -> list[Any]:
     """All topics."""
     if "status:" in path.query.get("q", ""):
         # Findings lead here; what has a status are partitions.
-        return partitions_layout(screen, path)
+        return partitions_layout(context, path)
     return [
         crumbs([("Topics", "topics")]),
         html.Div(operation_button(CreateTopic.FORM), className="actions"),
@@ -41,7 +41,7 @@ def topics_layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def topic_layout(screen: Screen, path: ViewPath) -> list[Any]:
+def topic_layout(context: PageContext, path: ViewPath) -> list[Any]:
     """The partitions of one topic."""
     topic = path.params["topic"]
     return [
@@ -56,7 +56,7 @@ def topic_layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def partitions_layout(screen: Screen, path: ViewPath) -> list[Any]:
+def partitions_layout(context: PageContext, path: ViewPath) -> list[Any]:
     """All partitions of all topics."""
     return [
         crumbs([("Partitions", "partitions")]),
@@ -64,7 +64,7 @@ def partitions_layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def brokers_layout(screen: Screen, path: ViewPath) -> list[Any]:
+def brokers_layout(context: PageContext, path: ViewPath) -> list[Any]:
     """All registered brokers."""
     return [
         crumbs([("Brokers", "brokers")]),
@@ -73,7 +73,7 @@ def brokers_layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def groups_layout(screen: Screen, path: ViewPath) -> list[Any]:
+def groups_layout(context: PageContext, path: ViewPath) -> list[Any]:
     """All consumer groups."""
     return [
         crumbs([("Groups", "groups")]),
@@ -81,7 +81,7 @@ def groups_layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Tables, and what stands beside them."""
     for kind in PAGES:
         register_grid(app, kind)
@@ -93,7 +93,7 @@ def register(app: Dash, screen: Screen) -> None:
         build_tiles=topic_tiles,
         build_figure=topic_figure,
     )
-    register_detail(app, screen, topic)
+    register_detail(app, context, topic)
 
     @app.callback(
         Output(ids.SKEW_CHART, "figure"),
@@ -106,25 +106,27 @@ def register(app: Dash, screen: Screen) -> None:
         shown = scheme or "light"
 
         def build(snapshot: OperatorSnapshot) -> Any:
-            return drawn(lambda: skew_figure(screen, snapshot, shown, screen.span(time)), shown)
+            return drawn(lambda: skew_figure(context, snapshot, shown, context.span(time)), shown)
 
-        return chart(screen, tick, time, ("skew", shown), build)
+        return chart(context, tick, time, ("skew", shown), build)
 
 
 def skew_figure(
-    screen: Screen, snapshot: OperatorSnapshot, scheme: str, span: series.Span
+    context: PageContext, snapshot: OperatorSnapshot, scheme: str, span: series.Span
 ) -> Figure:
     """How far the most uneven brokers were from the mean."""
     rows = views.broker_page(snapshot, TableQuery(limit=table_query.LIMIT_MAX)).rows
-    found = broker_skew(screen.reader, snapshot.cluster.cluster, most_skewed(rows), len(rows), span)
+    found = broker_skew(
+        context.reader, snapshot.cluster.cluster, most_skewed(rows), len(rows), span
+    )
     named = [series.named(line, f"broker {line.name}") for line in found]
-    return lines.lines(named, scheme, keep="skew", marks=screen.marks(span), span=span)
+    return lines.lines(named, scheme, keep="skew", marks=context.marks(span), span=span)
 
 
-def topic_figure(screen: Screen, topic: str, scheme: str, span: series.Span) -> Figure:
+def topic_figure(context: PageContext, topic: str, scheme: str, span: series.Span) -> Figure:
     """Its throughput over the span."""
-    found = series.topic_throughput(screen.reader, screen.cluster, topic, span)
-    marks = screen.marks(span)
+    found = series.topic_throughput(context.reader, context.cluster, topic, span)
+    marks = context.marks(span)
     return lines.throughput(found, scheme, keep=f"topic {topic}", marks=marks, span=span)
 
 

@@ -13,15 +13,15 @@ from dashboard import ids
 from dashboard.components import heat_box
 from dashboard.components.heat_map import heat_map, register_heat_map
 from dashboard.components.parts import attributes, card, crumbs, graph, measure_switch
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import Look, Time, answer, displayed_snapshot
+from dashboard.context import PageContext
 from dashboard.figures.base import empty_figure
 from dashboard.figures.cells import cells_figure
+from dashboard.live.displayed_snapshot import Look, Time, answer, displayed_snapshot
 
 BY_PARTITIONS = "partitions"
 
 
-def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
+def layout(context: PageContext, path: ViewPath, look: Look) -> list[Any]:
     """One chart, one switch, and the way to the other map."""
     wanted = path.query.get("measure", "")
     if path.query.get("by") == BY_PARTITIONS:
@@ -33,7 +33,7 @@ def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
         _ways("topics"),
         card(
             "Broker × topic, on a log scale",
-            heat_map(screen, ids.MAP_FIGURE, measure, look),
+            heat_map(context, ids.MAP_FIGURE, measure, look),
             extra=switch,
             class_name="tall",
         ),
@@ -73,18 +73,18 @@ def _ways(chosen: str) -> html.Div:
     )
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Draw both, live; a click opens the topic or the partition."""
     in_browser: Any = app.clientside_callback
     in_browser(ClientsideFunction("partiscope", "openPath"), Input(ids.CELLS_OPENED, "data"))
     for measure in (ids.MAP_MEASURE, ids.CELLS_MEASURE):
         in_browser(ClientsideFunction("partiscope", "measureChosen"), Input(measure, "value"))
 
-    register_heat_map(app, screen, ids.MAP_FIGURE, ids.MAP_MEASURE)
-    _register_cells(app, screen)
+    register_heat_map(app, context, ids.MAP_FIGURE, ids.MAP_MEASURE)
+    _register_cells(app, context)
 
 
-def _register_cells(app: Dash, screen: Screen) -> None:
+def _register_cells(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.CELLS_FIGURE, "figure"),
         Input(ids.TICK, "data"),
@@ -106,12 +106,12 @@ def _register_cells(app: Dash, screen: Screen) -> None:
                 return empty_figure(str(error), colors)
             return cells_figure(found, colors, keep=filter_text)
 
-        return answer(screen, tick, time, ("cells", measure, filter_text, colors), build)
+        return answer(context, tick, time, ("cells", measure, filter_text, colors), build)
 
-    _register_pointer(app, screen)
+    _register_pointer(app, context)
 
 
-def _register_pointer(app: Dash, screen: Screen) -> None:
+def _register_pointer(app: Dash, context: PageContext) -> None:
     """Registers the browser's part: value under the pointer, click, and the table in sight."""
     asked = (
         State(ids.CELLS_MEASURE, "value"),
@@ -120,7 +120,7 @@ def _register_pointer(app: Dash, screen: Screen) -> None:
     )
 
     def cells(measure: str, filter_text: str, time: Time | None) -> PartitionMap:
-        return partition_map(displayed_snapshot(screen, time), measure, filter=filter_text)
+        return partition_map(displayed_snapshot(context, time), measure, filter=filter_text)
 
     @app.callback(
         Output(ids.CELLS_UNDER, "children"),

@@ -32,15 +32,15 @@ from control.views.tables.moves import (
     took_cell,
 )
 from control.views.tables.rows import Cell
-from dashboard import ids, rights
+from dashboard import ids
+from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.checks import check_line
 from dashboard.components.forms import good, problem, text_field
-from dashboard.components.parts import attributes, card, crumbs, empty, tile
+from dashboard.components.parts import attributes, card, crumbs, empty, redirect, tile
 from dashboard.components.tables import rows_table
-from dashboard.context import Screen
-from dashboard.desk import DeskError
-from dashboard.displayed_snapshot import Time
-from dashboard.redirect import redirect
+from dashboard.context import PageContext
+from dashboard.frame import rights
+from dashboard.live.displayed_snapshot import Time
 
 CHANGES_MAX: Final = 200
 STALLED_MAX: Final = 5
@@ -54,7 +54,7 @@ BUTTONS: Final = {
 DANGEROUS: Final = frozenset({"cancel", "cancel_after_wave", "rollback"})
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """One move."""
     operation_id = path.params["move"]
     buttons = [
@@ -93,7 +93,7 @@ def _rate_field() -> html.Div:
     return html.Div([field, button], className="actions operation-form")
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """The live view, and what its buttons ask for."""
 
     @app.callback(
@@ -106,10 +106,10 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def fill(_: object, operation_id: str, time: Time | None) -> tuple[Any, ...]:
-        state = screen.desk.moves.get(operation_id)
-        is_denied = rights.is_denied(screen, REASSIGN.name, time)
+        state = context.actions.moves.get(operation_id)
+        is_denied = rights.is_denied(context, REASSIGN.name, time)
         may = [not is_denied and state is not None and state.may(it) for it in ids.MOVE_ACTIONS]
-        shown = move_block(screen, state, time) if state else _unknown(screen, operation_id)
+        shown = move_block(context, state, time) if state else _unknown(context, operation_id)
         return shown, state is None, *(not each for each in may)
 
     @app.callback(
@@ -130,17 +130,17 @@ def register(app: Dash, screen: Screen) -> None:
         operation = move_operation(str(ctx.triggered_id).removeprefix("move-"))
         given = {"move": str(operation_id), "throttle": str(rate or "")}
         try:
-            asked = await screen.desk.preview(operation.of(operation.FORM.parse(given)))
+            asked = await context.actions.preview(operation.of(operation.FORM.parse(given)))
             if asked.form.confirmation is Confirmation.NONE and not asked.word:
-                return good((await screen.desk.perform(asked.name)).words), None, None
-        except DeskError as error:
+                return good((await context.actions.perform(asked.name)).words), None, None
+        except ClusterActionError as error:
             return problem(error), None, None
         return None, question(asked, given["move"]), {"move": operation_id, "name": asked.name}
 
-    _register_confirm(app, screen)
+    _register_confirm(app, context)
 
 
-def _register_confirm(app: Dash, screen: Screen) -> None:
+def _register_confirm(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.MOVE_SAID, "children", allow_duplicate=True),
         Output(ids.MOVE_QUESTION, "children", allow_duplicate=True),
@@ -165,8 +165,8 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             late = f"that was asked of {asked['move']}, before this page was opened: ask again here"
             return problem(ValueError(late)), None, no_update
         try:
-            done = await screen.desk.perform(asked["name"], typed=typed or "")
-        except DeskError as error:
+            done = await context.actions.perform(asked["name"], typed=typed or "")
+        except ClusterActionError as error:
             return problem(error), no_update, no_update
         if done.view:
             return None, None, redirect(f"moves/{operation_id}", f"moves/{done.params['move']}")
@@ -199,9 +199,9 @@ def question(asked: Previewed, move: str) -> html.Div:
     )
 
 
-def _unknown(screen: Screen, operation_id: str) -> Any:
+def _unknown(context: PageContext, operation_id: str) -> Any:
     """Not a move of this cluster, as far as one knows."""
-    moves = screen.desk.moves
+    moves = context.actions.moves
     elsewhere = moves.elsewhere(operation_id)
     if elsewhere:
         error = ElsewhereError(operation_id, elsewhere)
@@ -214,21 +214,21 @@ def _unknown(screen: Screen, operation_id: str) -> Any:
     )
 
 
-def move_block(screen: Screen, state: OperationState, time: Time | None = None) -> list[Any]:
+def move_block(context: PageContext, state: OperationState, time: Time | None = None) -> list[Any]:
     """Progress, figures, what is said, what moves now, and the diff."""
-    row = move_row(state, now_ms=screen.now_ms())
+    row = move_row(state, now_ms=context.now_ms())
     return [
         progress_bar(done_percent(state.progress)),
         html.P(state.message or "submitted", className="note", role="status"),
-        *_heard_of(screen, state),
+        *_heard_of(context, state),
         *_plan_anew(state),
         html.P(
-            rights.line(rights.words(screen, REASSIGN.name, time)),
+            rights.line(rights.words(context, REASSIGN.name, time)),
             className="lacking",
             role="status",
         ),
-        html.Div(_tiles(screen, state), className="tiles"),
-        *_on_their_way(screen, state),
+        html.Div(_tiles(context, state), className="tiles"),
+        *_on_their_way(context, state),
         *(html.P(f"◆ {note}", className="note") for note in earlier_notes(state)),
         card("What changes", *_changes(state)),
         html.P(
@@ -238,12 +238,12 @@ def move_block(screen: Screen, state: OperationState, time: Time | None = None) 
     ]
 
 
-def _heard_of(screen: Screen, state: OperationState) -> list[Any]:
+def _heard_of(context: PageContext, state: OperationState) -> list[Any]:
     """How old all of this is, and what keeps news away."""
     if state.is_finished:
         return []
-    words = heard_of_words(state, now_ms=screen.now_ms())
-    trouble = screen.desk.moves.trouble
+    words = heard_of_words(state, now_ms=context.now_ms())
+    trouble = context.actions.moves.trouble
     if not trouble:
         return [html.P(words, className="note")]
     return [html.Div(f"▲ {words}; no news: {trouble}", className="finding edge-warning")]
@@ -257,8 +257,8 @@ def _plan_anew(state: OperationState) -> list[Any]:
     return [dcc.Link(words, href=f"/{plan_anew_path(state.changes)}", id=ids.MOVE_PLAN_ANEW)]
 
 
-def _tiles(screen: Screen, state: OperationState) -> list[Any]:
-    row, progress = move_row(state, now_ms=screen.now_ms()), state.progress
+def _tiles(context: PageContext, state: OperationState) -> list[Any]:
+    row, progress = move_row(state, now_ms=context.now_ms()), state.progress
     rate = throttle_cell(state.throttle_bytes_per_s, is_gone=state.throttle is None)
     last = (
         [tile("took", took_cell(state.took_s))]
@@ -277,12 +277,12 @@ def _tiles(screen: Screen, state: OperationState) -> list[Any]:
     ]
 
 
-def _on_their_way(screen: Screen, state: OperationState) -> list[Any]:
+def _on_their_way(context: PageContext, state: OperationState) -> list[Any]:
     """Partition by partition, and what stands still without being among them."""
     if state.progress is None or state.is_finished:
         return []
     progress = state.progress
-    rows = moving_rows(state, now_ms=screen.now_ms())
+    rows = moving_rows(state, now_ms=context.now_ms())
     warnings: list[Any] = [
         html.Div(
             f"▲ {item.topic}-{item.partition} stands still: {item.reason}",

@@ -10,17 +10,17 @@ from control.views.tables.moves import MOVE_COLUMNS, move_row
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.components.tables import rows_table
-from dashboard.context import Screen
+from dashboard.context import PageContext
 
 ROWS_MAX: Final = 200
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """All moves."""
     return [crumbs([("Moves", "moves")]), card("", html.Div(id=ids.MOVES_TABLE))]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """The live list."""
 
     @app.callback(
@@ -29,20 +29,20 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def fill_list(_: object) -> Any:
-        return moves_block(screen)
+        return moves_block(context)
 
 
-def moves_block(screen: Screen) -> Any:
+def moves_block(context: PageContext) -> Any:
     """The newest of them, or why there is none."""
-    moves = screen.desk.moves.newest_first
-    if not moves and screen.desk.moves.trouble:
-        return empty("Moves cannot be read at the moment", screen.desk.moves.trouble)
+    moves = context.actions.moves.newest_first
+    if not moves and context.actions.moves.trouble:
+        return empty("Moves cannot be read at the moment", context.actions.moves.trouble)
     if not moves:
         return empty("Nothing was ever moved", "Plan moves: press g n, or R on a topic")
-    now_ms = screen.now_ms()
+    now_ms = context.now_ms()
     notes: list[Any] = []
-    if screen.desk.moves.trouble:
-        words = f"▲ as they were; no news: {screen.desk.moves.trouble}"
+    if context.actions.moves.trouble:
+        words = f"▲ as they were; no news: {context.actions.moves.trouble}"
         notes = [html.Div(words, className="finding edge-warning")]
     if len(moves) > ROWS_MAX:
         words = f"the newest {ROWS_MAX} of {len(moves):,}; `partiscope moves` lists all"

@@ -27,10 +27,10 @@ from dashboard.components.parts import (
     tile,
 )
 from dashboard.components.tables import rows_table
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import AT_ONCE, Look, Time, answer, chart
+from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.drawing import all_drawn
+from dashboard.live.displayed_snapshot import AT_ONCE, Look, Time, answer, chart
 
 FINDINGS_MAX: Final = 5
 GROUPS_MAX: Final = 8
@@ -43,9 +43,9 @@ _GROUP_COLUMNS: Final = tuple(
 )
 
 
-def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
+def layout(context: PageContext, path: ViewPath, look: Look) -> list[Any]:
     """The same blocks in the same order as in the terminal; all but history stands at once."""
-    found, figures, broker_table, rack_table, group_table = _as_text(screen, look.time)
+    found, figures, broker_table, rack_table, group_table = _as_text(context, look.time)
     return [
         html.Div(found, id=ids.FINDINGS, className="findings"),
         html.Div(figures, id=ids.TILES, className="tiles"),
@@ -53,13 +53,13 @@ def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
             [
                 card(
                     "Brokers",
-                    html.Div(_bars(screen, "size_bytes", look.time), id=ids.BROKER_BARS),
+                    html.Div(_bars(context, "size_bytes", look.time), id=ids.BROKER_BARS),
                     html.Div(broker_table, id=ids.BROKER_TABLE),
                     extra=measure_switch(ids.BROKER_MEASURE, bars.MEASURES, "size_bytes"),
                 ),
                 card(
                     "Map: broker × topic",
-                    heat_map(screen, ids.HEAT_MAP, "size_bytes", look),
+                    heat_map(context, ids.HEAT_MAP, "size_bytes", look),
                     extra=measure_switch(ids.HEAT_MEASURE, heat_box.MEASURES, "size_bytes"),
                 ),
                 card("Racks", html.Div(rack_table, id=ids.RACK_TABLE)),
@@ -72,16 +72,16 @@ def layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
     ]
 
 
-def findings_layout(screen: Screen, path: ViewPath, look: Look) -> list[Any]:
+def findings_layout(context: PageContext, path: ViewPath, look: Look) -> list[Any]:
     """All findings."""
-    found = _all_findings(screen, look.time)
+    found = _all_findings(context, look.time)
     return [
         crumbs([("Findings", "findings")]),
         html.Div(found, id=ids.ALL_FINDINGS, className="findings"),
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Live blocks of the overview."""
 
     @app.callback(
@@ -92,7 +92,7 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def fill_findings(tick: Any, time: Time | None) -> list[Any]:
-        return _all_findings(screen, time, tick)
+        return _all_findings(context, time, tick)
 
     @app.callback(
         Output(ids.FINDINGS, "children"),
@@ -107,20 +107,20 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def fill(tick: Any, time: Time | None) -> tuple[Any, ...]:
-        return _as_text(screen, time, tick)
+        return _as_text(context, time, tick)
 
-    _register_charts(app, screen)
-
-
-def _all_findings(screen: Screen, time: Time | None, tick: Any = AT_ONCE) -> list[Any]:
-    return answer(screen, tick, time, "findings", lambda found: findings(found, most=None))
+    _register_charts(app, context)
 
 
-def _as_text(screen: Screen, time: Time | None, tick: Any = AT_ONCE) -> tuple[Any, ...]:
-    return answer(screen, tick, time, "overview", blocks)
+def _all_findings(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> list[Any]:
+    return answer(context, tick, time, "findings", lambda found: findings(found, most=None))
 
 
-def _register_charts(app: Dash, screen: Screen) -> None:
+def _as_text(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> tuple[Any, ...]:
+    return answer(context, tick, time, "overview", blocks)
+
+
+def _register_charts(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.BROKER_BARS, "children"),
         Input(ids.TICK, "data"),
@@ -130,9 +130,9 @@ def _register_charts(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def draw_brokers(tick: Any, measure: str, time: Time | None) -> Any:
-        return _bars(screen, measure, time, tick)
+        return _bars(context, measure, time, tick)
 
-    register_heat_map(app, screen, ids.HEAT_MAP, ids.HEAT_MEASURE)
+    register_heat_map(app, context, ids.HEAT_MAP, ids.HEAT_MEASURE)
 
     @app.callback(
         Output(ids.THROUGHPUT_CHART, "figure"),
@@ -146,17 +146,17 @@ def _register_charts(app: Dash, screen: Screen) -> None:
         shown = scheme or "light"
 
         def build(snapshot: OperatorSnapshot) -> tuple[Any, ...]:
-            span = screen.span(time)
-            return all_drawn(lambda: history_figures(screen, snapshot, shown, span), 2, shown)
+            span = context.span(time)
+            return all_drawn(lambda: history_figures(context, snapshot, shown, span), 2, shown)
 
-        return chart(screen, tick, time, ("history", shown), build)
+        return chart(context, tick, time, ("history", shown), build)
 
 
-def _bars(screen: Screen, measure: str, time: Time | None, tick: Any = AT_ONCE) -> Any:
+def _bars(context: PageContext, measure: str, time: Time | None, tick: Any = AT_ONCE) -> Any:
     def build(snapshot: OperatorSnapshot) -> Any:
         return bars.broker_bars(broker_rows(snapshot), measure)
 
-    return answer(screen, tick, time, ("bars", measure), build)
+    return answer(context, tick, time, ("bars", measure), build)
 
 
 def blocks(snapshot: OperatorSnapshot) -> tuple[Any, ...]:
@@ -242,14 +242,14 @@ def group_block(snapshot: OperatorSnapshot) -> Any:
 
 
 def history_figures(
-    screen: Screen, snapshot: OperatorSnapshot, scheme: str, span: series.Span
+    context: PageContext, snapshot: OperatorSnapshot, scheme: str, span: series.Span
 ) -> tuple[Any, Any]:
     """Throughput of the cluster, and lag of the groups with the most of it."""
-    cluster, marks = screen.cluster, screen.marks(span)
-    moved = series.cluster_throughput(screen.reader, cluster, span)
+    cluster, marks = context.cluster, context.marks(span)
+    moved = series.cluster_throughput(context.reader, cluster, span)
     rows = views.group_page(snapshot, TableQuery(sort="-lag", limit=LAG_LINES_MAX)).rows
     lags = [
-        series.total_lag(screen.reader, cluster, row.key, span)
+        series.total_lag(context.reader, cluster, row.key, span)
         for row in rows
         if row.lag.value is not None
     ]

@@ -16,11 +16,11 @@ from control.views.tables.rows import GroupPartitionRow
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.components.tables import rows_table
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import Time, answer, chart
+from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.drawing import all_drawn
 from dashboard.figures.segments import segment_bars
+from dashboard.live.displayed_snapshot import Time, answer, chart
 
 _SHORT: Final = "≥: it was short already when it was first looked at"
 _GROUP_COLUMNS: Final = tuple(
@@ -28,7 +28,7 @@ _GROUP_COLUMNS: Final = tuple(
 )
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """Tiles above, blocks below; all filled by callbacks, so that they stay live."""
     topic, partition = path.params["topic"], int(path.params["partition"])
     head = crumbs([("Topics", "topics"), (topic, f"topics/{topic}"), (f"{topic}-{partition}", "")])
@@ -61,7 +61,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Live blocks of a partition."""
 
     @app.callback(
@@ -76,7 +76,7 @@ def register(app: Dash, screen: Screen) -> None:
     )
     def fill(tick: Any, where: dict[str, Any], time: Time | None) -> tuple[Any, ...]:
         name = TopicPartition(where["topic"], where["partition"])
-        return answer(screen, tick, time, ("partition", name), lambda found: blocks(found, name))
+        return answer(context, tick, time, ("partition", name), lambda found: blocks(found, name))
 
     @app.callback(
         Output(ids.DETAIL_THROUGHPUT, "figure"),
@@ -96,10 +96,10 @@ def register(app: Dash, screen: Screen) -> None:
         shown = scheme or "light"
 
         def build(snapshot: OperatorSnapshot) -> tuple[Any, ...]:
-            span = screen.span(time)
-            return all_drawn(lambda: figures(screen, snapshot, name, shown, span), 4, shown)
+            span = context.span(time)
+            return all_drawn(lambda: figures(context, snapshot, name, shown, span), 4, shown)
 
-        return chart(screen, tick, time, ("partition charts", name, shown), build)
+        return chart(context, tick, time, ("partition charts", name, shown), build)
 
 
 def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
@@ -137,20 +137,20 @@ def _led_to_group(row: GroupPartitionRow) -> GroupPartitionRow:
 
 
 def figures(
-    screen: Screen,
+    context: PageContext,
     snapshot: OperatorSnapshot,
     name: TopicPartition,
     scheme: str,
     span: series.Span,
 ) -> tuple[Any, ...]:
     """Throughput, size, lag of each group, segments."""
-    cluster, marks = screen.cluster, screen.marks(span)
-    history = series.partition_series(screen.reader, cluster, name, span)
+    cluster, marks = context.cluster, context.marks(span)
+    history = series.partition_series(context.reader, cluster, name, span)
     size = [item for item in history if item.name == "size"]
     lags = [
         series.named(line, row.group.text)
         for row in views.groups_of_partition(snapshot, name)[: series.SERIES_MAX]
-        for line in series.group_lag(screen.reader, cluster, row.group.text, span, only=name)
+        for line in series.group_lag(context.reader, cluster, row.group.text, span, only=name)
     ]
     return (
         lines.throughput(history, scheme, keep=f"throughput {name}", marks=marks, span=span),

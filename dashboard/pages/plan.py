@@ -20,17 +20,17 @@ from control.planner.proposal import Proposal
 from control.views.paths import ViewPath
 from control.views.plan_map import long_values
 from control.views.plans import VIOLATIONS_MAX, Offer, nothing_to_move, offer_of, plan_rows
-from dashboard import ids, rights
+from dashboard import ids
+from dashboard.cluster_actions import ClusterActionError, Values
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import parts_of, problem
-from dashboard.components.parts import attributes, card, crumbs, empty, graph
-from dashboard.context import Screen
-from dashboard.desk import DeskError, Values
+from dashboard.components.parts import attributes, card, crumbs, empty, graph, redirect
+from dashboard.context import PageContext
 from dashboard.figures.moves import trade_off
+from dashboard.frame import rights
 from dashboard.pages.plan_last import last_step, last_words
 from dashboard.pages.plan_map import find_plan
 from dashboard.pages.plan_review import alternative_words, review
-from dashboard.redirect import redirect
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
 EDIT_DEBOUNCE_MS: Final = 700
@@ -38,28 +38,28 @@ JUDGED_FIELDS: Final = tuple(name for name in RUN_FIELDS if name != "reason")
 """Those that pre-flight looks at."""
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """The form, filled in from where one came; the rest appears below it."""
-    if screen.watched.bootstrap is None:
+    if context.watched.bootstrap is None:
         return [
             crumbs([("Plan", "plan")]),
             empty("No cluster to plan for", "Start with --bootstrap HOST:PORT"),
         ]
-    kept = find_plan(screen, path.query.get("made", ""))
+    kept = find_plan(context, path.query.get("made", ""))
     given = {**(long_values(kept.values) if kept else {}), **path.query}
-    shared: dict[str, Any] = {"given": given, "snapshot": screen.snapshot}
+    shared: dict[str, Any] = {"given": given, "snapshot": context.snapshot}
     scope = fields.form_fields(REASSIGN, fields.PLAN, without=RUN_FIELDS, **shared)
     run = fields.form_fields(REASSIGN, fields.PLAN, only=RUN_FIELDS, **shared)
     button = dmc.Button(
         REASSIGN.submit_label,
         id=ids.PLAN_BUTTON,
         className="submit",
-        disabled=rights.is_denied(screen, REASSIGN.name),
+        disabled=rights.is_denied(context, REASSIGN.name),
     )
     note = html.Div(
         [
             html.P("Planning changes nothing.", className="note"),
-            rights.lacking(screen, REASSIGN.name),
+            rights.lacking(context, REASSIGN.name),
         ]
     )
     return [
@@ -109,13 +109,13 @@ def _steps() -> list[html.Li]:
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Plan, review, confirm."""
-    _register_plan(app, screen)
-    _register_recall(app, screen)
-    _register_edit(app, screen)
-    _register_review(app, screen)
-    _register_confirm(app, screen)
+    _register_plan(app, context)
+    _register_recall(app, context)
+    _register_edit(app, context)
+    _register_review(app, context)
+    _register_confirm(app, context)
 
     in_browser: Any = app.clientside_callback
     in_browser(
@@ -136,7 +136,7 @@ def register(app: Dash, screen: Screen) -> None:
     )
 
 
-def _register_plan(app: Dash, screen: Screen) -> None:
+def _register_plan(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.PLAN_RESULT, "children"),
         Output(ids.PLAN_CHOICES, "data"),
@@ -158,8 +158,8 @@ def _register_plan(app: Dash, screen: Screen) -> None:
     ) -> tuple[Any, ...]:
         given = fields.values_of(found, values)
         try:
-            shown, choices = await planned(screen, given, scheme or "light")
-        except DeskError as error:
+            shown, choices = await planned(context, given, scheme or "light")
+        except ClusterActionError as error:
             errors = fields.errors_of(found, error)
             is_run_fine = not _fields_of(error).intersection(RUN_FIELDS)
             return problem(error), [], None, is_run_fine, None, True, "", errors
@@ -167,7 +167,7 @@ def _register_plan(app: Dash, screen: Screen) -> None:
         return shown, choices, None, True, None, not choices, "", errors
 
 
-def _register_recall(app: Dash, screen: Screen) -> None:
+def _register_recall(app: Dash, context: PageContext) -> None:
     """Back to a plan by its name in the address: its alternatives once more, the one that was
     looked at chosen, with what was edited by hand."""
 
@@ -184,8 +184,8 @@ def _register_recall(app: Dash, screen: Screen) -> None:
     def recall(made: str | None, scheme: str | None) -> tuple[Any, ...]:
         if not made:
             return (no_update,) * 4
-        kept = find_plan(screen, made)
-        base = find_plan(screen, kept.base) if kept else None
+        kept = find_plan(context, made)
+        base = find_plan(context, kept.base) if kept else None
         of = base or kept
         moving = [item for item in of.plan.alternatives if item.proposal.changes] if of else []
         if kept is None or of is None or of.alternative not in moving:
@@ -207,7 +207,7 @@ def gone() -> html.Div:
     return html.Div([problem(PlanGoneError()), html.Div(again, className="actions")])
 
 
-def _register_edit(app: Dash, screen: Screen) -> None:
+def _register_edit(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.PLAN_RESULT, "children", allow_duplicate=True),
         Output(ids.PLAN_CHOICES, "data", allow_duplicate=True),
@@ -231,13 +231,13 @@ def _register_edit(app: Dash, screen: Screen) -> None:
             return offered(kept, str(kept.index(base)), scheme or "light"), kept, None
         given = fields.values_of(found, values)
         try:
-            kept = await edited(screen, given, str(entries), (choices, base))
-        except DeskError as error:
+            kept = await edited(context, given, str(entries), (choices, base))
+        except ClusterActionError as error:
             return no_update, no_update, parts_of(error)[1]
         return offered(kept, str(len(kept) - 1), scheme or "light"), kept, None
 
 
-def _register_review(app: Dash, screen: Screen) -> None:
+def _register_review(app: Dash, context: PageContext) -> None:
     reviewed = (
         Input(ids.PLAN_CHOICE, "value"),
         *(Input(fields.field_id(fields.PLAN, name), "value") for name in JUDGED_FIELDS),
@@ -273,16 +273,16 @@ def _register_review(app: Dash, screen: Screen) -> None:
             return None, *last_words(None), True
         given = fields.values_of(found, values)
         try:
-            asked = Reassign.of_plan(chosen(screen, choices, choice), given)
-            previewed = await screen.desk.preview(asked)
-        except DeskError as error:
+            asked = Reassign.of_plan(chosen(context, choices, choice), given)
+            previewed = await context.actions.preview(asked)
+        except ClusterActionError as error:
             return problem(error), *last_words(None), False
         why, preview = choices[int(choice)]["why"], previewed.effect.review
         shown = review(preview, scheme or "light", why, given) if preview else None
         return shown, *last_words(previewed, judged(given)), False
 
 
-def _register_confirm(app: Dash, screen: Screen) -> None:
+def _register_confirm(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.PLAN_OUTCOME, "children", allow_duplicate=True),
         Output(ids.REDIRECT, "data"),
@@ -312,8 +312,8 @@ def _register_confirm(app: Dash, screen: Screen) -> None:
             name = reviewed.pop("preview", "")
             if {"name": choices[int(choice)]["name"], **judged(given)} != reviewed:
                 raise NotReviewedError
-            done = await screen.desk.perform(name, typed=typed or "", reason=given["reason"])
-        except DeskError as error:
+            done = await context.actions.perform(name, typed=typed or "", reason=given["reason"])
+        except ClusterActionError as error:
             return problem(error), no_update
         return None, redirect("plan", f"moves/{done.params['move']}")
 
@@ -327,9 +327,9 @@ def _fields_of(error: Exception) -> set[str]:
     return set(error.fields) if isinstance(error, InvalidInputError) else set()
 
 
-async def planned(screen: Screen, values: Values, scheme: str) -> tuple[Any, list[Any]]:
+async def planned(context: PageContext, values: Values, scheme: str) -> tuple[Any, list[Any]]:
     """The choice of alternatives, and what the page keeps of them."""
-    plan = await screen.desk.session.plan(values)
+    plan = await context.actions.session.plan(values)
     moving = [item for item in plan.alternatives if item.proposal.changes]
     if not moving:
         title, broken = nothing_to_move(plan.alternatives[0].violations, plan.limits)
@@ -339,13 +339,13 @@ async def planned(screen: Screen, values: Values, scheme: str) -> tuple[Any, lis
 
 
 async def edited(
-    screen: Screen, values: Values, entries: str, kept: tuple[list[Any], Any]
+    context: PageContext, values: Values, entries: str, kept: tuple[list[Any], Any]
 ) -> list[Any]:
     """The choices with one more: this one of them, with these partitions placed by hand."""
     choices, base = kept
     for item in choices:
-        find_plan(screen, item["name"])  # what one may go back to outlives what one tried
-    plan = await screen.desk.session.edit(_proposal(screen, base), entries, values)
+        find_plan(context, item["name"])  # what one may go back to outlives what one tried
+    plan = await context.actions.session.edit(_proposal(context, base), entries, values)
     others = [item for item in choices if "base" not in item]
     return [*others, by_hand_of(plan, base["name"], entries)]
 
@@ -400,17 +400,17 @@ def offered(choices: list[Any], choice: str, scheme: str, *, limits: Sequence[st
     return html.Div([chooser, card("What it costs", chart)], className="compare")
 
 
-def chosen(screen: Screen, choices: list[Any], choice: str) -> Proposal:
+def chosen(context: PageContext, choices: list[Any], choice: str) -> Proposal:
     """The chosen alternative, by the name that the page kept of it.
 
     Raises:
         PlanGoneError: many others were made since, or the page's server began anew.
     """
-    return _proposal(screen, choices[int(choice)])
+    return _proposal(context, choices[int(choice)])
 
 
-def _proposal(screen: Screen, item: Any) -> Proposal:
-    kept = find_plan(screen, item["name"])
+def _proposal(context: PageContext, item: Any) -> Proposal:
+    kept = find_plan(context, item["name"])
     if kept is None:
         raise PlanGoneError
     return kept.alternative.proposal

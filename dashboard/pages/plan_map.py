@@ -11,13 +11,13 @@ from control.views.plan_map import MEASURES, form_path, ghost_map, map_path, pla
 from dashboard import ids
 from dashboard.components.heat_box import ghost_boxes
 from dashboard.components.parts import card, crumbs, empty
-from dashboard.context import Screen
+from dashboard.context import PageContext
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """Layout of the map for the plan that the path names."""
     name = path.query["plan"]
-    kept = find_plan(screen, name)
+    kept = find_plan(context, name)
     if kept is None:
         form = f"/{form_path(path)}"
         return [
@@ -61,14 +61,14 @@ def _place(title: str, place: str) -> html.Section:
     return card(title, html.Div(id=place, className="heat-place"), class_name="tall")
 
 
-def find_plan(screen: Screen, name: str) -> KeptPlan | None:
+def find_plan(context: PageContext, name: str) -> KeptPlan | None:
     """A plan that was made on this page or another one lately."""
-    if screen.watched.bootstrap is None:
+    if context.watched.bootstrap is None:
         return None
-    return screen.desk.session.plans.find(name)
+    return context.actions.session.plans.find(name)
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """Draw both in the page's colours."""
 
     @app.callback(
@@ -79,7 +79,7 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def draw(shown: dict[str, str], scheme: str | None) -> tuple[Any, Any]:
-        kept = find_plan(screen, shown["plan"])
+        kept = find_plan(context, shown["plan"])
         if kept is None:
             return None, None
         return ghost_boxes(ghost_map(kept, shown["measure"]), scheme or "light")

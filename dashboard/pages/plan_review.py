@@ -17,12 +17,12 @@ from control.views.plans import CHANGES_MAX, PLAN_COLUMNS, gap_text, nothing_to_
 from control.views.tables.moves import change_row
 from control.views.tables.rows import Cell
 from dashboard import ids
-from dashboard.cluster_routing import chosen_cluster
 from dashboard.components.checks import check_line
 from dashboard.components.parts import card, graph, tile
 from dashboard.components.replica_board import replica_board
 from dashboard.components.tables import rows_table
 from dashboard.figures.moves import loads
+from dashboard.server.cluster_routing import chosen_cluster
 
 
 def alternative_words(alternative: Alternative) -> str:

@@ -11,13 +11,14 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_
 from control.lab.session import ProduceProgress
 from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
 from control.views.paths import ViewPath
-from dashboard import ids, rights
+from dashboard import ids
+from dashboard.cluster_actions import ClusterActionError
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import good, problem, text_field
 from dashboard.components.parts import card, crumbs, empty, graph
-from dashboard.context import Screen
-from dashboard.desk import DeskError
+from dashboard.context import PageContext
 from dashboard.figures.latency import latency_histogram
+from dashboard.frame import rights
 from dashboard.pages.produce_form import (
     latency_words,
     preview_words,
@@ -32,10 +33,10 @@ _ASKED: Final = ("topic", "key", "partition", "rule")
 """Fields that decide where a record lands."""
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """The form, the line that tells the partition, and what came of it."""
     topic = path.params.get("topic", "")
-    if not screen.snapshot.cluster.topics and not topic:
+    if not context.snapshot.cluster.topics and not topic:
         return [
             crumbs([("Produce", "produce")]),
             empty("No topic is known yet", "`partiscope topics create NAME` makes one"),
@@ -46,7 +47,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
         dcc.Store(id=ids.PRODUCE_SESSION, data=str(uuid4())),
         html.Div(
             [
-                card("Record", _form(screen, given), class_name="operation-form"),
+                card("Record", _form(context, given), class_name="operation-form"),
                 card(
                     "Result",
                     html.Div(empty("Nothing sent yet"), id=ids.PRODUCE_RESULT, role="status"),
@@ -59,7 +60,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """The preview while typing; a file; sending with progress; stopping."""
     _register_file(app)
 
@@ -71,7 +72,7 @@ def register(app: Dash, screen: Screen) -> None:
     )
     def show_preview(*values: Any) -> str:
         found = [fields.field_id(fields.PRODUCE, name) for name in _ASKED]
-        return preview_words(screen.snapshot, fields.values_of(found, values[:-1]))
+        return preview_words(context.snapshot, fields.values_of(found, values[:-1]))
 
     @app.callback(
         Output(ids.PRODUCE_DONE, "children"),
@@ -96,8 +97,10 @@ def register(app: Dash, screen: Screen) -> None:
             asked = Produce.of(PRODUCE.parse(given))
             job = replace(asked.job, records=tuple(records_of_file(lines)))
             run = ProduceRun(partial(show, given["acks"], scheme))
-            await screen.desk.produce(session, replace(asked, job=job, run=run), typed=typed or "")
-        except DeskError as error:
+            await context.actions.produce(
+                session, replace(asked, job=job, run=run), typed=typed or ""
+            )
+        except ClusterActionError as error:
             return problem(error), fields.errors_of(found, error)
         return None, fields.errors_of(found, None)
 
@@ -110,7 +113,7 @@ def register(app: Dash, screen: Screen) -> None:
     )
     async def stop(clicks: int | None, session: str) -> int:
         if clicks:
-            screen.desk.stop(session)
+            context.actions.stop(session)
         return 0
 
 
@@ -138,11 +141,11 @@ def show(acks: str, scheme: str, progress: ProduceProgress) -> None:
     set_props(ids.PRODUCE_CHART, {"figure": chart})
 
 
-def _form(screen: Screen, given: dict[str, str]) -> html.Div:
-    shared: dict[str, Any] = {"given": given, "snapshot": screen.snapshot}
+def _form(context: PageContext, given: dict[str, str]) -> html.Div:
+    shared: dict[str, Any] = {"given": given, "snapshot": context.snapshot}
     is_open = any(name in given for name in set(PRODUCE.defaults()) - set(FIRST_FIELDS))
     more = fields.form_fields(PRODUCE, fields.PRODUCE, without=FIRST_FIELDS, **shared)
-    word = screen.watched.word_to_type()
+    word = context.watched.word_to_type()
     label = f"Type {word} to send there"
     typed = [text_field(ids.PRODUCE_TYPED, label, word)] if word else []
     return html.Div(
@@ -159,13 +162,13 @@ def _form(screen: Screen, given: dict[str, str]) -> html.Div:
                         PRODUCE.submit_label,
                         id=ids.PRODUCE_SEND,
                         className="submit",
-                        disabled=rights.is_denied(screen, PRODUCE.name),
+                        disabled=rights.is_denied(context, PRODUCE.name),
                     ),
                     dmc.Button("Stop", id=ids.PRODUCE_STOP, variant="light", disabled=True),
                 ],
                 className="actions",
             ),
-            rights.lacking(screen, PRODUCE.name),
+            rights.lacking(context, PRODUCE.name),
         ],
         className="form",
     )  # fmt: skip

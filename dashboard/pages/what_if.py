@@ -22,8 +22,8 @@ from control.views.tables.rows import Tone
 from dashboard import ids
 from dashboard.components.parts import calm_line, card, crumbs, empty, finding_words, tile
 from dashboard.components.tables import rows_table
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import AT_ONCE, answer
+from dashboard.context import PageContext
+from dashboard.live.displayed_snapshot import AT_ONCE, answer
 
 PARTITIONS_SHOWN_MAX: Final = 50
 _HIT_COLUMNS: Final = tuple(
@@ -33,10 +33,10 @@ _HIT_COLUMNS: Final = tuple(
 )
 
 
-def layout(screen: Screen, path: ViewPath) -> list[Any]:
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """The choice of a loss, and what it would do."""
     named = [f"{kind}={path.query[kind]}" for kind in LOSS_KINDS if kind in path.query]
-    options = offers(screen.snapshot)
+    options = offers(context.snapshot)
     chooser = dmc.Select(
         id=ids.LOSS,
         label="What if this dies",
@@ -53,7 +53,7 @@ def layout(screen: Screen, path: ViewPath) -> list[Any]:
     ]
 
 
-def register(app: Dash, screen: Screen) -> None:
+def register(app: Dash, context: PageContext) -> None:
     """The answer, live."""
     in_browser: Any = app.clientside_callback
     in_browser(ClientsideFunction("partiscope", "lossChosen"), Input(ids.LOSS, "value"))
@@ -64,7 +64,7 @@ def register(app: Dash, screen: Screen) -> None:
         websocket=True,
     )
     def offer(_: object) -> list[dict[str, str]]:
-        return offers(screen.snapshot)
+        return offers(context.snapshot)
 
     @app.callback(
         Output(ids.LOSS_ANSWER, "children"),
@@ -74,7 +74,7 @@ def register(app: Dash, screen: Screen) -> None:
     )
     def fill(_: object, asked: str | None) -> Any:
         key = ("what-if", asked)
-        return answer(screen, AT_ONCE, None, key, lambda now: answer_block(now, asked))
+        return answer(context, AT_ONCE, None, key, lambda now: answer_block(now, asked))
 
 
 def offers(snapshot: OperatorSnapshot) -> list[dict[str, str]]:

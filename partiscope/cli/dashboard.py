@@ -39,7 +39,7 @@ def dashboard(
     except PathError as error:
         raise CommandError(f"{error}. Try overview or topics.", Exit.WRONG_USE) from error
     from dashboard.app import serve
-    from dashboard.cluster_routing import chosen_cluster
+    from dashboard.server.cluster_routing import chosen_cluster
     from dashboard.settings import DashboardSettings
 
     target = target_with(data=data, bootstrap=bootstrap, bus=bus, store=store, read_only=read_only)

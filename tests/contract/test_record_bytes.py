@@ -9,9 +9,9 @@ from fastapi import FastAPI, Response
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import NewTopic
-from dashboard import record_bytes
+from dashboard.server import record_bytes
 from tests.contract.operations_rig import unique
-from tests.unit.dashboard.screens import screen_on
+from tests.unit.dashboard.page_context import context_on
 
 LARGE = b"x" * (3 << 20) + "é".encode()
 BINARY = b"\x00\xff" * 10
@@ -22,7 +22,7 @@ class Route:
 
     def __init__(self, bootstrap: str, folder: Path, topic: str) -> None:
         server = FastAPI()
-        record_bytes.register(server, screen_on(folder, bootstrap=bootstrap))
+        record_bytes.register(server, context_on(folder, bootstrap=bootstrap))
         self._route: Any = server.routes[-1]
         self._topic = topic
 

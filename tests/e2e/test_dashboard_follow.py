@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, Page, expect
 
-from dashboard.follow import READERS_MAX
+from dashboard.live.message_reading import READERS_MAX
 from tests.support.browser import chromium, open_page
 from tests.support.cluster import LocalCluster
 from tests.support.connections import connections_to

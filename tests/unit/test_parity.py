@@ -18,11 +18,11 @@ from control.views.paths import VIEWS, ViewPath, parse_path, print_path
 from control.views.tables.export import FORMATS
 from dashboard import router
 from dashboard.components.operation_form import FIELD
-from dashboard.context import Screen
-from dashboard.displayed_snapshot import Look
-from dashboard.operate import body
+from dashboard.context import PageContext
+from dashboard.frame.operation_dialog import body
+from dashboard.live.displayed_snapshot import Look
 from tests.support.settle import settle
-from tests.unit.dashboard.screens import screen_on
+from tests.unit.dashboard.page_context import context_on
 from tests.unit.tui.conftest import services, written_store
 from tui.app import PartiscopeApp
 from tui.operate import VIEWS_OF_FORMS
@@ -46,13 +46,13 @@ KEY_NAMES: Final = {"Esc": "escape", "Space": "space", "Enter": "enter", ":": "c
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Screen:
+def page(tmp_path: Path) -> PageContext:
     """The page on a cluster that has what is named above."""
-    return screen_on(tmp_path / "page", bootstrap="127.0.0.1:1")
+    return context_on(tmp_path / "page", bootstrap="127.0.0.1:1")
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_both_faces_have_every_view(view: str, page: Screen) -> None:
+def test_both_faces_have_every_view(view: str, page: PageContext) -> None:
     path = ViewPath(view=view, params=NAMES)
     assert _drawn(page, print_path(path))
     assert view in router.VIEWS
@@ -64,7 +64,7 @@ def test_a_place_of_the_goto_key_is_a_view() -> None:
     assert {parse_path(place.path).view for place in PLACES} <= set(VIEWS)
 
 
-async def test_both_faces_have_every_column(page: Screen, services: Services) -> None:
+async def test_both_faces_have_every_column(page: PageContext, services: Services) -> None:
     app = PartiscopeApp(services)
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
@@ -79,7 +79,7 @@ async def test_both_faces_have_every_column(page: Screen, services: Services) ->
 
 
 async def test_both_faces_have_every_operation_with_every_field(
-    page: Screen, services: Services
+    page: PageContext, services: Services
 ) -> None:
     done = {operation.FORM.name for operation in OPERATIONS}
     assert {form.name for form in FORMS} == done | set(VIEWS_OF_FORMS)
@@ -97,7 +97,7 @@ async def test_both_faces_have_every_operation_with_every_field(
             app.pop_screen()
 
 
-def test_both_faces_export_every_format(page: Screen) -> None:
+def test_both_faces_export_every_format(page: PageContext) -> None:
     found = [getattr(item, "data-export", "") for item in _walk(_drawn(page, "topics"))]
     assert {name for name in found if name} == set(FORMATS)
     keys = [binding for binding in TableScreen.BINDINGS if isinstance(binding, Binding)]
@@ -114,7 +114,7 @@ async def test_the_terminal_has_the_keys_of_the_help(services: Services) -> None
         assert not isinstance(app.focused, Input)
 
 
-def _drawn(page: Screen, path: str) -> Any:
+def _drawn(page: PageContext, path: str) -> Any:
     """A view of the page, as its path asks for it."""
     return router.view(page, f"/{path}", "", Look())
 
@@ -124,7 +124,7 @@ def _columns_of(app: PartiscopeApp) -> tuple[str, ...]:
     return next((table.shown for table in tables), ())
 
 
-def _fields_of_page(page: Screen, form: OperationForm) -> list[str]:
+def _fields_of_page(page: PageContext, form: OperationForm) -> list[str]:
     path = FORM_PATHS.get(form.name)
     drawn = _drawn(page, path) if path else body(page, form, {})
     ids = [getattr(item, "id", None) for item in _walk(drawn)]

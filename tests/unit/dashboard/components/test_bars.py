@@ -13,7 +13,7 @@ from dashboard.components.bars import ROOM, broker_bars
 from dashboard.components.markup import MARKUP
 from tests.unit.control import clusters
 from tests.unit.control.clusters import MIB, NOW_MS
-from tests.unit.dashboard.screens import words_of
+from tests.unit.dashboard.page_context import words_of
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from control.views.tables import query as table_query
 from control.views.tables.query import TableQuery
 from dashboard.components.grid import EXAMPLES, grid_block
 from dashboard.components.markup import MARKUP
-from tests.unit.dashboard.screens import screen_on
+from tests.unit.dashboard.page_context import context_on
 
 
 @pytest.mark.parametrize("sort", ["", "-lag", "topic"])
@@ -33,7 +33,7 @@ def test_the_example_of_each_table_is_a_filter_that_it_understands(
         "groups": table_query.GROUPS,
         "lags": table_query.GROUP_PARTITIONS,
     }[kind]
-    snapshot = screen_on(tmp_path).snapshot
+    snapshot = context_on(tmp_path).snapshot
     tables = {
         "topics": snapshot.topic_table,
         "partitions": snapshot.partition_table,

@@ -28,7 +28,7 @@ from dashboard.components.raster import picture_of
 from dashboard.theme import LIGHT
 from tests.unit.control.clusters import MIB
 from tests.unit.control.planner.clusters import seeded
-from tests.unit.dashboard.screens import words_of
+from tests.unit.dashboard.page_context import words_of
 
 NAN = float("nan")
 UNEVEN = HeatMap(

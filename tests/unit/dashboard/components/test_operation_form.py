@@ -11,13 +11,13 @@ from control.operations.catalogue.produce import PRODUCE
 from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.operations.errors import InvalidInputError
 from dashboard.components.operation_form import errors_of, form_fields, values_of
-from dashboard.context import Screen
-from tests.unit.dashboard.screens import screen_on
+from dashboard.context import PageContext
+from tests.unit.dashboard.page_context import context_on
 
 
 @pytest.fixture
-def screen(tmp_path: Path) -> Screen:
-    return screen_on(tmp_path)
+def context(tmp_path: Path) -> PageContext:
+    return context_on(tmp_path)
 
 
 def widgets_of(component: Any) -> list[Any]:
@@ -29,8 +29,10 @@ def widgets_of(component: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_an_untouched_form_gives_back_its_defaults(form: OperationForm, screen: Screen) -> None:
-    widgets = widgets_of(form_fields(form, "here", given={}, snapshot=screen.snapshot))
+def test_an_untouched_form_gives_back_its_defaults(
+    form: OperationForm, context: PageContext
+) -> None:
+    widgets = widgets_of(form_fields(form, "here", given={}, snapshot=context.snapshot))
 
     given = values_of([item.id for item in widgets], [item.value for item in widgets])
 
@@ -38,9 +40,13 @@ def test_an_untouched_form_gives_back_its_defaults(form: OperationForm, screen: 
     assert all(item.label for item in widgets)
 
 
-def test_what_is_given_is_filled_in_even_where_it_is_not_on_offer(screen: Screen) -> None:
+def test_what_is_given_is_filled_in_even_where_it_is_not_on_offer(context: PageContext) -> None:
     shown = form_fields(
-        ResetOffsets.FORM, "here", given={"group": "new"}, snapshot=screen.snapshot, only=("group",)
+        ResetOffsets.FORM,
+        "here",
+        given={"group": "new"},
+        snapshot=context.snapshot,
+        only=("group",),
     )
     (group,) = widgets_of(shown)
 

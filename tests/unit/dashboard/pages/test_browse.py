@@ -8,7 +8,7 @@ from control.kafka.records import KEPT_BYTES, FetchedRecord, cut_record
 from control.views.paths import parse_path
 from dashboard.components.markup import MARKUP
 from dashboard.pages.browse import layout, messages
-from tests.unit.dashboard.screens import screen_on, words_of
+from tests.unit.dashboard.page_context import context_on, words_of
 
 
 def record(offset: int, value: bytes) -> FetchedRecord:
@@ -39,7 +39,7 @@ def test_messages_are_one_element_with_all_that_is_known_of_each() -> None:
 
 
 def test_the_page_says_how_it_reads(tmp_path: Path) -> None:
-    shown = words_of(layout(screen_on(tmp_path), parse_path("browse/topic-1")))
+    shown = words_of(layout(context_on(tmp_path), parse_path("browse/topic-1")))
     assert "read_uncommitted: aborted and open records are marked" in shown
 
 

@@ -9,12 +9,12 @@ import pytest
 from control.views.cluster.partition_map import PartitionMap, partition_map
 from dashboard.figures.cells import cells_figure
 from dashboard.pages.map import POINT_AT, table_link, under_pointer
-from tests.unit.dashboard.screens import screen_on, words_of
+from tests.unit.dashboard.page_context import context_on, words_of
 
 
 @pytest.fixture
 def found(tmp_path: Path) -> PartitionMap:
-    return partition_map(screen_on(tmp_path / "store").snapshot, "size_bytes")
+    return partition_map(context_on(tmp_path / "store").snapshot, "size_bytes")
 
 
 def test_the_figure_has_one_byte_a_cell(found: PartitionMap) -> None:

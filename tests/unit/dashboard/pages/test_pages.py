@@ -18,8 +18,9 @@ from control.operations.bus.events import (
 from control.operations.bus.state import OperationState, Phase
 from control.operations.reassignment.fates import Fate
 from control.planner.proposal import PartitionChange
-from dashboard import router, shell
-from dashboard.context import Screen
+from dashboard import router
+from dashboard.context import PageContext
+from dashboard.frame import shell
 from dashboard.pages import (
     broker,
     group,
@@ -31,7 +32,7 @@ from dashboard.pages import (
     partition,
     what_if,
 )
-from tests.unit.dashboard.screens import has_nested_lists, screen_on, words_of
+from tests.unit.dashboard.page_context import context_on, has_nested_lists, words_of
 
 PATHS = (
     "/", "/overview", "/findings", "/topics", "/topics/topic-1", "/partitions",
@@ -43,8 +44,8 @@ PATHS = (
 
 
 @pytest.fixture
-def screen(tmp_path: Path) -> Screen:
-    return screen_on(tmp_path, bootstrap="127.0.0.1:1")
+def context(tmp_path: Path) -> PageContext:
+    return context_on(tmp_path, bootstrap="127.0.0.1:1")
 
 
 def split(path: str) -> tuple[str, str]:
@@ -54,8 +55,8 @@ def split(path: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_path_has_a_view(screen: Screen, path: str) -> None:
-    view = router.view(screen, *split(path))
+def test_every_path_has_a_view(context: PageContext, path: str) -> None:
+    view = router.view(context, *split(path))
 
     assert "Nothing here" not in words_of(view)
     assert not has_nested_lists(view)
@@ -68,25 +69,25 @@ def test_every_path_has_a_view(screen: Screen, path: str) -> None:
         ("/brokers/x", "'x' is not the number of a broker"),
     ],
 )
-def test_what_is_not_there_is_said(screen: Screen, path: str, words: str) -> None:
-    assert words in words_of(router.view(screen, path, ""))
+def test_what_is_not_there_is_said(context: PageContext, path: str, words: str) -> None:
+    assert words in words_of(router.view(context, path, ""))
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_view_stands_on_an_empty_store(tmp_path: Path, path: str) -> None:
-    router.view(screen_on(tmp_path, sizes=None), *split(path))
+    router.view(context_on(tmp_path, sizes=None), *split(path))
 
 
 def test_the_overview_of_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
-    snapshot = screen_on(tmp_path, sizes=None).snapshot
+    snapshot = context_on(tmp_path, sizes=None).snapshot
 
     assert "No data yet" in words_of(overview.findings(snapshot))
     assert "partiscope doctor" in words_of(overview.findings(snapshot))
     assert "No consumer group" in words_of(overview.group_block(snapshot))
 
 
-def test_the_overview_tells_findings_brokers_and_groups(screen: Screen) -> None:
-    snapshot = screen.snapshot
+def test_the_overview_tells_findings_brokers_and_groups(context: PageContext) -> None:
+    snapshot = context.snapshot
     findings = words_of(overview.findings(snapshot))
 
     assert "▲ group-2 STOP on topic-2-0" in findings
@@ -96,22 +97,22 @@ def test_the_overview_tells_findings_brokers_and_groups(screen: Screen) -> None:
     assert "partitions 12" in words_of(overview.tiles(snapshot))
 
 
-def test_charts_of_the_overview_have_history(screen: Screen) -> None:
-    throughput, lag = overview.history_figures(screen, screen.snapshot, "light", screen.span())
+def test_charts_of_the_overview_have_history(context: PageContext) -> None:
+    throughput, lag = overview.history_figures(context, context.snapshot, "light", context.span())
 
     assert [line["name"] for line in throughput["data"]] == ["in", "out"]
     assert [line["name"] for line in lag["data"]][:2] == ["group-2", "group-1"]
 
 
-def test_a_partition(screen: Screen) -> None:
+def test_a_partition(context: PageContext) -> None:
     name = TopicPartition("topic-1", 2)
-    tiles, replicas, groups, segments = partition.blocks(screen.snapshot, name)
+    tiles, replicas, groups, segments = partition.blocks(context.snapshot, name)
 
     assert "leader ★ 101" in words_of(tiles)
     assert "✔ in sync" in words_of(replicas)
     assert "group-1 ◆ WARN 2,000" in words_of(groups)
     assert "active" in words_of(segments)
-    drawn = partition.figures(screen, screen.snapshot, name, "dark", screen.span())
+    drawn = partition.figures(context, context.snapshot, name, "dark", context.span())
     assert [line["name"] for line in drawn[2]["data"]] == ["group-1"]
     assert len(drawn[3]["data"][0]["y"]) == 2
 
@@ -132,9 +133,9 @@ def test_a_partition(screen: Screen) -> None:
     ],
 )
 def test_what_is_not_there_is_said_and_nothing_is_offered(
-    screen: Screen, path: str, words: str
+    context: PageContext, path: str, words: str
 ) -> None:
-    view = router.view(screen, path, "")
+    view = router.view(context, path, "")
     assert words in words_of(view)
     _, existing, missing = view
     assert (missing.hidden, existing.hidden) == (False, True)
@@ -142,48 +143,48 @@ def test_what_is_not_there_is_said_and_nothing_is_offered(
 
 
 @pytest.mark.parametrize("path", ["/topics/topic-1", "/groups/group-1", "/brokers/101"])
-def test_what_is_there_is_not_called_missing(screen: Screen, path: str) -> None:
-    _, existing, missing = router.view(screen, path, "")
+def test_what_is_there_is_not_called_missing(context: PageContext, path: str) -> None:
+    _, existing, missing = router.view(context, path, "")
     assert (missing.hidden, words_of(missing), existing.hidden) == (True, "", False)
     assert words_of(existing)
 
 
 def test_of_a_cluster_that_is_not_known_yet_nothing_is_missing(tmp_path: Path) -> None:
-    _, _, missing = router.view(screen_on(tmp_path, sizes=None), "/topics/orders", "")
+    _, _, missing = router.view(context_on(tmp_path, sizes=None), "/topics/orders", "")
     assert missing.hidden
 
 
-def test_a_group(screen: Screen) -> None:
-    words = words_of(group.tiles(screen.snapshot, "group-2"))
+def test_a_group(context: PageContext) -> None:
+    words = words_of(group.tiles(context.snapshot, "group-2"))
 
     assert "status ▲ STOP" in words
     assert "lag 20,000" in words
 
 
-def test_a_topic(screen: Screen) -> None:
-    words = words_of(lists.topic_tiles(screen.snapshot, "topic-1"))
+def test_a_topic(context: PageContext) -> None:
+    words = words_of(lists.topic_tiles(context.snapshot, "topic-1"))
 
     assert "partitions 4" in words
     assert "replication factor 3" in words
 
 
-def test_what_a_lost_broker_would_do(screen: Screen) -> None:
-    words = words_of(what_if.answer_block(screen.snapshot, "broker=102"))
+def test_what_a_lost_broker_would_do(context: PageContext) -> None:
+    words = words_of(what_if.answer_block(context.snapshot, "broker=102"))
 
     assert "offline 0" in words or "offline ✔ 0" in words
     assert "new leaders 4" in words
     assert "broker 102 fenced or down" in words
-    assert "Choose a broker or a rack" in words_of(what_if.answer_block(screen.snapshot, None))
+    assert "Choose a broker or a rack" in words_of(what_if.answer_block(context.snapshot, None))
 
 
-def test_the_map_of_a_plan_that_is_gone_leads_to_its_form(screen: Screen) -> None:
-    shown = str(router.view(screen, *split("/map?plan=gone&measure=leaders&topics=orders")))
+def test_the_map_of_a_plan_that_is_gone_leads_to_its_form(context: PageContext) -> None:
+    shown = str(router.view(context, *split("/map?plan=gone&measure=leaders&topics=orders")))
     assert "no longer kept" in shown
     assert "href='/plan?topics=orders'" in shown
 
 
-def test_the_journal_lists_what_was_done(screen: Screen) -> None:
-    assert "Nothing was changed yet" in words_of(journal.journal_block(screen))
+def test_the_journal_lists_what_was_done(context: PageContext) -> None:
+    assert "Nothing was changed yet" in words_of(journal.journal_block(context))
     done = Event(
         operation_id="do-1",
         kind=EventKind.JOURNAL,
@@ -192,20 +193,20 @@ def test_the_journal_lists_what_was_done(screen: Screen) -> None:
         data={"who": "ada@host", "reason": "a test"},
     )
 
-    screen.desk.moves.take(done)
+    context.actions.moves.take(done)
 
-    assert "create topic new ✔ done ada@host a test" in words_of(journal.journal_block(screen))
+    assert "create topic new ✔ done ada@host a test" in words_of(journal.journal_block(context))
 
 
-def test_a_broker(screen: Screen) -> None:
-    words = words_of(broker.tiles(screen.snapshot, 103))
+def test_a_broker(context: PageContext) -> None:
+    words = words_of(broker.tiles(context.snapshot, 103))
 
     assert "rack c" in words
     assert "disk 40 %" in words
 
 
-def test_top_bar(screen: Screen) -> None:
-    texts = shell.top_bar_texts(screen.snapshot, screen.now_ms())
+def test_top_bar(context: PageContext) -> None:
+    texts = shell.top_bar_texts(context.snapshot, context.now_ms())
 
     assert [words_of(item) for item in texts[:3]] == [
         "test-cluster", "3/3 brokers", "controller 101"
@@ -215,7 +216,7 @@ def test_top_bar(screen: Screen) -> None:
     assert words_of(texts[7]) == "✔ job 0.3 s"
 
 
-def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> None:
+def test_a_move_shows_how_far_it_is_and_what_stands_still(context: PageContext) -> None:
     change = PartitionChange(topic="t", partition=1, before=(1,), after=(2,), size_bytes=4096)
     state = OperationState(
         operation_id="mv-1",
@@ -236,7 +237,7 @@ def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> Non
         ),
     )  # fmt: skip
 
-    block = move.move_block(screen, state)
+    block = move.move_block(context, state)
 
     words = words_of(block)
     assert "1.0 KiB of 4.0 KiB" in words
@@ -248,13 +249,13 @@ def test_a_move_shows_how_far_it_is_and_what_stands_still(screen: Screen) -> Non
     assert block[0].children.style["width"] == "25.0%"
     assert re.search(r"as of .*\d\d:\d\d", words)
     assert "no news" not in words
-    screen.desk.moves.trouble = "no broker answered"
-    assert "no news: no broker answered" in words_of(move.move_block(screen, state))
+    context.actions.moves.trouble = "no broker answered"
+    assert "no news: no broker answered" in words_of(move.move_block(context, state))
     done = replace(state, phase=Phase.FINISHED, outcome=Outcome.DONE)
-    assert "no news" not in words_of(move.move_block(screen, done))
+    assert "no news" not in words_of(move.move_block(context, done))
 
 
-def test_a_cancelled_move_says_which_moved_went_back_and_never_began(screen: Screen) -> None:
+def test_a_cancelled_move_says_which_moved_went_back_and_never_began(context: PageContext) -> None:
     changes = tuple(
         PartitionChange(topic="t", partition=n, before=(1,), after=(2,), size_bytes=1)
         for n in range(3)
@@ -264,16 +265,16 @@ def test_a_cancelled_move_says_which_moved_went_back_and_never_began(screen: Scr
         started_ms=1, told_fates=(Fate.MOVED, Fate.WENT_BACK, Fate.NEVER_BEGAN),
     )  # fmt: skip
 
-    words = words_of(move.move_block(screen, state))
+    words = words_of(move.move_block(context, state))
 
     assert "1 moved, 1 went back, 1 never began" in words
     order = [words.index(name) for name in ("t-1 1 2", "t-2 1 2", "t-0 1 2")]
     assert order == sorted(order), "what moved comes last"
     running = replace(state, outcome=None, phase=Phase.RUNNING, told_fates=())
-    assert "ended" not in words_of(move.move_block(screen, running))
+    assert "ended" not in words_of(move.move_block(context, running))
 
 
-def test_a_refused_move_leads_to_its_form(screen: Screen) -> None:
+def test_a_refused_move_leads_to_its_form(context: PageContext) -> None:
     changes = tuple(
         PartitionChange(topic=topic, partition=0, before=(1,), after=(2,), size_bytes=1)
         for topic in ("b", "a b", "b")
@@ -281,15 +282,15 @@ def test_a_refused_move_leads_to_its_form(screen: Screen) -> None:
     running = OperationState(operation_id="mv-1", phase=Phase.RUNNING, changes=changes)
     refused = replace(running, phase=Phase.FINISHED, outcome=Outcome.REFUSED)
 
-    assert "/plan?topics=a%20b,%20b" in str(move.move_block(screen, refused))
-    assert "plan again" not in words_of(move.move_block(screen, running))
+    assert "/plan?topics=a%20b,%20b" in str(move.move_block(context, refused))
+    assert "plan again" not in words_of(move.move_block(context, running))
     many = replace(refused, changes=tuple(replace(changes[0], topic="t" * n) for n in range(1, 30)))
-    assert "href='/plan'" in str(move.move_block(screen, many))
+    assert "href='/plan'" in str(move.move_block(context, many))
 
 
-def test_moves_that_cannot_be_read_say_why(screen: Screen) -> None:
-    screen.desk.moves.trouble = "no broker answered"
+def test_moves_that_cannot_be_read_say_why(context: PageContext) -> None:
+    context.actions.moves.trouble = "no broker answered"
 
-    assert "no broker answered" in words_of(moves.moves_block(screen))
-    screen.desk.moves.trouble = ""
-    assert "Nothing was ever moved" in words_of(moves.moves_block(screen))
+    assert "no broker answered" in words_of(moves.moves_block(context))
+    context.actions.moves.trouble = ""
+    assert "Nothing was ever moved" in words_of(moves.moves_block(context))

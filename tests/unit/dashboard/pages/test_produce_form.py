@@ -10,7 +10,7 @@ from control.operations.catalogue.produce import PRODUCE
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard.pages.produce_form import preview_words, result_words
 from tests.support.store_builder import SyntheticSizes
-from tests.unit.dashboard.screens import screen_on
+from tests.unit.dashboard.page_context import context_on
 
 
 def asked(**values: str) -> dict[str, str]:
@@ -19,7 +19,7 @@ def asked(**values: str) -> dict[str, str]:
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> OperatorSnapshot:
-    return screen_on(tmp_path, sizes=SyntheticSizes(topics=1, partitions=3)).snapshot
+    return context_on(tmp_path, sizes=SyntheticSizes(topics=1, partitions=3)).snapshot
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.filters import FilterError
 from control.views.tables.query import TableQuery
-from tests.unit.dashboard.screens import screen_on
+from tests.unit.dashboard.page_context import context_on
 
 CELLS = 12
 
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> OperatorSnapshot:
-    return screen_on(tmp_path / "store").snapshot  # 3 topics of 4 partitions
+    return context_on(tmp_path / "store").snapshot  # 3 topics of 4 partitions
 
 
 def test_levels_are_even_steps_of_the_logarithm(snapshot: OperatorSnapshot) -> None:

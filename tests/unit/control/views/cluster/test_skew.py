@@ -8,12 +8,12 @@ from control.views import series
 from control.views.cluster.skew import LINES_MAX, broker_skew, most_skewed
 from control.views.snapshots import snapshot as views
 from tests.support.store_builder import SyntheticSizes
-from tests.unit.dashboard.screens import screen_on
+from tests.unit.dashboard.page_context import context_on
 
 
 def test_a_line_ends_where_the_table_stands(tmp_path: Path) -> None:
     sizes = SyntheticSizes(topics=3, partitions=5, brokers=4, replicas=2)
-    screen = screen_on(tmp_path / "store", sizes=sizes)
+    screen = context_on(tmp_path / "store", sizes=sizes)
     rows = views.broker_page(screen.snapshot).rows
     span = series.Span.last(120_000, now_ms=screen.now_ms())
     found = broker_skew(screen.reader, screen.cluster, most_skewed(rows), len(rows), span)
@@ -26,7 +26,7 @@ def test_a_line_ends_where_the_table_stands(tmp_path: Path) -> None:
 
 def test_only_the_furthest_are_drawn(tmp_path: Path) -> None:
     sizes = SyntheticSizes(topics=3, partitions=5, brokers=LINES_MAX + 3, replicas=2)
-    rows = views.broker_page(screen_on(tmp_path / "store", sizes=sizes).snapshot).rows
+    rows = views.broker_page(context_on(tmp_path / "store", sizes=sizes).snapshot).rows
     chosen = most_skewed(rows)
     values = {row.broker.value: abs(float(row.skew.value or 0)) for row in rows}
     assert len(chosen) == LINES_MAX

@@ -1,0 +1,108 @@
+"""Actions on a cluster: one session for all browsers, opened when it is first needed.
+
+Everything here runs on the page's event loop.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.following import TopicFollower
+from control.kafka.reader import Looking, RecordReader
+from control.model.fleet import WatchedCluster
+from control.operations.bus.client import MovesReader
+from control.operations.bus.moves_feed import Moves
+from control.operations.catalogue.operation import Done, Operation
+from control.operations.catalogue.produce import Produce, ProduceRun
+from control.operations.errors import OperationError
+from control.operations.previews import Previewed
+from control.operations.session import Denied, OperationSession
+
+SESSIONS_MAX: Final = 50
+
+ClusterActionError = (KafkaPortError, OperationError, OSError, ValueError)
+"""What an operator is told instead of an exception."""
+
+Values = Mapping[str, str]
+
+
+class ClusterActions:
+    """Acts on one cluster, if it has an address."""
+
+    def __init__(self, watched: WatchedCluster, *, bus: str | None, denied: Denied = dict) -> None:
+        """``denied`` answers what may not be done, by operation, with the reason in words."""
+        self._watched = watched
+        self._bus = bus
+        self._denied = denied
+        self._session: OperationSession | None = None
+        self._runs: dict[str, ProduceRun] = {}
+        is_acting = watched.bootstrap is not None
+        self.moves = Moves(self._client if is_acting else None, watched)
+
+    @property
+    def session(self) -> OperationSession:
+        """The session that acts.
+
+        Raises:
+            ValueError: there is no cluster to act on.
+        """
+        if self._session is None:
+            _ = self.bootstrap
+            self._session = OperationSession(self._watched, bus=self._bus, denied=self._denied)
+        return self._session
+
+    @property
+    def bootstrap(self) -> str:
+        """The cluster.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if self._watched.bootstrap is None:
+            raise ValueError("no cluster to act on: start with --bootstrap HOST:PORT")
+        return self._watched.bootstrap
+
+    async def close(self) -> None:
+        """End following the moves, and the connections."""
+        await self.moves.close()
+        if self._session is not None:
+            await self._session.__aexit__()
+
+    async def preview(self, asked: Operation) -> Previewed:
+        """Preview of an operation, kept by its name."""
+        return await self.session.preview(asked)
+
+    async def perform(self, name: str, *, typed: str = "", reason: str = "") -> Done:
+        """Do what was previewed under that name."""
+        previewed = self.session.kept_preview(name)
+        return await self.session.perform(previewed, typed=typed, reason=reason)
+
+    async def produce(self, session_id: str, asked: Produce, *, typed: str = "") -> Done:
+        """Send records; ``stop`` ends it. At most ``SESSIONS_MAX`` run at a time."""
+        if len(self._runs) >= SESSIONS_MAX:
+            raise ValueError(f"{SESSIONS_MAX} produce sessions run already")
+        self._runs[session_id] = asked.run
+        try:
+            return await self.session.perform(await self.preview(asked), typed=typed)
+        finally:
+            asked.run.stop()
+            self._runs.pop(session_id, None)
+
+    def stop(self, session_id: str) -> None:
+        """End a produce session of this page, if it runs."""
+        run = self._runs.get(session_id)
+        if run is not None:
+            run.stop()
+
+    def reader(self) -> RecordReader:
+        """Reads records; an async context manager with connections of its own."""
+        return RecordReader(self.bootstrap)
+
+    def follower(
+        self, topic: str, partitions: Collection[int] | None, looking: Looking
+    ) -> TopicFollower:
+        """Follows records, with connections of its own."""
+        return TopicFollower(self.bootstrap, topic, partitions=partitions, looking=looking)
+
+    def _client(self) -> MovesReader:
+        return self.session.moves

@@ -1,0 +1,1 @@
+"""The frame around every view: bars, dialogs, palette, rights and time."""

@@ -1,0 +1,311 @@
+"""Tabs read and follow topics: each over a WebSocket of its own, which owns the tab's one reader.
+
+The browser (``assets/modules/follow.js``) opens it with the view, and closes it with the tab or the
+view. Each of its messages says what to do: ``{"do": "read", "query": {"partition": "3", "q":
+"text"}}``; ``more`` goes on from where reading stopped, ``stop`` ends it there, ``follow`` follows
+from now on. While a tab follows, another filter changes the filter of the reader that runs, so that
+no record is skipped; other partitions end the reader before the next one begins. The answers are
+Dash components for the place of the results. Who does not read them holds up the reader, not the
+memory.
+"""
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastapi import WebSocket, WebSocketDisconnect
+from plotly.utils import PlotlyJSONEncoder
+
+from control.kafka.browsing import Browsed, Skipped
+from control.kafka.following import Followed, Notice, TopicFollower
+from control.kafka.reader import Looking, Start, StartKind
+from control.kafka.records import FetchedRecord, Gap, Passed
+from control.kafka.scanning import NOTHING_SCANNED, Scan
+from control.lab.judged_records import FilterError
+from control.lab.message_filters import NO_FILTERS, FilterTexts, build_filter
+from control.lab.message_search import MessageSearch
+from dashboard.cluster_actions import ClusterActionError
+from dashboard.components.forms import problem
+from dashboard.context import PageContext
+
+READ, MORE, STOP, FOLLOW = "read", "more", "stop", "follow"
+SHOWN_MAX: Final = 100
+"""Records that are read at a time."""
+KEPT_MAX: Final = 100
+"""Of the newest records; how many there were is told."""
+NOTICES_MAX: Final = 5
+READERS_MAX: Final = 20
+"""Over all tabs; one more is told so."""
+PACE_S: Final = 0.5
+"""Between two messages to a tab, however fast records come."""
+RETRY_S: Final = 2.0
+WAIT_MS: Final = 200
+LOST: Final = "the connection to the page was lost: records that came meanwhile are not shown"
+
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A tab's wish to follow or search a topic."""
+
+    search: MessageSearch
+    do: str = FOLLOW
+    is_again: bool = False
+    """The tab followed before, over a connection that was lost."""
+
+
+class Tail:
+    """News of a topic for one tab: the newest records, and how many there were."""
+
+    def __init__(self, texts: FilterTexts = NO_FILTERS) -> None:
+        self.texts = texts
+        self._tested = build_filter(texts)
+        self.newest: deque[FetchedRecord] = deque(maxlen=KEPT_MAX)
+        """That were looked for, the newest last."""
+        self.notices: deque[Notice] = deque(maxlen=NOTICES_MAX)
+        """What was met on the way, the newest last."""
+        self.skipped = Skipped()
+        self.seen = 0
+        """Records that arrived since it was begun."""
+        self.found = 0
+        """Of them those that were looked for."""
+
+    @property
+    def looking(self) -> Looking:
+        """For the reader: its test is always the present one."""
+        return Looking(matches=self._passes)
+
+    def _passes(self, record: FetchedRecord) -> bool:
+        matches = self._tested.matches
+        return matches is None or matches(record)
+
+    def look_for(self, texts: FilterTexts) -> bool:
+        """From now on; of the records that are shown those stay that pass. Whether it is new.
+
+        One that cannot be used is told, and the former stays.
+        """
+        if texts == self.texts:
+            return False
+        self.texts = texts
+        try:
+            self._tested = build_filter(texts)
+        except FilterError as error:
+            words = f"{error}; the filter before stays in use"
+            self.notices.append(Notice(text=words, is_trouble=True))
+            return True
+        kept = [each for each in self.newest if self._passes(each)]
+        self.newest = deque(kept, maxlen=KEPT_MAX)
+        self.found = len(kept)
+        self.seen = len(kept)
+        return True
+
+    def take(self, items: Iterable[Followed]) -> bool:
+        """Takes new records; answers whether there were any."""
+        is_any = False
+        for item in items:
+            is_any = True
+            if isinstance(item, Notice):
+                self.notices.append(item)
+            elif isinstance(item, Gap):
+                self.skipped.add(item)
+            elif isinstance(item, Passed):
+                self.seen += item.record_count
+            else:
+                self.seen += 1
+                self.found += 1
+                self.newest.append(item)
+        return is_any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """How a view shows what a tab is told."""
+
+    followed: Callable[[Tail], Any]
+    scanning: Callable[[Scan], Any]
+    found: Callable[[Browsed, bool], Any]
+    """Given what was read, and whether some records were left out."""
+
+
+class Readers:
+    """Those of all tabs: at most so many run at a time."""
+
+    def __init__(self, context: PageContext, drawing: Drawing, most: int = READERS_MAX) -> None:
+        self.context = context
+        self.drawing = drawing
+        self._most = most
+        self._count = 0
+
+    async def serve(self, socket: WebSocket, topic: str) -> None:
+        """Read for one tab until its connection ends."""
+        await socket.accept()
+        await _Tab(self, socket, topic).run()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """One of them runs.
+
+        :raises TooManyReadersError: there are too many.
+        """
+        if self._count >= self._most:
+            words = f"{self._most} tabs follow topics already; stop or close one of them"
+            raise TooManyReadersError(words)
+        self._count += 1
+        try:
+            yield
+        finally:
+            self._count -= 1
+
+
+class TooManyReadersError(ValueError):
+    """As many tabs read or follow as may."""
+
+
+class _Tab:
+    """One connection, and its reader while it has one."""
+
+    def __init__(self, readers: Readers, socket: WebSocket, topic: str) -> None:
+        self._readers = readers
+        self._context, self._drawing = readers.context, readers.drawing
+        self._socket = socket
+        self._topic = topic
+        self._asked: Asked | None = None
+        self._is_changed = asyncio.Event()
+        self._scan: Scan | None = None
+        self._found: Browsed | None = None
+
+    async def run(self) -> None:
+        """Until the tab ends the connection, or says what is no question of it."""
+        tasks = [asyncio.create_task(work()) for work in (self._listen, self._serve)]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if not isinstance(error := task.exception(), WebSocketDisconnect):
+                    _log.warning("a tab's reading ends: %s: %s", type(error).__name__, error)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            with suppress(RuntimeError):  # the tab has closed it
+                await self._socket.close()
+
+    async def _tell(self, shown: Any, **more: bool) -> None:
+        """Show this in the place of the results."""
+        told = {"children": shown, **more}
+        words = await asyncio.to_thread(json.dumps, told, cls=PlotlyJSONEncoder)
+        await self._socket.send_text(words)
+
+    async def _listen(self) -> None:
+        while True:
+            asked = asked_of(await self._socket.receive_text(), self._topic)
+            if self._scan is not None:
+                self._scan.stop()
+            if asked.do != STOP:
+                self._asked = asked
+                self._is_changed.set()
+
+    async def _serve(self) -> None:
+        while True:
+            await self._is_changed.wait()
+            self._is_changed.clear()
+            asked = self._asked
+            assert asked is not None
+            try:
+                with self._readers.running():
+                    await (self._follow(asked) if asked.do == FOLLOW else self._read(asked))
+            except TooManyReadersError as error:
+                await self._tell(problem(error), is_over=True)
+            except ClusterActionError as error:
+                await self._tell(problem(error))
+                if asked.do == FOLLOW:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._is_changed.wait(), RETRY_S)
+                    self._is_changed.set()
+
+    async def _read(self, asked: Asked) -> None:
+        """Scan until enough is found, the limit is reached, or the tab asks for something else."""
+        before = self._found if asked.do == MORE else None
+        self._found = None
+        scan = self._scan = Scan(NOTHING_SCANNED if before is None else before.progress)
+        settings, now_ms = self._context.actions.bootstrap, self._context.now_ms()
+        search = asked.search
+        if before is None:
+            reading = search.read(settings, now_ms=now_ms, limit=SHOWN_MAX, scan=scan)
+        else:
+            reading = search.go_on(settings, before, now_ms=now_ms, limit=SHOWN_MAX, scan=scan)
+        task = asyncio.create_task(reading)
+        try:
+            while not (await asyncio.wait([task], timeout=PACE_S))[0]:
+                if scan.is_stopped:
+                    raise ValueError("stopped before the cluster answered; read again")
+                drawn = await asyncio.to_thread(self._drawing.scanning, scan)
+                await self._tell(drawn, is_running=True)
+            found = task.result()
+        finally:
+            task.cancel()
+            self._scan = None
+        self._found = found
+        drawn = await asyncio.to_thread(self._drawing.found, found, search.is_search)
+        await self._tell(drawn, has_more=bool(found.rest))
+
+    async def _follow(self, asked: Asked) -> None:
+        """Until something else is asked for."""
+        tail = Tail(asked.search.texts)
+        if asked.is_again:
+            tail.notices.append(Notice(text=LOST, is_trouble=False))
+        follower = await self._begun(asked.search, tail.looking)
+        try:
+            await self._pass_on(follower, tail, asked)
+        finally:
+            await follower.close()
+
+    async def _begun(self, search: MessageSearch, looking: Looking) -> TopicFollower:
+        async with self._context.actions.reader() as reader:
+            keys = await search.partitions(reader)
+        numbers = [key.partition for key in keys] if search.partition else None
+        follower = self._context.actions.follower(self._topic, numbers, looking)
+        try:
+            await follower.begin(Start(kind=StartKind.LATEST))
+        except BaseException:
+            await follower.close()
+            raise
+        return follower
+
+    async def _pass_on(self, follower: TopicFollower, tail: Tail, begun: Asked) -> None:
+        loop = asyncio.get_running_loop()
+        is_new, due_s = True, loop.time()
+        while (asked := self._asked) is not None and _is_same_reader(asked, begun):
+            self._is_changed.clear()
+            is_new |= tail.look_for(asked.search.texts)
+            if is_new and loop.time() >= due_s:
+                await self._tell(await asyncio.to_thread(self._drawing.followed, tail))
+                is_new, due_s = False, loop.time() + PACE_S
+            is_new |= tail.take(await follower.poll(WAIT_MS))
+
+
+def _is_same_reader(asked: Asked, begun: Asked) -> bool:
+    return asked.do == FOLLOW and asked.search.partition == begun.search.partition
+
+
+def asked_of(text: str, topic: str) -> Asked:
+    """The wish in a tab's message.
+
+    Raises:
+        ValueError: it is none.
+    """
+    told = json.loads(text)
+    if not isinstance(told, dict) or not isinstance(told.get("query", {}), dict):
+        raise ValueError("a tab says what it wants as a JSON object")
+    query = {name: str(value or "").strip() for name, value in told.get("query", {}).items()}
+    do = told.get("do", FOLLOW)
+    if do not in (READ, MORE, STOP, FOLLOW):
+        raise ValueError(f"a tab wants {do!r}, which is none of the things that it may want")
+    search = MessageSearch.of_query(topic, query)
+    return Asked(search=search, do=do, is_again=bool(told.get("again")))

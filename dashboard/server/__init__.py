@@ -1,0 +1,1 @@
+"""Answers plain requests; routes them to clusters, checks their origin, keeps answers."""

@@ -1,0 +1,93 @@
+"""Which of the watched clusters a browser's page is about.
+
+Addresses of views carry it (``/topics?cluster=prod``). What the page then asks in the background
+(layout, callbacks, the WebSocket) carries it before the path (``/@prod/_dash-…``), as the page's
+configuration says: so one tab is about one cluster for as long as it is open, and tabs about
+several live side by side. Whoever answers finds the name in ``chosen_cluster``.
+"""
+
+from collections.abc import Collection
+from contextvars import ContextVar
+from html import escape
+from typing import Any, Final
+from urllib.parse import parse_qs, quote
+
+from control.model.fleet import WatchedCluster
+from dashboard.server.document import LeanDash
+from dashboard.server.origin_check import App, Receive, Scope, Send
+
+QUERY: Final = "cluster"
+_MARK: Final = "/@"
+_HTML: Final = '<html lang="en">'
+
+chosen_cluster: ContextVar[str] = ContextVar("chosen_cluster", default="")
+
+
+class ClusterRouting:
+    """ASGI middleware: takes the name from path or query. ``names``: all, the usual one first."""
+
+    def __init__(self, app: App, names: Collection[str]) -> None:
+        self._app = app
+        self._names = tuple(names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in {"http", "websocket"} and self._names:
+            name, path = name_and_path(scope)
+            if name and name not in self._names:
+                await _refuse(scope, receive, send, name, self._names)
+                return
+            chosen_cluster.set(name or self._names[0])
+            scope = {**scope, "path": path, "raw_path": quote(path).encode()}
+        await self._app(scope, receive, send)
+
+
+def name_and_path(scope: Scope) -> tuple[str, str]:
+    """The name that a request carries (empty: none), and its path without."""
+    path: str = scope["path"]
+    if path.startswith(_MARK):
+        name, _, rest = path.removeprefix(_MARK).partition("/")
+        return name, f"/{rest}"
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    return query.get(QUERY, [""])[0], path
+
+
+class ClusterDash(LeanDash):
+    """Tells every page which cluster it is about, by the name in ``chosen_cluster``."""
+
+    def __init__(self, *args: Any, clusters: Collection[WatchedCluster], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._clusters = tuple(clusters)
+
+    def _config(self) -> Any:
+        """Where the page's script asks."""
+        config: Any = super()._config()  # type: ignore[no-untyped-call]
+        if name := chosen_cluster.get():
+            config["requests_pathname_prefix"] = prefix = f"{_MARK}{quote(name, safe='')}/"
+            socket = config["websocket"]
+            # A worker of its own: browsers share one among all pages that name the same script.
+            for key in ("url", "worker_url"):
+                socket[key] = prefix + socket[key].removeprefix("/")
+        return config
+
+    def interpolate_index(self, *args: Any, **parts: Any) -> Any:
+        """The page around everything, with the cluster's name and colour on its root."""
+        page: str = super().interpolate_index(*args, **parts)  # type: ignore[no-untyped-call]
+        name = chosen_cluster.get()
+        cluster = next((each for each in self._clusters if each.name == name), self._clusters[0])
+        attributes = f' data-cluster="{escape(name)}"' if name else ""
+        if cluster.hex_color:
+            attributes += f' style="--cluster-color: {cluster.hex_color}"'
+        return page.replace(_HTML, f"{_HTML[:-1]}{attributes}>", 1)
+
+
+async def _refuse(
+    scope: Scope, receive: Receive, send: Send, name: str, known: Collection[str]
+) -> None:
+    words = f"404: there is no cluster {name!r} here; known: {', '.join(known)}\n"
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008, "reason": words[:120]})
+        return
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": 404, "headers": headers})
+    await send({"type": "http.response.body", "body": words.encode()})

@@ -1,0 +1,65 @@
+"""The tables as files: ``/export/partitions.csv?q=lag>0&sort=-lag&scope=orders&cols=lag``."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.responses import PlainTextResponse, Response, StreamingResponse
+
+from control.views.plans import plan_files
+from control.views.tables.export import ExportError, export
+from control.views.tables.query import TableQuery
+from control.views.times import TimeError, parse_moment
+from dashboard.context import PageContext
+from dashboard.live.displayed_snapshot import displayed_snapshot
+from dashboard.pages.plan_map import find_plan
+from dashboard.server.table_rows import PageOf
+
+_TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+
+
+def register(server: FastAPI, context: PageContext, pages: Mapping[str, PageOf]) -> None:
+    """One route for all tables, one for plans."""
+    _register_plans(server, context)
+
+    @server.get("/export/{kind}.{format}", include_in_schema=False)
+    def answer(kind: str, format: str, request: Request) -> Response:  # noqa: A002
+        given = request.query_params
+        page_of = pages.get(kind)
+        if page_of is None:
+            names = ", ".join(pages)
+            return PlainTextResponse(f"404: no table {kind!r}; there are {names}\n", 404)
+        at = given.get("at", "")
+        try:
+            if at:
+                parse_moment(at, now_ms=context.now_ms())
+        except TimeError as error:
+            return PlainTextResponse(f"400: {error}\n", 400)
+        query = TableQuery(
+            filter=given.get("q", ""), sort=given.get("sort", ""), columns=given.get("cols", "")
+        )
+        snapshot, scope = displayed_snapshot(context, {"at": at}), given.get("scope")
+        if snapshot.why_empty:
+            return PlainTextResponse(f"404: {snapshot.why_empty}\n", 404)
+        try:
+            pieces = export(lambda it: page_of(snapshot, it, scope), query, format=format)
+        except ExportError as error:
+            return PlainTextResponse(f"400: {error}\n", 400)
+        name = f'attachment; filename="{kind}.{format}"'
+        return StreamingResponse(
+            pieces, media_type=_TYPES[format], headers={"content-disposition": name}
+        )
+
+
+def _register_plans(server: FastAPI, context: PageContext) -> None:
+    @server.get("/export/plan", include_in_schema=False)
+    def answer(name: str, way: str = "there") -> Response:
+        kept = find_plan(context, name)
+        if kept is None:
+            return PlainTextResponse("404: this plan is no longer kept; plan again\n", 404)
+        there, back = plan_files(kept.alternative.proposal).items()
+        file, text = back if way == "back" else there
+        disposition = f'attachment; filename="{file}"'
+        return Response(
+            text, media_type=_TYPES["json"], headers={"content-disposition": disposition}
+        )

@@ -1,0 +1,71 @@
+"""One record's key, value or header as it is: ``/record/orders/3/1200?part=value``.
+
+Shown as plain text in a tab of its own, or kept as a file: a page does not carry 25 MB.
+"""
+
+from typing import Final
+
+from fastapi import FastAPI
+from fastapi.responses import PlainTextResponse, Response
+
+from control.kafka.errors import KafkaPortError
+from control.kafka.reader import Bounds, Browsed, Looking, Start, StartKind
+from control.kafka.records import FetchedRecord
+from control.model.ids import TopicPartition
+from control.views.tables.messages import skipped_words
+from dashboard.context import PageContext
+
+_WHOLE: Final = Looking(kept_bytes=None)
+_ONE: Final = Bounds(records=1)
+_TEXT: Final = "text/plain; charset=utf-8"
+_BYTES: Final = "application/octet-stream"
+
+
+def register(server: FastAPI, context: PageContext) -> None:
+    """One route; ``keep=yes`` makes a file of it."""
+
+    @server.get("/record/{topic}/{partition}/{offset}", include_in_schema=False)
+    async def answer(
+        topic: str, partition: int, offset: int, part: str = "value", keep: str = ""
+    ) -> Response:
+        try:
+            found = await _read(context, TopicPartition(topic, partition), offset)
+        except (KafkaPortError, ValueError) as error:
+            return PlainTextResponse(f"502: {error}\n", 502)
+        record = next((record for record in found.records if record.offset == offset), None)
+        if record is None:
+            if told := "; ".join(skipped_words(found.skipped)):
+                return PlainTextResponse(f"502: {told}\n", 502)
+            words = f"404: {topic}-{partition} has no record at offset {offset}\n"
+            return PlainTextResponse(words, 404)
+        content = part_of(record, part)
+        if content is None:
+            return PlainTextResponse(f"404: the record has no {part!r}, or it is null\n", 404)
+        name = f"{topic}-{partition}-{offset}.{part.replace(':', '-')}"
+        kept = {"content-disposition": f'attachment; filename="{name}"'} if keep else {}
+        is_text = not keep and _is_text(content)
+        return Response(content, media_type=_TEXT if is_text else _BYTES, headers=kept)
+
+
+def part_of(record: FetchedRecord, part: str) -> bytes | None:
+    """``key``, ``value`` or ``header:N``, counted from 0; None where there is none."""
+    if part in ("key", "value"):
+        return record.key if part == "key" else record.value
+    name, _, number = part.partition(":")
+    if name == "header" and number.isdecimal() and int(number) < len(record.headers):
+        return record.headers[int(number)][1]
+    return None
+
+
+async def _read(context: PageContext, key: TopicPartition, offset: int) -> Browsed:
+    async with context.actions.reader() as reader:
+        start = Start(kind=StartKind.OFFSET, value=offset)
+        return await reader.browse([key], start, limit=1, looking=_WHOLE, bounds=_ONE)
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

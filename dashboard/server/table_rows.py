@@ -1,0 +1,101 @@
+"""The rows of the large tables, block by block, as the grids of the browser ask for them.
+
+``/rows/partitions?from=200&to=300&q=lag>0&sort=-lag&scope=orders&at=…`` A plain request, not a
+callback: what Dash does for an answer, on both sides, costs more than the rows themselves, and
+who scrolls must not wait for the page's other news.
+"""
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.responses import PlainTextResponse, Response
+
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.column import Column
+from control.views.tables.query import Page, TableQuery
+from control.views.tables.rows import Row
+from dashboard.components.grid import BLOCK_ROWS
+from dashboard.context import PageContext
+from dashboard.live.displayed_snapshot import displayed_snapshot
+
+LEVEL: Final = 1
+"""Of gzip: a block is sent once. It becomes a tenth, in a millisecond."""
+_GZIP: Final = "gzip"
+
+PageOf = Callable[[OperatorSnapshot, TableQuery, str | None], Page[Any]]
+"""A page of one table; the last is the view's scope: a topic, a group."""
+
+
+def register(server: FastAPI, context: PageContext, pages: Mapping[str, PageOf]) -> None:
+    """One route for all tables."""
+
+    @server.get("/rows/{kind}", include_in_schema=False)
+    def answer(kind: str, request: Request) -> Response:
+        given = request.query_params
+        page_of = pages.get(kind)
+        if page_of is None:
+            return PlainTextResponse(f"404: no table {kind!r}; there are {', '.join(pages)}\n", 404)
+        try:
+            query = query_of(given)
+        except ValueError as error:
+            return PlainTextResponse(f"400: from and to are row numbers: {error}\n", 400)
+        context.chosen.prefetch.asked()
+        snapshot = displayed_snapshot(context, {"at": given.get("at", "")})
+        body = json.dumps(
+            answer_of(page_of(snapshot, query, given.get("scope")), snapshot.why_empty),
+            ensure_ascii=False,
+            separators=(",", ":"),
+        ).encode()
+        headers = {"cache-control": "no-store"}
+        if _GZIP in request.headers.get("accept-encoding", ""):
+            body = gzip.compress(body, LEVEL)
+            headers["content-encoding"] = _GZIP
+        return Response(body, media_type="application/json", headers=headers)
+
+
+def query_of(given: Mapping[str, str]) -> TableQuery:
+    """The grid's request as the views understand it.
+
+    Raises:
+        ValueError: ``from`` or ``to`` is no number.
+    """
+    start = int(given.get("from") or 0)
+    end = int(given.get("to") or start + BLOCK_ROWS)
+    return TableQuery(
+        filter=given.get("q", ""),
+        sort=given.get("sort", ""),
+        offset=start,
+        limit=max(end - start, 1),
+    )
+
+
+def answer_of(page: Page[Any], why_empty: str = "") -> dict[str, Any]:
+    """Rows as the grid takes them, how many there are, and the words beside the filter."""
+    problem = why_empty or page.problem
+    return {
+        "rows": [row_of(row, page.columns) for row in page.rows],
+        "count": page.matching,
+        "words": problem or count_words(page),
+        "is_problem": bool(problem),
+    }
+
+
+def row_of(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
+    """Texts and tones of one row, with its identity and where Enter leads."""
+    texts = {"key": row.key, "path": row.path}
+    for column in columns:
+        cell = row.cell(column.id)
+        texts[column.id] = cell.shaped(is_number=column.is_number)
+        if cell.tone:
+            texts[f"{column.id}__tone"] = str(cell.tone)
+    return texts
+
+
+def count_words(page: Page[Any]) -> str:
+    """``12 of 1,234 rows``."""
+    if page.matching == page.total:
+        return f"{page.total:,} rows"
+    return f"{page.matching:,} of {page.total:,} rows"

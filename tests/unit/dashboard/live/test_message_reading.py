@@ -1,0 +1,58 @@
+"""What a tab that follows a topic is told; tests/e2e/test_dashboard_follow.py has the readers."""
+
+import pytest
+
+from control.kafka.following import Notice
+from control.kafka.records import Passed
+from control.lab.message_filters import FilterTexts
+from control.lab.message_search import MessageSearch
+from dashboard.live.message_reading import KEPT_MAX, Asked, Tail, asked_of
+from tests.unit.dashboard.pages.test_browse import record
+
+
+def test_another_filter_keeps_what_it_takes_of_what_is_shown() -> None:
+    tail = Tail()
+    assert tail.take([record(0, b"red"), record(1, b"green"), record(2, b"red and green")])
+    assert (tail.found, tail.seen) == (3, 3)
+    assert tail.look_for(FilterTexts(text="red"))
+    assert not tail.look_for(FilterTexts(text="red"))
+    assert [each.offset for each in tail.newest] == [0, 2]
+    accepts = tail.looking.accepts
+    assert accepts is not None
+    assert not accepts(record(3, b"green"))
+    assert tail.look_for(FilterTexts(text="green"))
+    assert accepts(record(3, b"green"))
+    assert [each.offset for each in tail.newest] == [2]
+
+
+def test_records_that_are_not_looked_for_are_counted_and_old_ones_give_way() -> None:
+    tail = Tail(FilterTexts(text="red"))
+    assert tail.take([Passed(offset=0, timestamp_ms=0, last_offset=2, record_count=3)])
+    assert (tail.found, tail.seen) == (0, 3)
+    assert tail.take([record(number, b"red") for number in range(KEPT_MAX + 5)])
+    assert tail.take([Notice(text="a leader died", is_trouble=True)])
+    assert not tail.take([])
+    assert (tail.found, len(tail.newest), tail.newest[0].offset) == (KEPT_MAX + 5, KEPT_MAX, 5)
+    assert [notice.text for notice in tail.notices] == ["a leader died"]
+
+
+def test_a_filter_that_cannot_be_used_is_told_and_the_former_stays() -> None:
+    tail = Tail(FilterTexts(text="red"))
+    assert tail.look_for(FilterTexts(regex="(red"))
+    assert tail.notices[-1].text.startswith("regex: '(red': missing )")
+    accepts = tail.looking.accepts
+    assert accepts is not None
+    assert accepts(record(0, b"red"))
+    assert not accepts(record(1, b"green"))
+
+
+def test_a_tab_says_what_it_wants() -> None:
+    assert asked_of("{}", "t") == Asked(search=MessageSearch(topic="t"))
+    told = asked_of('{"query": {"partition": " 3", "q": "red "}, "do": "read", "again": true}', "t")
+    search = MessageSearch(topic="t", partition="3", texts=FilterTexts(text="red"))
+    assert told == Asked(search=search, do="read", is_again=True)
+    for words in ("[]", "3", '{"query": 3}'):
+        with pytest.raises(ValueError, match="as a JSON object"):
+            asked_of(words, "t")
+    with pytest.raises(ValueError, match="a tab wants 'dance'"):
+        asked_of('{"do": "dance"}', "t")

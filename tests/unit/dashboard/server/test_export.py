@@ -1,0 +1,21 @@
+"""The route of exports: a time that is none is refused, not taken for now."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI, Request
+
+from dashboard.pages.lists import PAGES
+from dashboard.server import export
+from tests.unit.dashboard.page_context import context_on
+
+
+@pytest.mark.parametrize(("at", "status"), [("", 200), ("yesterday", 400), ("9" * 20, 400)])
+def test_a_time_that_is_none_is_refused(tmp_path: Path, at: str, status: int) -> None:
+    server = FastAPI()
+    export.register(server, context_on(tmp_path), PAGES)
+    route: Any = server.routes[-1]
+    scope = {"type": "http", "query_string": f"at={at}".encode(), "headers": []}
+    answer = route.endpoint("partitions", "csv", Request(scope))
+    assert answer.status_code == status

@@ -1,0 +1,77 @@
+"""The rows of the large tables: what a grid asks becomes a query, what it gets texts and tones."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI, Request
+
+from control.views.snapshots import snapshot as views
+from control.views.tables.query import TableQuery
+from dashboard.components.grid import BLOCK_ROWS
+from dashboard.pages.lists import PAGES
+from dashboard.server import table_rows
+from dashboard.server.table_rows import answer_of, count_words, query_of, row_of
+from tests.unit.dashboard.page_context import context_on
+
+
+def test_a_request_becomes_a_query() -> None:
+    asked = {"from": "200", "to": "300", "q": "topic:a", "sort": "-lag"}
+
+    assert query_of(asked) == TableQuery(filter="topic:a", sort="-lag", offset=200, limit=100)
+    assert query_of({}) == TableQuery(limit=BLOCK_ROWS)
+    with pytest.raises(ValueError, match="many"):
+        query_of({"from": "many"})
+
+
+def test_rows_have_identity_texts_and_tones(tmp_path: Path) -> None:
+    page = views.partition_page(context_on(tmp_path).snapshot, TableQuery(limit=2))
+
+    answer = answer_of(page)
+
+    assert (answer["count"], answer["words"], answer["is_problem"]) == (12, "12 rows", False)
+    assert [row["key"] for row in answer["rows"]] == ["topic-0-0", "topic-0-1"]
+    first = row_of(page.rows[0], page.columns)
+    assert first["path"] == "topics/topic-0/partitions/0"
+    assert (first["status"], first["status__tone"]) == ("✔ ok", "fine")
+    assert first["leader"] == "★ 101"
+
+
+def test_counts_tell_how_many_match(tmp_path: Path) -> None:
+    snapshot = context_on(tmp_path).snapshot
+
+    assert count_words(views.partition_page(snapshot)) == "12 rows"
+    some = views.partition_page(snapshot, TableQuery(filter="topic-1"))
+    assert count_words(some) == "4 of 12 rows"
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "status", "found"),
+    [
+        ("partitions", "q=topic-1&from=1&to=3", 200, ["topic-1-1", "topic-1-2"]),
+        ("partitions", "scope=topic-2&sort=-partition&to=1", 200, ["topic-2-3"]),
+        ("partitions", "q=nothing:1", 200, []),
+        ("partitions", "from=many", 400, "row numbers"),
+        ("shelves", "", 404, "there are topics"),
+    ],
+)
+def test_the_route_answers_what_is_asked_and_says_what_is_wrong(
+    tmp_path: Path, kind: str, query: str, status: int, found: list[str] | str
+) -> None:
+    server = FastAPI()
+    table_rows.register(server, context_on(tmp_path), PAGES)
+    route: Any = server.routes[-1]
+    headers = [(b"accept-encoding", b"gzip, br")]
+    scope = {"type": "http", "query_string": query.encode(), "headers": headers}
+
+    answer = route.endpoint(kind, Request(scope))
+
+    assert answer.status_code == status
+    if isinstance(found, str):
+        assert found in answer.body.decode()
+    else:
+        page = json.loads(gzip.decompress(answer.body))
+        assert [row["key"] for row in page["rows"]] == found
+        assert page["is_problem"] == ("nothing" in query)
