@@ -26,6 +26,9 @@ PASSIVE_SHARE_MAX: Final = 0.4
 SENTENCES_MIN: Final = 10
 """A document with fewer sentences has no mean and no share."""
 DOCSTRING_WORDS_MAX: Final = 30
+MESSAGE_WORDS_MIN: Final = 4
+_CODE_MARKS: Final = "<>\\^"
+"""Markup, patterns and scripts have some of these."""
 
 RIDDLES: Final = {
     r"\bof which\b|\bthereof\b|\bfor lack of\b|\bis so already\b|\ball one to\b": "name the thing",
@@ -148,6 +151,42 @@ def test_docstrings_say_what_a_thing_is_or_does() -> None:
         f"{package}: {len(told)}, {PACKAGES_LEFT.get(package, 0)} are allowed\n" + "\n".join(told)
         for package, told in too_many.items()
     )
+
+
+def _messages(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of what may be shown: strings of some words that are no docstrings."""
+    tree = ast.parse(path.read_text())
+    aside = {id(it.value) for it in ast.walk(tree) if isinstance(it, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            aside.update(id(it) for it in node.values)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        elif isinstance(node, ast.JoinedStr):
+            parts = (it.value if isinstance(it, ast.Constant) else "X" for it in node.values)
+            text = "".join(map(str, parts))
+        else:
+            continue
+        is_prose = _words(text) >= MESSAGE_WORDS_MIN and not set(text) & set(_CODE_MARKS)
+        if id(node) not in aside and is_prose:
+            yield node.lineno, text
+
+
+@pytest.mark.parametrize("room", ["control", "partiscope", "dashboard", "tui"])
+def test_messages_are_read_once(room: str) -> None:
+    found = []
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for line, text in _messages(path):
+            why = list(_phrases(text, RIDDLES | HISTORY))
+            why += [
+                f"{_words(it)} words, {CLAUSE_WORDS_MAX} are allowed"
+                for it in clauses(text)
+                if _words(it) > CLAUSE_WORDS_MAX
+            ]
+            if why:
+                found.append(f"{path.relative_to(ROOT)}:{line}: {text} ({'; '.join(why)})")
+    assert not found, "\n".join(found)
 
 
 def test_sentences_and_riddles_are_found() -> None:

@@ -137,13 +137,13 @@ class RecordTooLargeError(KafkaPortError):
 
 
 _ASK_FOR_RIGHT: Final = (
-    "`partiscope status` names the right that lacks; ask for it, or use another user"
+    "`partiscope status` names the missing right; ask for it, or use another user"
 )
 NEXT_STEPS: Final[dict[ErrorCode, str]] = {
     ErrorCode.topic_already_exists: "choose another name, or use the topic that is there",
     ErrorCode.unknown_topic_or_partition: "check the name; `partiscope topics list` shows all",
     ErrorCode.invalid_replication_factor: "ask for at most as many replicas as there are brokers",
-    ErrorCode.invalid_partitions: "a topic's partitions can only grow",
+    ErrorCode.invalid_partitions: "ask for more partitions than the topic has; it never loses one",
     ErrorCode.invalid_config: "`partiscope topics describe` shows the names and current values",
     ErrorCode.no_reassignment_in_progress: "nothing to do: the partition is not moving",
     ErrorCode.reassignment_in_progress: "wait for the running reassignment, or cancel it",

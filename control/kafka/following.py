@@ -216,7 +216,7 @@ class TopicFollower:
         except RefusedError as error:
             if error.code is not ErrorCode.unknown_topic_or_partition:
                 raise
-            self._troubles.update(dict.fromkeys(self._sources, "the topic is not there any more"))
+            self._troubles.update(dict.fromkeys(self._sources, "the topic was deleted"))
             return
         except KafkaPortError as error:
             self._troubles.update(dict.fromkeys(self._sources, str(error)))

@@ -139,7 +139,7 @@ class _ResponseHeader:
 def _closed_error() -> UnreachableError:
     return UnreachableError(
         "the connections to the cluster are closed",
-        reason="whoever asked has closed them",
+        reason="the client was closed",
         next_step="ask again with a new client",
     )
 

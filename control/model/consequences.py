@@ -106,7 +106,7 @@ def _groups_not_known(evidence: Evidence) -> Finding | None:
         subject=f"groups?q=status:{NOT_KNOWN}",
         label="groups",
         title="{count:plural:group} without a verdict",
-        reason="What their verdict rests on is out of reach.",
+        reason="The brokers that their verdicts need are down.",
         next_step="Bring the broker back",
         operation=Operation.OPEN,
         facts={"count": int(unknown.size)},

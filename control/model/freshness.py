@@ -208,15 +208,15 @@ def without_dead_figures(
 
 def _reasons(snapshot: ClusterSnapshot, fresh: Freshness) -> pa.Array:
     commits = snapshot.commits
-    words = ["no broker is heard of", "its partition is offline", "all figures are late"]
+    words = ["all brokers are silent", "its partition is offline", "all figures are late"]
     place = look_up(*partition_keys(commits, snapshot.partitions))
     leader = np.append(ints(snapshot.partitions["leader"]), NO_BROKER)[place]
     coordinator = ints(commits["source"])
     reason = np.full(commits.num_rows, -1, np.int64)
     for broker in sorted(fresh.unheard | fresh.fenced):
         words += [
-            f"its coordinator, broker {broker}, is not heard of",
-            f"its leader, broker {broker}, is not heard of",
+            f"its coordinator, broker {broker}, is silent",
+            f"its leader, broker {broker}, is silent",
         ]
         reason[coordinator == broker] = len(words) - 2
         reason[leader == broker] = len(words) - 1

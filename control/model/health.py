@@ -137,7 +137,7 @@ _PARTITION_TEXTS: Final = {
     ),
     "at-min-isr": (
         "{count:plural:partition} at min ISR",
-        "One more replica lost and acks=all is refused: {names}.",
+        "If one more replica falls behind, acks=all is refused: {names}.",
         "Bring back the lagging brokers, or move replicas",
     ),
     "under-replicated": (
@@ -198,7 +198,7 @@ def find_brokers(evidence: Evidence) -> Iterator[Finding]:
                 subject=f"brokers/{broker}",
                 label=f"broker {broker}",
                 title="fenced or down",
-                reason="The controller hears no heartbeat; {replicas:plural:replica} out of reach.",
+                reason="The controller hears no heartbeat; {replicas:plural:replica} unreachable.",
                 next_step=f"Start it again, or {otherwise}",
                 since_ms=row["sampled_ms"],
                 facts={"replicas": replicas},
@@ -282,43 +282,43 @@ def _is_even_once_elected(evidence: Evidence) -> bool:
 _GROUP_TEXTS: Final = {
     "LOST": (
         "data lost on {partition}",
-        "Its next record is deleted already: retention passed the committed offset {offset:count}.",
+        "Retention deleted records from offset {offset:count} on, its commit, before it read them.",
         "Reset the offsets, or accept the gap",
     ),
     BEYOND: (
         "committed beyond the end of {partition}",
-        "Its commit is offset {offset:count}, the log ends at {end:count}: records up to there "
-        "would be skipped, or its consumer starts where auto.offset.reset says.",
-        "Reset the offsets, to latest or to where it should go on",
+        "It committed {offset:count}, but the log ends at {end:count}. It will skip records up to "
+        "there, or start anew by auto.offset.reset.",
+        "Reset its offsets to latest, or to where it should continue",
     ),
     "STALL": (
         "STALL on {partition}",
-        "Its member is there but stands at offset {offset:count}; {lag:plural:record} wait.",
-        "Open the group: one record may hold it up",
+        "A member is assigned but stuck at offset {offset:count}; {lag:plural:record} unread.",
+        "Browse the record at that offset: it may block the consumer",
     ),
     "STOP": (
         "STOP on {partition}",
-        "No commit since offset {offset:count}; {lag:plural:record} wait.",
+        "No commit since offset {offset:count}; {lag:plural:record} unread.",
         "Start its consumers again",
     ),
     "REWIND": (
         "REWIND on {partition}",
-        "Went back to offset {offset:count}; {lag:plural:record} will be read again.",
-        "Find out whether somebody has reset its offsets",
+        "Its commit went back to offset {offset:count}; {lag:plural:record} will be re-read.",
+        "See in the journal who reset its offsets",
     ),
 }
 
 
 _OWNED_STOP: Final = (
     "STOP on {partition}",
-    "Its member is there but has committed nothing since offset {offset:count}; "
-    "{lag:plural:record} wait.",
-    "See what its member does: its process may hang",
+    "A member is assigned but has committed nothing since offset {offset:count}; "
+    "{lag:plural:record} unread.",
+    "Check the process of its member: it may hang",
 )
 _UNSEEN_STALL: Final = (
     "STALL on {partition}",
-    "It stands at offset {offset:count}; {lag:plural:record} wait.",
-    "Open the group: one record may hold it up",
+    "It is stuck at offset {offset:count}; {lag:plural:record} unread.",
+    "Browse the record at that offset: it may block the consumer",
 )
 
 
@@ -380,7 +380,7 @@ def find_silent(evidence: Evidence) -> Iterator[Finding]:
         return
     if fresh.is_late:
         yield _metrics_late(fresh, now_ms)
-    others = "the others answer" if fresh.is_late else "the others tell theirs"
+    others = "the others answer" if fresh.is_late else "the others send theirs"
     for row in evidence.snapshot.brokers.to_pylist():
         if row["broker"] in fresh.silent:
             yield Finding(
@@ -389,9 +389,9 @@ def find_silent(evidence: Evidence) -> Iterator[Finding]:
                 subject=f"brokers/{row['broker']}",
                 label=f"broker {row['broker']}",
                 title="figures are stale",
-                reason=f"Nothing new from it for {{age:duration}}, while {others}; its "
-                "rates and verdicts are unknown, other figures are the last that came.",
-                next_step="Check the broker: it may hang, or be cut off",
+                reason=f"No figures came from it for {{age:duration}}, while {others}. Its "
+                "rates and verdicts are unknown; its other figures are the last known.",
+                next_step="Check the broker and its network: it may hang, or be cut off",
                 since_ms=row["sampled_ms"],
                 facts={"age": max(now_ms - row["sampled_ms"], 0)},
             )
@@ -408,8 +408,8 @@ def _cluster_silent(fresh: Freshness, now_ms: int) -> Finding:
         severity=Severity.CRITICAL,
         subject="brokers",
         label="cluster",
-        title="not heard of for {age:duration}",
-        reason=f"{why} Rates and verdicts are unknown; other figures are the last that came.",
+        title="silent for {age:duration}",
+        reason=f"{why} Rates and verdicts are unknown; other figures are the last known.",
         next_step="Run `partiscope doctor`; see logs/broker-*.log and logs/metrics.log",
         since_ms=fresh.since_ms,
         facts={"age": _age_ms(fresh, now_ms)},
@@ -424,7 +424,7 @@ def _metrics_late(fresh: Freshness, now_ms: int) -> Finding:
         subject="overview",
         label="figures",
         title="late: {age:duration} old",
-        reason="Brokers answer, but no figure of theirs arrives: the metrics job is stopped, or "
+        reason="Brokers answer, but their figures do not arrive: the metrics job has stopped, or "
         "cannot read its topic. Rates and verdicts are unknown until it goes on.",
         next_step="Run `partiscope doctor`; see logs/metrics.log",
         since_ms=fresh.since_ms,
@@ -461,8 +461,8 @@ def _clock_finding(whose: str, path: str, skew_ms: int, other: str) -> Finding:
         label=whose,
         title=f"clock {{skew:duration}} {way}",
         reason=f"Its clock is {{skew:duration}} {way} of {other}. Figures are corrected for it; "
-        "timestamps that it writes, and retention by them, are not.",
-        next_step="Set its clock, and have NTP or chrony keep it",
+        "timestamps that it writes, and retention by them, stay wrong.",
+        next_step="Set its clock, and keep it by NTP or chrony",
         facts={"skew": abs(skew_ms)},
     )
 

@@ -30,8 +30,7 @@ def find_job_delay(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             subject="job",
             label="metrics job",
             title="is behind by {delay:duration}",
-            reason="The newest samples were so old when they came into the store: every figure "
-            "shown is older than it should be.",
+            reason="Samples wait so long until they are in the store; every figure shown is late.",
             next_step="See its batch time; give it more cores, or sample less often",
             facts={"delay": health.delay_ms or 0},
         )
@@ -42,8 +41,8 @@ def find_job_delay(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             subject="job",
             label="metrics job",
             title="a batch takes {batch:duration}",
-            reason="Brokers sample themselves every {interval:duration}: samples come faster "
-            "than they are taken in.",
+            reason="Brokers send samples every {interval:duration}, faster than the job "
+            "takes them in.",
             next_step="Give it more cores (--master local[N]), or sample less often",
             facts={"batch": health.batch_ms, "interval": interval_ms},
         )
@@ -61,8 +60,8 @@ def find_job_errors(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             subject="job",
             label="metrics job",
             title="{total:plural:unreadable sample} so far",
-            reason="{now:count} in its newest batch; they were counted and put aside.",
-            next_step="Look into the store's bad records for what was sent",
+            reason="{now:count} in its newest batch; the job counted them and set them aside.",
+            next_step="See in store/bad what was sent",
             facts={"total": health.bad_records_total, "now": health.bad_records},
         )
     if health.lost_records_total:
@@ -72,7 +71,7 @@ def find_job_errors(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             subject="job",
             label="metrics job",
             title="{total:plural:lost sample} so far",
-            reason="They were gone from the metrics topic before the job read them: "
+            reason="Retention deleted them from the metrics topic before the job read them: "
             "history has gaps there.",
             next_step="Give the metrics topic a longer retention, or the job more time",
             facts={"total": health.lost_records_total},

@@ -40,7 +40,7 @@ class CommandDecodeError(OperationError):
     """A record that is not a command or event of a version we know."""
 
     def __init__(self, reason: str) -> None:
-        next_step = "submit it with a product of the same or an older version"
+        next_step = "submit it with Partiscope of the same or an older version"
         super().__init__("unreadable record", reason=reason, next_step=next_step)
 
 
@@ -70,7 +70,7 @@ class ProtectedTopicError(OperationError):
         super().__init__(
             f"{topic} was left as it is",
             reason=reason,
-            next_step="choose another topic; who must do it all the same has kafka-topics.sh",
+            next_step="choose another topic; if you must change this one, use kafka-topics.sh",
         )
 
 
@@ -89,7 +89,7 @@ class NoRightError(OperationError):
     """`lacks` names the ACL that is missing and who grants it."""
 
     def __init__(self, what: str, lacks: str) -> None:
-        next_step = "have the right granted, then try again"
+        next_step = "ask for the right, then try again"
         super().__init__(f"{what} was not done", reason=lacks, next_step=next_step)
 
 
@@ -105,7 +105,7 @@ class PreviewGoneError(OperationError):
     """Previews are kept for a while, the newest of them."""
 
     def __init__(self) -> None:
-        reason = "others were made since, or the program began anew"
+        reason = "newer previews replaced it, or the program restarted"
         super().__init__("this preview is gone", reason=reason, next_step="preview it again")
 
 
@@ -141,7 +141,7 @@ class MoveEndedError(OperationError):
         super().__init__(
             f"{operation_id} is {outcome}",
             reason=f"there is nothing to {verb}",
-            next_step="`partiscope moves` lists all; only rollback goes on from there",
+            next_step="`partiscope moves` lists all; what has ended can only be rolled back",
         )
 
 
@@ -158,7 +158,7 @@ class ElsewhereError(OperationError):
 
     def __init__(self, operation_id: str, bootstrap: str) -> None:
         super().__init__(
-            f"{operation_id} is not of this cluster",
+            f"{operation_id} belongs to another cluster",
             reason=f"it moves partitions of {bootstrap}",
             next_step="choose that cluster (c), then open it there",
         )
@@ -168,11 +168,11 @@ class NotReviewedError(OperationError):
     """Nothing changes that was not seen before; ``by_hand``: nor without what was typed since."""
 
     def __init__(self, *, by_hand: bool = False) -> None:
-        reason = "what the chosen alternative would do is still being worked out"
+        reason = "the preview of the chosen alternative is not ready yet"
         next_step = "wait until it is shown, then confirm"
         if by_hand:
-            reason = "what is placed by hand is not judged yet, or was refused"
-            next_step = "wait until it is, correct it, or empty the field to do without"
+            reason = "the placement by hand is not checked yet, or was refused"
+            next_step = "wait for the check, correct the placement, or empty the field"
         super().__init__("the reassignment was not begun", reason=reason, next_step=next_step)
 
 
@@ -180,8 +180,8 @@ class PlanGoneError(OperationError):
     """Plans are kept by name, the last few of them."""
 
     def __init__(self) -> None:
-        reason = "others were made since, or the program began anew"
-        super().__init__("this plan is no longer kept", reason=reason, next_step="plan again")
+        reason = "newer plans replaced it, or the program restarted"
+        super().__init__("this plan is gone", reason=reason, next_step="plan again")
 
 
 class NotElectedError(OperationError):
@@ -200,5 +200,5 @@ class FencedError(OperationError):
     def __init__(self, reason: str) -> None:
         next_step = "nothing to do: the owner goes on with the operation"
         super().__init__(
-            "this executor no longer owns the operations", reason=reason, next_step=next_step
+            "another executor owns the operations now", reason=reason, next_step=next_step
         )

@@ -18,7 +18,7 @@ _OF_OTHERS: Final = "_"
 _FATAL: Final[Mapping[str, str]] = {
     "delete": "would be lost for good",
     "delete_records": "would be lost for good",
-    "add_partitions": "could not be found any more: its keys would belong to other partitions",
+    "add_partitions": "would become unreachable: their keys would belong to other partitions",
     "produce": "would be overwritten by records that its owner cannot read",
     "create_topic": "belongs there: its owner creates it, with the settings that it needs",
 }
@@ -56,5 +56,5 @@ def doubts(topic: str) -> tuple[str, ...]:
 def _kept_in(topic: str) -> str:
     """Data that the owner of an internal topic keeps there; empty: it is an ordinary topic."""
     if topic.startswith(OWN_PREFIX):
-        return "what Partiscope knows of figures and reassignments"
+        return "Partiscope's figures and reassignments"
     return _KAFKAS.get(topic, "")

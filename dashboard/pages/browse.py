@@ -160,9 +160,7 @@ def followed(tail: Tail) -> Any:
     arrived = text.plural_text(tail.seen, "record")
     told = [*skipped_words(tail.skipped), *(printable(notice.text) for notice in tail.notices)]
     if not tail.newest:
-        return html.Div(
-            [empty(f"Following: {arrived} arrived, none that is looked for"), _told(told)]
-        )
+        return html.Div([empty(f"Following: {arrived} arrived, no match"), _told(told)])
     most = f", the newest {KEPT_MAX} are shown" if tail.found > KEPT_MAX else ""
     words = f"Following, newest first: {tail.found:,} of {arrived} that arrived{most}"
     return card(words, _told(told), messages(list(reversed(tail.newest))))

@@ -80,6 +80,6 @@ def tiles(snapshot: OperatorSnapshot, group: str) -> Any:
         tile("data loss in", row.loses, "When retention deletes the next unread record"),
         tile("members", row.members),
         tile("state", row.state, "As its coordinator says"),
-        tile("rests on", row.rests_on, "Partitions of which a verdict is known"),
+        tile("rests on", row.rests_on, "Partitions with a known verdict"),
         *because(row),
     ]

@@ -22,7 +22,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         form = f"/{form_path(path)}"
         return [
             crumbs([("Plan", form.removeprefix("/")), ("On the map", "")]),
-            empty("This plan is no longer kept", "Plan again: the cluster may have changed"),
+            empty("This plan is gone", "Plan again: the cluster may have changed"),
             dcc.Link("← plan again, with its form", href=form, id=ids.PLAN_MAP_BACK),
         ]
     found = ghost_map(kept, path.query.get("measure", ""))

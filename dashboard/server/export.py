@@ -56,7 +56,7 @@ def _register_plans(server: FastAPI, context: PageContext) -> None:
     def answer(name: str, way: str = "there") -> Response:
         kept = find_plan(context, name)
         if kept is None:
-            return PlainTextResponse("404: this plan is no longer kept; plan again\n", 404)
+            return PlainTextResponse("404: this plan is gone; plan again\n", 404)
         there, back = plan_files(kept.alternative.proposal).items()
         file, text = back if way == "back" else there
         disposition = f'attachment; filename="{file}"'

@@ -116,7 +116,7 @@ COMMANDS: Final = (
     ),
     Command(
         name="what-if",
-        summary="Tell what a lost broker or rack would take along.",
+        summary="Show what fails if a broker or rack dies.",
         example="partiscope what-if --broker 103",
     ),
     Command(

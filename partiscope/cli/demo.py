@@ -10,7 +10,7 @@ from partiscope.cli.confirm import require_change
 from partiscope.cli.options import Bootstrap, known_bootstrap, settings_with
 from partiscope.running import say
 
-Times = Annotated[int, typer.Option(min=1, max=100, help="So many times the usual load.")]
+Times = Annotated[int, typer.Option(min=1, max=100, help="Multiple of the usual load.")]
 
 
 def demo(bootstrap: Bootstrap = None, times: Times = 1) -> None:

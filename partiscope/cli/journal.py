@@ -20,7 +20,7 @@ from partiscope.identity import Target
 def journal(
     *,
     since: Annotated[str | None, typer.Option(metavar="TIME", help=TIME_HELP)] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Lines to show at most, the newest.")] = 100,
     bootstrap: Bootstrap = None,
     bus: Bus = None,
     as_json: Json = False,
@@ -40,7 +40,7 @@ def journal(
 async def _lines(target: Target) -> tuple[JournalLine, ...]:
     if target.bus is None:
         raise CommandError(
-            "nobody keeps a journal of this cluster: `partiscope up --bootstrap` starts a bus",
+            "this cluster has no journal: `partiscope up --bootstrap` starts a bus",
             Exit.WRONG_USE,
         )
     kept = Journal(target.bus, of=target.watched, who=whoami())

@@ -27,7 +27,7 @@ Sort = Annotated[str, typer.Option(metavar="COLUMN", help="-COLUMN: the largest 
 Columns = Annotated[
     str, typer.Option(metavar="ID,…", help="These only; all.  [default: those that fit]")
 ]
-Limit = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so many rows.")]
+Limit = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="Rows to show at most.")]
 Csv = Annotated[bool, typer.Option("--csv", help="CSV of all rows on stdout.")]
 At = Annotated[str | None, typer.Option(metavar="TIME", help="As it was then: " + TIME_HELP)]
 ALL = "all"

@@ -75,7 +75,8 @@ _STATUS = {
 def moves(
     action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
     move: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Which one; default: the newest.")
+        str | None,
+        typer.Argument(metavar="ID", help="Id of the reassignment; default: the newest."),
     ] = None,
     *,
     bootstrap: Bootstrap = None,
@@ -85,13 +86,17 @@ def moves(
         str, typer.Option(help="With `throttle`: auto, none, or a rate such as 50MiB.")
     ] = "",
     after_wave: Annotated[
-        bool, typer.Option("--after-wave", help="With `cancel`: let arrive what is moving.")
+        bool, typer.Option("--after-wave", help="With `cancel`: let partitions in flight arrive.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With `rollback`: pre-flight only.")
     ] = False,
     spread: Annotated[
-        str, typer.Option(help="With `rollback`: over at most so long, or none; as it went else.")
+        str,
+        typer.Option(
+            help="With `rollback`: longest time until the last partition begins, or none."
+            "  [default: as it ran]"
+        ),
     ] = "",
     as_json: Json = False,
 ) -> None:

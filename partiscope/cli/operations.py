@@ -98,7 +98,7 @@ def _tell(done: Sequence[Done], *, is_needed: bool, is_journaled: bool) -> None:
     if not done:
         note("nothing was changed" if is_needed else "nothing to change")
     elif not is_journaled:
-        note("no journal has it: no bus is known for this cluster")
+        note("the change is in no journal: no bus is known for this cluster")
 
 
 def _show(changes: Sequence[Change]) -> None:

@@ -170,7 +170,7 @@ def target_with(
     bind(settings, target)
     flags = tell_flags(settings, bootstrap=bootstrap, bus=bus, store=store)
     if target.unreached is not None:
-        note(f"{target.unreached}. What is shown of it is what was known last.")
+        note(f"{target.unreached}. The figures shown are the last known.")
     if store is not None:  # its owner may be about to write there
         alone = replace(target.watched, unwatched="")
         target = replace(target, watched=alone) if target.bus == alone.bootstrap else target

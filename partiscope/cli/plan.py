@@ -30,11 +30,11 @@ Edit = Annotated[
     str,
     typer.Option(
         metavar="TEXT|FILE",
-        help="Judge this instead of planning: orders-3: 101,102; … or Kafka's JSON.",
+        help="Check this placement instead of planning: orders-3: 101,102; … or Kafka's JSON.",
     ),
 ]
 Leaders = Annotated[
-    LeaderOrder, typer.Option(help="Of --edit: as given, who leads now, or evened.")
+    LeaderOrder, typer.Option(help="Leaders with --edit: as given, those of now, or balanced.")
 ]
 Ids = Annotated[str, typer.Option(metavar="ID,…")]
 RequireRacks = Annotated[

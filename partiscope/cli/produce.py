@@ -54,7 +54,7 @@ Value = Annotated[
     ),
 ]
 Partition = Annotated[int | None, typer.Option(min=0, help="Exactly this one.")]
-Rule = Annotated[KeyRule, typer.Option(help="Whose rule turns a key into a partition.")]
+Rule = Annotated[KeyRule, typer.Option(help="Rule that turns a key into a partition.")]
 Header = Annotated[list[str] | None, typer.Option(help="name=value; repeatable.")]
 Timestamp = Annotated[str | None, typer.Option(metavar="TIME", help="Instead of now: " + TIME_HELP)]
 TimestampMs = Annotated[

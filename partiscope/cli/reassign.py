@@ -41,17 +41,20 @@ def reassign(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     reason: Annotated[str, typer.Option(help="For the journal.")] = "",
     partitions_per_wave: Annotated[
-        int, typer.Option(min=1, help="So many partitions at a time.")
+        int, typer.Option(min=1, help="Number of partitions at a time.")
     ] = USUAL_WAVES.partitions,
     partitions_per_broker: Annotated[
-        int | None, typer.Option(min=1, help="At most so many to or from one broker at a time.")
+        int | None, typer.Option(min=1, help="Partitions at a time to or from one broker, at most.")
     ] = None,
     order: Annotated[SizeOrder, typer.Option(help="Which go first.")] = USUAL_WAVES.order,
     new_leaders: Annotated[
-        LeaderTurn, typer.Option(help="When partitions have their turn that get another leader.")
+        LeaderTurn, typer.Option(help="When partitions move that get another leader.")
     ] = USUAL_WAVES.leaders,
     spread: Annotated[
-        str, typer.Option(help="Over at most so long, so that producers wait less; or none.")
+        str,
+        typer.Option(
+            help="Longest time until the last partition begins, to spare producers; or none."
+        ),
     ] = "5m",
     bootstrap: Bootstrap = None,
     bus: Bus = None,

@@ -62,10 +62,10 @@ Header = Annotated[str | None, typer.Option(help=FILTER_HELP["header"])]
 JsonPath = Annotated[str | None, typer.Option(help=FILTER_HELP["json_path"])]
 Cel = Annotated[str | None, typer.Option(help=FILTER_HELP["cel"])]
 ScanLimit = Annotated[
-    int | None, typer.Option(min=1, help="Stop after so many records were scanned.")
+    int | None, typer.Option(min=1, help="Stop after scanning this many records.")
 ]
 Count = Annotated[
-    int | None, typer.Option(min=1, help="Stop after so many; default: follow for ever.")
+    int | None, typer.Option(min=1, help="Stop after this many records; default: follow for ever.")
 ]
 ExitAtEnd = Annotated[
     bool, typer.Option("--exit-at-end", "-e", help="Stop at the end, as it is now.")
@@ -225,7 +225,7 @@ class Shown:
             words = f"{scan.found_count:,} match; {self._scanned}"
             _tell(f"{words}; --scan-limit {wish.scan_limit} ends it here, the rest is not scanned")
         elif not scan.found_count and wish.looking.accepts is not None:
-            _tell(f"{plural_text(scan.record_count, 'record')} read, none that is looked for")
+            _tell(f"{plural_text(scan.record_count, 'record')} read, no match")
 
     def tell_progress(self) -> None:
         """How far it is."""

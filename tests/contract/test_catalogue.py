@@ -383,7 +383,9 @@ async def test_a_reassignment_and_its_controls_from_preview_to_journal(
         await session.preview(Throttle(move=move, throttle="9"))
     with pytest.raises(InvalidInputError, match="no operation mv-none"):
         await session.preview(Cancel(move="mv-none"))
-    with pytest.raises(InvalidInputError, match="moved nothing that could go back"):
+    with pytest.raises(
+        InvalidInputError, match="moved no partition, so nothing can be rolled back"
+    ):
         await session.preview(RollBack(move=move))
 
 

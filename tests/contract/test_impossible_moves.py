@@ -91,7 +91,7 @@ def test_a_topic_that_is_created_anew_while_it_moves_is_another_topic(site: Site
     eyes.create(doomed, {0: (104, 102)})
     cli.run("moves", "throttle", move, "--throttle", "50MiB")
     said = cli.end_of(reassigning)
-    anew = f"topic {doomed} was deleted and created anew: what stands there now is another topic"
+    anew = f"topic {doomed} was deleted and created anew: it is another topic now"
     (done,) = [found for found in cli.moves() if found["id"] == move]
     assert done["outcome"] == "done", said
     assert "somebody else" not in json.dumps(done)

@@ -201,7 +201,7 @@ async def test_an_executor_that_slept_through_its_session_touches_nothing(
         done = await wait_for(client, operation_id)
         first.process.send_signal(signal.SIGCONT)
         assert done.outcome is Outcome.DONE
-        first.wait_until_said("this executor no longer owns the operations")
+        first.wait_until_said("another executor owns the operations now")
         again = await client.get(operation_id)
     assert again == done
     await eventually(lambda: placement_of(admin, topic), dict.fromkeys(range(2), TO))

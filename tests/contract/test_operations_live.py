@@ -238,7 +238,7 @@ async def test_pause_cancel_and_roll_back_work_after_a_crash(
         ended = await wait_for(client, operation_id)
         assert ended.outcome in (Outcome.CANCELLED, Outcome.DONE), executor.said()
         undo = await client.rollback(await client.way_back(operation_id))
-        with pytest.raises(ConflictError, match=f"{undo} takes {operation_id} back already"):
+        with pytest.raises(ConflictError, match=f"{undo} rolls {operation_id} back already"):
             await client.rollback(await client.way_back(operation_id))
         await watch_until(client, undo, in_wave(1))
         executor.end(signal.SIGKILL)

@@ -192,5 +192,5 @@ async def test_tail_ends_at_the_end_and_writes_as_it_is_told(
     status, told, _ = tail.run(b"", "--since", "1700000000", "--exit-at-end", "--count", "1")
     assert (status, told.count("\n")) == (0, 1)
     status, told, err_text = tail.run(b"", *all_of_it, "--filter", "needle")
-    words = "partiscope: 4 records read, none that is looked for\n"
+    words = "partiscope: 4 records read, no match\n"
     assert (status, told, err_text) == (0, "", words)

@@ -386,7 +386,7 @@ def test_a_plan_is_edited_on_the_page_and_judged_at_once(
     edit.fill(f"{TOPIC}-1: 101,999")
     expect(page.locator("#plan-edit")).to_contain_text("broker 999 does not exist")
     page.locator("#plan-confirm").click()
-    expect(page.locator("#plan-outcome")).to_contain_text("is not judged yet, or was refused")
+    expect(page.locator("#plan-outcome")).to_contain_text("is not checked yet, or was refused")
     edit.fill(f"{TOPIC}-1: now")
 
     expect(page.locator("#plan-confirm")).to_have_text("Move 1 partition")
@@ -455,7 +455,7 @@ def test_a_plan_that_is_no_longer_kept_is_planned_again_with_its_fields(
     turned = replicas_of(cluster, 1)[::-1]
     fields = f"topics={TOPIC}&partition=1&replicas={','.join(map(str, turned))}"
     page.goto(f"{server.url}/plan?{fields}&made=0123456789ab")
-    expect(page.locator("#plan-result")).to_contain_text("this plan is no longer kept")
+    expect(page.locator("#plan-result")).to_contain_text("this plan is gone")
     page.get_by_role("button", name="Plan again").click()
     expect(page.locator("#plan-review")).to_contain_text(f"{TOPIC}-1")
     expect(page.get_by_label("Partition", exact=True)).to_have_value("1")

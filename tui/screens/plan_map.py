@@ -107,7 +107,7 @@ class PlanMapScreen(ViewScreen):
         title.append(f"  {MEASURES[self._measure]}", style="bold")
         title.append(f"  {chosen.name}, {bytes_text(proposal.moved_bytes)} to copy")
         if not proposal.changes:
-            title.append("; it changes nothing: the cluster is so already", style="dim")
+            title.append("; it changes nothing: the cluster is as planned", style="dim")
         if left_out:
             title.append(f"; {plural_text(left_out, 'topic')} left out", style="dim")
         return title

@@ -257,9 +257,11 @@ class OperationsClient(MovesReader):
         others = [other for other in await self.list() if other.operation_id != operation_id]
         for other in others:
             if other.rollback_of == operation_id and not other.is_finished:
-                raise ConflictError(f"{other.operation_id} takes {operation_id} back already")
+                raise ConflictError(f"{other.operation_id} rolls {operation_id} back already")
         if not state.may_roll_back:
-            raise InvalidInputError({"id": f"{operation_id} moved nothing that could go back"})
+            raise InvalidInputError(
+                {"id": f"{operation_id} moved no partition, so nothing can be rolled back"}
+            )
         proposal = Proposal(name=operation_id, changes=state.changes).inverse()
         check = check_others(others, proposal.changes, site=state.site)
         if check.verdict is Verdict.FAIL:

@@ -20,7 +20,7 @@ class DeleteOffsets(Operation):
         name="delete_offsets",
         key="U",
         title="Delete a group's offsets of a topic",
-        help="for a topic that the group does not read any more",
+        help="for a topic that the group has stopped reading",
         submit_label="Delete",
         confirmation=Confirmation.TYPED,
         fields=(GROUP, TOPIC, REASON),

@@ -149,7 +149,7 @@ REASSIGN: Final = OperationForm(
             name="partitions_per_broker",
             label="Per broker",
             kind=FieldKind.NUMBER,
-            help="at most so many to or from one broker at a time",
+            help="to or from one broker at a time, at most",
             check=checks.whole(1, 10_000),
         ),
         FormField(

@@ -84,7 +84,7 @@ async def give_up(admin: AdminPort, command: ReassignCommand, context: RunContex
         taken = await take_back(admin, command, context)
         places = await read_placements(admin, {change.topic for change in command.changes})
     except KafkaPortError as error:
-        words = f"what is in flight could not be taken back and goes on unthrottled: {error}"
+        words = f"partitions in flight could not be cancelled and continue unthrottled: {error}"
         return GivenUp(words=words)
     count = len(taken.keys)
     went = [f"{counted(count, 'partition')} in flight went back"] if count else []

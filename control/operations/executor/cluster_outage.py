@@ -61,8 +61,8 @@ async def _is_ended(context: RunContext, error: UnreachableError, away_s: float)
     if away_s < GIVE_UP_S:
         return False
     message = (
-        f"given up after a cancel: {error}; what is in flight there may go on, "
-        "a throttle goes when the cluster answers"
+        f"given up after a cancel: {error}; partitions in flight may continue, "
+        "and a throttle is removed once the cluster answers"
     )
     await context.emit(EventKind.FINISHED, message, outcome=Outcome.FAILED.value)
     return True

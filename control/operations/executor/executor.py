@@ -130,7 +130,7 @@ class Executor:
             for command in await ownership.next_commands():
                 self.memory.take(command)
             if not ownership.is_owner:
-                raise FencedError("the group is giving the operations out anew")
+                raise FencedError("the executors' group is rebalancing")
 
     async def _work(self, ownership: Ownership) -> None:
         """A lane for each cluster that has something to do: none waits for another's."""

@@ -88,7 +88,7 @@ class Ownership:
         :raises FencedError: we do not.
         """
         if not self.is_owner:
-            raise FencedError("the group is giving the operations out anew")
+            raise FencedError("the executors' group is rebalancing")
         try:
             async with self._holding:
                 position = await self._consumer.position(_PARTITION)
@@ -96,7 +96,7 @@ class Ownership:
         except (KafkaError, OSError, TimeoutError, RuntimeError) as error:
             raise FencedError(str(error) or type(error).__name__) from error
         if not self.is_owner:
-            raise FencedError("the group is giving the operations out anew")
+            raise FencedError("the executors' group is rebalancing")
 
     def read_from(self, offset: int) -> None:
         """Continue `next_commands` at an offset.

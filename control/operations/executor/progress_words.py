@@ -6,7 +6,7 @@ from typing import Final
 from control.model.ids import TopicPartition
 
 REFUSED_NAMES_MAX: Final = 5
-PAUSED_WORDS: Final = "paused: what moves arrives, nothing else begins"
+PAUSED_WORDS: Final = "paused: partitions in flight arrive, no other begins"
 
 
 def first_words(waves: int, partitions: int, *, there: int, begun: str) -> str:

@@ -245,7 +245,7 @@ class ReassignRun:
                 self._watch.take_standing(rates)
             tick_s = next_tick_s(tick_s, progress)
             astray = self._watch.gone_astray()
-            await self._refuse(dict.fromkeys(astray, "was taken back by somebody else"))
+            await self._refuse(dict.fromkeys(astray, "was cancelled by somebody else"))
             await self._tell_gone()
             asked = self._watch.left(c for c in wave if c.key not in asking.dropped)
             if all(change.key in self._refused for change in asked):
@@ -317,7 +317,7 @@ class ReassignRun:
         """Say once which topics do not exist any more."""
         known = {key.topic for key in self._watch.places.placed}
         for topic, count in sorted(Counter(key.topic for key in self._watch.gone).items()):
-            was = "was made anew with fewer partitions" if topic in known else "was deleted"
+            was = "was created anew with fewer partitions" if topic in known else "was deleted"
             was = ANEW if topic in self._watch.created_anew else f"{was} meanwhile"
             words = f"topic {topic} {was}: {count:,} partitions of it are left out"
             if words not in self._told_gone:
@@ -328,7 +328,7 @@ class ReassignRun:
         """Say once that nothing begins any more."""
         words = f"wave {number} of {len(self._waves)} is the last: cancelled when it is done"
         if self._asking.dropped:
-            words = "what moves arrives, nothing else begins: cancelled then"
+            words = "partitions in flight arrive, no other begins: cancelled then"
         if self._context.flags().is_last_wave and words not in self._context.state().notes:
             await self._context.emit(EventKind.NOTE, words)
 

@@ -34,5 +34,5 @@ def check_others(
 
 def unknown_others(reason: str) -> Check:
     """The bus of operations does not answer."""
-    words = f"the operations bus does not answer ({reason}): unknown"
+    words = f"unknown: the operations bus does not answer ({reason})"
     return Check(name="other operators", verdict=Verdict.WARN, reason=words)

@@ -57,6 +57,6 @@ def _words(broker: int, names: list[str]) -> str:
     shown = ", ".join(sorted(names)[:NAMES_MAX]) + (f" and {more:,} more" if more > 0 else "")
     replicas = "1 replica" if len(names) == 1 else f"{len(names):,} replicas"
     return (
-        f"broker {broker} is not empty: {replicas} came to it meanwhile ({shown}); plan to remove "
-        f"it once more before it is stopped"
+        f"broker {broker} is not empty: {replicas} came to it meanwhile ({shown}); plan to "
+        f"decommission it once more before you stop it"
     )

@@ -64,9 +64,9 @@ def starved(
             carries = (sends if name == LEADER_RATE else receives).get(broker, 0.0)
             if found < rate and carries >= found:
                 words[broker, name] = (
-                    f"producers write {byte_rate_text(carries)} that broker {broker} must carry "
-                    f"for the moving partitions, and another move or somebody else has set its "
-                    f"{name} to {byte_rate_text(found)}: the copies never catch up"
+                    f"producers write {byte_rate_text(carries)} to the moving partitions through "
+                    f"broker {broker}, whose {name} somebody else has set to "
+                    f"{byte_rate_text(found)}: the copies never catch up"
                 )
     ends = _how_to_end(standing, {broker for broker, _ in words}) if words else ""
     return list(words.values()), ends
@@ -81,7 +81,7 @@ def standing_words(standing: StandingRates) -> str:
     more = f" and {len(named) - NAMES_MAX} more" if len(named) > NAMES_MAX else ""
     what = "broker" if len(named) == 1 else "brokers"
     return (
-        f"already throttled by another move or somebody else, and left so: {what} "
+        f"already throttled by another move or somebody else, and left alone: {what} "
         f"{', '.join(named[:NAMES_MAX])}{more}; {_how_to_end(standing, standing)}"
     )
 

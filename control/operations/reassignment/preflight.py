@@ -117,7 +117,7 @@ def _check_immovable(
         by_reason.setdefault(why, []).append(str(key))
     told = "; ".join(f"{_listed(names)} {why}" for why, names in by_reason.items())
     partitions, verdict = counted(len(stuck), "partition"), Verdict.FAIL
-    what = "cannot move: plan without, or" if not is_way_back else "cannot go back:"
+    what = "cannot move: plan without them, or" if not is_way_back else "cannot go back:"
     if is_way_back and len(stuck) < len(changes):
         verdict, what = Verdict.WARN, "cannot go back and are left out; or"
     reason = (
@@ -152,7 +152,7 @@ def _check_existence(
     lacking = [c for c in changes if c.key not in facts.partitions]
     bad = [f"{c.key} {ANEW if c.topic in anew else 'does not exist'}" for c in lacking]
     if is_way_back and len(bad) < len(changes):
-        bad = [f"{words.replace('not exist', 'not exist any more')}: left out" for words in bad]
+        bad = [f"{words.replace('does not exist', 'was deleted')}: left out" for words in bad]
         return _check("partitions", bad, fine=f"all {len(changes)} exist", verdict=Verdict.WARN)
     if not changes:
         bad = ["the plan changes nothing"]
@@ -176,7 +176,7 @@ def _check_way(facts: ClusterFacts, changes: tuple[PartitionChange, ...], undone
     others = left_as_they_are(facts.places, changes, undone=undone)
     bad = [f"{key} {why}" for key, why in others.items()]
     if bad and all(c.key in others for c in changes if c.key in facts.partitions):
-        advice = "take back first what moved it since, or plan from where it is now"
+        advice = "first roll back what moved it since, or plan from where it is now"
         return _check(_CURRENT, bad, fine="", advice=advice)
     fine = f"nobody moved it since {undone}"
     return _check(_CURRENT, bad, fine=fine, verdict=Verdict.WARN)
@@ -280,7 +280,7 @@ def _check_min_isr(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) ->
     untold = sorted({c.topic for c in near} - facts.min_isr.keys())
     tight = [f"{topic}: unknown, needs DESCRIBE_CONFIGS on topics" for topic in untold]
     tight += [words for change in changes if (words := _at_the_minimum(facts, change))]
-    fine = "stays possible; no moving partition is down to it"
+    fine = "every moving partition stays above it"
     return _check("min.insync.replicas", tight, fine=fine, verdict=Verdict.WARN)
 
 
@@ -292,7 +292,7 @@ def _at_the_minimum(facts: ClusterFacts, change: PartitionChange) -> str:
         return ""
     if len(partition.isr) > least:
         return ""
-    means = "one more away and" if len(partition.isr) == least else "now"
+    means = "if one more falls behind," if len(partition.isr) == least else "now"
     return (
         f"{change.key} has {len(partition.isr)} in sync and needs {least}: {means} "
         f"producers with acks=all wait; bring its replicas back first"
@@ -319,7 +319,7 @@ def _check_racks(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> C
         return _check("racks", [], fine="brokers have no racks")
     bad = [words for change in changes if (words := _loses_rack(racks, change))]
     touched = {broker for change in changes for broker in (*change.before, *change.after)}
-    fine, told = "no partition loses one", ""
+    fine, told = "no partition loses a rack", ""
     if racks.unknown:
         told = f"{unknown_words(racks.unknown)} and counts as one of its own: set broker.rack"
         fine = f"no partition loses a known one; {told}"
@@ -347,6 +347,6 @@ def _check_groups(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> 
         if read & moving
     ]
     if not readers:
-        return _check("groups", [], fine="none reads what moves")
+        return _check("groups", [], fine="no group reads the moving partitions")
     more = f" and {len(readers) - NAMES_MAX} more" if len(readers) > NAMES_MAX else ""
     return _check("groups", [], fine="; ".join(readers[:NAMES_MAX]) + more)

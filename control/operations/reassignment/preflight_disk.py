@@ -41,12 +41,12 @@ def check_disk(facts: ClusterFacts, waves: Waves, seconds: float | None = None) 
     peak, copies = peak_bytes(waves, written), peak_bytes(waves)
     full, bad = set(), []
     unknown = [
-        f"the size of {change.key} is unknown and counts as nothing"
+        f"the size of {change.key} is unknown and counts as 0 bytes"
         for wave in waves
         for change in wave
         if change.adding and not change.size_bytes and change.key not in facts.sizes
     ]
-    stays = f", of which {DISK_RESERVE:.0%} must stay"
+    stays = f"; {DISK_RESERVE:.0%} must stay free"
     for broker, needed in sorted(peak.items()):
         usable = facts.usable_bytes.get(broker)
         if usable is None:
@@ -62,8 +62,8 @@ def check_disk(facts: ClusterFacts, waves: Waves, seconds: float | None = None) 
     for change, broker in _misfits(facts, waves, except_on=full):
         coming.setdefault(change.key, change)
         bad.append(
-            f"{change.key} of {bytes_text(change.size_bytes)} fits in no log directory of broker "
-            f"{broker}, of which the roomiest has {bytes_text(facts.roomiest_bytes[broker])} free"
+            f"{change.key} ({bytes_text(change.size_bytes)}) fits in no log directory of broker "
+            f"{broker}; the roomiest has {bytes_text(facts.roomiest_bytes[broker])} free"
         )
     if bad:
         fits = all(copies[b] <= facts.usable_bytes[b] * (1 - DISK_RESERVE) for b in full)
@@ -86,7 +86,7 @@ def _of_producers(written: int, seconds: float | None) -> str:
     if not written or not seconds:
         return ""
     lasts = duration_text(seconds * 1000)
-    return f", {bytes_text(written)} of it for what producers write to it in {lasts} of moving,"
+    return f", {bytes_text(written)} of it for records that producers write in {lasts} of moving,"
 
 
 def _misfits(

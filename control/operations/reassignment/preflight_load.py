@@ -58,7 +58,7 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
     if demand >= rate:
         works = byte_rate_text(working_rate(worst, facts.produced))
         reason = (
-            f"producers write {taken} that broker {broker} must carry for the moving partitions: "
+            f"producers write {taken} to the moving partitions through broker {broker}: "
             f"at {shown} the copies never catch up; {works} works"
         )
         bad.insert(0, reason)
@@ -68,7 +68,7 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
     verdict, reason = Verdict.OK, f"{shown} per broker; producers take at most {taken} of it"
     if demand > rate * TIGHT_SHARE:
         verdict = Verdict.WARN
-        reason = f"{shown} per broker, of which producers take {taken} on broker {broker}: slow"
+        reason = f"{shown} per broker is slow: producers take {taken} of it on broker {broker}"
     elif missing:
         verdict = Verdict.WARN
         reason = f"{shown} per broker; the produce rate of {missing} partitions is unknown"
@@ -97,7 +97,7 @@ def check_time(
     if not takes or not rate:
         reason = "unknown without a throttle: as fast as disks and network go"
         if spread.seconds >= TOLD_FROM_S:
-            reason = f"at least {duration_text(spread.seconds * 1000)}, longer by what it copies"
+            reason = f"at least {duration_text(spread.seconds * 1000)}, plus the time of copying"
         return Check(name=TIME, verdict=Verdict.OK, reason=f"{reason}{begun}")
     span = " to ".join(duration_text(seconds * 1000) for seconds in takes)
     reason = f"≈ {span} at {byte_rate_text(rate)} per broker"

@@ -32,8 +32,8 @@ def check_producers(
         return ()
     each = "the partition" if len(ending) == 1 else f"each of {len(ending):,} partitions"
     words = (
-        f"with acks=all they may wait {duration_text(longest_ms)} once for {each}, as its leader "
-        "epoch changes, if a follower hears of that before the leader"
+        f"with acks=all they may wait {duration_text(longest_ms)} once for {each}, when its leader "
+        "epoch changes"
     )
     if longest_ms > SHORT_BACKOFF_MS:
         words += (

@@ -34,7 +34,7 @@ USUAL_BACKOFF_MS: Final = 1000
 """Kafka's replica.fetch.backoff.ms, of brokers that do not tell."""
 TOLD_FROM_S: Final = 5.0
 """So long that an operator would wonder what a move waits for."""
-NOT_KNOWN: Final = "not spread: what producers write is not known"
+NOT_KNOWN: Final = "not spread: the produce rate is unknown"
 
 Key = TopicPartition
 

@@ -16,7 +16,7 @@ from control.operations.reassignment.placements import Placements
 TopicIds = Mapping[str, str]
 """Of topics by name, as far as the cluster tells."""
 NO_IDS: Final[TopicIds] = {}
-ANEW: Final = "was deleted and created anew: what stands there now is another topic"
+ANEW: Final = "was deleted and created anew: it is another topic now"
 
 
 def ids_of(partitions: Iterable[PartitionMetadata]) -> dict[str, str]:

@@ -36,8 +36,7 @@ def check_request(topology: Topology, request: PlanRequest) -> None:
     targets = known - removed - excluded - unfit.keys()
     if not targets:
         raise GoalError(
-            "no broker is left that may hold replicas: keep one, or let a broker that is left "
-            "alone take part"
+            "no broker is left that may hold replicas: decommission or exclude fewer brokers"
         )
     immovable = topology.immovable(removed)
     _check_names(topology, request, immovable)
@@ -65,7 +64,7 @@ def _check_brokers(request: PlanRequest, known: set[int]) -> None:
     kept = set(request.add_brokers) | set(request.exclude_brokers)
     both = sorted(set(request.remove_brokers) & kept)
     if both:
-        raise GoalError(f"brokers {both} cannot both stay and be removed")
+        raise GoalError(f"brokers {both} cannot both stay and be decommissioned")
 
 
 def _check_cordoned(topology: Topology, request: PlanRequest) -> None:
@@ -75,7 +74,7 @@ def _check_cordoned(topology: Topology, request: PlanRequest) -> None:
     for id_ in sorted(cordoned.intersection(request.relieve_brokers)):
         raise GoalError(
             f"broker {id_} is cordoned, so Kafka refuses a plan that leaves it some replicas: "
-            "uncordon it first, or remove it to move all of them"
+            "uncordon it first, or decommission it"
         )
     may_touch = request.scope()
     stuck = [
@@ -88,9 +87,9 @@ def _check_cordoned(topology: Topology, request: PlanRequest) -> None:
     if stuck:
         others = sorted(cordoned.intersection(chain.from_iterable(p.replicas for p in stuck)))
         raise GoalError(
-            f"brokers {sorted(removed)} cannot be emptied: brokers {others} are cordoned and hold "
-            f"replicas of {named([str(p.key) for p in stuck])} too, and Kafka refuses every list "
-            "that names them. Uncordon them, or remove them as well"
+            f"brokers {sorted(removed)} cannot be decommissioned: brokers {others} are cordoned "
+            f"and hold replicas of {named([str(p.key) for p in stuck])} too. Kafka refuses every "
+            "list that names them. Uncordon them, or decommission them as well"
         )
 
 
@@ -119,7 +118,7 @@ def _check_names(
         if any(p.has_leader for p in wanted):
             raise GoalError(
                 f"no partition is left: {names} have a replica on a cordoned broker, or no "
-                "leader, and cannot move. Uncordon the broker, or remove it"
+                "leader, and cannot move. Uncordon the broker, or decommission it"
             )
         raise GoalError(
             f"no partition is left: {names} have no leader and cannot move. Bring back a broker "
@@ -132,7 +131,7 @@ def _check_racks(topology: Topology, request: PlanRequest, targets: Collection[i
     if request.require_racks and without:
         raise GoalError(
             f"racks are required, and {unknown_words(without)}: set broker.rack there and restart, "
-            "leave it alone (exclude brokers), or do not require racks"
+            "exclude those brokers, or do not require racks"
         )
 
 
@@ -160,10 +159,10 @@ class _Feasibility:
         """Checks the goal's needs, and whether brokers and disks can give them."""
         request, partitions = self.request, self.topology.partitions
         if request.goal is Goal.RELIEVE and not request.relieve_brokers:
-            raise GoalError("relieve which broker? name it")
+            raise GoalError("name the brokers to relieve")
         if request.goal is Goal.LEADERS and request.remove_brokers:
             raise GoalError(
-                f"goal leaders moves no data, so it cannot empty brokers "
+                f"goal leaders moves no data, so it cannot decommission brokers "
                 f"{sorted(request.remove_brokers)}: use goal racks, minimal or balance"
             )
         if (request.goal is Goal.REPLICATION) != (request.replication_factor is not None):
@@ -193,8 +192,8 @@ class _Feasibility:
         held = [str(p.key) for p in self._touched() if len(excluded & set(p.replicas)) > factor]
         if held:
             raise GoalError(
-                f"replication factor {factor} is impossible: brokers {sorted(excluded)} are left "
-                f"alone and hold more replicas of {named(held)}. Let one of them take part"
+                f"replication factor {factor} is impossible: brokers {sorted(excluded)} are "
+                f"excluded and hold more replicas of {named(held)}. Exclude fewer of them"
             )
         stuck = []
         for partition in self._touched():
@@ -220,9 +219,9 @@ class _Feasibility:
         ]
         if stuck:
             raise GoalError(
-                f"brokers {sorted(removed)} cannot be decommissioned: {named(stuck)} would need "
-                f"brokers that hold no replica of it yet, and of {sorted(self.targets)} there are "
-                f"too few. Keep one of them, add a broker, or lower the replication factor first"
+                f"brokers {sorted(removed)} cannot be decommissioned: {named(stuck)} needs "
+                f"brokers without a replica of it, and too few of {sorted(self.targets)} are. "
+                f"Keep one of them, add a broker, or lower the replication factor first"
             )
 
     def _check_disks(self) -> None:
@@ -264,10 +263,10 @@ class _Feasibility:
             roomiest = max(others & most.keys(), key=lambda b: (most[b], -b))
             raise GoalError(
                 f"there is no disk room for {named([str(p.key) for p in stuck])}: a replica of "
-                f"{first.key} holds {bytes_text(first.size_bytes)}, and of brokers "
-                f"{sorted(others)} broker {roomiest} takes most, {bytes_text(most[roomiest])}, "
-                f"once all that may leave it has left. Add a broker with a larger disk, delete "
-                f"data (retention), or {self._instead()}"
+                f"{first.key} holds {bytes_text(first.size_bytes)}. Of brokers {sorted(others)}, "
+                f"broker {roomiest} takes most: {bytes_text(most[roomiest])}, once its own "
+                f"partitions have left. Add a broker with a larger disk, delete data (retention), "
+                f"or {self._instead()}"
             )
 
     def _places(self, partition: TopologyPartition, most: Mapping[int, int]) -> int:

@@ -76,7 +76,7 @@ def stopped_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, 
     held = Counter(id_ for partition in topology.partitions for id_ in partition.replicas)
     return tuple(
         f"broker {id_} does not run: it gets nothing, and its {_replicas(held[id_])}; start it, or "
-        "remove it to have them elsewhere"
+        "decommission it to move them elsewhere"
         for id_ in stopped
     )
 
@@ -90,7 +90,7 @@ def cordoned_brokers(topology: Topology, removed: Collection[int]) -> tuple[str,
     return tuple(
         f"broker {id_} is cordoned: it gets nothing, its {_replicas(held[id_])}, and the plan "
         "leaves out their partitions (Kafka refuses every list that names the broker); uncordon "
-        "it, or remove it to have them elsewhere"
+        "it, or decommission it to move them elsewhere"
         for id_ in cordoned
     )
 

@@ -128,8 +128,8 @@ GROUP_COLUMNS: Final = (
     _number("partitions", "partitions", "Partitions that it committed or owns"),
     _name("topics", "topics"),
     _text("state", "state", "As its coordinator says"),
-    _text("rests_on", "rests on", "Partitions of which a verdict is known"),
-    _name("status_unknown_because", "no verdict because", "Of its first such partition"),
+    _text("rests_on", "rests on", "Partitions with a known verdict"),
+    _name("status_unknown_because", "no verdict because", "For the first partition without one"),
 )
 GROUP_PARTITION_COLUMNS: Final = (
     _name("topic", "topic", rank=1),
@@ -146,8 +146,8 @@ GROUP_PARTITION_COLUMNS: Final = (
     _number("consumed", "consumes", "Records per second by its commits"),
     _number("stuck", "stuck for", "How long its offset has stood still, with lag"),
     _number("leader", "leader"),
-    _name("member", "member", "Who owns the partition", rank=2),
-    _name("status_unknown_because", "no verdict because", "What a verdict would rest on", rank=2),
+    _name("member", "member", "Member that owns the partition", rank=2),
+    _name("status_unknown_because", "no verdict because", "Why there is no verdict", rank=2),
 )
 GROUP_OF_PARTITION_COLUMNS: Final = (
     _name("group", "group", rank=1),

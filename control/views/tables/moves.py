@@ -105,7 +105,7 @@ def change_columns(before: str, after: str) -> tuple[Column, ...]:
 CHANGE_COLUMNS: Final = change_columns("before", "after")
 FATE_COLUMNS: Final = (
     *CHANGE_COLUMNS,
-    Column(id="fate", title="ended", why="What became of it", is_number=False, rank=1),
+    Column(id="fate", title="ended", why="Result of this partition", is_number=False, rank=1),
 )
 MOVED: Final = "moved"
 NO_FATE: Final = Cell(None, text.NONE)

@@ -35,8 +35,17 @@ RACK_COLUMNS: Final = (
     Column(id="replicas", title="replicas", rank=2),
     Column(id="leaders", title="leaders", rank=2),
     Column(id="size_bytes", title="bytes", why="Bytes of the .log files on disk", rank=1),
-    Column(id="in_bytes", title="in/s", why="Of the partitions that its brokers lead", rank=2),
-    Column(id="out_bytes", title="out/s", why="Of the partitions that its brokers lead"),
+    Column(
+        id="in_bytes",
+        title="in/s",
+        why="Bytes per second of the partitions that its brokers lead",
+        rank=2,
+    ),
+    Column(
+        id="out_bytes",
+        title="out/s",
+        why="Bytes per second of the partitions that its brokers lead",
+    ),
     Column(id="skew", title="skew", why="Bytes against the even share of its brokers", rank=1),
 )
 

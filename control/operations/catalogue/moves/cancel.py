@@ -16,7 +16,7 @@ class Cancel(MoveControl):
         "cancel",
         key="x",
         title="Cancel",
-        help="What is moving goes back, what is done stays.",
+        help="Partitions in flight go back; those that have arrived stay.",
         confirmation=Confirmation.PREVIEW,
     )
     IS_BRAKE: ClassVar[bool] = True

@@ -16,7 +16,7 @@ class CancelAfterWave(MoveControl):
         "cancel_after_wave",
         key="X",
         title="Cancel after the wave",
-        help="What is moving arrives, nothing else begins.",
+        help="Partitions in flight arrive; no other begins.",
         confirmation=Confirmation.PREVIEW,
     )
     IS_BRAKE: ClassVar[bool] = True

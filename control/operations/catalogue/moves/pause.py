@@ -13,7 +13,7 @@ class Pause(MoveControl):
     """Partitions that are on their way arrive."""
 
     FORM: ClassVar[OperationForm] = move_form(
-        "pause", key="space", title="Pause", help="What is moving arrives, nothing else begins."
+        "pause", key="space", title="Pause", help="Partitions in flight arrive; no other begins."
     )
     IS_BRAKE: ClassVar[bool] = True
     ACTION: ClassVar[ControlAction] = ControlAction.PAUSE

@@ -13,6 +13,6 @@ class Resume(MoveControl):
     """It goes on with what has not begun."""
 
     FORM: ClassVar[OperationForm] = move_form(
-        "resume", key="space", title="Resume", help="What has not begun goes on."
+        "resume", key="space", title="Resume", help="Partitions that have not begun continue."
     )
     ACTION: ClassVar[ControlAction] = ControlAction.RESUME

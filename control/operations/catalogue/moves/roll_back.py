@@ -50,7 +50,7 @@ class RollBack(MoveOperation):
         try:
             review = await preview_way_back(context.planning, context.moves, way)
         except KafkaPortError as error:
-            changes = (Change(self.move, None, None, "What it would move is not known."),)
+            changes = (Change(self.move, None, None, "Its moves are not known."),)
             doubt = f"▲ pre-flight: not known: {error}"
             return Effect(command=frozen, changes=changes, notes=(doubt,))
         refusal = None
@@ -82,7 +82,7 @@ class RollBack(MoveOperation):
 
 def goes_words(way: WayBack, preview: Preview) -> str:
     """Size, pace and time of a rollback, in words."""
-    first = "It is cancelled first: what is in flight goes back. " if way.is_running else ""
+    first = "It is cancelled first: partitions in flight go back. " if way.is_running else ""
     proposal = preview.proposal
     if not proposal.changes:
         rest = "Everything else" if first else "Everything"

@@ -16,7 +16,7 @@ async def remove_at_end(throttle: ThrottleKeeper, context: RunContext) -> None:
     try:
         await throttle.remove()
     except RefusedError as error:
-        words = f"the throttle is still there, and its removal tried again and again: {error}"
+        words = f"the throttle is still set, and its removal is tried again: {error}"
         await context.emit(EventKind.NOTE, words)
 
 

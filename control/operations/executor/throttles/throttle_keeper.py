@@ -182,7 +182,9 @@ class ThrottleKeeper:
             self._late = frozenset()
         except RefusedError as error:
             self._pauses.refused(Step.LIST)
-            await tell_once(self._context, f"what has arrived is throttled still: {error}")
+            await tell_once(
+                self._context, f"partitions that have arrived are still throttled: {error}"
+            )
 
     async def _list(self, topics: Collection[str] | None) -> None:
         """In these topics, or all, just what moves and is not let go."""

@@ -95,7 +95,7 @@ def test_of_a_silent_cluster_no_face_shows_a_rate_or_a_verdict() -> None:
     assert column(group_page(snapshot), "status") == ["not-known"]
     (row,) = exported(group_page(snapshot)).to_pylist()
     assert row["status"] is None
-    assert "no broker is heard of" in row["status_unknown_because"]
+    assert "all brokers are silent" in row["status_unknown_because"]
     assert row["lag"] == 30, "what was read stays"
     listed = cluster_row(WatchedCluster(), snapshot, now_ms)
     assert listed.brokers.text == "0/3 brokers heard"
@@ -114,7 +114,7 @@ def test_one_hung_broker_is_named_and_only_its_own_figures_die() -> None:
     reasons = dict(
         zip(column(page, "partition"), column(page, "status_unknown_because"), strict=True)
     )
-    assert reasons == {"0": "–", "1": "its leader, broker 102, is not heard of", "2": "–"}
+    assert reasons == {"0": "–", "1": "its leader, broker 102, is silent", "2": "–"}
     assert column(group_page(snapshot), "rests_on") == ["2 of 3 partitions"]
 
 
@@ -153,7 +153,7 @@ def test_a_job_that_starts_spark_is_given_time() -> None:
         ),
         (
             {"brokers": [clusters.broker(101, is_fenced=True), clusters.broker(102)]},
-            "its coordinator, broker 101, is not heard of",
+            "its coordinator, broker 101, is silent",
         ),
     ],
 )

@@ -122,7 +122,7 @@ async def test_a_way_back_leaves_out_what_was_deleted_or_made_anew() -> None:
     assert cluster.placed == {anew[0].key: ELSEWHERE, B.key: B.after}
     assert ended.notes == (
         "a-0: is on [4, 2] by now, not where the move left it: left as it is",
-        "topic a was made anew with fewer partitions meanwhile: 1 partitions of it are left out",
+        "topic a was created anew with fewer partitions meanwhile: 1 partitions of it are left out",
         "topic c was deleted meanwhile: 1 partitions of it are left out",
     )
 
@@ -130,7 +130,7 @@ async def test_a_way_back_leaves_out_what_was_deleted_or_made_anew() -> None:
     assert (await run(cluster, context)).message == "partitions: c-0 does not exist"
 
 
-ANEW = "was deleted and created anew: what stands there now is another topic"
+ANEW = "was deleted and created anew: it is another topic now"
 
 
 async def test_a_topic_that_is_created_anew_midway_is_another_topic() -> None:
@@ -254,7 +254,9 @@ async def test_what_could_not_be_taken_back_is_said(monkeypatch: pytest.MonkeyPa
     cluster.failure = why = RefusedError(ErrorCode.cluster_authorization_failed, what="listing")
     executor = await ended_midway(monkeypatch, cluster, begun(command, wave=1), why)
     message = executor.memory.state_of(command.operation_id).message
-    assert "what is in flight could not be taken back and goes on unthrottled: listing" in message
+    assert (
+        "partitions in flight could not be cancelled and continue unthrottled: listing" in message
+    )
 
 
 async def test_a_cancel_that_is_refused_ends_and_names_what_still_moves(

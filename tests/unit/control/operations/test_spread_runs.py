@@ -94,7 +94,9 @@ async def test_a_pause_holds_also_what_is_not_asked_for_yet(pass_s: PassS) -> No
     steps = [pause, there.arrive, long, long, resume, gap, gap]
     ended = await run(there, context, *steps, there.arrive)
     assert (ended.outcome, asked_for(there)) == (Outcome.DONE, [1, 1, 1, 1])
-    assert context.said(EventKind.PAUSED) == ["paused: what moves arrives, nothing else begins"]
+    assert context.said(EventKind.PAUSED) == [
+        "paused: partitions in flight arrive, no other begins"
+    ]
 
 
 async def test_after_the_wave_means_after_what_moves(pass_s: PassS) -> None:

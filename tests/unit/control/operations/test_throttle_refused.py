@@ -160,7 +160,7 @@ async def test_a_throttle_that_cannot_be_removed_makes_no_failure_of_what_arrive
     cluster.removal_refusals[2] = REFUSED
     ended = await run(cluster, context, cluster.arrive)
     assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 1 of 1 partitions moved")
-    assert any("its removal tried again" in note for note in ended.notes)
+    assert any("its removal is tried again" in note for note in ended.notes)
     assert ended.throttle is not None, "known, for who tidies"
 
 
@@ -179,7 +179,9 @@ async def test_where_a_list_is_refused_what_has_arrived_waits_to_leave_it_and_al
 
     ended = await run(cluster, context, arrive_refusing, idle, arrive)
     assert (ended.outcome, cluster.shown()) == (Outcome.DONE, {})
-    assert context.said(EventKind.NOTE) == [f"what has arrived is throttled still: {NOT_LISTED}"]
+    assert context.said(EventKind.NOTE) == [
+        f"partitions that have arrived are still throttled: {NOT_LISTED}"
+    ]
 
 
 async def test_lists_that_were_refused_are_mended_half_a_minute_later() -> None:

@@ -28,8 +28,8 @@ def test_what_stands_there_stays_and_the_rest_is_planned(goal: Goal) -> None:
     assert all(3 not in change.after for change in changes)
     assert made.limits[0] == (
         "broker 3 is cordoned: it gets nothing, its 4 replicas stay, and the plan leaves out their "
-        "partitions (Kafka refuses every list that names the broker); uncordon it, or remove it "
-        "to have them elsewhere"
+        "partitions (Kafka refuses every list that names the broker); uncordon it, or "
+        "decommission it to move them elsewhere"
     )
 
 
@@ -48,12 +48,12 @@ def test_it_is_emptied_when_it_is_removed() -> None:
         (
             (3,),
             PlanRequest(goal=Goal.RELIEVE, relieve_brokers=(3,)),
-            "broker 3 is cordoned, .* or remove it",
+            "broker 3 is cordoned, .* or decommission it",
         ),
         (
             (1, 3),
             PlanRequest(goal=Goal.RACKS, remove_brokers=(3,)),
-            r"brokers \[3\] cannot be emptied: brokers \[1\] are cordoned and hold replicas of t-0",
+            r"brokers \[3\] cannot be decommissioned: brokers \[1\] are cordoned and hold",
         ),
         (
             (3,),

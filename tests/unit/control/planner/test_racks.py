@@ -135,5 +135,5 @@ def test_one_disk_of_unknown_size_does_not_hide_that_others_are_too_small() -> N
         TopologyBroker(id=4),
     )
     before = replace(cluster(dict.fromkeys((1, 2, 3, 4)), [(1, 2)]), brokers=brokers)
-    with pytest.raises(GoalError, match="broker 3 takes most, 10 B"):
+    with pytest.raises(GoalError, match="broker 3 takes most: 10 B"):
         plan(before, PlanRequest(goal=Goal.RACKS, remove_brokers=(1, 2)))

@@ -26,7 +26,7 @@ REMOVE = PlanRequest(remove_brokers=(1,), topics=("big",))
 
 @pytest.mark.parametrize("request_", [REPLICATE, REMOVE])
 def test_a_replica_that_no_disk_takes_is_refused_with_the_largest(request_: PlanRequest) -> None:
-    with pytest.raises(GoalError, match=r"big-0 holds 800 B.*broker 3 takes most, 700 B"):
+    with pytest.raises(GoalError, match=r"big-0 holds 800 B.*broker 3 takes most: 700 B"):
         plan(one_large(capacity=700), request_)
 
 

@@ -86,7 +86,7 @@ def test_in_a_gap_the_figures_before_it_are_shown_and_nothing_looks_well(
     statuses = {row.status.text for row in views.partition_page(past).rows}
     assert statuses == {"offline", "not-known"}
     told = words_of(overview.blocks(past)) + words_of(past.health.text)
-    assert "not heard of for" in told
+    assert "silent for" in told
     assert "No findings" not in told
     (row,) = cluster_rows([(context.watched, past)], now_ms=context.now_ms())
     assert "✔" not in "".join(row.cell(it.id).shaped(is_number=True) for it in CLUSTER_COLUMNS)

@@ -179,7 +179,7 @@ def test_what_a_lost_broker_would_do(context: PageContext) -> None:
 
 def test_the_map_of_a_plan_that_is_gone_leads_to_its_form(context: PageContext) -> None:
     shown = str(router.view(context, *split("/map?plan=gone&measure=leaders&topics=orders")))
-    assert "no longer kept" in shown
+    assert "This plan is gone" in shown
     assert "href='/plan?topics=orders'" in shown
 
 

@@ -117,4 +117,4 @@ async def test_what_was_cancelled_under_way_is_given_up_when_the_cluster_stays_a
     await outage.bear([context], AWAY)
 
     assert context.state().is_finished
-    assert "what is in flight there may go on" in context.told[-1]
+    assert "partitions in flight may continue" in context.told[-1]

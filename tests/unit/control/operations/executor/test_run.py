@@ -35,7 +35,7 @@ async def test_what_moved_before_a_crash_and_is_taken_back_by_somebody_ends_its_
     steps = [pass_s(LASTING_S / LASTING_READINGS)] * (LASTING_READINGS + 1)
     ended = await run(cluster, context, lambda: cluster.take_back(A.key), *steps)
     assert ended.outcome is Outcome.FAILED
-    assert "a-0: was taken back by somebody else" in ended.message
+    assert "a-0: was cancelled by somebody else" in ended.message
     assert cluster.asked == []
 
 
@@ -72,7 +72,7 @@ async def test_what_counted_as_taken_back_and_is_there_at_the_end_fails_nothing(
 
     steps = [pass_s(LASTING_S / LASTING_READINGS)] * (LASTING_READINGS + 1)
     ended = await run(cluster, context, lambda: cluster.take_back(A.key), *steps, hear)
-    assert context.said(EventKind.NOTE) == ["a-0: was taken back by somebody else"]
+    assert context.said(EventKind.NOTE) == ["a-0: was cancelled by somebody else"]
     assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 2 of 2 partitions moved")
 
 
@@ -105,7 +105,7 @@ async def test_after_a_crash_a_pause_holds_what_comes_after_the_wave_under_way()
         context.script.is_paused = False
 
     ended = await run(cluster, context, arrive, idle, resume, cluster.arrive)
-    assert seen == ["paused: what moves arrives, nothing else begins"]
+    assert seen == ["paused: partitions in flight arrive, no other begins"]
     assert context.said(EventKind.WAVE_DONE) == [f"wave {n} done" for n in (1, 2, 3)]
     assert (ended.outcome, cluster.asked) == (Outcome.DONE, [{C.key: C.after}])
 

@@ -164,7 +164,7 @@ def test_a_way_back_leaves_what_others_moved_since_and_is_refused_where_that_is_
     assert said.reason == words
     said = way_back(facts, other)["plan is current"]
     assert said.verdict is Verdict.FAIL
-    assert said.reason.startswith(f"{words}; take back first what moved it since")
+    assert said.reason.startswith(f"{words}; first roll back what moved it since")
 
 
 def test_a_way_back_turns_round_what_is_in_flight_and_leaves_what_others_have() -> None:
@@ -320,7 +320,7 @@ def test_what_producers_may_wait_for_is_told_and_not_judged() -> None:
     facts = replace(FACTS, fetch_backoff_ms={1: 5000, 2: 1000, 3: 500})
     assert verdicts(facts) == {}
     words = reasons(facts, MOVE, MIB)["producers"]
-    assert words.startswith("with acks=all they may wait 1.0 s once for the partition, as ")
+    assert words.startswith("with acks=all they may wait 1.0 s once for the partition, when ")
     assert words.endswith(
         "; replica.fetch.backoff.ms=100 in the properties of every broker makes it shorter"
     )
@@ -329,7 +329,7 @@ def test_what_producers_may_wait_for_is_told_and_not_judged() -> None:
     leads = replace(MOVE, after=(2, 1))
     assert "wait 5.0 s" in reasons(facts, leads, MIB)["producers"]
     facts = replace(FACTS, fetch_backoff_ms={2: 100})
-    assert reasons(facts, MOVE, MIB)["producers"].endswith("hears of that before the leader")
+    assert reasons(facts, MOVE, MIB)["producers"].endswith("when its leader epoch changes")
 
 
 @pytest.mark.parametrize("cordoned", [2, 3])
@@ -435,7 +435,7 @@ def test_a_size_that_nobody_knows_is_told() -> None:
     unknown = replace(MOVE, size_bytes=0)
     assert verdicts(facts, unknown) == {"disk": Verdict.WARN}
     assert (
-        reasons(facts, unknown, MIB)["disk"] == "the size of t-0 is unknown and counts as nothing"
+        reasons(facts, unknown, MIB)["disk"] == "the size of t-0 is unknown and counts as 0 bytes"
     )
 
 

@@ -135,7 +135,7 @@ def test_a_replica_that_fits_in_no_single_directory_is_refused() -> None:
     check = check_disk(facts, [(large,)])
     assert (check.verdict, check.reason) == (
         Verdict.FAIL,
-        "t-0 of 5.0 GiB fits in no log directory of broker 3, of which the roomiest has 5.0 GiB "
+        "t-0 (5.0 GiB) fits in no log directory of broker 3; the roomiest has 5.0 GiB "
         "free; free one of them first",
     )
 
@@ -167,8 +167,8 @@ def test_what_producers_write_to_what_moves_needs_room_as_well() -> None:
         checks = preflight(facts, (moves,), throttle_bytes_per_s=100 * MIB)
         assert named(checks, "disk").verdict is verdict
     assert named(checks, "disk").reason == (
-        "broker 3 needs 101 GiB more at its fullest moment, 1.1 GiB of it for what producers "
-        "write to it in 19 m 11 s of moving, and has 106 GiB free, of which 5% must stay; raise "
+        "broker 3 needs 101 GiB more at its fullest moment, 1.1 GiB of it for records that "
+        "producers write in 19 m 11 s of moving, and has 106 GiB free; 5% must stay free; raise "
         "the throttle, move less to it, free its disk first"
     )
     checks = preflight(facts, (moves,), throttle_bytes_per_s=None)

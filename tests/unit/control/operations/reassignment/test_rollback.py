@@ -118,7 +118,7 @@ async def test_of_a_running_move_what_is_in_flight_goes_without_data(
     cluster.alive.discard(4)
     effect = await asked(monkeypatch, cluster, A, away, C, phase=Phase.RUNNING)
     assert effect.lines[0].startswith(
-        "It is cancelled first: what is in flight goes back. 1 partition goes "
+        "It is cancelled first: partitions in flight go back. 1 partition goes "
         "where it was, in the same waves: 1 replica, 1.0 MiB, from"
     )
     assert "other operators" not in doubts_of(effect)
@@ -132,7 +132,7 @@ async def test_what_cannot_go_back_is_not_asked(monkeypatch: pytest.MonkeyPatch)
     effect = await asked(monkeypatch, cluster_with(RAISED, FROM), A, B)
     assert effect.refusal is not None
     assert effect.refusal.reason.startswith("mv-0 cannot be rolled back now. plan is current: ")
-    assert "take back first what moved it since" in effect.refusal.reason
+    assert "first roll back what moved it since" in effect.refusal.reason
 
 
 async def test_where_all_is_back_already_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ async def test_without_an_answer_of_the_cluster_it_is_asked_with_that_doubt(
     effect = await asked(monkeypatch, cluster, A)
     assert effect.refusal is None
     assert effect.lines == (
-        "What it would move is not known.",
+        "Its moves are not known.",
         "▲ pre-flight: not known: no broker: refused",
     )
 

@@ -57,7 +57,7 @@ async def test_where_others_have_moved_all_of_it_a_way_back_is_refused() -> None
     ended = await run(cluster, context)
     assert (ended.outcome, cluster.asked) == (Outcome.REFUSED, [])
     assert "a-0 is on [3, 2, 4] by now, not where mv-0 left it" in ended.message
-    assert "take back first what moved it since, or plan from where it is now" in ended.message
+    assert "first roll back what moved it since, or plan from where it is now" in ended.message
 
 
 async def test_what_others_move_before_its_wave_is_left_also_after_a_crash() -> None:

@@ -78,7 +78,7 @@ def test_what_nobody_writes_to_waits_for_nobody() -> None:
 def test_what_is_not_known_is_said() -> None:
     unknown = replace(WRITING, produced={})
     assert seconds(MOVES, unknown) == 0.0
-    words = "not spread: what producers write is not known"
+    words = "not spread: the produce rate is unknown"
     assert foresee([MOVES], unknown, WITHIN_S).words == words
     assert foresee([tuple(map(grown, MOVES))], unknown, WITHIN_S).words == "", "nobody would wait"
 
@@ -192,7 +192,7 @@ def test_pre_flight_says_what_takes_the_time() -> None:
     whole = foresee([MOVES], WRITING, WITHIN_S)
     assert check_time((165.0, 170.0), MIB, None, whole).reason.endswith(f"; {whole.words}")
     unthrottled = check_time(None, None, None, whole).reason
-    assert unthrottled == f"at least 2 m 45 s, longer by what it copies; {whole.words}"
+    assert unthrottled == f"at least 2 m 45 s, plus the time of copying; {whole.words}"
     assert "begun" not in check_time((1.0, 2.0), MIB).reason
 
 
