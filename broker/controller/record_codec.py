@@ -81,7 +81,10 @@ def _write_string(out: bytearray, value: str | None) -> None:
 
 def _read_string(reader: Reader) -> str | None:
     size_bytes = reader.uvarint() - 1
-    return None if size_bytes < 0 else reader.take(size_bytes).decode()
+    try:
+        return None if size_bytes < 0 else reader.take(size_bytes).decode()
+    except UnicodeDecodeError as error:
+        raise RecordError(f"a string is not UTF-8: {error}") from error
 
 
 def _array(item: Type) -> Type:

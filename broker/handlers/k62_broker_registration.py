@@ -6,6 +6,7 @@ refused while the session of the first stands.
 """
 
 from typing import Any, Final
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
@@ -18,6 +19,8 @@ from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.protocol import codec
 
+NIL: Final = UUID(int=0)
+"""kio reads it as None."""
 API_KEY: Final = 62
 
 
@@ -36,7 +39,7 @@ async def execute_registration(active: ActiveController, message: Any, version: 
     command = RegisterBroker(
         broker_id=int(message.broker_id),
         cluster_id=message.cluster_id,
-        incarnation_id=message.incarnation_id,
+        incarnation_id=message.incarnation_id or NIL,
         endpoints=tuple(
             BrokerEndpoint(
                 name=listener.name,
@@ -47,7 +50,7 @@ async def execute_registration(active: ActiveController, message: Any, version: 
             for listener in message.listeners
         ),
         rack=message.rack,
-        log_dirs=tuple(getattr(message, "log_dirs", ())),
+        log_dirs=tuple(directory or NIL for directory in getattr(message, "log_dirs", ())),
     )
     try:
         return _answer(version, ErrorCode.none, await active.register(command))

@@ -1,8 +1,8 @@
 """Kafka messages by kio's schema: the default codec for every API.
 
-Decoding is native and takes 1-2 µs; a message with an unknown tagged field is decoded again by
-the tolerant reader (KIP-482: skip what you do not know). Produce, Fetch and Metadata have
-hand-written codecs in broker.protocol.hot.
+Requests may come from anybody: broker.protocol.bounded reads them. Responses come from brokers
+that we chose, and may be large: kio's native readers decode them, or the bounded reader where they
+carry an unknown tagged field. Produce, Fetch and Metadata have codecs in broker.protocol.hot.
 
 The first message of an API and version costs 3 to 35 ms, since kio makes its classes when they are
 asked for: `prepare` has that done in a thread.
@@ -22,13 +22,13 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
+from broker.protocol.bounded import Reader, bounded_reader, skip_tags
 from broker.protocol.build import entity_builder, names_of, newest_version
 from broker.protocol.errors import (
     MalformedRequestError,
     RequestHeader,
     UnsupportedVersionError,
 )
-from broker.protocol.tolerant import Reader, skip_tags, tolerant_reader
 
 __all__ = (
     "DecodedRequest",
@@ -106,7 +106,7 @@ def prepare(api_key: int, api_version: int) -> None:
     try:
         asked: Any = request_type(api_key, api_version)
         answer: Any = response_type(api_key, api_version)
-        _native_reader(asked)
+        bounded_reader(asked)
         _writer(answer)
         entity_builder(answer, (api_key, EntityType.response))
         names_of(api_key, EntityType.response, newest_version(api_key))
@@ -165,11 +165,11 @@ def decode_body(header: RequestHeader, frame: memoryview | bytes) -> Any:
     :raises MalformedRequestError: the body does not follow the schema.
     """
     try:
-        entity_type = request_type(header.api_key, header.api_version)
+        entity_type: Any = request_type(header.api_key, header.api_version)
     except KioIndexError as error:
         raise UnsupportedVersionError(header) from error
     try:
-        return _decode(entity_type, _readable(frame), header.body_position)
+        return bounded_reader(entity_type)(_readable(frame), header.body_position)[0]
     except _UNDECODABLE as error:
         story = f"unreadable {entity_type.__name__} v{header.api_version}: {error}"
         raise MalformedRequestError(story, header) from error
@@ -201,7 +201,7 @@ def _decode(entity_type: Any, buffer: memoryview, position: int) -> Any:
     try:
         entity, _ = _native_reader(entity_type)(buffer, position)
     except KeyError:
-        entity, _ = tolerant_reader(entity_type)(buffer, position)
+        entity, _ = bounded_reader(entity_type)(buffer, position)
     return entity
 
 

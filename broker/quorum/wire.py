@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.protocol import codec
+from broker.protocol.errors import ProtocolError
 from broker.quorum.messages import (
     BeginEpochRequest,
     BeginEpochResponse,
@@ -52,7 +53,7 @@ T = TypeVar("T")
 _INCONSISTENT_CLUSTER_ID: Final = 104
 
 
-class WireError(Exception):
+class WireError(ProtocolError):
     """A message of a voter that is not about the metadata log, or not an answer to ours."""
 
 
