@@ -18,7 +18,13 @@ import pyarrow.compute as pc
 from spark_metrics.readings import Clocks, commit_points, partition_points, sum_points
 from spark_metrics.store.writer import Commit, StoreWriter
 from spark_metrics.tables import NOW_TABLES
-from tests.support.store_builder import CLUSTER, SyntheticSizes, synthetic_rows, table_of
+from tests.support.store_builder import (
+    CLUSTER,
+    SyntheticSizes,
+    sums_of_now,
+    synthetic_rows,
+    table_of,
+)
 
 PARTITIONS: Final = 50
 """Per topic."""
@@ -120,7 +126,7 @@ def _history(tables: Mapping[str, pa.Table], at_ms: Sequence[int]) -> dict[str, 
     points = {
         "partition_history": partition_points(partitions, clocks),
         "commit_history": commit_points(commits),
-        **sum_points([partitions], tables, clocks),
+        **sum_points(sums_of_now({**tables, "partitions": partitions}), tables, clocks),
     }
     return {
         name: pa.concat_tables(

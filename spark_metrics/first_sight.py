@@ -27,7 +27,8 @@ from spark_metrics.decode.record_head import (
     set_right,
 )
 from spark_metrics.decode.record_rows import parse_rows
-from spark_metrics.gather import gather
+from spark_metrics.fold.gather import gather
+from spark_metrics.fold.sums import sums_of
 from spark_metrics.memory import Memory
 from spark_metrics.registry import merge_groups
 from spark_metrics.rollup import broker_table, group_table, replica_table
@@ -98,6 +99,7 @@ def first_sight(heads: Sequence[Head]) -> Commit:
         memory.silent_sources(),
     )
     replicas = replica_table(partitions)
+    sums = sums_of(conform(partitions, PARTITIONS), replicas, commits)
     return Commit(
         query_id="",
         batch_id=-1,
@@ -106,8 +108,8 @@ def first_sight(heads: Sequence[Head]) -> Commit:
             "partitions": conform(partitions, PARTITIONS),
             "replicas": replicas,
             "commits": commits,
-            "groups": group_table(groups, [commits]),
-            "brokers": broker_table([partitions], [replicas], memory),
+            "groups": group_table(groups, sums),
+            "brokers": broker_table(sums, memory),
             "health": HEALTH.empty_table(),
         },
         history={},

@@ -1,17 +1,14 @@
 """What a batch adds to history: the readings that it brought, as fine points."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.fold.sums import RATES, Sums, added, with_known_rates
 from spark_metrics.points import ALL_BROKERS, HISTORY_TABLES
-from spark_metrics.rollup import summed
 from spark_metrics.store.files import conform
-
-_RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +62,11 @@ def _only(rows: pa.Table, wanted: pa.ChunkedArray) -> pa.Table:
     return rows if pc.all(wanted, min_count=0).as_py() else rows.filter(wanted)
 
 
-def sum_points(
-    partitions: Sequence[pa.Table], now: Mapping[str, pa.Table], clocks: Clocks
-) -> dict[str, pa.Table]:
+def sum_points(sums: Sums, now: Mapping[str, pa.Table], clocks: Clocks) -> dict[str, pa.Table]:
     """Points of topics, brokers and groups, where their cluster had a new round."""
-    columns = ["cluster", "topic", "leader", "size_bytes", *_RATES]
-    whole = pa.concat_tables([part.select(columns) for part in partitions])
     made = {
-        "topic_history": _summed(whole, ["cluster", "topic"], "partitions"),
-        "broker_history": _broker_points(whole, now["brokers"]),
+        "topic_history": with_known_rates(sums.topics, ("cluster", "topic"), "partitions"),
+        "broker_history": _broker_points(sums, now["brokers"]),
         "group_history": now["groups"],
     }
     return {
@@ -94,27 +87,22 @@ def id_texts(ids: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.binary_join(ids.cast(pa.list_(pa.string())), " ")
 
 
-def _broker_points(partitions: pa.Table, brokers: pa.Table) -> pa.Table:
+def _broker_points(sums: Sums, brokers: pa.Table) -> pa.Table:
     """Each registered broker with the rates of what it leads, and the sums of all."""
-    led = _summed(partitions, ["cluster", "leader"], "led").rename_columns(
-        ["cluster", "broker", "led", "led_bytes", *_RATES]
+    led = with_known_rates(sums.leaders, ("cluster", "leader"), "led").rename_columns(
+        ["cluster", "broker", "led", "led_bytes", *RATES]
     )
     kept = brokers.drop_columns(["in_bytes_per_s", "out_bytes_per_s"])
     each = kept.join(led, ["cluster", "broker"])
-    sums = ("replicas", "leaders", "size_bytes", "disk_total_bytes", "disk_usable_bytes")
-    total = each.group_by("cluster").aggregate([(name, "sum") for name in sums])
-    total = total.rename_columns(["cluster", *sums])
-    of_all = _summed(partitions, ["cluster"], "partitions").select(["cluster", *_RATES])
-    total = total.join(of_all, "cluster")
+    names = ("replicas", "leaders", "size_bytes", "disk_total_bytes", "disk_usable_bytes")
+    total = each.group_by("cluster").aggregate([(name, "sum") for name in names])
+    total = total.rename_columns(["cluster", *names])
+    of_all = with_known_rates(added([sums.topics], ["cluster"]), ["cluster"], "partitions")
+    total = total.join(of_all.select(["cluster", *RATES]), "cluster")
     all_of_them = pa.array([ALL_BROKERS] * total.num_rows, pa.int32())
     total = total.append_column("broker", all_of_them)
     leads_nothing = pc.is_null(each["led"])
-    for name in _RATES:  # of nothing they are 0; of what is led they may be unknown
+    for name in RATES:  # of nothing they are 0; of what is led they may be unknown
         place = each.schema.get_field_index(name)
         each = each.set_column(place, name, pc.if_else(leads_nothing, 0.0, each[name]))
     return pa.concat_tables([each, total], promote_options="permissive")
-
-
-def _summed(partitions: pa.Table, key: list[str], count: str) -> pa.Table:
-    """Per key how many partitions there are, their bytes and rates."""
-    return summed(partitions, key, count, ("size_bytes",), _RATES)

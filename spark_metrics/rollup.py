@@ -1,8 +1,4 @@
-"""The plans' answers, one row per partition or commit, become the tables of the store.
-
-What is left to the driver are sums over brokers, topics and groups, in Arrow, without Spark: they
-span all buckets, and take milliseconds.
-"""
+"""Figures of a bucket, and the sums of all, become the tables of the store. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -11,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.fold.sums import GROUP_SUMS, STATUS_ORDER, Sums, with_known_rates
 from spark_metrics.memory import Memory
 from spark_metrics.registry import RegisteredGroup
 from spark_metrics.rounds import SourceKey
@@ -19,12 +16,9 @@ from spark_metrics.tables import BROKERS, GROUPS, REPLICAS
 
 _KEY: Final = ("cluster", "topic", "partition")
 _RATES: Final = ("in_bytes_per_s", "out_bytes_per_s")
-UNKNOWN_SHARE_MAX: Final = 0.01
 HOT_PARTITIONS_MIN: Final = 3
 """A topic with fewer partitions has no partition that is hotter than the others."""
 HOT_SIGMAS: Final = 2.0
-STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL", "BEYOND")
-"""Mildest first; a group's status is the worst of its partitions."""
 
 
 def replica_table(partitions: pa.Table) -> pa.Table:
@@ -68,16 +62,14 @@ def hot_flags(partitions: pa.Table) -> pa.Array:
     return pa.array(is_hot & (traffic > 0), pa.bool_(), mask=is_unknown)
 
 
-def broker_table(
-    partitions: Sequence[pa.Table], replicas: Sequence[pa.Table], memory: Memory
-) -> pa.Table:
+def broker_table(sums: Sums, memory: Memory) -> pa.Table:
     """``BROKERS``: every registered broker, those without any replica too."""
     nothing = {"replicas": 0, "leaders": 0, "in_bytes_per_s": 0.0, "out_bytes_per_s": 0.0}
-    sums = broker_sums(partitions, replicas)
+    of_brokers = broker_sums(sums)
     rows = [
         {
             **nothing,
-            **sums.get(key, {"size_bytes": 0}),
+            **of_brokers.get(key, {"size_bytes": 0}),
             **{name: getattr(broker, name) for name in broker.__dataclass_fields__},
             "interval_ms": source.interval_ms if source else None,
             "sampled_ms": source.newest_ms if source else None,
@@ -90,65 +82,40 @@ def broker_table(
     return _table(rows, BROKERS)
 
 
-def broker_sums(
-    partitions: Sequence[pa.Table], replicas: Sequence[pa.Table]
-) -> dict[SourceKey, dict[str, Any]]:
+def broker_sums(sums: Sums) -> dict[SourceKey, dict[str, Any]]:
     """Per broker: replicas assigned to it, leaders, bytes on its disk, rates of what it leads."""
-    columns = ["cluster", "leader", "replicas", *_RATES]
-    whole = pa.concat_tables([part.select(columns) for part in partitions])
-    held = pa.concat_tables([part.select(["cluster", "broker", "size_bytes"]) for part in replicas])
-    assigned = _counted(_assignment(whole), "broker", "replicas")
-    led = _counted(whole, "leader", "leaders", *_RATES)
-    bytes_held = held.group_by(["cluster", "broker"]).aggregate([("size_bytes", "sum")])
-    sums: dict[SourceKey, dict[str, Any]] = {}
-    for row in (*assigned, *led):
-        sums.setdefault(row.pop("key"), {}).update(row)
-    for row in bytes_held.to_pylist():
-        key = SourceKey(row["cluster"], row["broker"])
-        sums.setdefault(key, {})["size_bytes"] = row["size_bytes_sum"]
-    return sums
+    led = with_known_rates(sums.leaders, ("cluster", "leader"), "leaders")
+    tables = (
+        sums.assigned.rename_columns(["cluster", "broker", "replicas"]),
+        led.rename_columns({"leader": "broker"}).select(["cluster", "broker", "leaders", *_RATES]),
+        sums.held.rename_columns(["cluster", "broker", "size_bytes"]),
+    )
+    found: dict[SourceKey, dict[str, Any]] = {}
+    for row in (row for table in tables for row in table.to_pylist()):
+        key = SourceKey(row.pop("cluster"), row.pop("broker"))
+        found.setdefault(key, {}).update(row)
+    return found
 
 
-def group_table(groups: Iterable[RegisteredGroup], commits: Sequence[pa.Table]) -> pa.Table:
+def group_table(groups: Iterable[RegisteredGroup], sums: Sums) -> pa.Table:
     """``GROUPS``: every group, with the sums and worst cases of its partitions."""
-    sums = group_sums(commits)
+    of_groups = group_sums(sums)
     rows = [
         {
             "partitions": 0,
             **{name: getattr(group, name) for name in group.__dataclass_fields__},
-            **sums.get((group.cluster, group.group_id), {}),
+            **of_groups.get((group.cluster, group.group_id), {}),
         }
         for group in groups
     ]
     return _table(rows, _GROUPS_STATE)
 
 
-def group_sums(commits: Sequence[pa.Table]) -> dict[tuple[str, str], dict[str, Any]]:
+def group_sums(sums: Sums) -> dict[tuple[str, str], dict[str, Any]]:
     """Per group: lag and what is lost of it, times of its worst partition, status."""
-    whole = pa.concat_tables([part.select(_OF_COMMITS) for part in commits]).unify_dictionaries()
-    worst = pc.index_in(whole["status"], pa.array(STATUS_ORDER))
-    # One partition that lags and does not clear at its speed keeps the group from clearing.
-    never = pc.and_kleene(pc.greater(whole["lag"], 0), pc.is_null(whole["time_to_clear_ms"]))
-    table = whole.append_column("worst", worst).append_column("never", pc.fill_null(never, False))
-    table = table.append_column("unjudged", pc.is_null(whole["status"]))
-    found = table.group_by(["cluster", "group_id"]).aggregate(
-        [
-            ("committed_offset", "count"),
-            *((name, "sum") for name in _SUMS),
-            *((name, "max") for name in ("time_lag_ms", "time_to_clear_ms", "worst", "commit_ms")),
-            *((name, "min") for name in ("retention_risk_ms", "history_ms")),
-            ("never", "any"),
-            ("unjudged", "any"),
-        ]
-    )
-    return {(row["cluster"], row["group_id"]): _group_sum(row) for row in found.to_pylist()}
+    return {(row["cluster"], row["group_id"]): _group_sum(row) for row in sums.groups.to_pylist()}
 
 
-_SUMS: Final = ("lag", "lost_records", "lag_records_per_s", "consumed_records_per_s")
-_OF_COMMITS: Final = [
-    *("cluster", "group_id", "committed_offset", "time_lag_ms", "time_to_clear_ms", "commit_ms"),
-    *("retention_risk_ms", "history_ms", "status", *_SUMS),
-]
 _GROUPS_STATE: Final = pa.schema(
     [*GROUPS, pa.field("source", pa.int32()), pa.field("round_ms", pa.int64())]
 )
@@ -161,7 +128,7 @@ def _group_sum(row: Mapping[str, Any]) -> dict[str, Any]:
         worst = None
     return {
         "partitions": row["committed_offset_count"],
-        **{name: row[f"{name}_sum"] for name in _SUMS},
+        **{name: row[f"{name}_sum"] for name in GROUP_SUMS},
         "time_lag_ms": row["time_lag_ms_max"],
         "time_to_clear_ms": None if row["never_any"] else row["time_to_clear_ms_max"],
         "retention_risk_ms": row["retention_risk_ms_min"],
@@ -185,43 +152,6 @@ def _listed(answer: pa.Table, name: str) -> pa.Table:
     fields = dict(zip((it.name for it in rows.type), rows.flatten(), strict=True))
     keys = {key: owners[key] for key in _KEY if key not in fields}
     return pa.table({**keys, **fields})
-
-
-def _assignment(partitions: pa.Table) -> pa.Table:
-    """One row per replica that is assigned, whether or not its broker reports it."""
-    whole = partitions["replicas"].combine_chunks()
-    owners = partitions["cluster"].combine_chunks().take(pc.list_parent_indices(whole))
-    return pa.table({"cluster": owners, "broker": whole.flatten()})
-
-
-def summed(
-    rows: pa.Table, key: list[str], count: str, sums: Sequence[str], rates: Sequence[str]
-) -> pa.Table:
-    """Per key how many rows there are (as ``count``), and their sums.
-
-    A sum of rates of which more than ``UNKNOWN_SHARE_MAX`` are unknown is unknown: after a restart
-    of a broker it would be a dip of traffic that never was.
-    """
-    wanted: list[Any] = [([], "count_all"), *((name, "sum") for name in (*sums, *rates))]
-    found = rows.group_by(key).aggregate([*wanted, *((name, "count") for name in rates)])
-    told: dict[str, Any] = {name: found[name] for name in key}
-    told[count] = found["count_all"]
-    told |= {name: found[f"{name}_sum"] for name in sums}
-    least = pc.multiply(found["count_all"], 1 - UNKNOWN_SHARE_MAX)
-    for name in rates:
-        is_known = pc.greater_equal(found[f"{name}_count"], least)
-        whole = found[f"{name}_sum"]
-        told[name] = pc.if_else(is_known, whole, pa.scalar(None, whole.type))
-    return pa.table(told)
-
-
-def _counted(table: pa.Table, broker: str, count: str, *rates: str) -> list[dict[str, Any]]:
-    """Rows per broker with their number and sums, keyed."""
-    found = summed(table, ["cluster", broker], count, (), rates)
-    return [
-        {"key": SourceKey(row["cluster"], row[broker]), **{it: row[it] for it in (count, *rates)}}
-        for row in found.to_pylist()
-    ]
 
 
 def _table(rows: Sequence[Mapping[str, Any]], schema: Any) -> pa.Table:

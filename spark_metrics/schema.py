@@ -104,7 +104,7 @@ _KEPT: Final = (
 )
 ROW: Final = "row"
 """The place of a row in its table: the fold knows commits and their partitions by number, their
-names stay beside it (``spark_metrics.names``)."""
+names stay beside it (``spark_metrics.fold.names``)."""
 COMMIT_STATE: Final[Mapping[str, Any]] = {
     **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
     **{"is_owned": "BOOLEAN", **dict.fromkeys(_KEPT, "BIGINT")},
@@ -154,7 +154,7 @@ CARRIED: Final = {
     **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
     **{"is_owned": "BOOLEAN", "alive_ms": "BIGINT"},
 }
-"""Of a commit's state, what no figure changes (``spark_metrics.brought``)."""
+"""Of a commit's state, what no figure changes (``spark_metrics.fold.newest_readings``)."""
 READING_OF: Final = {"ms": "read_ms", "offset": "committed_offset", "commit_ms": "commit_ms"}
 """Fields of a reading, and the columns of the one that is paired; one that waits lies in
 ``wait_a_…`` or ``wait_b_…``."""

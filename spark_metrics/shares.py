@@ -1,4 +1,4 @@
-"""A wave cut into the shares of buckets of topics, which need nothing of each other.
+"""Records of a wave, cut by buckets of topics, which need nothing of each other.
 
 Records of large rounds have rows of one bucket, and say of which one. Such records are handed out
 as they are and read by whoever works on their bucket: side by side, and no more rows are in memory
@@ -7,66 +7,63 @@ than are worked on. Where some records have rows of several buckets, all are rea
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import pyarrow as pa
+from typing import Any, Final
 
 from spark_metrics.decode.record_head import Head, bad_value
 from spark_metrics.decode.record_rows import cut_rows, parse_rows
+from spark_metrics.fold.bucket import Rows
 from spark_metrics.rounds import SourceKey
 
+BUCKET_ROWS_MAX: Final = (4_000, 400_000, 800_000)
+"""Up to so many replicas and commits: one bucket; then two, four and eight.
+
+A bucket's rows are in memory several times while it is under way, those of others once.
+"""
 Records = Sequence[tuple[int, Head]]
 """Samples with their numbers in the batch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """What some records say (``schema.ROWS``)."""
-
-    replicas: pa.Table
-    commits: pa.Table
-    bad: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """What is kept of records of which some rows were bad, by their numbers."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Share:
     """What a wave brings for one bucket."""
 
-    bucket: int
-    buckets: int
-    has_commits: bool
-    """Whether any bucket has some, in the wave or in the state."""
     brought: Rows | Records
+    bad: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """What is kept of records of which some rows are bad, by their numbers: known once read."""
 
     def take(self) -> Rows:
         """Its rows, which are forgotten with that, for they are large."""
         taken, self.brought = self.brought, ()
-        return taken if isinstance(taken, Rows) else read_rows(taken)
+        if isinstance(taken, Rows):
+            return taken
+        rows, self.bad = read_rows(taken)
+        return rows
 
-    def file_of(self, state: Sequence[str]) -> str | None:
-        """The file of the state that is this bucket's; None: the cut was another one before."""
-        return state[self.bucket] if len(state) == self.buckets else None
+
+def buckets_for(rows: int, so_far: int) -> int:
+    """Into how many buckets this many rows are cut; never into fewer than so far."""
+    return max(1 << sum(rows > most for most in BUCKET_ROWS_MAX), so_far)
 
 
-def read_rows(records: Records) -> Rows:
-    """All rows of these records, each replica and commit once."""
+def read_rows(records: Records) -> tuple[Rows, dict[int, dict[str, Any]]]:
+    """All rows of these records, each replica and commit once, and what is kept of bad records."""
     replicas, commits = (parse_rows(kind, records) for kind in ("replicas", "commits"))
     numbers = replicas.bad_numbers | commits.bad_numbers
-    return Rows(
-        replicas=replicas.rows,
-        commits=commits.rows,
-        bad={number: bad_value(head) for number, head in records if number in numbers},
-    )
+    bad = {number: bad_value(head) for number, head in records if number in numbers}
+    return Rows(replicas=replicas.rows, commits=commits.rows), bad
 
 
-def shares(records: Records, buckets: int, *, has_commits: bool) -> list[Share]:
-    """A share for each bucket; ``has_commits``: whether the state has some."""
-    has_commits = has_commits or any((head.rows or {}).get("commits") for _, head in records)
-    return [
-        Share(bucket=bucket, buckets=buckets, has_commits=has_commits, brought=brought)
-        for bucket, brought in enumerate(_cut(records, buckets))
-    ]
+def shares(records: Records, buckets: int) -> list[Share]:
+    """A share for each bucket."""
+    with_rows = [(number, head) for number, head in records if any((head.rows or {}).values())]
+    if buckets == 1:
+        return [Share(brought=with_rows)]
+    parts: list[list[tuple[int, Head]]] = [[] for _ in range(buckets)]
+    for number, head in with_rows:
+        if head.bucket is None:
+            return _cut_rows(*read_rows(with_rows), buckets)
+        parts[head.bucket % buckets].append((number, head))
+    return [Share(brought=part) for part in parts]
 
 
 def rows_told(records: Iterable[tuple[int, Head]]) -> int:
@@ -82,22 +79,9 @@ def rows_told(records: Iterable[tuple[int, Head]]) -> int:
     return sum(largest.values())
 
 
-def _cut(records: Records, buckets: int) -> Sequence[Rows | Records]:
-    """What is of each bucket."""
-    with_rows = [(number, head) for number, head in records if any((head.rows or {}).values())]
-    if buckets == 1:
-        return [with_rows]
-    parts: list[list[tuple[int, Head]]] = [[] for _ in range(buckets)]
-    for number, head in with_rows:
-        if head.bucket is None:
-            return _cut_rows(read_rows(with_rows), buckets)
-        parts[head.bucket % buckets].append((number, head))
-    return parts
-
-
-def _cut_rows(whole: Rows, buckets: int) -> list[Rows]:
+def _cut_rows(whole: Rows, bad: dict[int, dict[str, Any]], buckets: int) -> list[Share]:
     replicas, commits = (cut_rows(rows, buckets) for rows in (whole.replicas, whole.commits))
     return [
-        Rows(replicas=replicas[n], commits=commits[n], bad={} if n else whole.bad)
+        Share(brought=Rows(replicas=replicas[n], commits=commits[n]), bad={} if n else bad)
         for n in range(buckets)
     ]

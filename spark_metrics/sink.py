@@ -1,12 +1,12 @@
 """One micro-batch becomes one version of the store.
 
-Spark hands over the records; the driver folds them and writes the files.
+heads of records -> waves, and what is known around each -> buckets, each folded and written
+    -> their sums as tables -> a version
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -26,25 +26,16 @@ from spark_metrics.decode.record_head import (
     set_right,
     without_taken,
 )
-from spark_metrics.feed import Answer, Feed, State, Wave
+from spark_metrics.fold.bucket import Around, fold_bucket
+from spark_metrics.fold.sums import Sums, added_sums
 from spark_metrics.memory import Memory, decode_memory, encode_memory
 from spark_metrics.phases import Phases
-from spark_metrics.readings import (
-    Clocks,
-    commit_points,
-    job_points,
-    partition_points,
-    sum_points,
-)
+from spark_metrics.readings import Clocks, job_points, sum_points
 from spark_metrics.registry import RegisteredGroup, merge_groups
-from spark_metrics.rollup import (
-    broker_table,
-    decode_groups,
-    group_table,
-    hot_flags,
-    replica_table,
-)
+from spark_metrics.rollup import broker_table, decode_groups, group_table
+from spark_metrics.shares import Share, buckets_for, rows_told, shares
 from spark_metrics.source import RECORDS_PER_BATCH_MAX
+from spark_metrics.store.bucket_files import read_state, write_bucket
 from spark_metrics.store.layout import Manifest
 from spark_metrics.store.writer import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.tables import HEALTH
@@ -73,18 +64,35 @@ class BatchReport:
     """Where the time went, with history and manifest."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Pass:
-    """What the waves of one batch leave behind."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """Records of at most one round of each source, and what is known when they are folded."""
+
+    records: list[tuple[int, Head]]
+    """With their numbers in the batch."""
+    around: Around
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What the heads of a batch say."""
 
     memory: Memory
     groups: list[RegisteredGroup]
-    state: State
-    answers: list[Answer] = field(default_factory=list)
-    partition_points: list[pa.Table] = field(default_factory=list)
-    commit_points: list[pa.Table] = field(default_factory=list)
-    bad: dict[int, dict[str, Any]] = field(default_factory=dict)
+    waves: list[Wave]
+    bad: dict[int, dict[str, Any]]
     """What is kept of records that could not be read, by their number in the batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bucket:
+    """What became of a bucket: small, but for its points of history."""
+
+    paths: Mapping[str, str]
+    state_rows: int
+    sums: Sums
+    points: Mapping[str, pa.Table]
+    bad: Mapping[int, dict[str, Any]]
 
 
 class StoreSink:
@@ -109,7 +117,6 @@ class StoreSink:
         self._on_batch = on_batch
         self._on_notice = on_notice
         self._threads = ThreadPoolExecutor(2)
-        self._feed = Feed(self._threads)
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Commit what is not in the store already of the batch.
@@ -152,38 +159,42 @@ class StoreSink:
         if read and not heads:
             return None
         records = len(heads)
-        before, heads = self._set_right(before, heads, seen_ms)
-        done = self._waves(heads, before, phases)
+        memory, heads = self._set_right(before, heads, seen_ms)
+        seen = self._look(heads, memory)
+        del read, heads
+        with phases.of("fold"):
+            buckets = self._fold(seen)
+        bad = {**seen.bad, **{number: it for one in buckets for number, it in one.bad.items()}}
         with phases.of("tables"):
-            now, written = self._tables(done)
+            sums = added_sums([it.sums for it in buckets])
+            now = {
+                "groups": group_table(seen.groups, sums),
+                "brokers": broker_table(sums, seen.memory),
+            }
         with phases.of("points"):
-            sums = sum_points(
-                [answer.partitions for answer in done.answers], now, _clocks(before, done.memory)
-            )
+            points = sum_points(sums, now, _clocks(memory, seen.memory))
+            for table in ("partition_history", "commit_history"):
+                points[table] = pa.concat_tables([it.points[table] for it in buckets])
         report = BatchReport(
             batch_id=batch_id,
             records=records,
-            bad_records=len(done.bad),
-            lost_records=done.memory.lost_records_total - before.lost_records_total,
+            bad_records=len(bad),
+            lost_records=seen.memory.lost_records_total - memory.lost_records_total,
             duration_ms=wall_clock_ms() - began_ms,
         )
-        health = self._health(report, done)
+        state_rows = sum(it.state_rows for it in buckets)
+        health = self._health(report, seen.memory, state_rows)
         made = Commit(
             query_id=query_id,
             batch_id=batch_id,
-            interval_ms=done.memory.interval_ms,
+            interval_ms=seen.memory.interval_ms,
             now={**now, "health": health},
-            written=written,
-            history={
-                **sums,
-                "job_history": job_points(health, done.memory.interval_ms),
-                "partition_history": pa.concat_tables(done.partition_points),
-                "commit_history": pa.concat_tables(done.commit_points),
-            },
-            memory=encode_memory(done.memory),
-            state_rows=done.state.rows,
-            bad_records=len(done.bad),
-            bad_values=[done.bad[number] for number in sorted(done.bad)[:BAD_TEXTS_MAX]],
+            written={name: [it.paths[name] for it in buckets] for name in buckets[0].paths},
+            history={**points, "job_history": job_points(health, seen.memory.interval_ms)},
+            memory=encode_memory(seen.memory),
+            state_rows=state_rows,
+            bad_records=len(bad),
+            bad_values=[bad[number] for number in sorted(bad)[:BAD_TEXTS_MAX]],
         )
         with phases.of("history"):
             self._writer.commit(made)
@@ -202,91 +213,77 @@ class StoreSink:
         )
         return memory, set_right(heads, clocks)
 
-    def _waves(self, heads: list[Head], before: Memory, phases: Phases) -> _Pass:
-        """Fold one round of every source after the other.
+    def _look(self, heads: list[Head], memory: Memory) -> _Seen:
+        """What the heads say, one round of every source after the other."""
+        cut = [newest_rounds(it) for it in cut_waves(heads)]
+        groups, alive = self._groups_before()
+        waves = []
+        for number, records in enumerate(cut):
+            told = [head for _, head in records]
+            offsets_of = heads if number == len(cut) - 1 else ()
+            earlier = memory
+            memory = memory.observe(observed(told, offsets_of=offsets_of, at_ms=wall_clock_ms()))
+            groups = merge_groups(
+                groups,
+                [group for head in told for group in head.groups],
+                memory.complete_rounds(),
+                memory.silent_sources(),
+            )
+            around = Around(
+                brokers=memory.known_brokers(), alive=alive, clocks=_clocks(earlier, memory)
+            )
+            waves.append(Wave(records=records, around=around))
+        every = chain(enumerate(heads), *cut)
+        bad = {number: bad_value(head) for number, head in every if head.is_bad}
+        return _Seen(memory=memory, groups=groups, waves=waves, bad=bad)
+
+    def _groups_before(self) -> tuple[list[RegisteredGroup], dict[tuple[str, str], int]]:
+        """The groups that are known, and when each of them committed anything last."""
+        manifest = self._batch_before
+        if manifest is None or "groups" not in manifest.now:
+            return [], {}
+        table = self._writer.files.read_whole(manifest.now["groups"][0])
+        return decode_groups(table), _alive(table)
+
+    def _fold(self, seen: _Seen) -> list[_Bucket]:
+        """Fold and write the buckets side by side.
 
         Records are let go of as soon as their rows are read: of a large round they are 75 MB.
         """
-        done = self._begin(before)
-        waves = [newest_rounds(it) for it in cut_waves(heads)]
-        every = chain(enumerate(heads), *waves)
-        done.bad = {number: bad_value(head) for number, head in every if head.is_bad}
-        for number, wave in enumerate(waves):
-            is_last = number == len(waves) - 1
-            earlier = done.memory
-            _observe(done, [head for _, head in wave], offsets_of=heads if is_last else ())
-            if is_last:
-                heads.clear()
-            self._run(done, wave, number, phases)
-            clocks = _clocks(earlier, done.memory)
-            with phases.of("points"):
-                of_partitions = self._threads.map(
-                    lambda it, clocks=clocks: partition_points(it.partitions, clocks), done.answers
-                )
-                done.commit_points += map(commit_points, (it.commits for it in done.answers))
-                done.partition_points += of_partitions
-        return done
-
-    def _begin(self, before: Memory) -> _Pass:
         manifest = self._batch_before
-        known = manifest.now.get("groups") if manifest else None
-        groups = self._writer.files.read_whole(known[0]) if known else None
-        self._alive = {} if groups is None else _alive(groups)
-        return _Pass(
-            memory=before,
-            groups=[] if groups is None else decode_groups(groups),
-            state=_state_of(manifest, before),
+        now = manifest.now if manifest else {}
+        told = rows_told(record for wave in seen.waves for record in wave.records)
+        count = buckets_for(
+            max(manifest.state_rows if manifest else 0, told),
+            so_far=max(1, len(now.get("partitions", ()))),
         )
+        clocks = decode_clocks(manifest.memory.get("clocks", ())) if manifest else {}
+        found = corrections(clocks, seen.memory.clocks)
+        arounds = [wave.around for wave in seen.waves]
+        cut = [shares(wave.records, count) for wave in seen.waves]
+        for wave in seen.waves:
+            wave.records.clear()
 
-    def _run(self, done: _Pass, wave: list[tuple[int, Head]], number: int, phases: Phases) -> None:
-        given = Wave(
-            records=wave,
-            known=done.memory.known_brokers(),
-            alive=self._alive,
-            state=done.state,
-            files=self._writer.files,
-            put=partial(self._put, number),
-        )
-        with phases.of("fold"):
-            answers = self._feed.run(given)
-        done.bad |= given.bad
-        done.answers = answers
-        done.state = State(
-            partitions=[answer.partitions_path for answer in answers],
-            commits=[it.commits_path for it in answers]
-            if any(answer.commits.num_rows for answer in answers)
-            else [],
-            rows=sum(_rows(answer) for answer in answers),
-        )
+        def fold(bucket: int, brought: Sequence[Share]) -> _Bucket:
+            state = read_state(self._writer.files, now, bucket, count)
+            rows = (share.take() for share in brought)
+            folded = fold_bucket(state, found, zip(rows, arounds, strict=True))
+            return _Bucket(
+                paths=write_bucket(self._writer.put, folded, str(bucket)),
+                state_rows=folded.state.rows,
+                sums=folded.sums,
+                points={
+                    "partition_history": folded.partition_points,
+                    "commit_history": folded.commit_points,
+                },
+                bad={number: it for share in brought for number, it in share.bad.items()},
+            )
 
-    def _put(self, wave: int, table: str, part: str, rows: pa.Table) -> str:
-        if table == "partitions":
-            rows = rows.append_column("is_hot", hot_flags(rows))
-        return self._writer.put(table, f"{wave}-{part}", rows)
+        return list(self._threads.map(fold, range(count), list(zip(*cut, strict=True))))
 
-    def _tables(self, done: _Pass) -> tuple[dict[str, pa.Table], dict[str, Sequence[str]]]:
-        """The small tables of "now", and the files of the large ones."""
-        partitions = [answer.partitions for answer in done.answers]
-        commits = [answer.commits for answer in done.answers]
-        replicas = list(self._threads.map(replica_table, partitions))
-        written: dict[str, Sequence[str]] = {
-            "partitions": [answer.partitions_path for answer in done.answers],
-            "commits": [answer.commits_path for answer in done.answers],
-            "replicas": list(
-                self._threads.map(
-                    partial(self._writer.put, "replicas"), map(str, range(len(replicas))), replicas
-                )
-            ),
-        }
-        now = {
-            "groups": group_table(done.groups, commits),
-            "brokers": broker_table(partitions, replicas, done.memory),
-        }
-        return now, written
-
-    def _health(self, report: BatchReport, done: _Pass) -> pa.Table:
+    def _health(self, report: BatchReport, memory: Memory, state_rows: int) -> pa.Table:
         now_ms = wall_clock_ms()
-        newest_ms = done.memory.newest_round_ms
+        newest_ms = memory.newest_round_ms
         manifest = self._batch_before
         span_ms = now_ms - manifest.written_ms if manifest else None
         row = {
@@ -295,11 +292,11 @@ class StoreSink:
             "records": report.records,
             "bad_records": report.bad_records,
             "bad_records_total": self._writer.bad_records_total + report.bad_records,
-            "lost_records_total": done.memory.lost_records_total,
-            "late_rounds_total": done.memory.late_rounds_total,
+            "lost_records_total": memory.lost_records_total,
+            "late_rounds_total": memory.late_rounds_total,
             "records_per_s": report.records * 1_000 / span_ms if span_ms else None,
             "delay_ms": None if newest_ms is None else now_ms - newest_ms,
-            "state_rows": done.state.rows,
+            "state_rows": state_rows,
             "newest_round_ms": newest_ms,
             "written_ms": now_ms,
         }
@@ -313,25 +310,8 @@ def _read_heads(batch: DataFrame, phases: Phases) -> list[Head]:
         return [read_head(KafkaRecord(**row)) for row in rows]
 
 
-def _observe(done: _Pass, seen: Sequence[Head], *, offsets_of: Sequence[Head]) -> None:
-    """What the heads of a wave say of sources, brokers and groups."""
-    done.memory = done.memory.observe(observed(seen, offsets_of=offsets_of, at_ms=wall_clock_ms()))
-    done.groups = merge_groups(
-        done.groups,
-        [group for head in seen for group in head.groups],
-        done.memory.complete_rounds(),
-        done.memory.silent_sources(),
-    )
-
-
 def _clocks(before: Memory, after: Memory) -> Clocks:
     return Clocks(before_ms=before.newest_rounds(), now_ms=after.newest_rounds())
-
-
-def _rows(answer: Answer) -> int:
-    """About how many replicas and commits an answer has."""
-    members = answer.partitions["members"].combine_chunks()
-    return int(len(members.flatten()) + answer.commits.num_rows)
 
 
 def _alive(groups: pa.Table) -> dict[tuple[str, str], int]:
@@ -341,15 +321,3 @@ def _alive(groups: pa.Table) -> dict[tuple[str, str], int]:
         for row in rows
         if row["committed_ms"] is not None
     }
-
-
-def _state_of(manifest: Manifest | None, memory: Memory) -> State:
-    """What the job goes on from; ``memory``: with what this batch says of clocks."""
-    if manifest is None:
-        return State()
-    return State(
-        partitions=manifest.now.get("partitions", ()),
-        commits=manifest.now.get("commits", ()),
-        rows=manifest.state_rows,
-        corrections=corrections(decode_clocks(manifest.memory.get("clocks", ())), memory.clocks),
-    )

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spark_metrics.fold.sums import Sums, sums_of
 from spark_metrics.points import HISTORY_TABLES
 from spark_metrics.readings import Clocks, job_points, sum_points
 from spark_metrics.rollup import group_sums
@@ -100,7 +101,7 @@ def sums_history_of(
     """Topics, brokers, groups and the job as they are, every second."""
     tables = {name: table_of(rows, NOW_TABLES[name]) for name, rows in now.items()}
     clocks = Clocks(before_ms={}, now_ms={CLUSTER: at_ms})
-    sums = sum_points([tables["partitions"]], tables, clocks)
+    sums = sum_points(sums_of_now(tables), tables, clocks)
     sums["job_history"] = job_points(tables["health"], interval_ms=1_000)
     return {name: _repeated(table, seconds, at_ms) for name, table in sums.items()}
 
@@ -114,6 +115,12 @@ def _repeated(table: pa.Table, seconds: int, at_ms: int) -> pa.Table:
             for time in times
         ]
     )
+
+
+def sums_of_now(now: Mapping[str, pa.Table]) -> Sums:
+    """The sums of tables of "now"; absent ones are empty."""
+    wanted = ("partitions", "replicas", "commits")
+    return sums_of(*(now.get(name, NOW_TABLES[name].empty_table()) for name in wanted))
 
 
 def table_of(rows: Sequence[Row], schema: Any) -> pa.Table:
@@ -134,7 +141,7 @@ def synthetic_rows(sizes: SyntheticSizes, *, at_ms: int) -> dict[str, list[Row]]
         for partition in partitions
         if partition["topic"] == f"topic-{index % max(1, sizes.topics)}"
     ]
-    sums = group_sums([table_of(commits, COMMITS)])
+    sums = group_sums(sums_of_now({"commits": table_of(commits, COMMITS)}))
     return {
         "partitions": partitions,
         "replicas": [row for partition in partitions for row in _replicas(partition)],

@@ -5,7 +5,13 @@ import pyarrow as pa
 from spark_metrics.aggregates import ALL_BROKERS
 from spark_metrics.readings import Clocks, sum_points
 from spark_metrics.tables import NOW_TABLES
-from tests.support.store_builder import CLUSTER, SyntheticSizes, synthetic_rows, table_of
+from tests.support.store_builder import (
+    CLUSTER,
+    SyntheticSizes,
+    sums_of_now,
+    synthetic_rows,
+    table_of,
+)
 
 AT_MS = 1_795_000_000_000
 BROKERS = (101, 102, 103)
@@ -18,7 +24,7 @@ def test_a_rate_that_nobody_knows_is_not_summed_up_to_zero() -> None:
         row["out_bytes_per_s"] = None  # as of a cluster that is only watched
     now = {name: table_of(rows[name], schema) for name, schema in NOW_TABLES.items()}
     clocks = Clocks(before_ms={}, now_ms={CLUSTER: AT_MS})
-    points = sum_points([now["partitions"]], now, clocks)["broker_history"]
+    points = sum_points(sums_of_now(now), now, clocks)["broker_history"]
     out = _by_broker(points, "out_bytes_per_s")
     assert [out[broker] for broker in (*BROKERS, ALL_BROKERS)] == [None, None, 0.0, None]
     incoming = _by_broker(points, "in_bytes_per_s")
@@ -42,7 +48,7 @@ def test_a_broker_that_is_started_anew_is_no_dip_of_traffic() -> None:
     for name, partitions in {"all": rows["partitions"], "restarted": restarted, "one": one}.items():
         now = {table: table_of(rows[table], schema) for table, schema in NOW_TABLES.items()}
         now["partitions"] = table_of(partitions, NOW_TABLES["partitions"])
-        points = sum_points([now["partitions"]], now, Clocks(before_ms={}, now_ms={CLUSTER: AT_MS}))
+        points = sum_points(sums_of_now(now), now, Clocks(before_ms={}, now_ms={CLUSTER: AT_MS}))
         incoming = _by_broker(points["broker_history"], "in_bytes_per_s")
         found[name] = [incoming[it] for it in (*BROKERS, ALL_BROKERS)]
         topics = points["topic_history"]["in_bytes_per_s"].to_pylist()

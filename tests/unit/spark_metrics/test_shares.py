@@ -54,19 +54,19 @@ def test_shares_are_the_whole_and_no_topic_is_in_two(buckets: int, has_small_rec
     assert all(head.bucket is not None for _, head in every)
     if has_small_record:
         every += records(of=rows()[: 3 * PARTITIONS], first=len(every), round_ms=T0_MS + 1)
-    found = [it.take() for it in shares(every, buckets, has_commits=False)]
-    whole = read_rows(every)
+    cut = shares(every, buckets)
+    found = [it.take() for it in cut]
+    whole, _ = read_rows(every)
     for kind in ("replicas", "commits"):
         parts = [told(getattr(it, kind)) for it in found]
         assert sorted(chain(*parts)) == told(getattr(whole, kind))
         topics = [{topic for topic, _ in part} for part in parts]
         assert sum(map(len, topics)) == TOPICS
-    assert not any(it.bad for it in found)
+    assert not any(it.bad for it in cut)
 
 
 def test_rows_are_let_go_of_once_they_are_taken() -> None:
-    (share,) = shares(records(of=rows()[:4]), 1, has_commits=False)
-    assert share.has_commits
+    (share,) = shares(records(of=rows()[:4]), 1)
     assert share.take().commits.num_rows == 2
     assert share.take().commits.num_rows == 0
 
@@ -76,8 +76,9 @@ def test_a_record_that_claims_another_bucket_is_bad() -> None:
     number, head = every[3]
     lie = f'"bucket":{(head.bucket or 0) ^ 1}'.encode()
     every[3] = (number, head_of(re.sub(rb'"bucket":\d', lie, head.record.value)))
-    found = [it.take() for it in shares(every, BUCKETS, has_commits=False)]
-    assert [number for it in found for number in it.bad] == [number]
+    cut = shares(every, BUCKETS)
+    found = [it.take() for it in cut]
+    assert [number for it in cut for number in it.bad] == [number]
     lost = sum((head.rows or {}).values())
     assert sum(it.replicas.num_rows + it.commits.num_rows for it in found) == len(rows()) - lost
 

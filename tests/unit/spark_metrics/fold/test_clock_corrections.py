@@ -5,9 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_metrics.clock_corrections import corrected_commits, corrected_partitions
 from spark_metrics.clocks import Correction, Seen, SourceClock, corrections, observe_clocks
-from spark_metrics.names import NAMES
+from spark_metrics.fold.clock_corrections import corrected_commits, corrected_partitions
+from spark_metrics.fold.names import NAMES
 from spark_metrics.rounds import SourceKey
 from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE, TEXT, arrow_schema
 
@@ -33,8 +33,8 @@ def found(skews_ms: list[int]) -> list[tuple[int, Correction]]:
     return told
 
 
-def state(*rows: dict[str, Any]) -> tuple[pa.Table, pa.Table]:
-    """Names and state of as many commits of broker 1, unless told otherwise."""
+def state(*rows: dict[str, Any]) -> pa.Table:
+    """State of as many commits of broker 1, unless told otherwise."""
     schema = arrow_schema(COMMIT_STATE)
     names = dict.fromkeys(NAMES, "x") | {"cluster": "c", "partition": 0}
     kinds = {name: pa.int32() if name == "partition" else TEXT for name in NAMES}
@@ -46,7 +46,10 @@ def state(*rows: dict[str, Any]) -> tuple[pa.Table, pa.Table]:
         {name: row.get(name) for name in schema.names} | {"source": row.get("source", 1)}
         for row in rows
     ]
-    return pa.table(known), pa.Table.from_pylist(held, schema=schema)
+    made = pa.Table.from_pylist(held, schema=schema)
+    for name, column in known.items():
+        made = made.append_column(name, column)
+    return made
 
 
 @pytest.mark.parametrize("skew_ms", [-45_000, -5_000])
@@ -54,8 +57,8 @@ def test_readings_of_a_clock_that_is_behind_are_set_right_once(skew_ms: int) -> 
     ((now_ms, correction),) = found([skew_ms] * 20)
     read_ms = now_ms - 1_200 + skew_ms
     row = {"read_ms": read_ms, "still_since_ms": read_ms - 1_000, "lag": 7, "trend_a_ms": read_ms}
-    names, before = state(row, {**row, "source": 2}, {**row, "cluster": "other"})
-    mended, *others = corrected_commits(names, before, [correction]).to_pylist()
+    before = state(row, {**row, "source": 2}, {**row, "cluster": "other"})
+    mended, *others = corrected_commits(before, [correction]).to_pylist()
     assert mended["read_ms"] == pytest.approx(now_ms - 1_200, abs=1_000)
     assert mended["read_ms"] - mended["still_since_ms"] == 1_000
     assert (mended["lag"], mended["trend_a_ms"]) == (7, None)
@@ -84,9 +87,9 @@ def test_readings_of_a_leader_whose_clock_is_behind_are_set_right() -> None:
 
 def test_readings_of_before_a_clock_was_set_back_stay() -> None:
     ((now_ms, correction),) = found([0] * 10 + [-45_000] * 10)
-    names, before = state({"read_ms": T0_MS + 9_000, "trend_a_ms": T0_MS, "trend_a_lag": 3})
+    before = state({"read_ms": T0_MS + 9_000, "trend_a_ms": T0_MS, "trend_a_lag": 3})
     assert now_ms > T0_MS + 9_000
-    assert corrected_commits(names, before, [correction]).equals(before)
+    assert corrected_commits(before, [correction]).equals(before)
 
 
 @pytest.mark.parametrize("skews_ms", [[0] * 20, [45_000] * 20, [0] * 5 + [45_000] * 10])

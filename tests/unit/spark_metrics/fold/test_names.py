@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from spark_metrics.fold.names import ID, NAMES, NOBODY, Aligned, aligned, named, names_of
 from spark_metrics.keys import key_codes, places_of, sorted_by
-from spark_metrics.names import ID, NAMES, NOBODY, Aligned, aligned, named, names_of
 from spark_metrics.schema import CARRIED, ROWS, arrow_schema
 from spark_metrics.store.files import StoreFiles
 
@@ -60,10 +60,10 @@ def test_known_commits_keep_their_rows_whatever_the_order_of_a_wave() -> None:
     beside = aligned(wave((C, 30, "o"), (B, 20, "p")), known, LOGS)
     assert beside.fresh["told_offset"].to_pylist() == [None, 20, 30]
     assert beside.fresh["log_row"].to_pylist() == [2, 1, 0]
-    found = told(beside, (2, True), (0, False), (1, True))
+    found = told(beside, (0, False), (1, True), (2, True))
     assert ids(found) == [A, B, C]
     assert found["member_id"].to_pylist() == ["m", "p", "o"]
-    assert ids(told(beside, (2, True), (0, False))) == [A, C]
+    assert ids(told(beside, (0, False), (2, True))) == [A, C]
 
 
 def test_who_owned_it_stays_where_the_wave_only_says_that_nothing_changed() -> None:

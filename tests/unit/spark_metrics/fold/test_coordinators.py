@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_metrics.coordinators import told_still, with_alive
+from spark_metrics.fold.coordinators import told_still, with_alive
 from spark_metrics.memory import KnownBroker
 from spark_metrics.schema import ROWS, arrow_schema
 

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_metrics.brought import met
+from spark_metrics.fold.newest_readings import with_newest
 from spark_metrics.schema import CARRIED, COMMIT_STATE, FRESH_COMMITS, MET_COMMITS, arrow_schema
 
 Row = dict[str, Any]
@@ -76,7 +76,7 @@ def test_each_row_is_judged_by_the_rules(seed: int) -> None:
     for number, row in enumerate(fresh):
         row["row"] = number
     state = some(arrow_schema(COMMIT_STATE), KNOWN, dice)
-    rows, carried = met(
+    rows, carried = with_newest(
         pa.Table.from_pylist(fresh, arrow_schema(FRESH_COMMITS)),
         pa.Table.from_pylist(state, arrow_schema(COMMIT_STATE)),
     )
@@ -99,7 +99,7 @@ def test_a_state_of_an_earlier_version_lacks_columns() -> None:
         [{"row": number, "told_ms": 5, "told_offset": 10 + number} for number in range(2)],
         arrow_schema(FRESH_COMMITS),
     )
-    rows, carried = met(fresh, pa.table({"lag": [7], "member_id": ["m"], "full_ms": [9]}))
+    rows, carried = with_newest(fresh, pa.table({"lag": [7], "member_id": ["m"], "full_ms": [9]}))
     assert rows["lag"].to_pylist() == [7, None]
     assert rows["newest_offset"].to_pylist() == [10, 11]
     assert carried["is_owned"].to_pylist() == [None, None]

@@ -15,7 +15,7 @@ _EARLIER: Final = ("wait_b", "wait_a")
 """Readings that wait, the newest first."""
 
 
-class Brought(NamedTuple):
+class Met(NamedTuple):
     """Rows of commits, as the fold sees them, and what it does not change."""
 
     rows: pa.Table
@@ -25,7 +25,7 @@ class Brought(NamedTuple):
     full by the wave, and newer than what was known."""
 
 
-def met(fresh: pa.Table, state: pa.Table) -> Brought:
+def with_newest(fresh: pa.Table, state: pa.Table) -> Met:
     """``schema.FRESH_COMMITS`` beside the state, whose rows are the first of them."""
     told = {name: fresh[name] for name in fresh.column_names}
     held = {item.name: _held(state, item, fresh.num_rows) for item in arrow_schema(COMMIT_STATE)}
@@ -66,7 +66,7 @@ def met(fresh: pa.Table, state: pa.Table) -> Brought:
     if not pc.all(was_told, min_count=0).as_py():
         rows = rows.filter(was_told)
     beside = pa.table({**{name: carried[name] for name in CARRIED}, "is_full": is_full})
-    return Brought(rows=rows, carried=beside)
+    return Met(rows=rows, carried=beside)
 
 
 def _held(state: pa.Table, item: pa.Field, count: int) -> pa.ChunkedArray:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_metrics.logs import logs_of
+from spark_metrics.fold.logs import logs_of
 from spark_metrics.schema import PARTITION_STATE, arrow_schema
 
 

@@ -28,17 +28,12 @@ _ANCHORS: Final = (
 _NEWEST: Final = ("wait_b_ms", "wait_a_ms", "read_ms")
 
 
-def corrected_commits(
-    names: pa.Table, state: pa.Table, corrections: Sequence[Correction]
-) -> pa.Table:
-    """The state of commits (``schema.COMMIT_STATE``) after these corrections.
-
-    ``names``: of its rows (``names.names_of``).
-    """
+def corrected_commits(state: pa.Table, corrections: Sequence[Correction]) -> pa.Table:
+    """The state of commits (``schema.COMMIT_STATE`` and names) after these corrections."""
     if not corrections or not state.num_rows:
         return state
     newest = pc.coalesce(*(state[name] for name in _NEWEST))
-    early_ms = _early_ms(names["cluster"], state["source"], newest, corrections)
+    early_ms = _early_ms(state["cluster"], state["source"], newest, corrections)
     is_early = pa.array(early_ms > 0)
     for name in (it for it in _ANCHORS if it in state.column_names):
         nothing = pa.scalar(None, state[name].type)

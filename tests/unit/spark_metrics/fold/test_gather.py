@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_metrics.gather import gather
+from spark_metrics.fold.gather import gather
 from spark_metrics.schema import ROWS, arrow_schema
 
 

@@ -2,8 +2,8 @@
 
 Four texts say which commit a row is, and a fifth who owns it; no figure depends on what they are.
 So the fold knows a commit, and its partition, by the number of its row, and copies and compares no
-text for it. The driver keeps the names of the state's rows, a few bytes each (places in
-dictionaries), finds the rows of what a wave brings, and puts names to the figures.
+text for it. Names are places in dictionaries: they tell which rows of the state a wave brings, and
+are put to the figures again.
 """
 
 from collections.abc import Mapping
@@ -74,14 +74,9 @@ def aligned(rows: pa.Table, known: pa.Table, logs: pa.Table) -> Aligned:
 def named(answer: pa.Table, beside: Aligned, carried: pa.Table) -> pa.Table:
     """The answer of ``newest_commits`` with its names and with what was carried past it.
 
-    ``carried``: of ``brought.Brought``. Rows that are new come as Spark's hash map has them. Put
-    in order once, they lie as sources tell them, and are found without a search from then on.
+    ``carried``: of ``newest_readings.Met``.
     """
-    assert not answer[ROW].null_count, "rows of the state that have no name"
     rows, count = answer[ROW].to_numpy(), beside.fresh.num_rows
-    if (rows[1:] < rows[:-1]).any():
-        answer = answer.take(pa.array(np.argsort(rows)))
-        rows = answer[ROW].to_numpy()
     ids = beside.ids
     if len(rows) < count:
         ids, carried = (table.take(pa.array(rows)) for table in (ids, carried))

@@ -1,0 +1,126 @@
+"""One bucket of partitions: rows of a batch and its state become figures, points and sums. Pure.
+
+    replicas gathered by partition -> partitions folded with their state -> their logs
+        -> commits by row number beside their state -> commits folded with the logs -> named again
+
+A bucket needs nothing of the others. What concerns all of them (rounds of brokers, life of groups,
+clocks) is handed in as ``Around``; what they add up to goes out as ``Sums``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_metrics.clocks import Correction
+from spark_metrics.fold.clock_corrections import corrected_commits, corrected_partitions
+from spark_metrics.fold.commits import newest_commits
+from spark_metrics.fold.coordinators import told_still, with_alive
+from spark_metrics.fold.gather import gather
+from spark_metrics.fold.logs import logs_of
+from spark_metrics.fold.names import aligned, named, names_of
+from spark_metrics.fold.newest_readings import with_newest
+from spark_metrics.fold.partitions import newest_partitions
+from spark_metrics.fold.sums import Sums, sums_of
+from spark_metrics.memory import KnownBroker
+from spark_metrics.readings import Clocks, commit_points, partition_points
+from spark_metrics.rollup import hot_flags, replica_table
+from spark_metrics.schema import PARTITION_STATE, arrow_schema
+
+NO_PARTITIONS: Final = arrow_schema(PARTITION_STATE).empty_table()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What is known of all buckets when a wave is folded."""
+
+    brokers: Sequence[KnownBroker]
+    alive: Mapping[tuple[str, str], int]
+    """When each group (by cluster and id) committed anything last."""
+    clocks: Clocks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What the records of a wave say of a bucket (``schema.ROWS``)."""
+
+    replicas: pa.Table
+    commits: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketState:
+    """What is remembered of a bucket."""
+
+    partitions: pa.Table
+    """``schema.PARTITION_STATE``."""
+    commits: pa.Table
+    """``schema.COMMIT_STATE`` and ``names.NAMES``."""
+
+    @property
+    def rows(self) -> int:
+        """About how many replicas and commits there are."""
+        members = self.partitions["members"].combine_chunks()
+        return int(len(members.flatten()) + self.commits.num_rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """A bucket after a batch."""
+
+    state: BucketState
+    """With the figures of ``tables.PARTITIONS`` and ``COMMITS``."""
+    replicas: pa.Table
+    """``tables.REPLICAS``."""
+    partition_points: pa.Table
+    commit_points: pa.Table
+    sums: Sums
+
+
+@dataclass(slots=True, kw_only=True)
+class _Points:
+    partitions: list[pa.Table] = field(default_factory=list)
+    commits: list[pa.Table] = field(default_factory=list)
+
+
+def fold_bucket(
+    state: BucketState,
+    corrections: Sequence[Correction],
+    waves: Iterable[tuple[Rows, Around]],
+) -> Folded:
+    """The bucket after these waves, one at least; ``corrections`` are of times in the state."""
+    partitions = corrected_partitions(state.partitions, corrections)
+    commits = corrected_commits(state.commits, corrections)
+    points = _Points()
+    for rows, around in waves:
+        told = newest_partitions(gather(rows.replicas), partitions, around.brokers)
+        partitions = _present(told)
+        commits = _commits(rows.commits, commits, partitions, around)
+        points.partitions.append(partition_points(partitions, around.clocks))
+        points.commits.append(commit_points(commits))
+        del rows
+    replicas = replica_table(partitions)
+    return Folded(
+        state=BucketState(
+            partitions=partitions.append_column("is_hot", hot_flags(partitions)), commits=commits
+        ),
+        replicas=replicas,
+        partition_points=pa.concat_tables(points.partitions),
+        commit_points=pa.concat_tables(points.commits),
+        sums=sums_of(partitions, replicas, commits),
+    )
+
+
+def _commits(told: pa.Table, state: pa.Table, partitions: pa.Table, around: Around) -> pa.Table:
+    beside = aligned(with_alive(told, around.alive), names_of(state), partitions)
+    rows, carried = with_newest(beside.fresh, state)
+    folded = newest_commits(rows, logs_of(partitions))
+    return told_still(named(folded, beside, carried), around.brokers)
+
+
+def _present(found: pa.Table) -> pa.Table:
+    """Without the partitions that are deleted; usually that is none."""
+    is_there = found["is_partition"]
+    return found if pc.all(is_there, min_count=0).as_py() else found.filter(is_there)

@@ -1,0 +1,140 @@
+"""Sums of a bucket's figures by topic, broker and group, which add up to those of all. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
+UNKNOWN_SHARE_MAX: Final = 0.01
+STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL", "BEYOND")
+"""Mildest first; a group's status is the worst of its partitions."""
+GROUP_SUMS: Final = ("lag", "lost_records", "lag_records_per_s", "consumed_records_per_s")
+_OF_COMMITS: Final = [
+    *("cluster", "group_id", "committed_offset", "time_lag_ms", "time_to_clear_ms", "commit_ms"),
+    *("retention_risk_ms", "history_ms", "status", *GROUP_SUMS),
+]
+_OF_GROUPS: Final = (
+    ("committed_offset", "count"),
+    *((name, "sum") for name in GROUP_SUMS),
+    *((name, "max") for name in ("time_lag_ms", "time_to_clear_ms", "worst", "commit_ms")),
+    *((name, "min") for name in ("retention_risk_ms", "history_ms")),
+    *(("never", "any"), ("unjudged", "any")),
+)
+_OF_LED: Final = (
+    ([], "count_all"),
+    ("size_bytes", "sum"),
+    *((name, how) for name in RATES for how in ("sum", "count")),
+)
+_TOGETHER: Final = {"count": "sum", "all": "sum"}
+"""How parts of an aggregate become one where it is not by itself again, by its last word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Small tables whose columns are ``<name>_<aggregate>`` beside their key."""
+
+    topics: pa.Table
+    """By cluster and topic, of partitions."""
+    leaders: pa.Table
+    """By cluster and leader, of partitions."""
+    assigned: pa.Table
+    """By cluster and broker, how many replicas are assigned to it."""
+    held: pa.Table
+    """By cluster and broker, the bytes that it holds."""
+    groups: pa.Table
+    """By cluster and group_id, of commits."""
+
+
+_KEYS: Final = {
+    "topics": ("cluster", "topic"),
+    "leaders": ("cluster", "leader"),
+    "assigned": ("cluster", "broker"),
+    "held": ("cluster", "broker"),
+    "groups": ("cluster", "group_id"),
+}
+
+
+def sums_of(partitions: pa.Table, replicas: pa.Table, commits: pa.Table) -> Sums:
+    """The sums of these tables (``tables.PARTITIONS``, ``REPLICAS`` and ``COMMITS``)."""
+    whole = partitions["replicas"].combine_chunks()
+    owners = partitions["cluster"].combine_chunks().take(pc.list_parent_indices(whole))
+    assigned = pa.table({"cluster": owners, "broker": whole.flatten()})
+    led = partitions.select(["cluster", "topic", "leader", "size_bytes", *RATES])
+    held = replicas.select(["cluster", "broker", "size_bytes"])
+    return Sums(
+        topics=_aggregated(led, "topics", _OF_LED),
+        leaders=_aggregated(led, "leaders", _OF_LED),
+        assigned=_aggregated(assigned, "assigned", [([], "count_all")]),
+        held=_aggregated(held, "held", [("size_bytes", "sum")]),
+        groups=_group_sums(commits),
+    )
+
+
+def added_sums(parts: Sequence[Sums]) -> Sums:
+    """The sums of all parts."""
+    if len(parts) == 1:
+        return parts[0]
+    return Sums(
+        **{
+            it.name: added([getattr(part, it.name) for part in parts], _KEYS[it.name])
+            for it in fields(Sums)
+        }
+    )
+
+
+def added(parts: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
+    """Tables of aggregates as one, by this key, which may be coarser than theirs."""
+    whole = pa.concat_tables(parts)
+    names = [name for name in whole.column_names if _how(name)]
+    found = whole.group_by(list(key)).aggregate([(name, _how(name)) for name in names])
+    kept = {it: found[it] for it in key}
+    return pa.table({**kept, **{name: found[f"{name}_{_how(name)}"] for name in names}})
+
+
+def with_known_rates(sums: pa.Table, key: Sequence[str], count: str) -> pa.Table:
+    """Of partitions by key: how many (as ``count``), their bytes and rates.
+
+    A sum of rates of which more than ``UNKNOWN_SHARE_MAX`` are unknown is unknown: after a restart
+    of a broker it would be a dip of traffic that never was.
+    """
+    told = {name: sums[name] for name in key}
+    told |= {count: sums["count_all"], "size_bytes": sums["size_bytes_sum"]}
+    least = pc.multiply(sums["count_all"], 1 - UNKNOWN_SHARE_MAX)
+    for name in RATES:
+        is_known = pc.greater_equal(sums[f"{name}_count"], least)
+        whole = sums[f"{name}_sum"]
+        told[name] = pc.if_else(is_known, whole, pa.scalar(None, whole.type))
+    return pa.table(told)
+
+
+def _group_sums(commits: pa.Table) -> pa.Table:
+    whole = commits.select(_OF_COMMITS).unify_dictionaries()
+    # One partition that lags and does not clear at its speed keeps the group from clearing.
+    never = pc.and_kleene(pc.greater(whole["lag"], 0), pc.is_null(whole["time_to_clear_ms"]))
+    further = {
+        "worst": pc.index_in(whole["status"], pa.array(STATUS_ORDER)),
+        "never": pc.fill_null(never, False),
+        "unjudged": pc.is_null(whole["status"]),
+    }
+    for name, column in further.items():
+        whole = whole.append_column(name, column)
+    return _aggregated(whole, "groups", _OF_GROUPS)
+
+
+def _aggregated(rows: pa.Table, of: str, wanted: Sequence[Any]) -> pa.Table:
+    """The aggregates by key; texts that are places in a dictionary come out as texts."""
+    found = rows.group_by(list(_KEYS[of])).aggregate(list(wanted))
+    plain = pa.schema(
+        [(it.name, pa.string() if pa.types.is_dictionary(it.type) else it.type)
+         for it in found.schema]
+    )  # fmt: skip
+    return found.cast(plain)
+
+
+def _how(name: str) -> str:
+    """How parts of this column are added up; empty: it is of the key."""
+    last = name.rpartition("_")[2]
+    return _TOGETHER.get(last, last if last in ("sum", "max", "min", "any") else "")
