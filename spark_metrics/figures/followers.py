@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from spark_metrics.figures.column import Column, where
+from spark_metrics.figures.column import Column, greatest, where
 from spark_metrics.figures.lists import Lists
 from spark_metrics.figures.pairing import earliest_after
 
@@ -20,8 +20,10 @@ def follower_lag(
 ) -> Column:
     """Count the records that each replica is behind; the leader's own are 0.
 
-    The newest reading that one of the leader's follows counts. ``times``, ``ends``: the leader's
-    readings, newest first.
+    The newest reading that one of the leader's follows counts. A follower that seems to be ahead
+    (two clocks differ, or it has not cut off yet what a new leader lacks) is behind by 0.
+    ``times``, ``ends``: the leader's readings, newest first.
     """
-    behind = [earliest_after(it.ms, times, ends) - it.offset for it in readings]
-    return where(is_leader, 0, behind[0].or_else(*behind[1:]))
+    each = [earliest_after(it.ms, times, ends) - it.offset for it in readings]
+    behind = each[0].or_else(*each[1:])
+    return where(is_leader, 0, greatest(behind, 0).where(behind.is_known))

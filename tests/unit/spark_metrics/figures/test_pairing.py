@@ -105,7 +105,7 @@ def test_a_follower_is_behind_the_earliest_end_after_its_reading(rows: list[Row]
         known = list(zip(row["ends"]["times"], row["ends"]["offsets"], strict=True))
         for ms, end in row["readings"]:
             if after := [offset for at_ms, offset in known if at_ms >= ms]:
-                return int(min(after) - end)
+                return max(0, int(min(after) - end))
         return None
 
     found = follower_lag(
@@ -115,3 +115,15 @@ def test_a_follower_is_behind_the_earliest_end_after_its_reading(rows: list[Row]
         ends=lists(ends, "offsets"),
     )
     assert listed(found) == [oracle(row) for row in rows]
+
+
+def test_a_follower_that_is_read_ahead_of_its_leader_is_behind_by_nothing() -> None:
+    read = LogEnd(longs([{"x": 1_000}], "x"), longs([{"x": 55}], "x"))
+    known = [{"times": [1_002, 0], "offsets": [50, 40]}]
+    found = follower_lag(
+        [read],
+        flags([{"is_leader": False}], "is_leader"),
+        times=lists(known, "times"),
+        ends=lists(known, "offsets"),
+    )
+    assert listed(found) == [0]

@@ -124,6 +124,20 @@ def test_a_verdict_is_the_first_that_applies(rows: list[Row]) -> None:
     assert listed(stuck_since(judged)) == stuck
 
 
+@pytest.mark.parametrize(("later_ms", "verdict"), [(1_000, "OK"), (1_001, "STALL")])
+def test_a_commit_counts_as_repeated_when_it_is_more_than_a_second_later(
+    later_ms: int, verdict: str
+) -> None:
+    since_ms = _NOW_MS - 20_000
+    row = {
+        **{"offset": 40, "end": 44, "start": 0, "lag": 4, "lag_per_s": 0.0, "pace_ms": None},
+        **{"commit_ms": since_ms + later_ms, "first_ms": 1, "still_since_ms": since_ms},
+        **{"trend_per_s": None, "trend_span_ms": None, "is_owned": True, "alive_ms": _NOW_MS},
+        **{"moved_ms": None, "rewind_from": None, "rewind_ms": None},
+    }
+    assert listed(status(_judged([row]))) == [verdict] == [_verdict(row)]
+
+
 def _moves(row: Row) -> tuple[int | None, ...]:
     offset, old, ms, lag = row["offset"], row["old"], row["read_ms"], row["lag"]
     since, moved, pace = row["still_since_ms"], row["moved_ms"], row["pace_ms"]
