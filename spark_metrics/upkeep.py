@@ -38,6 +38,8 @@ LATE_MS: Final = 15_000
 NICENESS: Final = 10
 """Of the thread that merges, where the system knows such a thing: it takes what batches leave of
 the machine. Not more, for it holds Python's lock now and then, and batches wait for that."""
+PARTS_MAX: Final = 3
+"""Into so many files of a table a batch is cut at most: their numbers come first."""
 INPUTS_MAX: Final = 128
 """So many files are open at once; what is left of a long pause is merged by the next lot."""
 
@@ -151,10 +153,9 @@ class Upkeep:
             self._executor = ThreadPoolExecutor(
                 1, thread_name_prefix="upkeep", initializer=_step_back
             )
-        # Numbers 0 and 1 are those of the batch itself.
         paths = [
             history_path(task.table, task.span, version, number)
-            for number, task in enumerate(tasks, start=2)
+            for number, task in enumerate(tasks, start=PARTS_MAX)
         ]
         self.outputs = frozenset(paths)
         self._running = self._executor.submit(self._run, list(zip(tasks, paths, strict=True)))

@@ -5,7 +5,8 @@ successor of the one before it, which only one writer can do; then the manifest 
 is where readers look. A batch that was killed half way leaves files that no manifest names, which
 are swept after a grace, whether or not commits succeed. What lay there before, and
 was not understood, is set aside (``spark_metrics.store.existing``). Of history a batch writes one
-file per table (two, where a minute ends in it); ``upkeep`` makes fewer of them.
+file per table, more where a minute ends in it or a clock is hours behind; ``upkeep`` makes fewer of
+them.
 """
 
 import json
@@ -17,7 +18,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spark_metrics.errors import StoreTakenError, StoreUnreadableError
 from spark_metrics.keys import sorted_by
@@ -26,6 +26,7 @@ from spark_metrics.points import (
     COARSER,
     FINE,
     HISTORY_TABLES,
+    HOUR,
     MINUTE,
     RETENTIONS_MS,
     SHAPES,
@@ -51,7 +52,7 @@ from spark_metrics.store.layout import (
     successor_path,
 )
 from spark_metrics.store.sweep import Sweep
-from spark_metrics.upkeep import LATE_MS, Upkeep, adopted, due_tasks
+from spark_metrics.upkeep import LATE_MS, PARTS_MAX, Upkeep, adopted, due_tasks
 
 RETENTION_MS: Final = RETENTIONS_MS[FINE]
 UPKEEP_RETRY_MS: Final = 60_000
@@ -312,7 +313,7 @@ class StoreWriter:
         parts = [
             (table, number, version, rows)
             for table in HISTORY_TABLES
-            for number, rows in enumerate(_cut_at_last_minute(fresh.get(table)))
+            for number, rows in enumerate(_cut_by_age(fresh.get(table)))
         ]
         written = self._threads.map(lambda part: self._write_history_file(*part), parts)
         for (table, *_), file in zip(parts, written, strict=True):
@@ -388,13 +389,18 @@ def _taken(store: str, why: str) -> StoreTakenError:
     )
 
 
-def _cut_at_last_minute(rows: pa.Table | None) -> list[pa.Table]:
-    """The rows up to the minute of the newest, and those of it: each minute's files are its own."""
+def _cut_by_age(rows: pa.Table | None) -> list[pa.Table]:
+    """The rows of the newest minute, those of the hour before, and older ones.
+
+    Each minute's files are its own. No file looks as if its span reached back hours because one
+    clock is hours behind.
+    """
     if rows is None or not rows.num_rows:
         return []
-    begin_ms = pc.max(rows["at_ms"]).as_py() // SPANS_MS[MINUTE] * SPANS_MS[MINUTE]
-    is_new = pc.greater_equal(rows["at_ms"], begin_ms)
-    if pc.all(is_new).as_py():
+    at_ms = rows["at_ms"].to_numpy()
+    begin_ms = int(at_ms.max()) // SPANS_MS[MINUTE] * SPANS_MS[MINUTE]
+    age = (at_ms < begin_ms).astype(int) + (at_ms < begin_ms - SPANS_MS[HOUR])
+    if not age.any():
         return [rows]
-    parts = [rows.filter(pc.invert(is_new)), rows.filter(is_new)]
+    parts = [rows.filter(pa.array(age == it)) for it in range(PARTS_MAX)]
     return [part for part in parts if part.num_rows]

@@ -84,3 +84,18 @@ def test_lag_is_right_whoever_has_the_wrong_clock(
     skews = {row["broker"]: row["clock_skew_ms"] for row in last["brokers"]}
     assert skews[LEADER] == pytest.approx(leader_ms, abs=1_000)
     assert skews[COORDINATOR] == pytest.approx(coordinator_ms, abs=1_000)
+
+
+def test_a_clock_that_is_set_back_freezes_no_figures(spark: SparkSession, tmp_path: Path) -> None:
+    story = SentStory(session=spark, store=tmp_path)
+    found: list[dict[str, Any]] = []
+    for second in range(10):
+        at_ms = 1_000 * second
+        story.clock_ms = T0_MS + at_ms + 400
+        told_ms = at_ms - (3_600_000 if second >= 4 else 0)
+        end_row = replica(told_ms, 10_000 + RATE * second, leader=LEADER)
+        story.round(LEADER, told_ms, broker(told_ms, LEADER), end_row)
+        found.append(story.batch())
+    ends = [now["partitions"][0]["high_watermark"] for now in found]
+    assert ends[8:] == [10_000 + RATE * 8, 10_000 + RATE * 9]
+    assert found[-1]["partitions"][0]["in_records_per_s"] == pytest.approx(RATE, rel=0.1)

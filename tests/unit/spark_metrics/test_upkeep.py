@@ -14,7 +14,7 @@ from spark_metrics.points import FINE, HISTORY_TABLES, HOUR, MINUTE, SPANS_MS
 from spark_metrics.queries import HistoryRange
 from spark_metrics.spans import files_for
 from spark_metrics.store.layout import GRACE_MS, HistoryFile
-from spark_metrics.store.writer import Commit, StoreWriter
+from spark_metrics.store.writer import RETENTION_MS, Commit, StoreWriter
 from spark_metrics.tables import NOW_TABLES
 from spark_metrics.upkeep import LEVEL_MAX, MERGE_FILES, Done, adopted, due_tasks
 from tests.support.at_once import AtOnce, Never
@@ -29,8 +29,11 @@ Row = dict[str, Any]
 class Job:
     """Commits readings of two partitions, at a clock of its own."""
 
-    def __init__(self, store: Path, *, now_ms: int = BEGIN_MS) -> None:
+    def __init__(
+        self, store: Path, *, now_ms: int = BEGIN_MS, retention_ms: int = RETENTION_MS
+    ) -> None:
         self.store = store
+        self.retention_ms = retention_ms
         self.now_ms = now_ms
         self.readings: list[Row] = []
         self.dice = Random(7)
@@ -42,6 +45,7 @@ class Job:
         """As a process that is started on what is there."""
         self.writer = StoreWriter(
             str(self.store),
+            retention_ms=self.retention_ms,
             clock_ms=lambda: self.now_ms,
             steady_ms=lambda: self.now_ms,
             executor=executor,
@@ -257,3 +261,14 @@ def test_a_reader_takes_what_is_merged_and_the_rest_as_it_is() -> None:
     assert chosen(0, now_ms) == ({"hours", "last minutes", "last"}, 43_200_000)
     assert chosen(now_ms - 3 * day_ms, now_ms - 3 * day_ms + 600_000) == ({"minutes"}, 60_000)
     assert chosen(now_ms - 9 * day_ms, now_ms - 9 * day_ms + 600_000) == ({"hours"}, 3_600_000)
+
+
+def test_a_clock_that_is_hours_behind_hides_no_chart(tmp_path: Path) -> None:
+    job = Job(tmp_path, retention_ms=600_000)
+    job.run(20)
+    for _ in range(3):  # until it is known to be behind, and corrected
+        job.now_ms += STEP_MS
+        of_before_ms = job.now_ms - SPANS_MS[MINUTE]
+        job.commit(job.now_ms - 1_500, of_before_ms, job.now_ms - 9 * SPANS_MS[HOUR] // 2)
+    job.run(5)
+    assert job.points(STEP_MS)[0]["at_ms"] < BEGIN_MS + 2 * SPANS_MS[MINUTE]
