@@ -1,4 +1,4 @@
-"""What a batch that is behind need not read: rows that a newer round of its source tells. Pure."""
+"""Drops the rows that a newer round of the same source in the batch tells again. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence

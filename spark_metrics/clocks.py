@@ -51,7 +51,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceClock:
-    """What is known of one source's clock; times are its own, raw."""
+    """One source's clock as far as it is known; times are its own, raw."""
 
     cluster: str
     broker: int
@@ -93,7 +93,7 @@ class SourceClock:
 
     @property
     def shift(self) -> Shift | None:
-        """What times are corrected by; None: nothing."""
+        """The correction of its times; None: none."""
         if not self.skew_ms and not self.before_ms:
             return None
         return Shift(skew_ms=self.skew_ms, since_ms=self.since_ms, before_ms=self.before_ms)
@@ -114,7 +114,7 @@ class Correction:
 
 
 def corrections(before: Clocks, after: Clocks) -> list[Correction]:
-    """What a batch has found out about clocks that are behind.
+    """List the clocks that a batch has found to be behind.
 
     A clock that was set back while the job ran is among them, but its earlier times are right. They
     are not before ``until_ms``, for the clock shows them a second time.
@@ -132,7 +132,7 @@ def corrections(before: Clocks, after: Clocks) -> list[Correction]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a batch has of one source."""
+    """One source in a batch."""
 
     first_ms: int
     """Begin of its first round."""

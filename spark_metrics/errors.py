@@ -1,4 +1,4 @@
-"""What can go wrong in this room, as a tree.
+"""The errors of this room, as a tree.
 
 MetricsError            carries what happened, why, and what to do next
 ├── StoreUnreadableError    the store exists but cannot be read

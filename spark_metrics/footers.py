@@ -19,7 +19,7 @@ Ends = tuple[Any, Any] | None
 
 
 class Footer:
-    """What a file, or a stretch of one, tells of its row groups."""
+    """The row groups of a file, or of a stretch of one."""
 
     def __init__(self, metadata: Any) -> None:
         self.metadata = metadata
@@ -43,7 +43,7 @@ class Footer:
         return found
 
     def unsure(self, groups: Sequence[int], keys: Keys) -> dict[str, object]:
-        """The keys of which these groups may hold other values, too."""
+        """The keys that may have other values in these groups, too."""
         return {
             name: value
             for name, value in keys.items()

@@ -48,7 +48,7 @@ def _spark_folder() -> Path:
 
 
 def scala_version() -> str:
-    """Of pyspark's own jars, e.g. ``2.13``."""
+    """The Scala version of pyspark's own jars, e.g. ``2.13``."""
     jars = _spark_folder() / "jars"
     for jar in jars.glob("scala-library-*.jar"):
         if found := re.match(r"scala-library-(\d+\.\d+)", jar.name):

@@ -34,7 +34,7 @@ class Lookup:
         self._kept = KeptRows()
 
     def forget_all_but(self, paths: Collection[str]) -> None:
-        """What is kept of files that no manifest names any more is not asked for again."""
+        """Drop what is kept of all files but these."""
         self._footers.forget_all_but(paths)
         self._kept.forget_all_but(paths)
 
@@ -86,7 +86,7 @@ class Lookup:
 
 
 def _rows(file: Any, groups: Sequence[int], unsure: Keys, columns: Sequence[str]) -> pa.Table:
-    """Of some row groups: keys first, where the groups hold others as well; then the figures."""
+    """Read some row groups: keys first, where they hold others as well; then the figures."""
     if not groups or not unsure:
         return file.read_row_groups(groups, columns=columns, use_threads=False)
     keys = file.read_row_groups(groups, columns=list(unsure), use_threads=False)

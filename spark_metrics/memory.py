@@ -1,4 +1,4 @@
-"""What the job remembers from batch to batch besides its tables, pure.
+"""The job's memory from batch to batch besides its tables, pure.
 
 A handful of figures per broker, kept in the manifest: rounds, the registered brokers, and how
 far each partition of the metrics topic was read.
@@ -57,7 +57,7 @@ Registry = Mapping[SourceKey, RegisteredBroker]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownBroker:
-    """What is known of a broker beside its rows; times in milliseconds."""
+    """A broker as far as it is known beside its rows; times in milliseconds."""
 
     cluster: str
     broker: int
@@ -77,7 +77,7 @@ class KnownBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What the driver itself looks at in one batch: all but the large tables."""
+    """The part of a batch that the driver itself looks at: all but the large tables."""
 
     parts: tuple[RoundPart, ...]
     brokers: tuple[RegisteredBroker, ...]
@@ -126,7 +126,7 @@ class Memory:
         )
 
     def of_the_topic(self) -> "Memory":
-        """What is known of the topic and of clocks, without what was read there."""
+        """The memory of the topic and of clocks, without what was read there."""
         return Memory(
             sources=self.sources,
             clocks=self.clocks,
@@ -166,7 +166,7 @@ class Memory:
 
     @property
     def _intervals_ms(self) -> list[int]:
-        """Of each cluster that is heard of, its slowest source's."""
+        """The interval of the slowest source of each cluster that is heard of."""
         heard = heard_by_cluster(self.sources)
         newest_ms = max(heard.values(), default=0)
         slowest: dict[str, int] = {}
@@ -197,7 +197,7 @@ class Memory:
         }
 
     def known_brokers(self) -> list[KnownBroker]:
-        """What the fold looks up about every source and every registered broker."""
+        """Every source and every registered broker, as the fold looks them up."""
         complete, silent = self.complete_rounds(), self.silent_sources()
         listed, tellers = registry_by_cluster(self.sources), orphans_by_cluster(self.sources)
         told_ms = {name: it.orphans_heard_ms for name, it in tellers.items() if listed.get(name)}
@@ -221,7 +221,7 @@ class Memory:
         return [*self._orphans_tellers(tellers), *of_brokers]
 
     def _orphans_tellers(self, newest: Mapping[str, Source]) -> list[KnownBroker]:
-        """Who has told of orphans: of each cluster only the newest one's word counts."""
+        """The sources that told of orphans; only the newest one of each cluster counts."""
         return sorted(
             (
                 KnownBroker(

@@ -28,7 +28,7 @@ _IDS: Final = pa.list_(pa.int32())
 def newest_points(
     opened: OpenedStore, cluster: str, at_ms: int
 ) -> tuple[dict[str, pa.Table], int | None] | None:
-    """Of each table of history the newest point of each key; None: nothing of it is kept.
+    """The newest point of each key of each table of history; None: nothing is kept.
 
     In a gap it is the state at its beginning; then the second value is when it was told.
     """

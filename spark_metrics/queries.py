@@ -107,7 +107,7 @@ def points(
 
 
 def newest(shape: Shape, keys: Mapping[str, object], span: HistoryRange) -> Query:
-    """Of each key its newest point in the range, as it is stored.
+    """The newest point of each key in the range, as it is stored.
 
     When that was is found by keys and times alone; whole rows are looked at only where they count.
     """

@@ -1,4 +1,4 @@
-"""What a batch adds to history: the readings that it brought, as fine points."""
+"""The points that a batch adds to history: the readings that it brought. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ def commit_points(commits: pa.Table) -> pa.Table:
 
 
 def _told(answer: pa.Table, table: str, *further: str) -> pa.Table:
-    """Of an answer what history keeps: the state beside it is several times as much."""
+    """The columns that history keeps: the state beside them is several times as much."""
     names = dict.fromkeys(("read_ms", *further, *HISTORY_TABLES[table].names))
     return answer.select([name for name in names if name in answer.column_names])
 

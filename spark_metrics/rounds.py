@@ -1,4 +1,4 @@
-"""Which rounds of which source are complete, pure.
+"""Tells which rounds of each source are complete. Pure.
 
 A round is cut into ``parts`` records, and a micro-batch may end between two of them. Only a
 round of which every part was seen tells what is *not* there any more: a row that its source
@@ -49,13 +49,13 @@ def orphans_teller(broker: int) -> int:
 
 
 def source_of(part: RoundPart) -> int:
-    """Who tells the rows of a record."""
+    """The broker that tells the rows of a record."""
     return orphans_teller(part.broker) if part.of_orphans else part.broker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRound:
-    """A round of which parts are still missing."""
+    """A round that still lacks parts."""
 
     round_ms: int
     seen: tuple[int, ...]
@@ -64,7 +64,7 @@ class OpenRound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What is known of one source's rounds; 0 stands for never."""
+    """One source's rounds, as far as they are known; 0 stands for never."""
 
     cluster: str
     broker: int
@@ -158,7 +158,7 @@ def registry_by_cluster(sources: Sources) -> dict[str, int]:
 
 
 def orphans_by_cluster(sources: Sources) -> dict[str, Source]:
-    """Of each cluster the source that has told of all orphans last; none where nobody does."""
+    """The source of each cluster that has told of all orphans last; none where nobody does."""
     newest: dict[str, Source] = {}
     for source in sources.values():
         before = newest.get(source.cluster)
@@ -189,7 +189,7 @@ def heard_by_cluster(sources: Sources) -> dict[str, int]:
 
 
 def retired_clusters(sources: Sources) -> set[str]:
-    """Clusters of which nothing was heard for ``RETIRED_MS``, while others were heard of."""
+    """Clusters that were silent for ``RETIRED_MS``, while others were not."""
     heard = heard_by_cluster(sources)
     newest_ms = max(heard.values(), default=0)
     return {cluster for cluster, at_ms in heard.items() if newest_ms - at_ms > RETIRED_MS}

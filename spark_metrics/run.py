@@ -244,7 +244,7 @@ class Run:
         )
 
     def _on_fatal(self, session: SparkSession, error: MetricsError) -> None:
-        """It is told by whoever called ``run``; the query's stack says no more."""
+        """Keep the error, which the caller of ``run`` tells; the query's stack adds nothing."""
         self._fatal = error
         session.sparkContext.setLogLevel("OFF")
 

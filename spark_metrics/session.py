@@ -37,7 +37,7 @@ TASK_ATTEMPTS_MAX: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
-    """What may differ between installations."""
+    """The settings that may differ between installations."""
 
     master: str = "local[2]"
     driver_memory: str = DRIVER_MEMORY
@@ -119,7 +119,7 @@ def with_retries(master: str) -> str:
 
 
 def gist(error: Exception) -> str:
-    """What went wrong, without Spark's stack; of an error in our own code, its last line."""
+    """The reason without Spark's stack; of an error in our own code, its last line."""
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
     ours = [line for line in lines if "Error: " in line or "Exception: " in line]
     return (ours or lines or [type(error).__name__])[-1 if ours else 0].strip(" :.")[:500]

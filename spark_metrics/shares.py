@@ -25,7 +25,7 @@ Records = Sequence[tuple[int, Head]]
 
 @dataclass(slots=True, kw_only=True)
 class Share:
-    """What a wave brings for one bucket."""
+    """The records or rows of a wave for one bucket."""
 
     brought: Rows | Records
     bad: dict[int, dict[str, Any]] = field(default_factory=dict)

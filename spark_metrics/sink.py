@@ -52,7 +52,7 @@ _RECORDS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchReport:
-    """What a batch did, for the log and the `ready` line."""
+    """A batch in numbers, for the log and the `ready` line."""
 
     batch_id: int
     records: int
@@ -75,7 +75,7 @@ class Wave:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """What the heads of a batch say."""
+    """The heads of a batch, read."""
 
     memory: Memory
     groups: list[RegisteredGroup]
@@ -86,7 +86,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bucket:
-    """What became of a bucket: small, but for its points of history."""
+    """A bucket that is folded and written: small, but for its points of history."""
 
     paths: Mapping[str, str]
     state_rows: int
@@ -136,7 +136,7 @@ class StoreSink:
 
     @property
     def _batch_before(self) -> Manifest | None:
-        """What the batch before left; what was shown before the first one is not gone on with."""
+        """The version of the batch before; None where only a first sight was shown."""
         found = self._writer.manifest
         return None if found is None or found.is_provisional else found
 
@@ -150,7 +150,7 @@ class StoreSink:
     def _commit(
         self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int
     ) -> BatchReport | None:
-        """What it did; None: all of its records are in the store already."""
+        """Commit a batch; None: all of its records are in the store already."""
         phases = Phases()
         seen_ms = self._clock()
         before = self._memory_before
@@ -214,7 +214,7 @@ class StoreSink:
         return memory, set_right(heads, clocks)
 
     def _look(self, heads: list[Head], memory: Memory) -> _Seen:
-        """What the heads say, one round of every source after the other."""
+        """Read the heads, one round of every source after the other."""
         cut = [newest_rounds(it) for it in cut_waves(heads)]
         groups, alive = self._groups_before()
         waves = []

@@ -45,7 +45,7 @@ async def _wait(
 
 
 async def _missing(bootstrap: str, topic: str) -> str | None:
-    """What is not there yet, in a sentence; None when all is."""
+    """Say in a sentence what is not there yet; None when all is."""
     client = AIOKafkaClient(bootstrap_servers=bootstrap, request_timeout_ms=REQUEST_TIMEOUT_MS)
     try:
         await client.bootstrap()

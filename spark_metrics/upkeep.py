@@ -62,7 +62,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What became of a task: a file, or why there is none."""
+    """The outcome of a task: a file, or why there is none."""
 
     task: Task
     output: HistoryFile | None = None
@@ -161,7 +161,7 @@ class Upkeep:
         self._running = self._executor.submit(self._run, list(zip(tasks, paths, strict=True)))
 
     def take(self) -> list[Done]:
-        """What was done since ``begin``; nothing while it still runs."""
+        """The tasks that were done since ``begin``; none while they run."""
         if self._running is None or not self._running.done():
             return []
         done = self._running.result()
@@ -206,7 +206,7 @@ class Upkeep:
 
 
 def _points(task: Task, shape: Shape, rows: pa.Table) -> pa.Table:
-    """What becomes of a slice of all rows."""
+    """The points of a slice of all rows."""
     if task.is_rollup:
         return merged_points(rows, shape, SPANS_MS[task.span], shape.schema)
     return in_order(rows, [*shape.key])

@@ -34,7 +34,7 @@ _LIST: Final = {**dict.fromkeys(LISTS, pa.int32()), **dict.fromkeys(NESTED, pa.i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """What one record says of one kind of rows, as its head announces it."""
+    """The rows of one kind in one record, as its head announces them."""
 
     number: int
     """The record's number in its batch."""
@@ -188,7 +188,7 @@ class _Laid:
         return flat.take(pa.array(np.cumsum(is_there) - 1, mask=~is_there))
 
     def _named(self, places: pa.Array, dictionary: str) -> pa.Array:
-        """What stands at these places of the dictionary of the row's record."""
+        """The texts at these places of the dictionary of the row's record."""
         whole = self._body.field(dictionary)
         known = whole.flatten()
         sizes = _lengths(whole)
@@ -248,7 +248,7 @@ def _fits_a_record(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _keeper(of: pa.DataType) -> Callable[[Any], Any]:
-    """What is of another type than the column counts as unknown."""
+    """Values of another type than the column's count as unknown."""
     if pa.types.is_list(of):
         item = _keeper(of.value_type)
         return lambda value: [item(it) for it in value] if isinstance(value, list) else None

@@ -118,7 +118,7 @@ class PackedRecord:
         return found
 
     def _dictionaries(self, kind: str, layout: Mapping[str, Any]) -> dict[str, pa.Array]:
-        """What stands at the places that columns name; none of them names another."""
+        """The values at the places that columns name; none of them names another."""
         of: dict[str, str] = {**TEXTS[kind]}
         found = {name: names(layout.get(name, ())) for name in of.values()}
         if kind == "replicas":
@@ -194,7 +194,7 @@ def _array(numbers: Any, known: Any) -> pa.Array:
 
 
 def _named(records: Sequence[PackedRecord], name: str, dictionary: str) -> pa.Array:
-    """What stands at the places that a column names."""
+    """The values at the places that a column names."""
     each = [record.dictionaries[dictionary] for record in records]
     sizes = np.array([len(it) for it in each])
     starts = (np.cumsum(sizes) - sizes).tolist()

@@ -51,7 +51,7 @@ class KafkaRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What the driver knows of one record; ``part`` is null when it is no sample."""
+    """The head of one record; ``part`` is null when the record is no sample."""
 
     record: KafkaRecord
     part: RoundPart | None = None
@@ -203,7 +203,7 @@ def _group(part: RoundPart, row: Mapping[str, Any]) -> RegisteredGroup:
 
 
 def seen_of(heads: Iterable[Head]) -> dict[SourceKey, Seen]:
-    """What there is of each source, by its own clock."""
+    """The first and the last time of each source, by its own clock."""
     found: dict[SourceKey, Seen] = {}
     for head in heads:
         if head.part is not None:
@@ -255,8 +255,9 @@ def set_right(heads: Sequence[Head], clocks: Clocks) -> list[Head]:
 
 
 def observed(heads: Sequence[Head], *, offsets_of: Sequence[Head], at_ms: int) -> Observed:
-    """What the memory takes from a wave of samples; ``offsets_of``: all that was read with it;
-    ``at_ms``: the time now."""
+    """The part of a wave of samples that the memory takes.
+
+    ``offsets_of``: all that was read with it; ``at_ms``: the time now."""
     samples = [head for head in heads if head.part is not None]
     return Observed(
         parts=tuple(head.part for head in samples if head.part is not None),
@@ -275,7 +276,7 @@ def _offsets(records: Iterable[KafkaRecord]) -> dict[int, tuple[int, int]]:
 
 
 def bad_value(head: Head) -> dict[str, Any]:
-    """What is kept of a record that could not be read."""
+    """The fields that are kept of a record that could not be read."""
     return {
         "kafka_partition": head.record.partition,
         "kafka_offset": head.record.offset,

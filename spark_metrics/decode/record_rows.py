@@ -32,7 +32,7 @@ _IDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """The rows of one kind (``schema.ROWS``), and the records of which some rows were bad.
+    """The rows of one kind (``schema.ROWS``), and the records that have bad rows.
 
     Texts are places in dictionaries.
     """
@@ -101,7 +101,7 @@ def _numbers(heads: Sequence[Head], shifts: Sequence[Shift]) -> list[tuple[int, 
 
 
 def _envelopes(told: Sequence[tuple[int, Head]]) -> dict[str, pa.Array]:
-    """What the record says of all its rows, one entry per record."""
+    """The fields that hold for all rows of a record, one entry per record."""
     parts = [head.part for _, head in told if head.part is not None]
     return {
         "cluster": pa.array([it.cluster for it in parts], pa.string()).dictionary_encode(),
@@ -176,7 +176,7 @@ def _cast(column: Any, to: pa.DataType) -> Any:
 
 
 def _merged(kind: str, rows: pa.Table, codes: Any, schema: pa.Schema) -> pa.Table:
-    """The same of rows of which some are of the same replica or commit, by these codes."""
+    """The same where some rows are of the same replica or commit, by these codes."""
     order, which = _by_time(rows, codes)
     is_again = pc.is_valid(rows["since_ms"]).to_numpy()[order]
     full, again = (

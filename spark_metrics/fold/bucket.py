@@ -34,7 +34,7 @@ NO_PARTITIONS: Final = arrow_schema(PARTITION_STATE).empty_table()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What is known of all buckets when a wave is folded."""
+    """The figures of all buckets together, when a wave is folded."""
 
     brokers: Sequence[KnownBroker]
     alive: Mapping[tuple[str, str], int]
@@ -44,7 +44,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """What the records of a wave say of a bucket (``schema.ROWS``)."""
+    """The rows of a bucket in the records of a wave (``schema.ROWS``)."""
 
     replicas: pa.Table
     commits: pa.Table
@@ -52,7 +52,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketState:
-    """What is remembered of a bucket."""
+    """The figures of a bucket that the next batch goes on from."""
 
     partitions: pa.Table
     """``schema.PARTITION_STATE``."""

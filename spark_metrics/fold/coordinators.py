@@ -1,4 +1,4 @@
-"""What the driver knows of groups and their coordinators, looked up for each commit. Pure.
+"""Looks up groups and their coordinators for each commit. Pure.
 
 A few hundred names beside a million rows: NumPy looks them up in milliseconds, where a join in
 Spark copies every row once more.

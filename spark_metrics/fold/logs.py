@@ -1,4 +1,4 @@
-"""What commits need to know of their partitions, as flat columns. Pure.
+"""The figures of partitions that their commits need, as flat columns. Pure.
 
 Arrow takes a field out of a list of structs without touching it.
 """
@@ -33,7 +33,7 @@ def logs_of(partitions: pa.Table) -> pa.Table:
 
 
 def _listed(structs: pa.ListArray, field: str) -> pa.ListArray:
-    """Of each list of structs the list of one field."""
+    """The list of one field of each list of structs."""
     values = structs.flatten().field(field)
     lengths = pc.fill_null(pc.list_value_length(structs), 0).to_numpy()
     starts = np.concatenate([[0], np.cumsum(lengths)])

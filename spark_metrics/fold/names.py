@@ -28,7 +28,7 @@ NOBODY: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aligned:
-    """What a wave brings, row by row beside the state: known rows first, then new ones."""
+    """The wave's commits, row by row beside the state: known rows first, then new ones."""
 
     fresh: pa.Table
     """``schema.FRESH_COMMITS``."""

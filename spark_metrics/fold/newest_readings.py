@@ -1,4 +1,4 @@
-"""What a wave says of commits, laid beside what was known of them. Pure.
+"""Lays a wave's commits beside the state, and finds the newest reading of each. Pure.
 
 Which of two readings is the newer, and who told it, is judged here, for all rows at once. The
 figures are computed by ``spark_metrics.fold.commits``.

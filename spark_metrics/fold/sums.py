@@ -95,7 +95,7 @@ def added(parts: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
 
 
 def with_known_rates(sums: pa.Table, key: Sequence[str], count: str) -> pa.Table:
-    """Of partitions by key: how many (as ``count``), their bytes and rates.
+    """The number of partitions by key (as ``count``), their bytes and rates.
 
     A sum of rates of which more than ``UNKNOWN_SHARE_MAX`` are unknown is unknown: after a restart
     of a broker it would be a dip of traffic that never was.

@@ -73,7 +73,7 @@ class _WatchedReads:
         """It is only read."""
 
     def close(self) -> None:
-        """Whoever opened the file closes it."""
+        """Do nothing: the file is closed where it was opened."""
 
 
 def _first_line(error: Exception) -> str:

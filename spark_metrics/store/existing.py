@@ -30,7 +30,7 @@ FOLDERS: Final = ("now", "history", COMMITS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingStore:
-    """What a job finds, and what it makes of it."""
+    """The store as a job finds it, and how the job goes on from there."""
 
     value: bytes | None = None
     """The manifest as it was read."""
@@ -43,7 +43,7 @@ class ExistingStore:
 
 
 def look(files: StoreFiles, store: str) -> ExistingStore:
-    """What a job that starts finds.
+    """Judge the store that a job finds.
 
     Raises:
         StoreUnreadableError: there is a manifest, but it cannot be read, or is of another format.

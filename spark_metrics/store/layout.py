@@ -156,7 +156,7 @@ def successor_path(version: int) -> str:
 
 
 def newest_successor(paths: Iterable[str]) -> int | None:
-    """Of these files of successors, the version that the newest one follows."""
+    """The version that the newest of these files of successors follows."""
     stems = [PurePosixPath(path).stem for path in paths]
     return max((int(stem) for stem in stems if stem.isdecimal()), default=None)
 

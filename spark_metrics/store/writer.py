@@ -75,7 +75,7 @@ def monotonic_ms() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What one batch wants to become the newest version."""
+    """One batch that is to become the newest version."""
 
     query_id: str
     batch_id: int
