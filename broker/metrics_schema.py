@@ -117,7 +117,8 @@ class CommitSample:
     topic: str
     partition: int
     committed_offset: int
-    """``NO_COMMIT``: a member owns the partition, and the group has committed nothing there."""
+    """Of a share group the start offset: every record before it is acknowledged or given up.
+    ``NO_COMMIT``: a member owns the partition, and the group has committed nothing there."""
     read_ms: int
     commit_ms: int | None = None
     """When the group committed it; null where the protocol does not tell."""
@@ -147,6 +148,12 @@ class GroupSample:
     read_ms: int
     protocol: str = ""
     """Assignor chosen by the members, e.g. ``range``."""
+    group_type: str = ""
+    """``classic``, ``consumer``, ``share`` or ``streams``; empty: its coordinator does not tell."""
+    group_epoch: int | None = None
+    """Null for classic groups, which have none, and where nobody described the group."""
+    assignment_epoch: int | None = None
+    """Below the group's epoch while a rebalance computes the new assignment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +171,10 @@ class BrokerSample:
     disk_total_bytes: int | None = None
     """Only on the row of the sampling broker itself; null on the others."""
     disk_usable_bytes: int | None = None
+    log_dirs: int | None = None
+    """Number of its log directories; like the disk, told of the sampling broker only."""
+    cordoned_log_dirs: str | None = None
+    """Paths of those that take no new replicas, with commas between; null: it does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,8 @@ class RegisteredBroker:
     disk_total_bytes: int | None
     disk_usable_bytes: int | None
     read_ms: int
+    log_dirs: int | None = None
+    cordoned_log_dirs: str | None = None
 
 
 Registry = Mapping[SourceKey, RegisteredBroker]
@@ -269,7 +271,7 @@ def merge_registry(
 ) -> dict[SourceKey, RegisteredBroker]:
     """Newest row of each broker; without those that a later complete listing left out.
 
-    Disk figures come on the broker's own rows only and stay until it tells others.
+    Disks and log directories come on the broker's own rows only and stay until it tells others.
     """
     merged = dict(known)
     for row in sorted(rows, key=lambda row: row.read_ms):
@@ -281,6 +283,8 @@ def merge_registry(
                 disk_total_bytes=before.disk_total_bytes,
                 disk_usable_bytes=before.disk_usable_bytes,
             )
+        if before is not None and row.log_dirs is None:
+            row = replace(row, log_dirs=before.log_dirs, cordoned_log_dirs=before.cordoned_log_dirs)
         if before is None or row.read_ms >= before.read_ms:
             merged[key] = row
     return {key: row for key, row in merged.items() if row.read_ms >= listed_ms.get(row.cluster, 0)}

@@ -28,6 +28,9 @@ class RegisteredGroup:
     protocol: str
     members: int
     read_ms: int
+    group_type: str = ""
+    group_epoch: int | None = None
+    assignment_epoch: int | None = None
 
 
 def merge_groups(

@@ -140,7 +140,7 @@ def _group_sum(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def decode_groups(table: pa.Table) -> list[RegisteredGroup]:
     """The registered groups that a file of ``group_table`` holds."""
-    names = list(RegisteredGroup.__dataclass_fields__)
+    names = [it for it in RegisteredGroup.__dataclass_fields__ if it in table.column_names]
     return [RegisteredGroup(**row) for row in table.select(names).to_pylist()]
 
 

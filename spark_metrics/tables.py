@@ -93,6 +93,9 @@ GROUPS: Final = pa.schema(
         "group_id": pa.string(),
         "state": pa.string(),
         "protocol": pa.string(),
+        "group_type": pa.string(),  # classic, consumer, share, streams; empty: not told
+        "group_epoch": pa.int32(),  # null: a classic group, or not told
+        "assignment_epoch": pa.int32(),  # below group_epoch: a rebalance is under way
         "members": pa.int32(),
         "read_ms": pa.int64(),
         "partitions": pa.int64(),  # committed ones; 0: no commit
@@ -128,6 +131,8 @@ BROKERS: Final = pa.schema(
         "out_bytes_per_s": pa.float64(),
         "disk_total_bytes": pa.int64(),
         "disk_usable_bytes": pa.int64(),
+        "log_dirs": pa.int32(),
+        "cordoned_log_dirs": pa.string(),  # their paths, with commas; null: not told
         "interval_ms": pa.int64(),  # how often it samples itself
         "sampled_ms": pa.int64(),  # its own newest round; null: never heard of
         "clock_skew_ms": pa.int64(),  # its clock less the job's, where it is corrected; else 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from broker.clock import Clock
+from broker.controller.cordons import is_cordoned
 from broker.controller.image import MetadataImage, PartitionImage, topic_resource
 from broker.groups.directory import GroupReading
 from broker.handlers.services import NodeServices
@@ -118,6 +119,8 @@ def broker_rows(node: NodeServices, node_id: int) -> Iterator[BrokerSample]:
     image: MetadataImage = node.metadata.image
     read_ms = node.clock.wall_ms()
     space = read_disk_space(node.config.log_dir)
+    directory = node.logs.directory
+    cordoned = directory if is_cordoned(image, node.config, directory) else ""
     for broker in image.brokers.values():
         own = space if broker.id == node_id else None
         yield BrokerSample(
@@ -131,6 +134,8 @@ def broker_rows(node: NodeServices, node_id: int) -> Iterator[BrokerSample]:
             is_controller=broker.id == node.metadata.controller_id,
             disk_total_bytes=None if own is None else own.total_bytes,
             disk_usable_bytes=None if own is None else own.usable_bytes,
+            log_dirs=1 if broker.id == node_id else None,
+            cordoned_log_dirs=cordoned if broker.id == node_id else None,
         )
 
 
@@ -142,6 +147,7 @@ def group_rows(reading: GroupReading, read_ms: int, repeats: Repeats) -> Iterato
         members=reading.members,
         read_ms=read_ms,
         protocol=reading.protocol_name,
+        group_type="classic",
     )
     for commit in reading.commits:
         name = (commit.group_id, commit.topic, commit.partition)

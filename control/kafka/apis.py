@@ -34,6 +34,7 @@ DESCRIBE_CLUSTER: Final = Api(key=60, name="describe the cluster", versions=(0, 
 UNREGISTER_BROKER: Final = Api(key=64, name="unregister a broker", versions=(0, 0))
 CONSUMER_GROUP_DESCRIBE: Final = Api(key=69, name="describe consumer groups", versions=(0, 1))
 SHARE_GROUP_DESCRIBE: Final = Api(key=77, name="describe share groups", versions=(1, 1))
+STREAMS_GROUP_DESCRIBE: Final = Api(key=89, name="describe streams groups", versions=(0, 0))
 DESCRIBE_SHARE_GROUP_OFFSETS: Final = Api(
     key=90, name="read a share group's offsets", versions=(0, 1)
 )

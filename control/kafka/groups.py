@@ -40,13 +40,13 @@ class KafkaGroups:
         return tuple(sorted((g for found in answers for g in found), key=lambda g: g.group_id))
 
     async def describe_group(self, group_id: str) -> GroupDescription:
-        """State and members of a classic, consumer or share group.
+        """State and members of a group of any type.
 
         :raises RefusedError: GROUP_ID_NOT_FOUND.
         """
-        for describe in (self._describe_consumer_group, self._describe_share_group):
+        for api, read in _MODERN:
             try:
-                return await describe(group_id)
+                return await self._describe_modern_group(group_id, api, read)
             except UnsupportedApiError:
                 pass
             except RefusedError as error:
@@ -165,23 +165,15 @@ class KafkaGroups:
 
         return await retry_passing(list_them)
 
-    async def _describe_consumer_group(self, group_id: str) -> GroupDescription:
+    async def _describe_modern_group(
+        self, group_id: str, api: Api, describe: Callable[[Any], GroupDescription]
+    ) -> GroupDescription:
         def read(answer: Answer) -> GroupDescription:
             (group,) = answer.message.groups
             raise_if_refused(group.error_code, what=f"group {group_id}")
-            return consumer_description(group)
+            return describe(group)
 
-        fields = {"group_ids": (group_id,)}
-        return await self._at_coordinator(group_id, apis.CONSUMER_GROUP_DESCRIBE, fields, read)
-
-    async def _describe_share_group(self, group_id: str) -> GroupDescription:
-        def read(answer: Answer) -> GroupDescription:
-            (group,) = answer.message.groups
-            raise_if_refused(group.error_code, what=f"group {group_id}")
-            return _modern_description(group, "share")
-
-        fields = {"group_ids": (group_id,)}
-        return await self._at_coordinator(group_id, apis.SHARE_GROUP_DESCRIBE, fields, read)
+        return await self._at_coordinator(group_id, api, {"group_ids": (group_id,)}, read)
 
     async def _describe_classic_group(self, group_id: str) -> GroupDescription:
         def read(answer: Answer) -> GroupDescription:
@@ -208,6 +200,50 @@ class KafkaGroups:
 def consumer_description(group: Any) -> GroupDescription:
     """A group of a ConsumerGroupDescribe response."""
     return _modern_description(group, _CONSUMER)
+
+
+def share_description(group: Any) -> GroupDescription:
+    """A group of a ShareGroupDescribe response."""
+    return _modern_description(group, "share")
+
+
+def streams_description(group: Any) -> GroupDescription:
+    """A group of a StreamsGroupDescribe response: members own what their active tasks read."""
+    topics = {it.subtopology_id: _read_by(it) for it in _subtopologies(group)}
+    return GroupDescription(
+        group_id=group.group_id,
+        state=group.group_state,
+        protocol="",
+        members=tuple(_streams_member(member, topics) for member in group.members),
+        group_type="streams",
+        group_epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
+    )
+
+
+def _subtopologies(group: Any) -> Iterable[Any]:
+    return (group.topology.subtopologies or ()) if group.topology is not None else ()
+
+
+def _read_by(subtopology: Any) -> tuple[str, ...]:
+    """Source and repartition topics, whose offsets are lag; changelogs are restored, not read."""
+    repartition = (topic.name for topic in subtopology.repartition_source_topics)
+    return (*subtopology.source_topics, *repartition)
+
+
+def _streams_member(member: Any, topics: Mapping[str, Iterable[str]]) -> GroupMember:
+    owned = (
+        TopicPartition(topic, partition)
+        for tasks in member.assignment.active_tasks
+        for topic in topics.get(tasks.subtopology_id, ())
+        for partition in tasks.partitions
+    )
+    return GroupMember(
+        member_id=member.member_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        assignment=tuple(sorted(owned)),
+    )
 
 
 def _modern_description(group: Any, group_type: str) -> GroupDescription:
@@ -323,3 +359,10 @@ def parse_assignment(data: bytes) -> Iterable[TopicPartition]:
     except (struct.error, UnicodeDecodeError):
         return []
     return owned
+
+
+_MODERN: Final[tuple[tuple[Api, Callable[[Any], GroupDescription]], ...]] = (
+    (apis.CONSUMER_GROUP_DESCRIBE, consumer_description),
+    (apis.SHARE_GROUP_DESCRIBE, share_description),
+    (apis.STREAMS_GROUP_DESCRIBE, streams_description),
+)

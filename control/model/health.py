@@ -115,7 +115,7 @@ def _behind_groups(snapshot: ClusterSnapshot, ranks: IntColumn) -> int:
 def find_all(evidence: Evidence) -> tuple[Finding, ...]:
     """All findings, worst first."""
     rules = (
-        find_partitions, find_brokers, find_disks, find_skew,
+        find_partitions, find_brokers, find_cordons, find_disks, find_skew,
         find_groups, find_silent, find_clocks,
     )  # fmt: skip
     of_job = (find_job_delay(evidence.snapshot), find_job_errors(evidence.snapshot))
@@ -203,6 +203,34 @@ def find_brokers(evidence: Evidence) -> Iterator[Finding]:
                 since_ms=row["sampled_ms"],
                 facts={"replicas": replicas},
             )
+
+
+def find_cordons(evidence: Evidence) -> Iterator[Finding]:
+    """Log directories that take no new replicas."""
+    for row in evidence.snapshot.brokers.to_pylist():
+        if not row["cordoned_log_dirs"] or row["is_fenced"]:
+            continue
+        broker, cordoned = row["broker"], len(row["cordoned_log_dirs"].split(","))
+        is_whole = cordoned >= row["log_dirs"]
+        yield Finding(
+            kind="cordoned",
+            severity=Severity.NOTICE,
+            subject=f"brokers/{broker}",
+            label=f"broker {broker}",
+            title="cordoned" if is_whole else "{cordoned} of {log_dirs} log directories cordoned",
+            reason="It receives no new replicas, and Kafka refuses every reassignment that names "
+            "it; {replicas:plural:replica} stay there."
+            if is_whole
+            else "They receive no new replicas: {named}.",
+            next_step="Decommission it (`partiscope plan --goal minimal --remove-brokers "
+            f"{broker}`), or `partiscope brokers uncordon {broker}`",
+            facts={
+                "cordoned": cordoned,
+                "log_dirs": row["log_dirs"],
+                "named": row["cordoned_log_dirs"].replace(",", ", "),
+                "replicas": _held_by(evidence, broker),
+            },
+        )
 
 
 def find_disks(evidence: Evidence) -> Iterator[Finding]:
@@ -322,9 +350,19 @@ _UNSEEN_STALL: Final = (
 )
 
 
-def _group_texts(word: str, row: Mapping[str, Any]) -> tuple[str, str, str]:
+_STUCK_RECORD: Final = (
+    "stuck record on {partition}",
+    "Its members are there, but its start stands at offset {offset:count}; at most "
+    "{lag:plural:record} wait.",
+    "See what its members do with the record at that offset: nobody acknowledges or rejects it",
+)
+
+
+def _group_texts(word: str, row: Mapping[str, Any], *, is_share: bool) -> tuple[str, str, str]:
     """Title, reason and next step: what is said of a member fits whether there is one."""
     is_owned = row["member_id"] is not None
+    if is_share and is_owned and word in ("STOP", "STALL"):
+        return _STUCK_RECORD
     if word == "STOP" and is_owned:
         return _OWNED_STOP
     if word == "STALL" and not is_owned:
@@ -335,9 +373,11 @@ def _group_texts(word: str, row: Mapping[str, Any]) -> tuple[str, str, str]:
 def find_groups(evidence: Evidence) -> Iterator[Finding]:
     """One finding per group and word, about the partition with the most lag."""
     words = list(GROUP_SEVERITIES)
+    groups = evidence.snapshot.groups
+    shares = set(groups.filter(pc.equal(groups["group_type"], "share"))["group_id"].to_pylist())
     for rank, row in _worst_commits(evidence, [RANKS[word] for word in _GROUP_TEXTS]):
         group, word = row["group_id"], words[rank]
-        title, reason, next_step = _group_texts(word, row)
+        title, reason, next_step = _group_texts(word, row, is_share=group in shares)
         since = row["stuck_since_ms"]
         yield Finding(
             kind=f"group-{word}",

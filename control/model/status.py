@@ -48,10 +48,12 @@ OK: Final = "ok"
 NOT_KNOWN: Final = "not-known"
 BROKER_SEVERITIES: Final[Mapping[str, Severity]] = {
     "alive": Severity.FINE,
+    "cordoned": Severity.NOTICE,
     "silent": Severity.WARNING,
     "fenced": Severity.CRITICAL,
 }
-"""Mildest first. ``silent``: not fenced, but its figures do not come."""
+"""Mildest first. ``cordoned``: it receives no new replicas; ``silent``: not fenced, but its figures
+do not come."""
 PARTITION_SEVERITIES: Final[Mapping[str, Severity]] = {
     "offline": Severity.CRITICAL,
     "under-min-isr": Severity.CRITICAL,

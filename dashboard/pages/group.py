@@ -1,4 +1,4 @@
-"""One consumer group: how far behind, where, and since when."""
+"""One group: how far behind, where, and since when."""
 
 from typing import Any
 
@@ -79,7 +79,10 @@ def tiles(snapshot: OperatorSnapshot, group: str) -> Any:
         tile("clears in", row.clears, "At this pace"),
         tile("data loss in", row.loses, "When retention deletes the next unread record"),
         tile("members", row.members),
+        tile("type", row.type),
         tile("state", row.state, "As its coordinator says"),
+        tile("epoch", row.epoch, "Group epoch; an older assignment epoch while it rebalances"),
+        tile("assignor", row.assignor),
         tile("rests on", row.rests_on, "Partitions with a known verdict"),
         *because(row),
     ]

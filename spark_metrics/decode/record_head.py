@@ -185,6 +185,10 @@ def _broker(part: RoundPart, row: Mapping[str, Any]) -> RegisteredBroker:
         broker_epoch=whole_or_none(row.get("epoch"), ENVELOPE["broker_epoch"]),
         disk_total_bytes=whole_or_none(row.get("disk_total_bytes")),
         disk_usable_bytes=whole_or_none(row.get("disk_usable_bytes")),
+        log_dirs=whole_or_none(row.get("log_dirs"), (0, INT_MAX)),
+        cordoned_log_dirs=None
+        if row.get("cordoned_log_dirs") is None
+        else text(row["cordoned_log_dirs"]),
         read_ms=_read_ms(part, row),
     )
 
@@ -199,6 +203,9 @@ def _group(part: RoundPart, row: Mapping[str, Any]) -> RegisteredGroup:
         protocol=text(row.get("protocol") or ""),
         members=whole(row.get("members") or 0, (0, INT_MAX)),
         read_ms=_read_ms(part, row),
+        group_type=text(row.get("group_type") or ""),
+        group_epoch=whole_or_none(row.get("group_epoch"), (0, INT_MAX)),
+        assignment_epoch=whole_or_none(row.get("assignment_epoch"), (0, INT_MAX)),
     )
 
 

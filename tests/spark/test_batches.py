@@ -259,9 +259,12 @@ def test_an_unregistered_broker_and_what_it_told_go(story: Story) -> None:
 
 def test_brokers_count_what_is_assigned_and_what_they_lead(story: Story) -> None:
     brokers = [broker(0, number, rack="abc"[number - 101]) for number in (101, 102, 103)]
-    own = broker(1, 101, disk_total_bytes=1_000, disk_usable_bytes=400)
+    own = broker(1, 101, disk_total_bytes=1_000, disk_usable_bytes=400, log_dirs=2,
+                 cordoned_log_dirs="/d/1")  # fmt: skip
     story.round(101, 0, replica(0, 10), *brokers, own)
     now = story.batch()
+    told = {row["broker"]: (row["log_dirs"], row["cordoned_log_dirs"]) for row in now["brokers"]}
+    assert told == {101: (2, "/d/1"), 102: (None, None), 103: (None, None)}
     rows = {row["broker"]: row for row in now["brokers"]}
     assert [(rows[it]["replicas"], rows[it]["leaders"]) for it in (101, 102, 103)] == [
         (1, 1),
@@ -275,8 +278,15 @@ def test_brokers_count_what_is_assigned_and_what_they_lead(story: Story) -> None
 
 
 def test_groups_without_commits_are_listed_and_go_when_deleted(story: Story) -> None:
-    story.round(102, 0, group(0), group(0, group_id="idle", state="Empty", members=0))
-    assert {row["group_id"] for row in story.batch()["groups"]} == {"g", "idle"}
+    idle = group(0, group_id="idle", state="Empty", members=0, group_type="share", group_epoch=7,
+                 assignment_epoch=6)  # fmt: skip
+    story.round(102, 0, group(0), idle)
+    rows = {row["group_id"]: row for row in story.batch()["groups"]}
+    told = ("group_type", "group_epoch", "assignment_epoch")
+    assert {name: [row[it] for it in told] for name, row in rows.items()} == {
+        "g": ["", None, None],
+        "idle": ["share", 7, 6],
+    }
     story.round(102, 1_000, group(1_000))
     assert [row["group_id"] for row in story.batch()["groups"]] == ["g"]
 

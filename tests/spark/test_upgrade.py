@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_metrics.aggregates import AggregatesReader
-from tests.spark.story import CLUSTER, T0_MS, Story, commit, replica
+from tests.spark.story import CLUSTER, T0_MS, Story, commit, group, replica
 
 pytestmark = [
     pytest.mark.spark,
@@ -18,7 +18,8 @@ ANCHOR = pa.struct({"ms": pa.int64(), "committed_offset": pa.int64(), "lag": pa.
 
 
 def as_an_older_version_wrote_it(store: Path) -> None:
-    """The state of commits with structs for what waits and speed is taken from, names alone."""
+    """The state of commits with structs for what waits and speed is taken from, names alone; groups
+    without their types."""
     for path in (store / "now").glob("commits*.parquet"):
         rows = pq.ParquetFile(path).read()
         flat = ("wait_", "speed_", "trend_", "alive_", "is_owned")
@@ -29,13 +30,18 @@ def as_an_older_version_wrote_it(store: Path) -> None:
         for name in ("newest", "waits_a", "waits_b", "speed_a", "speed_b", "trend_a", "trend_b"):
             rows = rows.append_column(name, pa.array([anchor] * rows.num_rows, ANCHOR))
         pq.write_table(rows.append_column("zero_ms", rows["read_ms"]), path)
+    for path in (store / "now").glob("groups*.parquet"):
+        rows = pq.ParquetFile(path).read()
+        told = ["group_type", "group_epoch", "assignment_epoch"]
+        pq.write_table(rows.drop_columns(told), path)
 
 
 def test_a_store_of_an_older_version_is_gone_on_with(spark: SparkSession, tmp_path: Path) -> None:
     story = Story(session=spark, store=tmp_path)
 
     def second(number: int) -> dict[str, object]:
-        story.round(102, 1_000 * number, commit(1_000 * number, 10 * number))
+        of_group = (group(1_000 * number), commit(1_000 * number, 10 * number))
+        story.round(102, 1_000 * number, *of_group)
         story.round(101, 1_000 * number, replica(1_000 * number + 1, 100 + 30 * number))
         (row,) = story.batch()["commits"]
         return row

@@ -33,22 +33,34 @@ def kafka_libs(version: str = KAFKA_VERSION) -> Path:
     Raises:
         OracleUnavailableError: with what is missing.
     """
+    pom = "kafka_zookeeper" if version.startswith("2.") else "kafka_oracle"
+    return _kept(version, "libs", pom)
+
+
+def streams_libs() -> Path:
+    """Folder with the jars of Kafka Streams, of the newest Kafka.
+
+    Raises:
+        OracleUnavailableError: with what is missing.
+    """
+    return _kept(KAFKA_TODAY, "streams", "kafka_streams")
+
+
+def _kept(version: str, folder: str, pom: str) -> Path:
     cache = Path(os.environ.get("PARTISCOPE_CACHE", Path.home() / ".cache" / "partiscope"))
-    libs = cache / "kafka" / version / "libs"
+    libs = cache / "kafka" / version / folder
     if any(libs.glob("kafka-clients-*.jar")):
         return libs
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             raise OracleUnavailableError(f"`{program}` is not installed: real Kafka needs it")
-    _fetch(libs, version)
+    _fetch(libs, version, Path(__file__).with_name(f"{pom}.pom.xml"))
     return libs
 
 
-def _fetch(libs: Path, version: str) -> None:
+def _fetch(libs: Path, version: str, pom: Path) -> None:
     """Into a folder of its own first, so that an interrupted fetch is not taken for a whole one."""
-    name = "kafka_zookeeper" if version.startswith("2.") else "kafka_oracle"
-    pom = Path(__file__).with_name(f"{name}.pom.xml")
-    part = libs.with_name("libs.part")
+    part = libs.with_name(f"{libs.name}.part")
     done = subprocess.run(
         [
             *("mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"),

@@ -20,6 +20,7 @@ DESCRIBE_AGE_MS: Final = 5_000
 ACTIVE_FOR_MS: Final = 10_000
 """How long after its last movement a group counts as active."""
 STATE_EMPTY: Final = "Empty"
+CLASSIC: Final = "classic"
 SHARE: Final = "share"
 
 
@@ -36,6 +37,8 @@ class GroupState:
     moved_ms: int = 0
     members: int = 0
     protocol: str = ""
+    epochs: tuple[int | None, int | None] = (None, None)
+    """Of the group and of its assignment."""
     owners: Mapping[TopicPartition, str] = field(default_factory=dict)
     described_ms: int = 0
     is_denied: bool = False
@@ -44,6 +47,11 @@ class GroupState:
     """Of the operations that we may do with it."""
     judged_ms: int = 0
     """When they were asked for."""
+
+    @property
+    def described_as(self) -> str:
+        """The type whose request describes it: brokers before 3.8 tell none."""
+        return self.kind or CLASSIC
 
     @property
     def idle_age_ms(self) -> int:
@@ -86,38 +94,35 @@ class GroupImages:
             groups[group.group_id] = known
         self.groups = groups
 
-    def due_offsets(self, now_ms: int) -> list[str]:
-        """Groups whose offsets are to be read now."""
+    def due_offsets(self, now_ms: int, *, of_share: bool = False) -> list[str]:
+        """Groups whose offsets are to be read now: share groups, or all others."""
         return [
             group.group_id
             for group in self.groups.values()
-            if group.kind != SHARE
+            if (group.kind == SHARE) is of_share
             and (
                 now_ms - group.offsets_ms >= group.idle_age_ms
                 or (now_ms - group.moved_ms < ACTIVE_FOR_MS and not group.is_denied)
             )
         ]
 
-    def due_descriptions(self, now_ms: int, *, is_consumer: bool) -> list[str]:
-        """Groups with members (of the new protocol or the classic one) to be described now."""
+    def due_descriptions(self, now_ms: int, *, kind: str) -> list[str]:
+        """Groups of a type with members, to be described now."""
         return [
             group.group_id
             for group in self.groups.values()
-            if (group.kind == "consumer") is is_consumer
-            and group.kind != SHARE
+            if group.described_as == kind
             and (group.state != STATE_EMPTY or group.members)
             and now_ms - group.described_ms >= DESCRIBE_AGE_MS
         ]
 
-    def due_rights(self, *, is_consumer: bool, most: int) -> list[str]:
+    def due_rights(self, *, kind: str, most: int) -> list[str]:
         """Groups without members, to be asked what we may do with them: who waits longest first.
         Those with members are described anyway."""
         some = [
             group
             for group in self.groups.values()
-            if (group.kind == "consumer") is is_consumer
-            and group.kind != SHARE
-            and group.state == STATE_EMPTY
+            if group.described_as == kind and group.state == STATE_EMPTY
         ]
         some.sort(key=lambda group: group.judged_ms)
         return [group.group_id for group in some[:most]]
@@ -153,7 +158,10 @@ class GroupImages:
             return
         group.state, group.protocol = found.state, found.protocol
         group.members, group.described_ms = len(found.members), now_ms
+        group.epochs = (found.group_epoch, found.assignment_epoch)
         group.owners = {key: m.member_id for m in found.members for key in m.assignment}
+        if group.kind == SHARE:
+            group.owners = _shared(found)
 
     @property
     def commits(self) -> int:
@@ -178,6 +186,9 @@ class GroupImages:
                 members=group.members,
                 read_ms=group.listed_ms,
                 protocol=group.protocol,
+                group_type=group.kind,
+                group_epoch=group.epochs[0],
+                assignment_epoch=group.epochs[1],
             )
             for key, offset in group.held.items():
                 yield CommitSample(
@@ -188,3 +199,13 @@ class GroupImages:
                     read_ms=group.offsets_ms,
                     member_id=group.owners.get(key),
                 )
+
+
+def _shared(found: GroupDescription) -> dict[TopicPartition, str]:
+    """Readers of each partition: members of a share group read the same ones. A single one is
+    named, more are counted."""
+    readers: dict[TopicPartition, list[str]] = {}
+    for member in found.members:
+        for key in member.assignment:
+            readers.setdefault(key, []).append(member.member_id)
+    return {key: ids[0] if len(ids) == 1 else f"{len(ids)} members" for key, ids in readers.items()}

@@ -65,6 +65,9 @@ class BrokerLogs:
     sizes: dict[TopicPartition, int] = field(default_factory=dict)
     total_bytes: int | None = None
     usable_bytes: int | None = None
+    log_dirs: int | None = None
+    cordoned: tuple[str, ...] | None = None
+    """Paths of the cordoned ones; None: the broker does not tell (before 4.3)."""
     read_ms: int = 0
 
 

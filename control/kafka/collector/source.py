@@ -1,20 +1,26 @@
 """One broker of the watched cluster: what it is asked, and what its answers mean."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
-from control.kafka.collector.groups import GroupImages
+from control.kafka.collector.groups import CLASSIC, SHARE, GroupImages
 from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
 from control.kafka.collector.load import LoadMeter
 from control.kafka.collector.log_times import LogTimes
 from control.kafka.collector.rights import NO_BITS, Gap, Gaps
 from control.kafka.errors import UnsupportedApiError
-from control.kafka.groups import classic_description, consumer_description, listed_group
-from control.kafka.ports import OffsetSpec
+from control.kafka.groups import (
+    classic_description,
+    consumer_description,
+    listed_group,
+    share_description,
+    streams_description,
+)
+from control.kafka.ports import GroupDescription, OffsetSpec
 from control.kafka.wire import Answer, Api, Fields, KafkaWire, PreparedRequest
 from control.model.ids import TopicPartition
 
@@ -22,6 +28,13 @@ GROUPS_PER_REQUEST: Final = 200
 GROUPS_JUDGED: Final = 50
 """So many groups without members are asked at a time what we may do with them."""
 PARTITIONS_PER_REQUEST: Final = 20_000
+_DESCRIBING: Final[Mapping[str, tuple[Api, str, Callable[[Any], GroupDescription]]]] = {
+    CLASSIC: (apis.DESCRIBE_GROUPS, "groups", classic_description),
+    "consumer": (apis.CONSUMER_GROUP_DESCRIBE, "group_ids", consumer_description),
+    SHARE: (apis.SHARE_GROUP_DESCRIBE, "group_ids", share_description),
+    "streams": (apis.STREAMS_GROUP_DESCRIBE, "group_ids", streams_description),
+}
+"""By type of group: the request, its field for the groups, how an answer is read."""
 _DENIED: Final = (ErrorCode.group_authorization_failed, ErrorCode.topic_authorization_failed)
 
 
@@ -54,23 +67,22 @@ class BrokerSource:
         if answer.message.error_code is not ErrorCode.none:
             return
         self.groups.take_listed(map(listed_group, answer.message.groups), now_ms)
-        await self._describe(apis.DESCRIBE_GROUPS, "groups", classic_description, is_consumer=False)
-        if self.groups.due_descriptions(now_ms, is_consumer=True):
-            await self._describe(
-                apis.CONSUMER_GROUP_DESCRIBE, "group_ids", consumer_description, is_consumer=True
-            )
-        due = self.groups.due_offsets(now_ms)
+        for kind in _DESCRIBING:
+            await self._describe(kind)
+        due, shared = (
+            self.groups.due_offsets(now_ms),
+            self.groups.due_offsets(now_ms, of_share=True),
+        )
         for some in _chunks(due, GROUPS_PER_REQUEST):
             await self._read_commits(some)
-        self.commits_asked = self._commits_of(due)
+        for some in _chunks(shared, GROUPS_PER_REQUEST):
+            await self._read_starts_of_share_groups(some)
+        self.commits_asked = self._commits_of((*due, *shared))
 
     async def read_rights(self) -> None:
         """Reads our rights on groups without members: some of them, by turns."""
-        for api, field, is_consumer in (
-            (apis.DESCRIBE_GROUPS, "groups", False),
-            (apis.CONSUMER_GROUP_DESCRIBE, "group_ids", True),
-        ):
-            due = self.groups.due_rights(is_consumer=is_consumer, most=GROUPS_JUDGED)
+        for kind, (api, field, _) in _DESCRIBING.items():
+            due = self.groups.due_rights(kind=kind, most=GROUPS_JUDGED)
             if due:
                 fields = {field: tuple(due), "include_authorized_operations": True}
                 answer = await self._send(api, fields, rows=len(due))
@@ -121,8 +133,9 @@ class BrokerSource:
         )
         return answer
 
-    async def _describe(self, api: Api, field: str, read: Any, *, is_consumer: bool) -> None:
-        due = self.groups.due_descriptions(wall_ms(), is_consumer=is_consumer)
+    async def _describe(self, kind: str) -> None:
+        api, field, read = _DESCRIBING[kind]
+        due = self.groups.due_descriptions(wall_ms(), kind=kind)
         for some in _chunks(due, GROUPS_PER_REQUEST):
             fields = {field: tuple(some), "include_authorized_operations": True}
             answer = await self._send(api, fields, rows=len(some))
@@ -151,6 +164,29 @@ class BrokerSource:
             fields = {"group_id": group_id, "topics": None}
             answer = await self._send(apis.OFFSET_FETCH, fields, rows=self._commits_of([group_id]))
             self._take_commits(group_id, answer.message)
+
+    async def _read_starts_of_share_groups(self, group_ids: Sequence[str]) -> None:
+        """Start offsets, in the place of commits."""
+        wanted = tuple({"group_id": group_id, "topics": None} for group_id in group_ids)
+        answer = await self._send(
+            apis.DESCRIBE_SHARE_GROUP_OFFSETS,
+            {"groups": wanted},
+            rows=self._commits_of(group_ids),
+        )
+        now_ms = wall_ms()
+        for group in answer.message.groups:
+            if group.error_code in _DENIED:
+                self.groups.take_denied(group.group_id, now_ms)
+            elif group.error_code is ErrorCode.none:
+                starts = {
+                    TopicPartition(topic.topic_name, partition.partition_index): int(
+                        partition.start_offset
+                    )
+                    for topic in group.topics
+                    for partition in topic.partitions
+                    if partition.error_code is ErrorCode.none and partition.start_offset >= 0
+                }
+                self.groups.take_offsets(group.group_id, starts, now_ms)
 
     def _take_commits(self, group_id: str, answer: Any) -> None:
         now_ms = wall_ms()
@@ -230,6 +266,7 @@ def offset_fields(wanted: Iterable[tuple[PartitionState, int]]) -> Mapping[str, 
 
 def _broker_logs(results: Iterable[Any]) -> BrokerLogs:
     logs = BrokerLogs(read_ms=wall_ms())
+    cordoned: list[str] = []
     totals: list[int] = []
     usable: list[int] = []
     for result in results:
@@ -237,6 +274,8 @@ def _broker_logs(results: Iterable[Any]) -> BrokerLogs:
             continue
         totals.append(getattr(result, "total_bytes", -1))
         usable.append(getattr(result, "usable_bytes", -1))
+        if getattr(result, "is_cordoned", False):
+            cordoned.append(result.log_dir)
         for topic in result.topics:
             for partition in topic.partitions:
                 if not partition.is_future_key:
@@ -244,6 +283,9 @@ def _broker_logs(results: Iterable[Any]) -> BrokerLogs:
                     logs.sizes[key] = partition.partition_size
     if totals and min(totals) >= 0 and min(usable) >= 0:
         logs.total_bytes, logs.usable_bytes = sum(totals), sum(usable)
+    logs.log_dirs = len(totals)
+    if any(hasattr(result, "is_cordoned") for result in results):
+        logs.cordoned = tuple(cordoned)
     return logs
 
 

@@ -202,7 +202,9 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
         grouped.drop_columns("topic_distinct"), {"topics": pa.array(topics, pa.string())}
     )
     grouped = grouped.join(_judged_by(commits), "group_id")
-    known = evidence.snapshot.groups.select(["group_id", "state", "protocol", "members"])
+    told = ["group_id", "state", "protocol", "members", "group_type", "group_epoch",
+            "assignment_epoch"]  # fmt: skip
+    known = evidence.snapshot.groups.select(told)
     joined = known.join(grouped, "group_id", join_type="full outer").combine_chunks()
     has_commit = ints(joined["committed_offset_count"], unknown=0) > 0
     ranks = ints(joined["rank_min"], unknown=RANKS[NO_COMMIT])

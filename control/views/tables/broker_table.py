@@ -41,7 +41,12 @@ def broker_table(evidence: Evidence) -> pa.Table:
 
 def _statuses(store: pa.Table, silent: frozenset[int]) -> pa.Array:
     is_silent = pc.is_in(store["broker"], pa.array(sorted(silent), pa.int32()))
-    return pc.if_else(store["is_fenced"], "fenced", pc.if_else(is_silent, "silent", "alive"))
+    named = pc.list_value_length(pc.split_pattern(store["cordoned_log_dirs"], ","))
+    is_cordoned = pc.and_(
+        pc.not_equal(store["cordoned_log_dirs"], ""), pc.greater_equal(named, store["log_dirs"])
+    )
+    alive = pc.if_else(pc.fill_null(is_cordoned, False), "cordoned", "alive")
+    return pc.if_else(store["is_fenced"], "fenced", pc.if_else(is_silent, "silent", alive))
 
 
 def _full_ms(evidence: Evidence, usable: FloatColumn) -> FloatColumn:

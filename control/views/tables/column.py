@@ -118,7 +118,12 @@ REPLICA_COLUMNS: Final = (
 GROUP_COLUMNS: Final = (
     _name("group", "group", rank=1),
     _text("status", "status", "The worst of its partitions", rank=1),
-    _number("lag", "lag", "Sum over its partitions", rank=1),
+    _number(
+        "lag",
+        "lag",
+        "Sum over its partitions; at most so many in a share group",
+        rank=1,
+    ),
     _number("lag_time", "time lag", _LAG_TIME, rank=2),
     _number("velocity", "lag trend", _VELOCITY_OF_GROUP, rank=2),
     _number("clears", "clears in", f"{_CLEARS}; of the same partitions", rank=2),
@@ -127,7 +132,10 @@ GROUP_COLUMNS: Final = (
     _number("members", "members", rank=2),
     _number("partitions", "partitions", "Partitions that it committed or owns"),
     _name("topics", "topics"),
+    _text("type", "type", "Classic, consumer, share or streams"),
     _text("state", "state", "As its coordinator says"),
+    _text("epoch", "epoch", "Group epoch; an older assignment epoch while it rebalances"),
+    _text("assignor", "assignor", "Chosen by the members or the coordinator"),
     _text("rests_on", "rests on", "Partitions with a known verdict"),
     _name("status_unknown_because", "no verdict because", "For the first partition without one"),
 )

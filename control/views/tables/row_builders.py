@@ -37,6 +37,7 @@ from control.views.tables.rows import (
 Record = Mapping[str, Any]
 
 STAR: Final = "★ "
+SHARE_GROUP: Final = "share"
 DAY_MS: Final = 86_400_000.0
 YEAR_MS: Final = 365 * DAY_MS
 SEGMENT_COUNT_WHY: Final = "n/a: only brokers of ours, or JMX, tell the number of segments"
@@ -295,7 +296,7 @@ def group_row(record: Record) -> GroupRow:
         path=f"groups/{path_segment(group)}",
         group=text_cell(group),
         status=group_status_cell(record["status"]),
-        lag=lag_cell(lag, has_group=committed),
+        lag=group_lag_cell(lag, record["group_type"], has_group=committed),
         lag_time=lag_time_cell(record["lag_ms_max"]) if committed else _NOTHING,
         velocity=velocity_cell(record["trend_per_s"], lag) if committed else _NOTHING,
         clears=clears_cell(record["clears_ms"], record["status"]) if committed else _NOTHING,
@@ -304,10 +305,31 @@ def group_row(record: Record) -> GroupRow:
         members=count_cell(record["members"]),
         partitions=count_cell(record["partition_count"] or 0),
         topics=text_cell(record["topics"], missing=text.NONE),
+        type=text_cell(record["group_type"] or None),
         state=text_cell(record["state"]),
+        epoch=epoch_cell(record["group_epoch"], record["assignment_epoch"]),
+        assignor=text_cell(record["protocol"] or None, missing=text.NONE),
         rests_on=text_cell(record["rests_on"]),
         status_unknown_because=text_cell(record["unjudged"], missing=text.NONE),
     )
+
+
+def group_lag_cell(lag: float | None, group_type: str | None, *, has_group: bool) -> Cell:
+    """Records behind the start offset of a share group may be delivered already: at most so many
+    are left."""
+    cell = lag_cell(lag, has_group=has_group)
+    is_bound = group_type == SHARE_GROUP and bool(lag)
+    return replace(cell, text=f"≤ {cell.text}") if is_bound else cell
+
+
+def epoch_cell(group: int | None, assignment: int | None) -> Cell:
+    """``7``; ``7, assigned 6`` while a rebalance computes the new assignment."""
+    if group is None:
+        return _NOTHING
+    if assignment is None or assignment >= group:
+        return Cell(group, text.count_text(group))
+    return Cell(group, f"{text.count_text(group)}, assigned {text.count_text(assignment)}",
+                Tone.WARNING)  # fmt: skip
 
 
 def group_partition_row(record: Record) -> GroupPartitionRow:

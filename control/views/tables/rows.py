@@ -170,7 +170,7 @@ class ReplicaRow(Row):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow(Row):
-    """A consumer group, summed up from its partitions."""
+    """A group of any type, summed up from its partitions."""
 
     group: Cell
     status: Cell
@@ -183,7 +183,11 @@ class GroupRow(Row):
     members: Cell
     partitions: Cell
     topics: Cell
+    type: Cell
     state: Cell
+    epoch: Cell
+    """Of the group; while a rebalance is under way, that of its assignment as well."""
+    assignor: Cell
     rests_on: Cell
     """Of how many partitions a verdict is known."""
     status_unknown_because: Cell

@@ -112,6 +112,33 @@ def test_a_fenced_broker_that_holds_nothing_may_be_one_that_was_retired() -> Non
     assert found.next_step.endswith("`kafka-cluster.sh unregister --id 2`")
 
 
+@pytest.mark.parametrize(
+    ("cordoned", "title", "reason"),
+    [
+        ("/a,/b", "cordoned", "refuses every reassignment that names it; 1 replica stay there"),
+        ("/b", "1 of 2 log directories cordoned", "They receive no new replicas: /b."),
+    ],
+)
+def test_cordoned_log_directories_are_noticed(cordoned: str, title: str, reason: str) -> None:
+    told = {"log_dirs": 2, "cordoned_log_dirs": cordoned}
+    (found,) = find(
+        brokers=[clusters.broker(1), clusters.broker(2, **told)],
+        partitions=[clusters.partition("t", 0, [1, 2])],
+    )
+    assert (found.kind, found.severity) == ("cordoned", Severity.NOTICE)
+    assert phrase(found.title, found.facts) == title
+    assert reason in phrase(found.reason, found.facts)
+    assert "`partiscope brokers uncordon 2`" in found.next_step
+
+
+@pytest.mark.parametrize("cordoned", ["", None])
+def test_open_log_directories_and_those_that_nobody_tells_are_no_finding(
+    cordoned: str | None,
+) -> None:
+    told = {"log_dirs": 2, "cordoned_log_dirs": cordoned}
+    assert find(brokers=[clusters.broker(1, **told)]) == ()
+
+
 def test_skew_is_told_after_an_empty_broker_joined() -> None:
     partitions = [
         clusters.partition("t", number, [1 + number % 2], size_bytes=64 * MIB)
@@ -203,6 +230,18 @@ def test_groups_that_stand_still_by_their_commits() -> None:
     )
     words = words_of(ranks, GROUP_SEVERITIES).to_pylist()
     assert words == ["STALL", "STOP", "LOST", "WARN"]
+
+
+def test_a_share_group_whose_start_stands_still_has_a_stuck_record() -> None:
+    stuck = clusters.commit("g", "t", 0, status="STALL", member_id="2 members", lag=40,
+                            committed_offset=60)  # fmt: skip
+    (found,) = find(
+        partitions=[clusters.partition("t", 0, [1])],
+        commits=[stuck],
+        groups=[clusters.group("g", group_type="share")],
+    )
+    assert phrase(found.title, found.facts) == "stuck record on t-0"
+    assert "at offset 60; at most 40 records wait" in phrase(found.reason, found.facts)
 
 
 def test_the_jobs_verdict_counts_but_for_lost_records() -> None:

@@ -163,7 +163,7 @@ def test_groups_are_read_by_activity_and_all_within_a_bounded_age() -> None:
 def test_members_and_owners_come_from_the_description() -> None:
     groups = GroupImages()
     groups.take_listed(_listed("app"), 91_000)
-    assert groups.due_descriptions(91_000, is_consumer=False) == ["app"]
+    assert groups.due_descriptions(91_000, kind="classic") == ["app"]
     member = GroupMember(member_id="m1", client_id="c", client_host="h", assignment=(ORDERS_0,))
     found = GroupDescription(
         group_id="app",
@@ -174,7 +174,7 @@ def test_members_and_owners_come_from_the_description() -> None:
     )
     groups.take_description(found, 91_100)
     groups.take_offsets("app", {ORDERS_0: 5, TopicPartition("orders", 1): 6}, 91_200)
-    assert groups.due_descriptions(91_200, is_consumer=False) == []
+    assert groups.due_descriptions(91_200, kind="classic") == []
     group, *commits = groups.rows()
     assert isinstance(group, GroupSample)
     assert (group.members, group.protocol, group.read_ms) == (1, "range", 91_000)
@@ -212,6 +212,38 @@ def test_what_a_member_owns_without_a_commit_is_told_once_its_offsets_were_read(
     groups.take_description(left, 91_300)
     told = [row for row in groups.rows() if isinstance(row, CommitSample)]
     assert [(it.partition, it.member_id) for it in told] == [(0, None)]
+
+
+def test_readers_of_a_partition_that_a_share_group_shares_are_counted() -> None:
+    groups = GroupImages()
+    listed = ListedGroup(group_id="s", state="Stable", protocol_type="share", group_type="Share")
+    groups.take_listed([listed], 91_000)
+    assert groups.due_offsets(91_000) == [], "it has a request of its own"
+    assert groups.due_offsets(91_000, of_share=True) == ["s"]
+    shared, alone = ORDERS_0, TopicPartition("orders", 1)
+    members = tuple(
+        GroupMember(member_id=name, client_id="c", client_host="h", assignment=owned)
+        for name, owned in (("m1", (shared, alone)), ("m2", (shared,)))
+    )
+    found = GroupDescription(
+        group_id="s",
+        state="Stable",
+        protocol="simple",
+        members=members,
+        group_type="share",
+        group_epoch=3,
+        assignment_epoch=2,
+    )
+    groups.take_description(found, 91_100)
+    groups.take_offsets("s", {shared: 5}, 91_200)
+    group, *starts = groups.rows()
+    assert isinstance(group, GroupSample)
+    assert (group.group_type, group.group_epoch, group.assignment_epoch) == ("share", 3, 2)
+    told = [it for it in starts if isinstance(it, CommitSample)]
+    assert [(it.partition, it.committed_offset, it.member_id) for it in told] == [
+        (0, 5, "2 members"),
+        (1, NO_COMMIT, "m1"),
+    ]
 
 
 def test_bytes_in_are_records_in_times_what_a_record_weighs() -> None:
@@ -279,13 +311,13 @@ def test_groups_without_members_are_asked_by_turns_what_we_may_do() -> None:
         ),
         now_ms=1,
     )
-    assert groups.due_rights(is_consumer=True, most=9) == []
-    assert groups.due_rights(is_consumer=False, most=1) == ["a"]
+    assert groups.due_rights(kind="consumer", most=9) == []
+    assert groups.due_rights(kind="classic", most=1) == ["a"]
     assert groups.bits == NO_BITS
     read, write = 1 << AclOperation.READ, 1 << AclOperation.WRITE
     groups.take_rights("a", read | write, now_ms=2)
     groups.take_rights("b", read, now_ms=2)
-    assert groups.due_rights(is_consumer=False, most=1) == ["c"]
+    assert groups.due_rights(kind="classic", most=1) == ["c"]
     assert groups.bits == read, "what every group allows"
 
 

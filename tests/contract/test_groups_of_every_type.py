@@ -1,0 +1,136 @@
+"""Groups of every type on the newest Kafka: what the collector tells of each is what Kafka's own
+tools tell."""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.ports import NewTopic
+from control.kafka.settings import KafkaSettings
+from control.model.ids import TopicPartition
+from tests.contract.operations_rig import unique
+from tests.support.collecting import Collected, becomes, collecting
+from tests.support.kafka_oracle import QUICK_START, KafkaCluster, run_tool, streams_libs
+from tests.support.node_cluster import ROOT
+
+pytestmark = pytest.mark.kafka_oracle
+
+TOOLS = "org.apache.kafka.tools"
+RECORDS = 30
+READ = 10
+
+
+@pytest.fixture
+async def collected(kafka_today: KafkaCluster) -> AsyncIterator[Collected]:
+    async with collecting(KafkaSettings(bootstrap=kafka_today.bootstrap)) as (_, found):
+        yield found
+
+
+@pytest.fixture
+async def topic(kafka_today: KafkaCluster) -> str:
+    """Thirty records in one partition."""
+    name = unique("read")
+    async with KafkaAdmin.to(kafka_today.bootstrap) as admin:
+        await admin.create_topic(NewTopic(name=name, partitions=1, replication_factor=1))
+    records = "".join(f"{number}\n" for number in range(RECORDS))
+    await _tool(kafka_today, "ConsoleProducer", "--topic", name, stdin=records)
+    return name
+
+
+async def _tool(cluster: KafkaCluster, command: str, *args: str, stdin: str | None = None) -> str:
+    words = ("--bootstrap-server", cluster.bootstrap, *args)
+    done = await asyncio.to_thread(
+        run_tool, f"{TOOLS}.{command}", *words, stdin=stdin, version=cluster.version
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+async def _row_of(cluster: KafkaCluster, command: str, group: str, topic: str) -> list[str]:
+    told = await _tool(cluster, f"consumer.group.{command}", "--describe", "--group", group)
+    (row,) = [line.split() for line in told.splitlines() if topic in line.split()]
+    return row
+
+
+def _offset_of(collected: Collected, group: str, key: TopicPartition) -> int | None:
+    told = collected.commits.get((group, key))
+    return None if told is None else told.committed_offset
+
+
+async def test_a_share_group_tells_its_start_and_at_most_its_lag(
+    kafka_today: KafkaCluster, topic: str, collected: Collected
+) -> None:
+    group, key = unique("sharers"), TopicPartition(topic, 0)
+    named = ("--alter", "--entity-type", "groups", "--entity-name", group)
+    earliest = ("--add-config", "share.auto.offset.reset=earliest")
+    await _tool(kafka_today, "ConfigCommand", *named, *earliest)
+    read = ("--topic", topic, "--group", group, "--max-messages", str(READ))
+    await _tool(kafka_today, "consumer.ConsoleShareConsumer", *read, "--timeout-ms", "20000")
+    row = await _row_of(kafka_today, "ShareGroupCommand", group, topic)
+    start, lag = int(row[3]), int(row[4])
+    await becomes(lambda: _offset_of(collected, group, key), start)
+    found = collected.groups[group]
+    assert 0 < lag <= RECORDS - start, "what is delivered beyond the start is no lag"
+    assert (found.group_type, found.state) == ("share", "Empty")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+async def test_a_group_of_consumers_tells_its_type_and_epoch(
+    kafka_today: KafkaCluster, topic: str, collected: Collected, protocol: str
+) -> None:
+    group, key = unique(protocol), TopicPartition(topic, 0)
+    read = ("--topic", topic, "--group", group, "--from-beginning", "--max-messages", str(READ))
+    properties = ("--command-property", f"group.protocol={protocol}")
+    slow = ("--command-property", f"max.poll.records={READ}")
+    await _tool(kafka_today, "consumer.ConsoleConsumer", *read, *properties, *slow)
+    row = await _row_of(kafka_today, "ConsumerGroupCommand", group, topic)
+    await becomes(lambda: _offset_of(collected, group, key), int(row[3]))
+    assert RECORDS - int(row[3]) == int(row[5])
+    found = collected.groups[group]
+    assert (found.group_type, found.state) == (protocol, "Empty")
+
+
+@contextmanager
+def counting(cluster: KafkaCluster, group: str, topic: str, folder: Path) -> Iterator[None]:
+    """An application of Kafka Streams that counts the records of a topic."""
+    app = str(ROOT / "tests" / "support" / "StreamsCounter.java")
+    words = (cluster.bootstrap, group, topic, "streams", str(folder))
+    java = ("java", *QUICK_START, "-cp", f"{streams_libs()}/*", app, *words)
+    process = subprocess.Popen(java, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+async def _streams_lags(cluster: KafkaCluster, group: str) -> dict[TopicPartition, int]:
+    told = await _tool(cluster, "streams.StreamsGroupCommand", "--describe", "--group", group)
+    rows = [line.split() for line in told.splitlines() if line.startswith(group)]
+    return {TopicPartition(row[1], int(row[2])): int(row[3]) for row in rows}
+
+
+async def test_a_streams_group_tells_what_its_tasks_read_and_no_changelog(
+    kafka_today: KafkaCluster, topic: str, collected: Collected, tmp_path: Path
+) -> None:
+    group, key = unique("counter"), TopicPartition(topic, 0)
+    with counting(kafka_today, group, topic, tmp_path):
+        await becomes(lambda: _offset_of(collected, group, key), RECORDS)
+        await becomes(lambda: collected.groups[group].members, 1)
+        found = collected.groups[group]
+        assert (found.group_type, found.state) == ("streams", "Stable")
+        assert found.group_epoch == found.assignment_epoch
+        read = {of for name, of in collected.commits if name == group}
+        assert {of.topic.endswith("-repartition") for of in read - {key}} == {True}
+        assert await _streams_lags(kafka_today, group) == dict.fromkeys(read, 0)
+        assert collected.commits[group, key].member_id is not None
+    await _tool(kafka_today, "ConsoleProducer", "--topic", topic, stdin="1\n2\n3\n")
+    await becomes(lambda: collected.leaders[key].high_watermark, RECORDS + 3)
+    await becomes(lambda: collected.groups[group].members, 0)
+    assert collected.commits[group, key].committed_offset == RECORDS
+    assert await _streams_lags(kafka_today, group) == {}, "without members Kafka's tool tells none"
