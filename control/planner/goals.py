@@ -85,6 +85,8 @@ _EVEN: Final = Tolerance(
 )
 _MINIMAL: Final = Tolerance(name="minimal", replicas=0.09, leaders=0.09, bytes=0.09, beside=_ANYHOW)
 _RACKS: Final = Tolerance(name="racks", replicas=None, leaders=None, bytes=None)
+_ONLY_REMOVED: Final = Tolerance(name="decommission only", replicas=None, leaders=None, bytes=None)
+"""Moves what stands on removed brokers and nothing else, however uneven the others get."""
 _LEADERS: Final = Tolerance(name="leaders", replicas=None, leaders=0.0, bytes=None)
 _PLACED: Final = Tolerance(name="placed", replicas=None, leaders=0.0, bytes=None)
 _RELIEVED: Final = Tolerance(name="relieved", replicas=None, leaders=None, bytes=None)
@@ -169,4 +171,7 @@ class PlanRequest:
 
     def tolerances(self) -> tuple[Tolerance, ...]:
         """One per alternative, the recommended first."""
-        return _ALTERNATIVES[self.goal][: max(1, self.alternatives)]
+        offered = _ALTERNATIVES[self.goal]
+        if self.goal is Goal.MINIMAL and self.remove_brokers:
+            offered = (_MINIMAL, _ONLY_REMOVED, _BALANCED)
+        return offered[: max(1, self.alternatives)]

@@ -234,3 +234,18 @@ def test_what_is_kept_is_not_exchanged_within_its_topic() -> None:
     made = plan(topology, PlanRequest(goal=Goal.TOPICS, keep_partitions=("t0-1",)))
     for alternative in made.alternatives:
         assert not alternative.violations
+
+
+def test_the_fewest_moves_that_decommission_a_broker_are_offered() -> None:
+    before = seeded(5, racks=0, factor=2, joined=0)
+    removed = before.broker_ids[-1]
+    made = plan(before, PlanRequest(goal=Goal.MINIMAL, remove_brokers=(removed,)))
+    offered = {alternative.name: alternative for alternative in made.alternatives}
+    assert made.alternatives[0].name == "minimal"
+    bare = offered["decommission only"].proposal
+    stood = [p for p in before.partitions if removed in p.replicas]
+    assert {change.key for change in bare.changes} == {p.key for p in stood}
+    assert bare.moved_bytes == sum(p.size_bytes for p in stood)
+    assert bare.moved_bytes < offered["minimal"].proposal.moved_bytes
+    without = plan(before, PlanRequest(goal=Goal.MINIMAL))
+    assert "decommission only" not in {it.name for it in without.alternatives}
