@@ -9,6 +9,7 @@ import pytest
 from control.kafka.admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
+from control.kafka.settings import KafkaSettings
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.catalogue.cordon import Cordon
@@ -22,6 +23,7 @@ from control.operations.verdict import Verdict
 from control.planner.goals import Goal, PlanRequest
 from control.planner.optimizer import plan
 from tests.contract.operations_rig import unique
+from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster
 from tests.support.node_cluster import NodeCluster
 from tests.support.settle import eventually
@@ -229,3 +231,26 @@ async def _is_refused(admin: KafkaAdmin) -> bool:
     except RefusedError:
         return True
     return False
+
+
+@pytest.mark.kafka_oracle
+async def test_the_collector_tells_which_log_directories_are_cordoned(
+    kafka_today: KafkaCluster,
+) -> None:
+    async with KafkaAdmin.to(kafka_today.bootstrap) as admin:
+        first, _ = await _paths(admin)
+        async with (
+            cordoned(admin, first),
+            collecting(KafkaSettings(bootstrap=kafka_today.bootstrap)) as (_, collected),
+        ):
+
+            def told() -> list[tuple[int, str]]:
+                rows = [it for records in collected.rounds.values() for it in records]
+                return [
+                    (it.log_dirs, it.cordoned_log_dirs or "")
+                    for record in rows
+                    for it in record.brokers
+                    if it.id == record.envelope.broker == CORDONED and it.log_dirs is not None
+                ]
+
+            await becomes(lambda: told()[:1], [(2, first)])
