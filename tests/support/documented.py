@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from tests.support.node_cluster import ROOT
@@ -12,21 +13,37 @@ _TYPED: Final = re.compile(r"^(?:\.venv/bin/)?partiscope ", re.MULTILINE)
 _PIPED: Final = re.compile(r"\| (partiscope .*)")
 _INLINE: Final = re.compile(r"`(partiscope [^`]+)`")
 _NOT_TYPED: Final = re.compile(r"…|NAME\b|FILE\b|\bID\b|\.\.\.")
+_SHELL: Final = re.compile(
+    r"^(?:(?:\.venv/bin/)?(?:partiscope|python)|make|git|docker|kafka-[\w-]+\.sh|tar|pkill|printf|"
+    r"tail|export|alias|source|uv|\$\w+/\S+) "
+)
+"""Lines of blocks that begin so are typed into a shell; others are output, pictures, settings."""
 
 
 def documented_commands() -> Iterator[str]:
-    """Lines of code blocks, with their continuations, and commands within sentences."""
+    """Commands of the program: lines of code blocks, and commands within sentences."""
     for document in DOCUMENTS:
-        blocks = document.read_text().split("```")
-        joined = "\n".join(blocks[1::2]).replace("\\\n", " ")
-        lines = [line.strip() for line in joined.splitlines()]
+        lines = block_lines(document)
         piped = [found[1] for found in map(_PIPED.search, lines) if found]
-        sentences = re.sub(r"\s+", " ", " ".join(blocks[0::2]))
-        for typed in (*filter(_TYPED.match, lines), *piped, *_INLINE.findall(sentences)):
-            if not _NOT_TYPED.search(typed):
-                yield typed.removeprefix(".venv/bin/")
+        for typed in (*filter(_TYPED.match, lines), *piped, *_in_sentences(document)):
+            yield typed.removeprefix(".venv/bin/")
+
+
+def block_lines(document: Path) -> list[str]:
+    """Lines of a document's shell blocks, with their continuations."""
+    blocks = (block.replace("\\\n", " ").splitlines() for block in _blocks(document))
+    return [line.strip() for lines in blocks for line in lines if _SHELL.match(line.strip())]
+
+
+def _blocks(document: Path) -> list[str]:
+    return document.read_text().split("```")[1::2]
 
 
 def words_of(command: str) -> tuple[str, ...]:
     """The words of a command after ``partiscope``, without comment, pipe and redirection."""
     return tuple(shlex.split(re.split(r" [|>] ", command)[0], comments=True)[1:])
+
+
+def _in_sentences(document: Path) -> list[str]:
+    sentences = re.sub(r"\s+", " ", " ".join(document.read_text().split("```")[0::2]))
+    return [it for it in _INLINE.findall(sentences) if not _NOT_TYPED.search(it)]
