@@ -28,6 +28,7 @@ from broker.replication.events import (
 from broker.replication.partition_state import PartitionState
 
 LAG_MS = 300
+STORY_EVENTS = 60
 NODES = (1, 2, 3)
 
 
@@ -90,6 +91,9 @@ class Model:
             broker_epochs=dict.fromkeys(NODES, 0),
         )
         self.nodes = {n: Node(n, self._fresh_state(n, 0, 0)) for n in NODES}
+        self.told: deque[tuple[int, int, Event]] = deque(maxlen=STORY_EVENTS)
+        self._held = dict.fromkeys(NODES, 0)
+        self._leaders: dict[int, int] = {}
         self._publish(self.metadata)
 
     def _fresh_state(self, node_id: int, end: int, high_watermark: int) -> PartitionState:
@@ -109,6 +113,7 @@ class Model:
 
     def handle(self, node: Node, event: Event) -> None:
         """One event to one node, and what follows from it."""
+        self.told.append((self.now_ms, node.id, event))
         effects = node.state.handle(event)
         node.state.check_invariants()
         for effect in effects:
@@ -116,8 +121,33 @@ class Model:
                 self._promise(node, effect.high_watermark)
             if isinstance(effect, ProposeIsr):
                 self._propose(node, effect)
+        self.check()
+
+    def check(self) -> None:
+        """The invariants that hold after every step; a failure begins with the name of one."""
+        for node in self.nodes.values():
+            self._check_prefix(node)
+            if node.is_alive and node.state.is_leader:
+                epoch = node.state.leader_epoch
+                leader = self._leaders.setdefault(epoch, node.id)
+                assert leader == node.id, f"OneLeaderPerEpoch: {leader} and {node.id} in {epoch}"
+                is_newest = epoch == self.metadata.leader_epoch
+                is_whole = self._held[node.id] == len(self.committed)
+                assert not is_newest or is_whole, f"AcknowledgedReadable: not by leader {node.id}"
+        behind = [n for n in self.metadata.isr if self._held[n] < len(self.committed)]
+        assert not behind, f"IsrHoldsCommitted: {behind} of {self.metadata.isr}"
+
+    def _check_prefix(self, node: Node) -> None:
+        """How much of what is committed the node holds; that never shrinks."""
+        held = self._held[node.id]
+        assert len(node.log) >= held, f"CommittedNeverTruncated: {node.id} at {len(node.log)}"
+        while held < len(node.log) and self.committed.get(held) == node.log[held].value:
+            held += 1
+        self._held[node.id] = held
 
     def _promise(self, node: Node, high_watermark: int) -> None:
+        isr, least = node.state.isr, self.min_insync_replicas
+        assert len(isr) >= least, f"MinIsrBeforePromise: {isr} of {node.id}"
         for offset in range(high_watermark):
             value = node.log[offset].value
             promised = self.committed.setdefault(offset, value)
@@ -174,7 +204,8 @@ class Model:
         epoch, end = leader.epoch_end(last_epoch) if last_epoch >= 0 else (-1, offset)
         node = self.nodes[replica]
         if last_epoch >= 0 and (epoch < last_epoch or end < offset):
-            self.later(lambda: self._truncate(node, leader_epoch, (epoch, end), incarnation))
+            parting = (offset, last_epoch, epoch, end)
+            self.later(lambda: self._truncate(node, leader_epoch, parting, incarnation))
             return
         if offset > len(leader.log):
             return
@@ -189,12 +220,15 @@ class Model:
         return is_same and node.state.leader_epoch == leader_epoch and not node.state.is_leader
 
     def _truncate(
-        self, node: Node, leader_epoch: int, end: tuple[int, int], incarnation: object
+        self, node: Node, leader_epoch: int, parting: tuple[int, int, int, int], incarnation: object
     ) -> None:
-        if not self._is_current(node, leader_epoch, incarnation):
+        """An answer to a request from another position is old, as the fetcher judges, too."""
+        *position, epoch, end = parting
+        is_current = self._is_current(node, leader_epoch, incarnation)
+        if not is_current or position != [len(node.log), node.last_epoch()]:
             return
-        own_epoch, own_end = node.epoch_end(end[0])
-        target = min(own_end, end[1]) if own_epoch == end[0] else own_end
+        own_epoch, own_end = node.epoch_end(epoch)
+        target = min(own_end, end) if own_epoch == epoch else own_end
         del node.log[target:]
         self.handle(node, LogTruncated(len(node.log)))
 
@@ -320,6 +354,10 @@ class Model:
                 return
         story = [(n.id, len(n.log), n.state.story()) for n in self.nodes.values()]
         raise AssertionError(f"no agreement: {self.metadata} {story}")
+
+    def story(self) -> str:
+        """The last events, by time and node."""
+        return "\n".join(f"{at_ms} ms, node {node}: {event}" for at_ms, node, event in self.told)
 
     def _all_equal(self) -> bool:
         logs = [[(r.epoch, r.value) for r in node.log] for node in self.nodes.values()]
