@@ -61,9 +61,13 @@ class CutProxy:
         while True:
             try:
                 near, _ = listener.accept()
-                far = socket.create_connection(("127.0.0.1", self._target))
             except OSError:
                 return
+            try:
+                far = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                near.close()
+                continue
             self._open |= {near, far}
             for source, target in ((near, far), (far, near)):
                 args = (source, target)

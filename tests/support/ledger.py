@@ -19,12 +19,14 @@ NOT_YET: Final = (
 
 
 class SteadyProducer:
-    """Produces 0, 1, 2, … to partition 0 with idempotence until it is stopped.
+    """Produces 0, 1, 2, … to partition 0 with idempotence until it is stopped, at most so many a
+    second.
 
     `acknowledged` maps a number to its offset; `ack_times` are monotonic seconds.
     """
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, *, per_second: float = float("inf")) -> None:
+        self._per_second = per_second
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -43,9 +45,10 @@ class SteadyProducer:
         self._thread.start()
 
     def _run(self) -> None:
-        number = 0
+        number, begun = 0, time.monotonic()
         while not self._stop.is_set():
-            if len(self._producer) < 500:
+            is_due = number <= self._per_second * (time.monotonic() - begun)
+            if is_due and len(self._producer) < 500:
                 self._producer.produce(
                     TOPIC, str(number).encode(), partition=0, on_delivery=self._delivered(number)
                 )
