@@ -36,6 +36,30 @@ def whole(low: int, high: int) -> FieldCheck:
     return check
 
 
+def partitions(text: str) -> str | None:
+    """Numbers of partitions and ranges of them."""
+    try:
+        partition_numbers(text)
+    except ValueError:
+        return "partitions with commas between, also ranges, like 0, 3-5"
+    return None
+
+
+def partition_numbers(text: str) -> tuple[int, ...]:
+    """In ascending order, each once; ``3-5`` is 3, 4 and 5.
+
+    :raises ValueError: it is no list of partitions.
+    """
+    found: set[int] = set()
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        first, is_range, last = part.partition("-")
+        low, high = int(first), int(last if is_range else first)
+        if not (first + last).replace(" ", "").isdecimal() or not low <= high <= PARTITIONS_MAX:
+            raise ValueError(part)
+        found.update(range(low, high + 1))
+    return tuple(sorted(found))
+
+
 def positive_number(text: str) -> str | None:
     """A number above zero."""
     try:

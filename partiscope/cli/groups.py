@@ -9,6 +9,7 @@ import typer
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec, ShareOffset
 from control.model.ids import TopicPartition
+from control.operations import checks
 from control.operations.catalogue.delete_group import DeleteGroup
 from control.operations.catalogue.delete_offsets import DeleteOffsets
 from control.operations.catalogue.offset_targets import TARGET_HELP, target_problem
@@ -17,7 +18,7 @@ from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.views.format import plural_text
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
-from partiscope.cli.operations import Reason, run_operations
+from partiscope.cli.operations import Partitions, Reason, run_operations
 from partiscope.cli.options import (
     Bootstrap,
     DryRun,
@@ -216,6 +217,7 @@ def alter(
     group: Group,
     topic: Annotated[str, typer.Option(help="Whose partitions.")],
     to: Annotated[str, typer.Option(help=TO_HELP)],
+    partitions: Partitions = "",
     reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -226,7 +228,8 @@ def alter(
     problem = target_problem(to)
     if problem is not None:
         raise CommandError(f"--to: {problem}", Exit.WRONG_USE)
-    asked = ResetOffsets(group=group, topic=topic, to=to, reason=reason)
+    numbers = checks.partition_numbers(partitions)
+    asked = ResetOffsets(group=group, topic=topic, to=to, partitions=numbers, reason=reason)
     run_operations([asked], {"group": group, "topic": topic}, bootstrap=bootstrap,
                    dry_run=dry_run, yes=yes, as_json=as_json)  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from control.operations import checks
 from control.operations.catalogue.operation import Change, Done, Operation
 from control.operations.previews import Previewed
 from control.operations.session import OperationSession
@@ -17,6 +18,26 @@ from partiscope.cli.tables import words, write_table
 from partiscope.identity import Target
 
 Reason = Annotated[str, typer.Option("--reason", help="Why, for the journal.")]
+
+
+def _checked_partitions(text: str) -> str:
+    problem = checks.partitions(text)
+    if problem is not None:
+        raise CommandError(f"--partitions {text!r}: name {problem}", Exit.WRONG_USE)
+    return text
+
+
+Partitions = Annotated[
+    str,
+    typer.Option(
+        "--partitions",
+        "--partition",
+        callback=_checked_partitions,
+        help="Only these, like 0,3-5.",
+        show_default=False,
+    ),
+]
+"""For ``control.operations.checks.partition_numbers``."""
 
 
 def config_pairs(texts: Sequence[str] | None) -> dict[str, str]:

@@ -12,16 +12,18 @@ from control.kafka.ports import (
     ConfigScope,
     TopicMetadata,
 )
+from control.operations import checks
 from control.operations.catalogue.add_partitions import AddPartitions
 from control.operations.catalogue.configure_topic import ConfigureTopic
-from control.operations.catalogue.create_topic import CreateTopic
+from control.operations.catalogue.create_topic import CreateTopic, Placing
 from control.operations.catalogue.delete_records import BEFORE_HELP, DeleteRecords, before_problem
 from control.operations.catalogue.delete_topic import DeleteTopic
 from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.topic_templates import TEMPLATE_HELP, Template
 from control.views.printable import visible
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
-from partiscope.cli.operations import Reason, config_pairs, run_operations
+from partiscope.cli.operations import Partitions, Reason, config_pairs, run_operations
 from partiscope.cli.options import (
     Bootstrap,
     DryRun,
@@ -118,6 +120,16 @@ def create(
         ),
     ] = None,
     config: Config = None,
+    like: Annotated[
+        str, typer.Option(help="A topic that gives what is not given here.", show_default=False)
+    ] = "",
+    template: Annotated[
+        Template, typer.Option(help=f"Configs that belong together. {TEMPLATE_HELP}.")
+    ] = Template.NONE,
+    placing: Annotated[
+        Placing,
+        typer.Option(help="Replicas on brokers with fewest, over all racks; or as Kafka does."),
+    ] = Placing.EVENLY,
     reason: Reason = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "--validate-only", help="Only check; change nothing.")
@@ -132,6 +144,9 @@ def create(
         partitions=partitions,
         replication_factor=replication_factor,
         configs=config_pairs(config),
+        like=like,
+        template=template,
+        placing=placing,
         reason=reason,
     )
     run_operations([asked], {"topic": topic}, bootstrap=bootstrap, dry_run=dry_run,
@@ -211,7 +226,7 @@ def delete_records(
     *,
     topic: Topic,
     before: Annotated[str, typer.Option(help=f"Up to where: {BEFORE_HELP}.")],
-    partition: Annotated[int | None, typer.Option(min=0, help="Only this one.")] = None,
+    partitions: Partitions = "",
     reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -222,7 +237,8 @@ def delete_records(
     problem = before_problem(before)
     if problem is not None:
         raise CommandError(f"--before {before!r}: {problem}", Exit.WRONG_USE)
-    asked = DeleteRecords(topic=topic, before=before, partition=partition, reason=reason)
+    numbers = checks.partition_numbers(partitions)
+    asked = DeleteRecords(topic=topic, before=before, partitions=numbers, reason=reason)
     run_operations([asked], {"topic": topic}, bootstrap=bootstrap, dry_run=dry_run,
                    yes=yes, as_json=as_json)  # fmt: skip
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
@@ -35,6 +36,7 @@ from control.operations.catalogue.operation import Done, Operation
 from control.operations.catalogue.produce import Produce, ProduceRun
 from control.operations.catalogue.reassign import Reassign
 from control.operations.catalogue.reset_offsets import ResetOffsets
+from control.operations.catalogue.topic_templates import Template
 from control.operations.errors import (
     ConflictError,
     GroupActiveError,
@@ -116,6 +118,39 @@ async def test_a_topic_from_birth_to_death(session: OperationSession) -> None:
     assert configured.before["cleanup.policy"] == "compact,delete"
     assert configured.after == change
     assert lines[f"add partitions to {name}"].after == {"partitions": 5}
+
+
+async def test_a_topic_like_another_one_lies_where_its_preview_says(
+    session: OperationSession,
+) -> None:
+    """What is given by hand wins over the other topic, and that over the template."""
+    name, model = unique("made"), unique("model")
+    configs = {"retention.ms": "5000", "segment.bytes": "2097152"}
+    new = NewTopic(name=model, partitions=5, replication_factor=2, configs=configs)
+    await session.admin.create_topic(new)
+    asked = CreateTopic(
+        topic=name,
+        like=model,
+        template=Template.SHORT_LIVED,
+        configs={"segment.bytes": "1048576"},
+    )
+    previewed = await session.preview(asked)
+    placed = {it.name: it.line for it in previewed.effect.changes if it.name.startswith("broker")}
+    assert len(placed) == 3
+    assert sum(int(line.split()[2]) for line in placed.values()) == 10
+    await session.perform(previewed)
+    (made,) = await session.admin.topics([name])
+    there = {each.partition: each.replicas for each in made.partitions}
+    assert there == previewed.effect.command.assignment
+    leads = Counter(replicas[0] for replicas in there.values())
+    assert sorted(leads.values()) == [1, 2, 2]
+    wanted = {"retention.ms": "5000", "segment.bytes": "1048576", "segment.ms": "600000"}
+    assert await _configs(session, name, *wanted) == wanted
+    with pytest.raises(RefusedError, match="nowhere"):
+        await session.preview(CreateTopic(topic=unique("none"), like="nowhere"))
+    crowded = CreateTopic(topic=unique("crowded"), partitions=1, replication_factor=9)
+    with pytest.raises(RefusedError, match="eplication factor"):
+        await session.preview(crowded)
 
 
 async def test_what_was_previewed_is_done_whatever_comes_in_between(
@@ -200,6 +235,11 @@ async def test_shifts_leave_partitions_without_a_commit_alone(session: Operation
     )
     await session.perform(previewed, typed=group)
     assert await session.admin.groups.committed_offsets(group) == {TopicPartition(topic, 2): 5}
+    some = await session.preview(
+        ResetOffsets(group=group, topic=topic, to="latest", partitions=(0, 1))
+    )
+    assert some.effect.lines == (f"{topic}-0: no commit → 0", f"{topic}-1: no commit → 0")
+    assert some.effect.command.what == f"reset {group} on {topic} 0, 1 to latest"
     again = await session.preview(ResetOffsets(group=group, topic=topic, to="2026-01-01T00:00Z"))
     assert f"{topic}-2: 5 → 0 (5 records will be re-read)" in again.effect.lines
 
@@ -228,15 +268,15 @@ async def test_groups_with_members_are_left_alone(session: OperationSession) -> 
 async def test_records_are_deleted_up_to_an_offset_or_a_time(session: OperationSession) -> None:
     topic = await _filled(session)
     key = TopicPartition(topic, 2)
-    previewed = await session.preview(DeleteRecords(topic=topic, before="4", partition=2))
+    previewed = await session.preview(DeleteRecords(topic=topic, before="4", partitions=(2,)))
     assert previewed.effect.lines[0] == f"{key}: begins at 0 → 4 (4 offsets deleted)"
     await session.perform(previewed, typed=topic)
     first = await session.admin.offsets.list_offsets([key], OffsetSpec.EARLIEST)
     assert first[key].offset == 4
     with pytest.raises(InvalidInputError, match="ends at 10, before 99"):
-        await session.preview(DeleteRecords(topic=topic, before="99", partition=2))
+        await session.preview(DeleteRecords(topic=topic, before="99", partitions=(2,)))
     with pytest.raises(InvalidInputError, match=r"has no partition 7 \(0–2\)"):
-        await session.preview(DeleteRecords(topic=topic, before="1", partition=7))
+        await session.preview(DeleteRecords(topic=topic, before="1", partitions=(7,)))
     old = await session.preview(DeleteRecords(topic=topic, before="1d"))
     assert not old.is_needed
     await _do(session, DeleteRecords(topic=topic, before="latest"))

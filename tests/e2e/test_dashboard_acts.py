@@ -1,6 +1,7 @@
 """The page acts on a real cluster of ours: it shows a key's partition, produces, and reassigns."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -172,11 +173,13 @@ def test_a_topic_is_made_grown_and_deleted_with_what_it_means_shown_before(
     page.keyboard.press("n")
     dialog = dialog_of(page)
     dialog.get_by_label("Name").fill("bad name")
-    dialog.get_by_role("button", name="Create").click()
+    dialog.get_by_role("button", name="Preview").click()
     expect(dialog).to_contain_text("letters, digits")
     dialog.get_by_label("Name").fill("made-here")
     dialog.get_by_label("Partitions").fill("3")
     dialog.get_by_label("Replication factor").fill("1")
+    dialog.get_by_role("button", name="Preview").click()
+    expect(dialog).to_contain_text(re.compile(r"broker \d+: \d replicas?, \d of them leading"))
     dialog.get_by_role("button", name="Create").click()
     expect(dialog).to_contain_text("made-here is created: 3 partitions, replication factor 1")
     assert len(admin.list_topics(timeout=10).topics["made-here"].partitions) == 3

@@ -1,19 +1,57 @@
-"""Create a topic."""
+"""Create a topic, also like another one or by a template."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import asyncio
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import ClassVar, Final, Self
 
+from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.kafka.ports import CLUSTERS_OWN, NewTopic
+from control.kafka.errors import KafkaPortError
+from control.kafka.ports import (
+    CLUSTERS_OWN,
+    BrokerNode,
+    ConfigResource,
+    ConfigScope,
+    NewTopic,
+    TopicMetadata,
+)
 from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
+from control.operations.catalogue.topic_templates import (
+    TEMPLATE_HELP,
+    TEMPLATES,
+    Template,
+)
+from control.operations.errors import StalePreviewError
 from control.operations.protected_topics import check_topic
+from control.operations.reassignment.facts import cordoned_brokers
+from control.planner.new_topic import placed
+from control.planner.racks import Racks
 
 CLUSTER_DEFAULT: Final = "the cluster's default"
+_SOURCE_TOPIC: Final = 1
+_OF_A_MOVE: Final = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+"""Configs that a topic like another does not take over."""
+_PLACED_MAX: Final = 10_000
+"""Partitions; Kafka creates no more at once."""
+
+
+class Placing(StrEnum):
+    """Who says which brokers get the replicas."""
+
+    EVENLY = "evenly"
+    """The preview: fewest replicas first, over all racks (``control.planner.new_topic``)."""
+    CLUSTER = "cluster"
+    """The controller, when it creates the topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +62,9 @@ class CreateTopic(Operation):
         name="create_topic",
         key="n",
         title="Create a topic",
-        help="name, partitions, replication factor, configs",
+        help="name, partitions, replication factor, configs; also like another topic",
         submit_label="Create",
-        confirmation=Confirmation.NONE,
+        confirmation=Confirmation.PREVIEW,
         fields=(
             FormField(name="topic", label="Name", is_required=True, check=checks.topic_name),
             FormField(
@@ -44,7 +82,29 @@ class CreateTopic(Operation):
                 check=checks.whole(1, 100),
             ),
             FormField(
+                name="like",
+                label="Like topic",
+                kind=FieldKind.TOPIC,
+                help="its partitions, replication factor and configs, where none are given here",
+            ),
+            FormField(
+                name="template",
+                label="Template",
+                kind=FieldKind.CHOICE,
+                default=Template.NONE,
+                choices=tuple(Template),
+                help=TEMPLATE_HELP,
+            ),
+            FormField(
                 name="configs", label="Configs", help="name=value, …", check=checks.config_pairs
+            ),
+            FormField(
+                name="placing",
+                label="Replicas are placed",
+                kind=FieldKind.CHOICE,
+                default=Placing.EVENLY,
+                choices=tuple(Placing),
+                help="evenly: over racks, then on brokers with fewest; cluster: as it chooses",
             ),
             REASON,
         ),
@@ -53,10 +113,17 @@ class CreateTopic(Operation):
 
     topic: str
     partitions: int | None = None
-    """None: ``num.partitions`` of the cluster."""
+    """None: those of the topic that it is like, or ``num.partitions`` of the cluster."""
     replication_factor: int | None = None
-    """None: ``default.replication.factor`` of the cluster."""
+    """None: as with ``partitions``, ``default.replication.factor``."""
     configs: Mapping[str, str] = field(default_factory=dict)
+    like: str = ""
+    """The topic that gives what is not given here; empty: none."""
+    template: Template = Template.NONE
+    """Configs that give way to those of ``like`` and of ``configs``."""
+    placing: Placing = Placing.EVENLY
+    assignment: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Of the frozen command: the replicas of each partition; empty: the cluster places them."""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
@@ -66,6 +133,9 @@ class CreateTopic(Operation):
             partitions=int(fields["partitions"]) if fields["partitions"] else None,
             replication_factor=int(fields["replication_factor"] or 0) or None,
             configs=checks.pairs(fields["configs"]),
+            like=fields["like"],
+            template=Template(fields["template"] or Template.NONE),
+            placing=Placing(fields["placing"] or Placing.EVENLY),
             reason=fields["reason"],
         )
 
@@ -79,27 +149,91 @@ class CreateTopic(Operation):
         check_topic("create_topic", self.topic)
 
     async def preview(self, context: OperationContext) -> Effect[Self]:
-        """The new topic, once the cluster's own check has passed."""
-        await context.admin.create_topic(self._new(), validate_only=True)
-        changes = [
+        """What the cluster's own check lets pass, and where the replicas will be.
+
+        :raises RefusedError: the name is taken, a number or config is not acceptable, or there is
+            no topic to be like.
+        """
+        admin = context.admin
+        wanted = await self._filled(admin)
+        brokers: tuple[BrokerNode, ...] = ()
+        if self.placing is Placing.EVENLY:
+            brokers = await _open_brokers(admin)
+            wanted = await wanted._placed(admin, brokers)
+        await admin.create_topic(wanted._new(), validate_only=True)
+        changes = (
             Change("topic", None, self.topic, f"{self.topic} is created"),
-            Change("partitions", None, self.partitions or CLUSTER_DEFAULT),
-            Change("replication factor", None, self.replication_factor or CLUSTER_DEFAULT),
-            *(Change(name, None, value) for name, value in self.configs.items()),
-        ]
-        return Effect(command=self, changes=tuple(changes))
+            Change("partitions", None, wanted.partitions or CLUSTER_DEFAULT),
+            Change("replication factor", None, wanted.replication_factor or CLUSTER_DEFAULT),
+            *(Change(name, None, value) for name, value in wanted.configs.items()),
+            *_placement_changes(wanted.assignment),
+        )
+        notes = () if wanted.assignment else ("the cluster chooses the brokers of the replicas",)
+        return Effect(command=wanted, changes=changes, notes=notes, facts=brokers)
+
+    async def require_fresh(self, context: OperationContext, facts: Hashable) -> None:
+        """The brokers that get replicas are still those that take some.
+
+        :raises StalePreviewError: a broker came, left, or takes no new replicas any more.
+        """
+        if self.assignment and facts != await _open_brokers(context.admin):
+            why = "brokers came, left, or take no new replicas any more"
+            raise StalePreviewError(self.what, why)
 
     async def perform(self, context: OperationContext) -> Done:
         """Create it and wait until it is led."""
         await context.admin.create_topic(self._new())
         (made,) = await context.admin.topics([self.topic])
         partitions = counted(len(made.partitions), "partition")
-        factor = max(len(each.replicas) for each in made.partitions)
         words = (
-            f"{self.topic} is created: {partitions}, replication factor {factor}; "
+            f"{self.topic} is created: {partitions}, replication factor {_factor(made)}; "
             "all partitions have leaders"
         )
         return Done(words=words, view="topic", params={"topic": self.topic})
+
+    async def _filled(self, admin: KafkaAdmin) -> Self:
+        """With what the other topic and the template give."""
+        configs = dict(TEMPLATES[self.template])
+        if not self.like:
+            return replace(self, configs=configs | dict(self.configs))
+        (model,) = await admin.topics([self.like])
+        resource = ConfigResource(scope=ConfigScope.TOPIC, name=self.like)
+        for entry in await admin.describe_configs(resource):
+            is_own = entry.source == _SOURCE_TOPIC and entry.name not in _OF_A_MOVE
+            if is_own and entry.value is not None:
+                configs[entry.name] = entry.value
+        return replace(
+            self,
+            partitions=self.partitions or len(model.partitions),
+            replication_factor=self.replication_factor or _factor(model),
+            configs=configs | dict(self.configs),
+        )
+
+    async def _placed(self, admin: KafkaAdmin, brokers: Iterable[BrokerNode]) -> Self:
+        """With replicas placed evenly; as it is where the cluster does not tell its defaults, or
+        has too few brokers."""
+        held = dict.fromkeys((broker.id for broker in brokers), 0)
+        numbers = await _numbers(admin, self)
+        if numbers is None or numbers[0] > _PLACED_MAX or numbers[1] > len(held):
+            return self
+        there = Counter(
+            replica
+            for topic in await admin.topics()
+            for partition in topic.partitions
+            for replica in partition.target_replicas
+        )
+        racks = Racks(of={broker.id: broker.rack for broker in brokers})
+        held = {broker: there[broker] for broker in held}
+        partitions, factor = numbers
+        replicas = await asyncio.to_thread(
+            placed, held, racks, partitions=partitions, factor=factor
+        )
+        return replace(
+            self,
+            partitions=partitions,
+            replication_factor=factor,
+            assignment=dict(enumerate(replicas)),
+        )
 
     def _new(self) -> NewTopic:
         return NewTopic(
@@ -107,4 +241,42 @@ class CreateTopic(Operation):
             partitions=CLUSTERS_OWN if self.partitions is None else self.partitions,
             replication_factor=self.replication_factor or CLUSTERS_OWN,
             configs=self.configs,
+            assignment=self.assignment or None,
         )
+
+
+async def _open_brokers(admin: KafkaAdmin) -> tuple[BrokerNode, ...]:
+    """Live brokers that take new replicas."""
+    cluster, cordoned = await asyncio.gather(admin.describe_cluster(), cordoned_brokers(admin))
+    return tuple(broker for broker in cluster.brokers if broker.id not in cordoned)
+
+
+async def _numbers(admin: KafkaAdmin, asked: CreateTopic) -> tuple[int, int] | None:
+    """Partitions and replication factor, with the cluster's defaults; None: it does not tell."""
+    if asked.partitions is not None and asked.replication_factor is not None:
+        return asked.partitions, asked.replication_factor
+    cluster = await admin.describe_cluster()
+    names = ["num.partitions", "default.replication.factor"]
+    resource = ConfigResource(scope=ConfigScope.BROKER, name=str(cluster.brokers[0].id))
+    try:
+        entries = await admin.describe_configs(resource, names)
+    except KafkaPortError:
+        return None
+    told = {entry.name: int(entry.value) for entry in entries if entry.value}
+    if not told.keys() >= set(names):
+        return None
+    partitions, factor = (told[name] for name in names)
+    return asked.partitions or partitions, asked.replication_factor or factor
+
+
+def _placement_changes(assignment: Mapping[int, tuple[int, ...]]) -> Iterable[Change]:
+    """Which broker gets how much."""
+    replicas = Counter(broker for brokers in assignment.values() for broker in brokers)
+    leaders = Counter(brokers[0] for brokers in assignment.values())
+    for broker in sorted(replicas):
+        gets = f"{counted(replicas[broker], 'replica')}, {leaders[broker]:,} of them leading"
+        yield Change(f"broker {broker}", None, gets, f"broker {broker}: {gets}")
+
+
+def _factor(topic: TopicMetadata) -> int:
+    return max(len(each.target_replicas) for each in topic.partitions)

@@ -6,13 +6,19 @@ from typing import ClassVar, Final, Self
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.kafka.ports import ConfigResource, ConfigScope, TopicMetadata
-from control.model.ids import TopicPartition, no_partition_words
+from control.kafka.ports import ConfigResource, ConfigScope
+from control.model.ids import TopicPartition
 from control.model.moments import MOMENT_HELP, TimeError
 from control.model.units import counted
 from control.operations import checks
-from control.operations.catalogue.fields import REASON, TOPIC
-from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
+from control.operations.catalogue.fields import (
+    PARTITIONS,
+    REASON,
+    TOPIC,
+    chosen_partitions,
+    partition_words,
+)
+from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
 from control.operations.catalogue.offset_targets import (
     LogBounds,
     OffsetTarget,
@@ -49,13 +55,7 @@ class DeleteRecords(Operation):
         confirmation=Confirmation.TYPED,
         fields=(
             TOPIC,
-            FormField(
-                name="partition",
-                label="Partition",
-                kind=FieldKind.NUMBER,
-                help="empty: every partition",
-                check=checks.whole(0, checks.PARTITIONS_MAX),
-            ),
+            PARTITIONS,
             FormField(
                 name="before",
                 label="Before",
@@ -71,8 +71,8 @@ class DeleteRecords(Operation):
     topic: str
     before: str
     """A target as ``parse_target`` takes it; its own record stays."""
-    partition: int | None = None
-    """None: every partition."""
+    partitions: tuple[int, ...] = ()
+    """Empty: every partition."""
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Of the frozen command: the new log start offsets."""
 
@@ -82,14 +82,14 @@ class DeleteRecords(Operation):
         return cls(
             topic=fields["topic"],
             before=fields["before"],
-            partition=int(fields["partition"]) if fields["partition"] else None,
+            partitions=checks.partition_numbers(fields["partitions"]),
             reason=fields["reason"],
         )
 
     @property
     def what(self) -> str:
         """For the journal."""
-        where = self.topic if self.partition is None else f"{self.topic}-{self.partition}"
+        where = partition_words(self.topic, self.partitions)
         return f"delete records of {where} before {self.before}"
 
     @property
@@ -107,12 +107,13 @@ class DeleteRecords(Operation):
         :raises InvalidInputError: no such partition, an offset beyond the end, a compacted topic.
         """
         (topic,) = await context.admin.topics([self.topic])
-        keys = self._partitions(topic)
+        keys = chosen_partitions(topic, self.partitions)
         await self._require_delete_policy(context.admin)
         target = parse_target(self.before)
         bounds = await read_bounds(context.admin, keys, target)
-        if self.partition is not None:
-            _require_inside(keys[0], bounds[keys[0]], target)
+        for number in self.partitions:
+            key = TopicPartition(self.topic, number)
+            _require_inside(key, bounds[key], target)
         offsets = {
             key: offset
             for key, each in bounds.items()
@@ -134,16 +135,6 @@ class DeleteRecords(Operation):
         low = await context.admin.offsets.delete_records(self.offsets)
         words = f"records deleted in {counted(len(low), 'partition')} of {self.topic}"
         return Done(words=words, view="topic", params={"topic": self.topic})
-
-    def _partitions(self, topic: TopicMetadata) -> list[TopicPartition]:
-        keys = [each.key for each in topic.partitions]
-        if self.partition is None:
-            return keys
-        wanted = TopicPartition(self.topic, self.partition)
-        if wanted not in keys:
-            words = no_partition_words(self.topic, self.partition, len(keys))
-            raise InvalidInputError({"partition": words})
-        return [wanted]
 
     async def _require_delete_policy(self, admin: KafkaAdmin) -> None:
         resource = ConfigResource(scope=ConfigScope.TOPIC, name=self.topic)

@@ -7,7 +7,15 @@ from typing import ClassVar, Self
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.model.ids import TopicPartition
 from control.model.units import counted
-from control.operations.catalogue.fields import GROUP, REASON, TOPIC
+from control.operations import checks
+from control.operations.catalogue.fields import (
+    GROUP,
+    PARTITIONS,
+    REASON,
+    TOPIC,
+    chosen_partitions,
+    partition_words,
+)
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
 from control.operations.catalogue.group_members import require_no_members
 from control.operations.catalogue.offset_targets import (
@@ -34,6 +42,7 @@ class ResetOffsets(Operation):
         fields=(
             GROUP,
             TOPIC,
+            PARTITIONS,
             FormField(
                 name="to",
                 label="To",
@@ -51,6 +60,8 @@ class ResetOffsets(Operation):
     topic: str
     to: str
     """A target as ``parse_target`` takes it."""
+    partitions: tuple[int, ...] = ()
+    """Empty: every partition."""
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Of the frozen command: what is committed."""
 
@@ -61,13 +72,14 @@ class ResetOffsets(Operation):
             group=fields["group"],
             topic=fields["topic"],
             to=fields["to"],
+            partitions=checks.partition_numbers(fields["partitions"]),
             reason=fields["reason"],
         )
 
     @property
     def what(self) -> str:
         """For the journal."""
-        return f"reset {self.group} on {self.topic} to {self.to}"
+        return f"reset {self.group} on {partition_words(self.topic, self.partitions)} to {self.to}"
 
     @property
     def thing(self) -> str:
@@ -82,7 +94,7 @@ class ResetOffsets(Operation):
         """
         (topic,) = await context.admin.topics([self.topic])
         target = parse_target(self.to)
-        bounds = await read_bounds(context.admin, [each.key for each in topic.partitions], target)
+        bounds = await read_bounds(context.admin, chosen_partitions(topic, self.partitions), target)
         await require_no_members(context.admin, self.group)
         committed = await context.admin.groups.committed_offsets(self.group)
         then = {key: each.resolved(target, committed.get(key)) for key, each in bounds.items()}

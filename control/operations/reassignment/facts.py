@@ -262,6 +262,14 @@ async def _log_dirs(admin: AdminPort) -> tuple[LogDir, ...]:
         return ()
 
 
+async def cordoned_brokers(admin: AdminPort) -> frozenset[int]:
+    """Live brokers that take no new replica, as far as brokers tell."""
+    try:
+        return _cordoned(await admin.log_dirs(partitions=()))
+    except KafkaPortError:
+        return frozenset()
+
+
 def _cordoned(log_dirs: Collection[LogDir]) -> frozenset[int]:
     """Brokers without a log directory that takes new replicas: the controller refuses every
     target list that names one, also for replicas that it has already."""

@@ -4,6 +4,7 @@ from inspect import signature
 
 import pytest
 
+from control.operations import checks
 from control.operations.catalogue import FORMS, OPERATIONS, RIGHTS, form_named
 from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.forms import Confirmation, OperationForm
@@ -79,7 +80,10 @@ def test_values_come_back_complete() -> None:
         "topic": "orders",
         "partitions": "",
         "replication_factor": "",
+        "like": "",
+        "template": "none",
         "configs": "",
+        "placing": "evenly",
         "reason": "",
     }
     assert REASSIGN.defaults({"topics": "orders"})["topics"] == "orders"
@@ -130,3 +134,17 @@ def test_the_usual_spread_is_the_same_in_forms_and_on_the_command_line() -> None
     typed = signature(reassign).parameters["spread"].default
     for usual in (REASSIGN.field("spread").default, typed):
         assert spread_seconds(usual) == USUAL_WAVES.spread_s
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("", ()), ("7", (7,)), ("3, 0", (0, 3)), ("0,3-5", (0, 3, 4, 5)), ("4-4,4", (4,))],
+)
+def test_partitions_are_named_one_by_one_and_by_ranges(text: str, numbers: tuple[int, ...]) -> None:
+    assert checks.partitions(text) is None
+    assert checks.partition_numbers(text) == numbers
+
+
+@pytest.mark.parametrize("text", ["5-3", "-1", "a", "1-", "1-2-3", "0-99999999", "1;2"])
+def test_what_names_no_partitions_is_told(text: str) -> None:
+    assert checks.partitions(text) is not None
