@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,7 +20,7 @@ from control.lab.message_filters import (
     build_filter,
 )
 from control.lab.starts import parse_start
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, partition_numbers
 from control.model.moments import TimeError, parse_moment
 
 SCAN_RECORDS: Final = 100_000
@@ -174,7 +173,7 @@ class MessageSearch:
 
     async def _looking(self, now_ms: int) -> tuple[MessageFilter, Looking]:
         until_ms = self._until_ms(now_ms)
-        numbers_of(self.partition)
+        _numbers(self.partition)
         # In a thread: the first use of a library loads it.
         tested = await asyncio.to_thread(build_filter, self.texts)
         return tested, Looking(
@@ -182,42 +181,27 @@ class MessageSearch:
         )
 
 
-def numbers_of(partition: str) -> Collection[int] | None:
-    """Partitions as people write them: ``3``, ``0-3,7``; None: all of them.
-
-    :raises FilterError: it is nothing like that.
-    """
-    if not partition.strip():
-        return None
-    found: set[int] = set()
-    for part in partition.split(","):
-        told = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", part)
-        if told is None:
-            raise FilterError("partition", f"{part.strip()!r} is no partition; write 3 or 0-3,7")
-        first, last = int(told[1]), int(told[2] or told[1])
-        if last < first or last - first > _RANGE_MAX:
-            raise FilterError("partition", f"{part.strip()!r} is no range of partitions")
-        found |= set(range(first, last + 1))
-    return found
-
-
-_RANGE_MAX: Final = 1_000_000
-
-
 def chosen_partitions(keys: Sequence[TopicPartition], partition: str) -> tuple[TopicPartition, ...]:
     """The asked partitions of a topic.
 
     :raises NoSuchPartitionError: one of them is not there.
     """
-    wanted = numbers_of(partition)
-    if wanted is None:
+    wanted = set(_numbers(partition))
+    if not wanted:
         return tuple(keys)
     found = tuple(key for key in keys if key.partition in wanted)
-    missing = sorted(set(wanted) - {key.partition for key in found})
+    missing = sorted(wanted - {key.partition for key in found})
     if missing:
         topic = keys[0].topic if keys else ""
         raise NoSuchPartitionError(topic, missing[0], count=len(keys))
     return found
+
+
+def _numbers(partition: str) -> tuple[int, ...]:
+    try:
+        return partition_numbers(partition)
+    except ValueError as error:
+        raise FilterError("partition", str(error)) from error
 
 
 def _told(found: Browsed, tested: MessageFilter) -> Browsed:

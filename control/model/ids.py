@@ -1,5 +1,6 @@
 """Names of things in a cluster. Plain values with a type each, so that they are not mixed up."""
 
+import re
 from typing import Final, NamedTuple, NewType
 from urllib.parse import quote
 
@@ -8,6 +9,8 @@ BrokerId = NewType("BrokerId", int)
 GroupId = NewType("GroupId", str)
 
 NO_LEADER: Final = BrokerId(-1)
+_PARTITIONS: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+_RANGE_MAX: Final = 1_000_000
 
 
 class TopicPartition(NamedTuple):
@@ -29,3 +32,20 @@ def no_partition_words(topic: str, partition: object, count: int) -> str:
     """``orders has no partition 99 (0–11)``; ``count`` is how many it has."""
     numbers = "0" if count == 1 else f"0–{count - 1}"
     return f"{topic} has no partition {partition} ({numbers})"
+
+
+def partition_numbers(text: str) -> tuple[int, ...]:
+    """Partitions as people write them, ``3`` or ``0-3,7``, in order; empty: none is named.
+
+    :raises ValueError: it is nothing like that, in words.
+    """
+    found: set[int] = set()
+    for part in text.split(",") if text.strip() else ():
+        told = _PARTITIONS.fullmatch(part)
+        if told is None:
+            raise ValueError(f"{part.strip()!r} is no partition; write 3 or 0-3,7")
+        first, last = int(told[1]), int(told[2] or told[1])
+        if last < first or last - first > _RANGE_MAX:
+            raise ValueError(f"{part.strip()!r} is no range of partitions")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))

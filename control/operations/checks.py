@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from control.model.ids import partition_numbers
 from control.model.units import parse_byte_rate, parse_duration
 from control.operations.executor.throttles.throttle import RATE_MIN_BYTES_PER_S
 from control.planner.by_hand import HandError, parse_edits
@@ -40,24 +41,9 @@ def partitions(text: str) -> str | None:
     """Numbers of partitions and ranges of them."""
     try:
         partition_numbers(text)
-    except ValueError:
-        return "partitions with commas between, also ranges, like 0, 3-5"
+    except ValueError as error:
+        return str(error)
     return None
-
-
-def partition_numbers(text: str) -> tuple[int, ...]:
-    """In ascending order, each once; ``3-5`` is 3, 4 and 5.
-
-    :raises ValueError: it is no list of partitions.
-    """
-    found: set[int] = set()
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        first, is_range, last = part.partition("-")
-        low, high = int(first), int(last if is_range else first)
-        if not (first + last).replace(" ", "").isdecimal() or not low <= high <= PARTITIONS_MAX:
-            raise ValueError(part)
-        found.update(range(low, high + 1))
-    return tuple(sorted(found))
 
 
 def positive_number(text: str) -> str | None:

@@ -8,8 +8,7 @@ import typer
 
 from control.kafka.admin import KafkaAdmin
 from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec, ShareOffset
-from control.model.ids import TopicPartition
-from control.operations import checks
+from control.model.ids import TopicPartition, partition_numbers
 from control.operations.catalogue.delete_group import DeleteGroup
 from control.operations.catalogue.delete_offsets import DeleteOffsets
 from control.operations.catalogue.offset_targets import TARGET_HELP, target_problem
@@ -228,7 +227,7 @@ def alter(
     problem = target_problem(to)
     if problem is not None:
         raise CommandError(f"--to: {problem}", Exit.WRONG_USE)
-    numbers = checks.partition_numbers(partitions)
+    numbers = partition_numbers(partitions)
     asked = ResetOffsets(group=group, topic=topic, to=to, partitions=numbers, reason=reason)
     run_operations([asked], {"group": group, "topic": topic}, bootstrap=bootstrap,
                    dry_run=dry_run, yes=yes, as_json=as_json)  # fmt: skip

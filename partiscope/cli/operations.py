@@ -23,7 +23,7 @@ Reason = Annotated[str, typer.Option("--reason", help="Why, for the journal.")]
 def _checked_partitions(text: str) -> str:
     problem = checks.partitions(text)
     if problem is not None:
-        raise CommandError(f"--partitions {text!r}: name {problem}", Exit.WRONG_USE)
+        raise CommandError(f"--partitions: {problem}", Exit.WRONG_USE)
     return text
 
 
@@ -37,7 +37,7 @@ Partitions = Annotated[
         show_default=False,
     ),
 ]
-"""For ``control.operations.checks.partition_numbers``."""
+"""For ``partition_numbers``."""
 
 
 def config_pairs(texts: Sequence[str] | None) -> dict[str, str]:

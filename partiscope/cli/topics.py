@@ -12,7 +12,7 @@ from control.kafka.ports import (
     ConfigScope,
     TopicMetadata,
 )
-from control.operations import checks
+from control.model.ids import partition_numbers
 from control.operations.catalogue.add_partitions import AddPartitions
 from control.operations.catalogue.configure_topic import ConfigureTopic
 from control.operations.catalogue.create_topic import CreateTopic, Placing
@@ -237,7 +237,7 @@ def delete_records(
     problem = before_problem(before)
     if problem is not None:
         raise CommandError(f"--before {before!r}: {problem}", Exit.WRONG_USE)
-    numbers = checks.partition_numbers(partitions)
+    numbers = partition_numbers(partitions)
     asked = DeleteRecords(topic=topic, before=before, partitions=numbers, reason=reason)
     run_operations([asked], {"topic": topic}, bootstrap=bootstrap, dry_run=dry_run,
                    yes=yes, as_json=as_json)  # fmt: skip

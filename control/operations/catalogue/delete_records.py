@@ -7,10 +7,9 @@ from typing import ClassVar, Final, Self
 from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, partition_numbers
 from control.model.moments import MOMENT_HELP, TimeError
 from control.model.units import counted
-from control.operations import checks
 from control.operations.catalogue.fields import (
     PARTITIONS,
     REASON,
@@ -82,7 +81,7 @@ class DeleteRecords(Operation):
         return cls(
             topic=fields["topic"],
             before=fields["before"],
-            partitions=checks.partition_numbers(fields["partitions"]),
+            partitions=partition_numbers(fields["partitions"]),
             reason=fields["reason"],
         )
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, partition_numbers
 from control.model.units import counted
-from control.operations import checks
 from control.operations.catalogue.fields import (
     GROUP,
     PARTITIONS,
@@ -72,7 +71,7 @@ class ResetOffsets(Operation):
             group=fields["group"],
             topic=fields["topic"],
             to=fields["to"],
-            partitions=checks.partition_numbers(fields["partitions"]),
+            partitions=partition_numbers(fields["partitions"]),
             reason=fields["reason"],
         )
 

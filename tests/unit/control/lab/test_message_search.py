@@ -3,7 +3,7 @@
 import pytest
 
 from control.lab.judged_records import FilterError
-from control.lab.message_search import MessageSearch, numbers_of
+from control.lab.message_search import MessageSearch
 from control.views.paths import parse_path
 
 
@@ -43,9 +43,3 @@ async def test_what_is_wrong_is_named_before_a_cluster_is_asked(
         await search.read("127.0.0.1:1", now_ms=0, limit=1)
     assert error.value.field == field
     assert words in error.value.words
-
-
-def test_partitions_are_written_one_by_one_or_as_ranges() -> None:
-    assert numbers_of("") is None
-    assert numbers_of("3") == {3}
-    assert numbers_of("0-2, 7") == {0, 1, 2, 7}

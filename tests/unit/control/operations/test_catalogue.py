@@ -4,6 +4,7 @@ from inspect import signature
 
 import pytest
 
+from control.model.ids import partition_numbers
 from control.operations import checks
 from control.operations.catalogue import FORMS, OPERATIONS, RIGHTS, form_named
 from control.operations.catalogue.create_topic import CreateTopic
@@ -142,7 +143,7 @@ def test_the_usual_spread_is_the_same_in_forms_and_on_the_command_line() -> None
 )
 def test_partitions_are_named_one_by_one_and_by_ranges(text: str, numbers: tuple[int, ...]) -> None:
     assert checks.partitions(text) is None
-    assert checks.partition_numbers(text) == numbers
+    assert partition_numbers(text) == numbers
 
 
 @pytest.mark.parametrize("text", ["5-3", "-1", "a", "1-", "1-2-3", "0-99999999", "1;2"])
