@@ -1,10 +1,14 @@
 """Which brokers a cluster counts as its own, those that are down as well."""
 
+from typing import Final
+
 from kio.schema.errors import ErrorCode
 
 from control.kafka import apis
-from control.kafka.errors import UnsupportedApiError, raise_if_refused
+from control.kafka.errors import KafkaPortError, UnsupportedApiError, raise_if_refused
 from control.kafka.wire import KafkaWire
+
+METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 class KafkaRegistrations:
@@ -26,6 +30,20 @@ class KafkaRegistrations:
             return None
         tells = all(hasattr(broker, "is_fenced") for broker in message.brokers)
         return frozenset(broker.broker_id for broker in message.brokers) if tells else None
+
+    async def controller_voters(self) -> frozenset[int]:
+        """Nodes that vote in the controller quorum; empty where the cluster does not tell."""
+        topics = ({"topic_name": METADATA_TOPIC, "partitions": ({"partition_index": 0},)},)
+        try:
+            answer = await self._wire.send(apis.DESCRIBE_QUORUM, {"topics": topics})
+        except KafkaPortError:
+            return frozenset()
+        partitions = (
+            partition for topic in answer.message.topics for partition in topic.partitions
+        )
+        return frozenset(
+            voter.replica_id for partition in partitions for voter in partition.current_voters
+        )
 
     async def unregister_broker(self, broker: int) -> bool:
         """Have the cluster forget a broker that does not run; whether it knew it.

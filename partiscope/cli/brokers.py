@@ -8,6 +8,7 @@ from control.operations.catalogue.cordon import Cordon
 from control.operations.catalogue.uncordon import Uncordon
 from control.views.snapshots.snapshot import broker_page
 from control.views.tables.query import LIMIT_MAX, TableQuery
+from partiscope.cli.drain import Broker, drain
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.listing import (
@@ -29,9 +30,8 @@ from partiscope.cli.tables import write_figures
 app = typer.Typer(
     cls=ListByDefault,
     help="List brokers with load, skew and disk (what `partiscope brokers` alone does), describe "
-    "one, or let one receive no new replicas.",
+    "one, let one receive no new replicas, or drain it.",
 )
-Broker = Annotated[int, typer.Argument(min=0, help="Id of the broker.")]
 
 LogDirs = Annotated[
     list[str] | None,
@@ -111,3 +111,6 @@ def uncordon(
     asked = Uncordon(broker=broker, directories=tuple(log_dir or ()), reason=reason)
     run_operations([asked], {"broker": broker}, bootstrap=bootstrap, dry_run=dry_run,
                    yes=yes, as_json=as_json)  # fmt: skip
+
+
+app.command("drain", epilog="Example: partiscope brokers drain 103 --reason 'old disk'")(drain)

@@ -79,6 +79,7 @@ async def test_a_topic_is_made_grown_and_deleted_by_keys(
     async with app.run_test(size=(100, 40)) as pilot, KafkaAdmin.to(our_cluster.bootstrap) as admin:
         typist = Typist(app, pilot)
         await typist.form("n", topic=topic, partitions="2")
+        await typist.confirm()
         await typist.comes_to(f"topics/{topic}")
         await typist.form("a", partitions="5")
         await typist.confirm(word=topic)

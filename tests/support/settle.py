@@ -40,9 +40,11 @@ async def until(
         await asyncio.sleep(0.005)
 
 
-async def eventually(ask: Callable[[], Awaitable[object]], wanted: object) -> None:
+async def eventually(
+    ask: Callable[[], Awaitable[object]], wanted: object, *, timeout_s: float = TIMEOUT_S
+) -> None:
     """Ask until the answer is the wanted one; fails with the last other one."""
-    deadline = time.monotonic() + TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     while (answer := await ask()) != wanted:
         assert time.monotonic() < deadline, f"{answer!r} instead of {wanted!r}"
         await asyncio.sleep(0.05)

@@ -14,6 +14,7 @@ from control.kafka.collector.source import wall_ms
 from control.kafka.errors import KafkaPortError, RefusedError, UnsupportedApiError
 from control.kafka.ports import ConfigScope
 from control.kafka.reassignments import KafkaReassignments
+from control.kafka.registrations import METADATA_TOPIC
 from control.kafka.wire import Api, KafkaWire
 
 ASK_TIMEOUT_S: Final = 3.0
@@ -24,7 +25,6 @@ TOPICS_PER_REQUEST: Final = 500
 _MIN_ISR: Final = "min.insync.replicas"
 _RETENTION: Final = "retention.ms"
 _CLEANUP: Final = "cleanup.policy"
-_METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 class ClusterOverview:
@@ -133,7 +133,7 @@ class ClusterOverview:
             return
 
     async def _read_controller(self) -> None:
-        topics = ({"topic_name": _METADATA_TOPIC, "partitions": ({"partition_index": 0},)},)
+        topics = ({"topic_name": METADATA_TOPIC, "partitions": ({"partition_index": 0},)},)
         try:
             message = await self._ask(apis.DESCRIBE_QUORUM, {"topics": topics})
         except UnsupportedApiError:

@@ -14,6 +14,7 @@ from control.operations.catalogue.delete_group import DeleteGroup
 from control.operations.catalogue.delete_offsets import DeleteOffsets
 from control.operations.catalogue.delete_records import DeleteRecords
 from control.operations.catalogue.delete_topic import DeleteTopic
+from control.operations.catalogue.drain import Drain
 from control.operations.catalogue.elect_leaders import ElectLeaders
 from control.operations.catalogue.forms import FieldKind, OperationForm
 from control.operations.catalogue.moves.cancel import Cancel
@@ -38,6 +39,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     ConfigureBroker,
     Cordon,
     Uncordon,
+    Drain,
     DeleteTopic,
     DeleteRecords,
     ElectLeaders,

@@ -1,0 +1,204 @@
+"""Drain a broker: no new replicas, its replicas to others, then stopped and unregistered."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.reassignments import REASSIGN_RIGHTS
+from control.model.units import bytes_text, counted
+from control.operations import checks
+from control.operations.bus.commands import THROTTLE_AUTO, Throttle
+from control.operations.catalogue.cordon import Cordon
+from control.operations.catalogue.fields import BROKER, REASON
+from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
+from control.operations.catalogue.reassign import Reassign
+from control.operations.errors import InvalidInputError, StalePreviewError
+from control.operations.reassignment.draining import (
+    DrainState,
+    DrainStep,
+    emptying_move,
+    replicas_on,
+)
+from control.planner.goals import Goal, PlanRequest
+
+AGAIN = "then drain it once more: that goes on with the next step"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain(Operation):
+    """Does the next step of ``control.operations.reassignment.draining``; asked again, the one
+    after it. Stopping the broker is the operator's."""
+
+    FORM: ClassVar[OperationForm] = OperationForm(
+        name="drain",
+        key="W",
+        title="Drain a broker",
+        help="cordon it, move its replicas away; when it is empty and stopped, unregister it",
+        submit_label="Drain",
+        confirmation=Confirmation.PREVIEW,
+        fields=(
+            BROKER,
+            FormField(
+                name="throttle",
+                label="Throttle",
+                default=THROTTLE_AUTO,
+                help="auto, none, or a rate such as 50MiB",
+                check=checks.throttle,
+            ),
+            REASON,
+        ),
+    )
+    RIGHTS: ClassVar[Lacking] = (*REASSIGN_RIGHTS, (AclOperation.ALTER, "cluster"))
+
+    broker: int
+    throttle: Throttle = THROTTLE_AUTO
+    state: DrainState | None = None
+    """Of the frozen command."""
+    cordon: Cordon | None = None
+    """Of the frozen command: what is done first; None: it is cordoned, or cannot be."""
+    move: Reassign | None = None
+    """Of the frozen command: what empties it; None: it holds nothing."""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """The command of a form's checked fields."""
+        broker, throttle = int(fields["broker"]), fields["throttle"] or THROTTLE_AUTO
+        return cls(broker=broker, throttle=throttle, reason=fields["reason"])
+
+    @property
+    def what(self) -> str:
+        """For the journal."""
+        return f"drain broker {self.broker}"
+
+    @property
+    def step(self) -> DrainStep:
+        """The next step, of the frozen command.
+
+        :raises ValueError: it is not previewed.
+        """
+        if self.state is None:
+            raise ValueError("a drain knows its step once it is previewed")
+        return self.state.step
+
+    async def preview(self, context: OperationContext) -> Effect[Self]:
+        """The next step. There is nothing to change while a reassignment moves its replicas, and
+        while it is empty and runs: the notes then say what to wait for.
+
+        :raises GoalError: its replicas have nowhere to go.
+        """
+        cordon = await self._cordon(context)
+        state = await self._read(context, may_receive=cordon is not None)
+        command = replace(self, state=state, cordon=cordon)
+        match state.step:
+            case DrainStep.EMPTY:
+                return await command._emptying(context)
+            case DrainStep.UNREGISTER:
+                words = f"broker {self.broker} is stopped and holds no replica: it is unregistered"
+                changes = (Change(f"broker {self.broker}", "registered", None, words),)
+                return Effect(command=command, changes=changes, facts=state)
+            case _:
+                return Effect(command=command, changes=(), notes=(_waits_for(state),))
+
+    async def require_fresh(self, context: OperationContext, facts: Hashable) -> None:
+        """It is still the next step, and the partitions that move lie where they lay. Replicas
+        that came meanwhile have their turn when the drain is asked for again.
+
+        :raises StalePreviewError: something has changed.
+        :raises ConflictError: somebody else moves one of its partitions.
+        """
+        state = await self._read(context, may_receive=self.cordon is not None)
+        if state.step is not self.step:
+            raise StalePreviewError(self.what, f"its next step is to {state.step} by now")
+        if self.move is not None:
+            await self.move.require_fresh(context, None)
+
+    async def perform(self, context: OperationContext) -> Done:
+        """Do the step; where it is to cordon and to move away, the executor moves."""
+        if self.step is DrainStep.UNREGISTER:
+            await context.admin.unregister_broker(self.broker)
+            return Done(words=f"broker {self.broker} is unregistered: it is drained")
+        if self.cordon is not None:
+            await self.cordon.perform(context)
+        if self.move is None:
+            words = f"broker {self.broker} is empty and receives no new replicas: stop it, {AGAIN}"
+            return Done(words=words, view="broker", params={"broker": str(self.broker)})
+        done = await replace(self.move, reason=self.reason or self.what).perform(context)
+        words = f"{done.params['move']} empties broker {self.broker}: wait for it, {AGAIN}"
+        return Done(words=words, view=done.view, params=done.params)
+
+    async def _cordon(self, context: OperationContext) -> Cordon | None:
+        """The command that cordons it; None where it is cordoned, cannot be, or does not run."""
+        try:
+            effect = await Cordon(broker=self.broker).preview(context)
+        except InvalidInputError:
+            return None
+        return effect.command if effect.changes else None
+
+    async def _read(self, context: OperationContext, *, may_receive: bool) -> DrainState:
+        admin = context.admin
+        registered = await admin.registered_brokers()
+        alive = {broker.id for broker in (await admin.describe_cluster()).brokers}
+        voters = await admin.controller_voters()
+        partitions = {p.key: p for topic in await admin.topics() for p in topic.partitions}
+        states = [it for it in await context.moves.list() if it.site.is_same(context.site)]
+        return DrainState(
+            broker=self.broker,
+            is_alive=self.broker in alive,
+            is_registered=registered is None or self.broker in registered,
+            replicas=replicas_on(self.broker, partitions.values()),
+            may_receive=may_receive,
+            other_voters=len(voters) - 1 if self.broker in voters else None,
+            move=emptying_move(self.broker, states, partitions),
+        )
+
+    async def _emptying(self, context: OperationContext) -> Effect[Self]:
+        state, cordon = self.state, self.cordon
+        assert state is not None
+        changes: tuple[Change, ...] = ()
+        notes: tuple[str, ...] = ()
+        if cordon is not None:
+            changes = (Change(f"broker {self.broker}", "open", "cordoned"),)
+        elif state.is_alive and not await _is_cordoned(context, self.broker):
+            notes = ("this Kafka cannot cordon (4.3 can): it may still place new topics there",)
+        if not state.replicas:
+            return Effect(command=self, changes=changes, notes=notes, facts=state)
+        request = PlanRequest(goal=Goal.MINIMAL, remove_brokers=(self.broker,))
+        plan = await context.planning.plan(request)
+        least = min((it.proposal for it in plan.alternatives), key=lambda it: it.moved_bytes)
+        move = Reassign(proposal=least, throttle=self.throttle)
+        effect = await move.preview(context)
+        review = effect.review
+        assert review is not None
+        moved = f"{counted(least.moved_replicas, 'replica')}, {bytes_text(least.moved_bytes)}"
+        words = f"{moved} move to other brokers, {review.pace_words}"
+        return Effect(
+            command=replace(self, move=move),
+            changes=(*changes, Change("replicas", state.replicas, 0, words)),
+            notes=(*notes, *(f"{it.name}: {it.reason}" for it in effect.doubts)),
+            facts=state,
+            review=review,
+            refusal=effect.refusal,
+        )
+
+
+async def _is_cordoned(context: OperationContext, broker: int) -> bool:
+    log_dirs = await context.admin.log_dirs([broker], partitions=())
+    return bool(log_dirs) and all(log_dir.is_cordoned for log_dir in log_dirs)
+
+
+def _waits_for(state: DrainState) -> str:
+    match state.step:
+        case DrainStep.MOVING:
+            return f"{state.move} moves {counted(state.replicas, 'replica')} away: wait, {AGAIN}"
+        case DrainStep.STOP:
+            empty = f"broker {state.broker} is empty: no partition names it, internal topics too"
+            votes = "" if state.other_voters is None else _votes(state.other_voters)
+            return f"{empty}, so it leads and coordinates nothing.{votes} Stop it, {AGAIN}"
+        case _:
+            return f"no broker {state.broker} is registered: it is drained"
+
+
+def _votes(others: int) -> str:
+    return f" It also votes in the controller quorum: {counted(others, 'voter')} will be left."

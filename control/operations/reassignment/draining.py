@@ -1,0 +1,79 @@
+"""How far a broker is drained: from holding replicas to being unregistered.
+
+Each step is read from the cluster and the bus, and none is remembered. So a drain goes on after
+whatever interrupted it, by whoever asks for it again.
+
+    EMPTY (cordon, move away) → MOVING → STOP (by hand) → UNREGISTER → DONE
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from control.kafka.ports import PartitionMetadata
+from control.model.ids import TopicPartition
+from control.operations.bus.state import OperationState
+from control.operations.reassignment.drained_brokers import emptied_by
+
+
+class DrainStep(StrEnum):
+    """The next step of a drain."""
+
+    EMPTY = "empty"
+    """It holds replicas, or could still receive some."""
+    MOVING = "moving"
+    """A reassignment empties it."""
+    STOP = "stop"
+    """It is empty, and runs."""
+    UNREGISTER = "unregister"
+    """It is empty and stopped."""
+    DONE = "done"
+    """The cluster does not know it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainState:
+    """Facts about one broker on which the next step rests."""
+
+    broker: int
+    is_alive: bool
+    is_registered: bool
+    """True also where the cluster does not tell (before Kafka 4.0)."""
+    replicas: int
+    """Of all partitions, internal topics included, those that are being added included."""
+    may_receive: bool
+    """It runs, is not cordoned, and could be."""
+    other_voters: int | None = None
+    """Nodes that vote in the controller quorum beside it; None: it does not vote."""
+    move: str = ""
+    """The running reassignment that empties it."""
+
+    @property
+    def step(self) -> DrainStep:
+        """What is to be done next."""
+        if self.move:
+            return DrainStep.MOVING
+        if self.replicas or self.may_receive:
+            return DrainStep.EMPTY
+        if self.is_alive:
+            return DrainStep.STOP
+        return DrainStep.UNREGISTER if self.is_registered else DrainStep.DONE
+
+
+def replicas_on(broker: int, partitions: Iterable[PartitionMetadata]) -> int:
+    """How many partitions name the broker."""
+    return sum(broker in partition.replicas for partition in partitions)
+
+
+def emptying_move(
+    broker: int,
+    states: Iterable[OperationState],
+    partitions: Mapping[TopicPartition, PartitionMetadata],
+) -> str:
+    """The unfinished reassignment after which the broker holds nothing; empty: there is none."""
+    for state in states:
+        if not state.is_finished and (
+            broker in state.empties or broker in emptied_by(state.changes, partitions)
+        ):
+            return state.operation_id
+    return ""

@@ -1,0 +1,60 @@
+"""The next step of a drain."""
+
+from dataclasses import replace
+
+import pytest
+
+from control.kafka.ports import PartitionMetadata
+from control.operations.bus.state import OperationState, Phase
+from control.operations.reassignment.draining import (
+    DrainState,
+    DrainStep,
+    emptying_move,
+    replicas_on,
+)
+from control.planner.proposal import PartitionChange
+
+STOPPED = DrainState(broker=3, is_alive=False, is_registered=True, replicas=0, may_receive=False)
+EMPTY = replace(STOPPED, is_alive=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "step"),
+    [
+        (replace(EMPTY, replicas=7, may_receive=True), DrainStep.EMPTY),
+        (replace(EMPTY, may_receive=True), DrainStep.EMPTY),
+        (replace(EMPTY, replicas=7), DrainStep.EMPTY),
+        (replace(EMPTY, replicas=7, move="mv-1"), DrainStep.MOVING),
+        (EMPTY, DrainStep.STOP),
+        (replace(STOPPED, replicas=1), DrainStep.EMPTY),
+        (STOPPED, DrainStep.UNREGISTER),
+        (replace(STOPPED, is_registered=False), DrainStep.DONE),
+    ],
+)
+def test_each_state_has_one_next_step(state: DrainState, step: DrainStep) -> None:
+    assert state.step is step
+
+
+def _partition(number: int, *replicas: int) -> PartitionMetadata:
+    return PartitionMetadata(
+        topic="t", partition=number, leader=replicas[0], leader_epoch=0,
+        replicas=replicas, isr=replicas,
+    )  # fmt: skip
+
+
+def test_a_reassignment_that_empties_it_is_found_also_before_it_begins() -> None:
+    lie = [_partition(0, 3, 1), _partition(1, 1, 2), _partition(2, 2, 3)]
+    partitions = {it.key: it for it in lie}
+    assert replicas_on(3, lie) == 2
+    changes = [
+        PartitionChange(topic="t", partition=number, before=before, after=after, size_bytes=1)
+        for number, before, after in ((0, (3, 1), (2, 1)), (2, (2, 3), (2, 1)))
+    ]
+    waits = OperationState(operation_id="mv-all", changes=tuple(changes))
+    some = OperationState(operation_id="mv-some", changes=tuple(changes[:1]))
+    runs = OperationState(operation_id="mv-runs", empties=(3,))
+    ended = replace(runs, phase=Phase.FINISHED)
+    assert emptying_move(3, [some, waits], partitions) == "mv-all"
+    assert emptying_move(3, [ended, runs], partitions) == "mv-runs"
+    assert emptying_move(3, [some, ended], partitions) == ""
+    assert emptying_move(1, [waits], partitions) == ""
