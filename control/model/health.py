@@ -191,7 +191,7 @@ def find_brokers(evidence: Evidence) -> Iterator[Finding]:
             replicas = _held_by(evidence, broker)
             otherwise = "move its replicas away"
             if not replicas:
-                otherwise = f"if it is gone for good, `kafka-cluster.sh unregister --id {broker}`"
+                otherwise = f"if it is gone for good, `partiscope brokers drain {broker}`"
             yield Finding(
                 kind="broker-fenced",
                 severity=Severity.CRITICAL if replicas else Severity.WARNING,

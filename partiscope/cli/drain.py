@@ -73,7 +73,7 @@ class _Steps:
             return await session.preview(self._asked)
 
     def show(self, previewed: Previewed) -> None:
-        """What the next step would change."""
+        """Print the next step and its plan."""
         effect = previewed.effect
         command = effect.command
         assert isinstance(command, Drain)

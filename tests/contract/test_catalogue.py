@@ -141,7 +141,9 @@ async def test_a_topic_like_another_one_lies_where_its_preview_says(
     await session.perform(previewed)
     (made,) = await session.admin.topics([name])
     there = {each.partition: each.replicas for each in made.partitions}
-    assert there == previewed.effect.command.assignment
+    command = previewed.effect.command
+    assert isinstance(command, CreateTopic)
+    assert there == command.assignment
     leads = Counter(replicas[0] for replicas in there.values())
     assert sorted(leads.values()) == [1, 2, 2]
     wanted = {"retention.ms": "5000", "segment.bytes": "1048576", "segment.ms": "600000"}

@@ -107,6 +107,13 @@ async def _uncordon(_: KafkaSettings, admin: KafkaAdmin) -> None:
     await admin.alter_configs(first, {"cordoned.log.dirs": None})
 
 
+async def _drain(settings: KafkaSettings, admin: KafkaAdmin) -> None:
+    """Its three changes; broker 109 is not known."""
+    await _uncordon(settings, admin)
+    await _reassign(settings, admin)
+    assert not await admin.unregister_broker(109)
+
+
 async def _delete(_: KafkaSettings, admin: KafkaAdmin) -> None:
     await admin.delete_topic("leaves")
 
@@ -141,6 +148,7 @@ ACTS: Mapping[str, Act] = {
     "configure_broker": _configure_broker,
     "cordon": _by(Cordon(broker=101)),
     "uncordon": _uncordon,
+    "drain": _drain,
     "delete_topic": _delete,
     "produce": _produce,
     "browse": _browse,

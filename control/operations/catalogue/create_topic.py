@@ -46,7 +46,7 @@ _PLACED_MAX: Final = 10_000
 
 
 class Placing(StrEnum):
-    """Who says which brokers get the replicas."""
+    """Chooses the brokers of the replicas."""
 
     EVENLY = "evenly"
     """The preview: fewest replicas first, over all racks (``control.planner.new_topic``)."""
@@ -149,7 +149,7 @@ class CreateTopic(Operation):
         check_topic("create_topic", self.topic)
 
     async def preview(self, context: OperationContext) -> Effect[Self]:
-        """What the cluster's own check lets pass, and where the replicas will be.
+        """The topic as the cluster's own check lets it pass, and where its replicas will be.
 
         :raises RefusedError: the name is taken, a number or config is not acceptable, or there is
             no topic to be like.

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.collector.rights import Lacking
 from control.kafka.reassignments import REASSIGN_RIGHTS
 from control.model.units import bytes_text, counted
 from control.operations import checks
@@ -50,7 +50,7 @@ class Drain(Operation):
             REASON,
         ),
     )
-    RIGHTS: ClassVar[Lacking] = (*REASSIGN_RIGHTS, (AclOperation.ALTER, "cluster"))
+    RIGHTS: ClassVar[Lacking] = REASSIGN_RIGHTS
 
     broker: int
     throttle: Throttle = THROTTLE_AUTO

@@ -8,7 +8,7 @@ HOUR_MS: Final = 3_600_000
 
 
 class Template(StrEnum):
-    """What a topic is for."""
+    """Purpose of a topic."""
 
     NONE = "none"
     EVENTS = "events"

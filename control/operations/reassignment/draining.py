@@ -50,7 +50,7 @@ class DrainState:
 
     @property
     def step(self) -> DrainStep:
-        """What is to be done next."""
+        """The next step."""
         if self.move:
             return DrainStep.MOVING
         if self.replicas or self.may_receive:

@@ -109,7 +109,7 @@ def test_a_fenced_broker_that_holds_nothing_may_be_one_that_was_retired() -> Non
     )
 
     assert (found.kind, found.severity) == ("broker-fenced", Severity.WARNING)
-    assert found.next_step.endswith("`kafka-cluster.sh unregister --id 2`")
+    assert found.next_step.endswith("`partiscope brokers drain 2`")
 
 
 @pytest.mark.parametrize(
