@@ -12,11 +12,16 @@ from typing import Final
 
 _TOLD: Final = re.compile(r"`partiscope (?P<name>[a-z][a-z-]*)(?P<rest>[^`]*)`")
 _FIGURES: Final = frozenset({"status", "brokers", "partitions", "what-if", "tui", "dashboard"})
-_OPERATIONS: Final = frozenset({"moves", "reassign", "journal", "tui", "dashboard"})
+_OPERATIONS: Final = frozenset(
+    {"moves", "reassign", "journal", "tui", "dashboard", "brokers drain"}
+)
+_WITH_OWN_FLAGS: Final = frozenset({"brokers cordon", "brokers uncordon", "brokers drain"})
+"""They take other flags than the rest of their group."""
 _ABOUT_CLUSTER: Final = (
     _FIGURES
     | _OPERATIONS
-    | {"topics", "groups", "configs", "plan", "elect", "produce", "tail", "doctor"}
+    | _WITH_OWN_FLAGS
+    | {"topics", "groups", "configs", "plan", "elect", "produce", "tail", "doctor", "check"}
 )
 _CLUSTER_FLAGS: Final = ("--cluster", "--bootstrap")
 
@@ -31,7 +36,9 @@ class CommandFlags:
     store: str = ""
 
     def of(self, command: str) -> tuple[str, ...]:
-        """Those that a command takes."""
+        """Those that a command takes: ``status``, or ``brokers drain`` of a group."""
+        if command not in _WITH_OWN_FLAGS:
+            command = command.partition(" ")[0]
         takes = (
             (self.data, command != "broker"),
             (self.cluster, command in _ABOUT_CLUSTER),
@@ -77,5 +84,6 @@ def _lacking(name: str, rest: str) -> str:
     given = {word.partition("=")[0] for word in rest.split()}
     if given & set(_CLUSTER_FLAGS):
         given |= set(_CLUSTER_FLAGS)
-    lacking = [flag for flag in _flags().of(name) if flag.split()[0] not in given]
+    command_of_group = " ".join([name, *rest.split()[:1]])
+    lacking = [flag for flag in _flags().of(command_of_group) if flag.split()[0] not in given]
     return "".join(f" {flag}" for flag in lacking)

@@ -18,10 +18,10 @@ PARTS: Final = frozenset({"up", "cluster", "broker", "metrics", "collect", "demo
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda it: it.name)
 def test_a_told_command_is_taken_and_whole(command: Command) -> None:
     program = loaded(command)
-    each = list(getattr(program, "commands", {"": program}).values())
-    told = {flag.split()[0] for flag in FLAGS.of(command.name)}
-    for taken in ({option for it in one.params for option in it.opts} for one in each):
-        assert told <= taken, f"{command.name} does not take {told - taken}"
+    for name, each in getattr(program, "commands", {"": program}).items():
+        told = {flag.split()[0] for flag in FLAGS.of(f"{command.name} {name}".strip())}
+        taken = {option for it in each.params for option in it.opts}
+        assert told <= taken, f"{command.name} {name} does not take {told - taken}"
         if command.name not in PARTS:
             assert {"--data", "--cluster", "--bus", "--store"} & taken == told
 
