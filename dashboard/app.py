@@ -23,7 +23,7 @@ from dashboard.frame import shell
 from dashboard.live import news
 from dashboard.pages.browse import register_follow
 from dashboard.pages.lists import PAGES
-from dashboard.server import export, record_bytes, table_rows
+from dashboard.server import export, message_files, record_bytes, table_rows
 from dashboard.server.callback_sharing import CallbackSharing
 from dashboard.server.cluster_routing import ClusterDash, ClusterRouting
 from dashboard.server.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
@@ -43,6 +43,7 @@ def create_app(context: PageContext) -> Dash:
     export.register(server, context, PAGES)
     table_rows.register(server, context, PAGES)
     record_bytes.register(server, context)
+    message_files.register(server, context)
     register_follow(server, context)
     app = ClusterDash(
         "dashboard",

@@ -6,6 +6,7 @@ Everything here runs on the page's event loop.
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError
 from control.kafka.following import TopicFollower
 from control.kafka.reader import Looking, RecordReader
@@ -61,6 +62,12 @@ class ClusterActions:
         if self._watched.bootstrap is None:
             raise ValueError("no cluster to act on: start with --bootstrap HOST:PORT")
         return self._watched.bootstrap
+
+    @property
+    def cluster_id(self) -> str:
+        """Id of the cluster, as its connection is bound to it; empty: it is not known."""
+        where = self._watched.bootstrap
+        return "" if where is None else settings_of(where).cluster_id or ""
 
     async def close(self) -> None:
         """End following the moves, and the connections."""

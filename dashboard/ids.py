@@ -199,6 +199,8 @@ BROWSE_KEY: Final = "browse-key"
 BROWSE_HEADER: Final = "browse-header"
 BROWSE_PATH: Final = "browse-path"
 BROWSE_CEL: Final = "browse-cel"
+BROWSE_KEY_FORMAT: Final = "browse-key-format"
+BROWSE_VALUE_FORMAT: Final = "browse-value-format"
 
 # What if, journal.
 LOSS: Final = "loss"

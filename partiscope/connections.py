@@ -9,11 +9,19 @@ import ssl
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 
 from control.kafka.oauth import ClientCredentials, Token, token_of_credentials, token_of_file
-from control.kafka.settings import KafkaSettings
+from control.kafka.settings import KafkaSettings, RegistrySettings
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]
@@ -122,10 +130,8 @@ class ConnectionSettings(BaseModel):
         return settings
 
     def _password(self) -> str | None:
-        if self.password_file is not None:
-            lines = _read(self.password_file, "password_file").splitlines()
-            return lines[0] if lines else ""
-        return None if self.password is None else self.password.get_secret_value()
+        written = _first_line(self.password_file, "password_file")
+        return _plain(self.password) if written is None else written
 
     def _token(self) -> Token | None:
         if self.oauth_token_file is not None:
@@ -147,22 +153,89 @@ class ConnectionSettings(BaseModel):
         )
 
     def _ssl_context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
+        context = _tls_context(
+            self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile, _plain(self.ssl_key_password)
+        )
         context.check_hostname = self.ssl_check_hostname
-        password = self.ssl_key_password
-        try:
-            if self.ssl_cafile is not None:
-                context.load_verify_locations(cafile=self.ssl_cafile)
-            if self.ssl_certfile is not None:
-                context.load_cert_chain(
-                    self.ssl_certfile,
-                    self.ssl_keyfile,
-                    None if password is None else password.get_secret_value(),
-                )
-        except (OSError, ssl.SSLError) as error:
-            files = [str(f) for f in (self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile) if f]
-            raise ValueError(f"cannot use {', '.join(files)} as PEM files: {error}") from error
         return context
+
+
+class SchemaRegistryConnection(BaseModel):
+    """Where a schema registry is, and how it lets us in. Files are PEM."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    url: str | None = None
+    """The folder that holds ``schemas`` and ``subjects``; None: no registry."""
+    username: str | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    """Its first line is the password."""
+    token: SecretStr | None = None
+    """Bearer token."""
+    token_file: Path | None = None
+    ssl_cafile: Path | None = None
+    ssl_certfile: Path | None = None
+    ssl_keyfile: Path | None = None
+    timeout_ms: int = Field(default=5_000, ge=100, le=60_000)
+    """Of one schema with all that it refers to."""
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("it is not an address of the form http(s)://HOST:PORT/PATH")
+        if parts.username is not None or parts.password is not None:
+            raise ValueError("it holds a user; write schema_registry.username and password")
+        return url
+
+    def to_registry(self) -> RegistrySettings | None:
+        """The registry as the decoders take it.
+
+        Raises:
+            ValueError: a file cannot be read.
+        """
+        if self.url is None:
+            return None
+        is_tls = self.url.startswith("https")
+        files = (self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile)
+        return RegistrySettings(
+            url=self.url,
+            username=self.username,
+            password=_first_line(self.password_file, "password_file") or _plain(self.password),
+            token=_first_line(self.token_file, "token_file") or _plain(self.token),
+            ssl_context=_tls_context(*files, None) if is_tls else None,
+            timeout_s=self.timeout_ms / 1000,
+        )
+
+
+def _plain(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()
+
+
+def _first_line(path: Path | None, name: str) -> str | None:
+    if path is None:
+        return None
+    lines = _read(path, name).splitlines()
+    return lines[0] if lines else ""
+
+
+def _tls_context(
+    cafile: Path | None, certfile: Path | None, keyfile: Path | None, password: str | None
+) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    try:
+        if cafile is not None:
+            context.load_verify_locations(cafile=cafile)
+        if certfile is not None:
+            context.load_cert_chain(certfile, keyfile, password)
+    except (OSError, ssl.SSLError) as error:
+        files = [str(file) for file in (cafile, certfile, keyfile) if file]
+        raise ValueError(f"cannot use {', '.join(files)} as PEM files: {error}") from error
+    return context
 
 
 def read_client_properties(path: Path) -> dict[str, Any]:

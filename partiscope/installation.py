@@ -42,6 +42,8 @@ class Installation:
     config_file: str | None = None
     page: str = ""
     """Address of the page; empty: there is none."""
+    schema_registry: str | None = None
+    """URL of the schema registry that a flag named."""
 
     def save(self, data: Path) -> None:
         """Write it for the commands to come."""
@@ -82,6 +84,7 @@ def prepare(settings: Settings, *, wants_port: bool) -> tuple[Settings, Installa
         watched=watched,
         config_file=None if config_file is None else str(config_file.absolute()),
         page=f"http://{settings.dashboard.host}:{settings.dashboard.port}",
+        schema_registry=settings.schema_registry.url,
     )
     return settings, installation
 
@@ -155,6 +158,9 @@ def with_installation(settings: Settings) -> Settings:
         update["bus"] = found.bus
     if found.config_file is not None and settings.connection == ConnectionSettings():
         update["connection"] = connection_of(found.config_file)
+    if found.schema_registry is not None and settings.schema_registry.url is None:
+        registry = {"url": found.schema_registry}
+        update["schema_registry"] = settings.schema_registry.model_copy(update=registry)
     if not settings.watch:
         update["watch"] = tuple(ids)
     chosen = settings.bootstrap or next(iter(ids), None)

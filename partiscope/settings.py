@@ -9,6 +9,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, get_args
@@ -26,7 +27,7 @@ from control.kafka.settings import KafkaSettings
 from control.model.fleet import COLORS, is_of_any
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
-from partiscope.connections import ConnectionSettings
+from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
 
 ENV_PREFIX: Final = "PARTISCOPE_"
 _OTHER_VARIABLES: Final = ("config", "cache")
@@ -107,6 +108,7 @@ class NamedCluster(Section):
 
     bootstrap: str
     connection: ConnectionSettings = Field(default_factory=ConnectionSettings)
+    schema_registry: SchemaRegistryConnection = Field(default_factory=SchemaRegistryConnection)
     color: str = ""
     """One of ``control.model.fleet.COLORS``, shown wherever the cluster is."""
     production: bool = False
@@ -138,6 +140,8 @@ class Settings(BaseSettings):
     """Clusters that ``up`` watches, by name or address; ``bootstrap`` is the first of them."""
     connection: ConnectionSettings = Field(default_factory=ConnectionSettings)
     """How the cluster at ``bootstrap`` is reached, where that is an address."""
+    schema_registry: SchemaRegistryConnection = Field(default_factory=SchemaRegistryConnection)
+    """The registry of clusters that have none of their own."""
     clusters: dict[str, NamedCluster] = Field(default_factory=dict, max_length=CLUSTERS_MAX)
     collect: CollectSettings = Field(default_factory=CollectSettings)
     bus: str | None = None
@@ -251,7 +255,20 @@ class Settings(BaseSettings):
         every = dict(self.clusters)
         for name in {*self.watch, self.bootstrap} - {None, *self.clusters}:
             every[f"at {name}"] = self.cluster_at(str(name))
-        return [_connection_of(name, cluster) for name, cluster in every.items()]
+        connections = [self._connection_of(name, cluster) for name, cluster in every.items()]
+        if self.schema_registry.url is not None and self.bus is not None:
+            bundled = NamedCluster(bootstrap=self.bus)
+            connections.append(self._connection_of("of the bus", bundled))
+        return connections
+
+    def _connection_of(self, name: str, cluster: NamedCluster) -> KafkaSettings:
+        own = cluster.schema_registry
+        registry = self.schema_registry if own.url is None else own
+        try:
+            settings = cluster.connection.to_kafka(cluster.bootstrap)
+            return replace(settings, schema_registry=registry.to_registry())
+        except ValueError as error:
+            raise SettingsError(f"cluster {name}: {error}") from error
 
     @classmethod
     def settings_customise_sources(
@@ -321,13 +338,6 @@ def _check_environment() -> None:
 
 def _file() -> str:
     return os.environ.get("PARTISCOPE_CONFIG", CONFIG_FILE_DEFAULT)
-
-
-def _connection_of(name: str, cluster: NamedCluster) -> KafkaSettings:
-    try:
-        return cluster.connection.to_kafka(cluster.bootstrap)
-    except ValueError as error:
-        raise SettingsError(f"cluster {name}: {error}") from error
 
 
 def usual_data() -> Path:

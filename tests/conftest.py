@@ -1,7 +1,10 @@
 """What several folders share: Kafka's jars, the order of the folders, who runs beside whom."""
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -20,6 +23,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 # Where a script starts the tests in its background Ctrl-C is ignored, by all that they start too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What people choose on screens is kept between runs: not among the choices of who runs the tests.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="partiscope-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 FIRST: Final = ("spark", "e2e", "contract", "simulation", "property")
 """In this order, before the short tests of the other folders: who starts Spark, browsers and

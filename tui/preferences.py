@@ -1,24 +1,11 @@
 """Preferences about the look of the terminal, kept over restarts."""
 
-import json
-import os
-import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from control.lab.state_file import read_state, write_state
 
 FILE: Final = "terminal.json"
-BYTES_MAX: Final = 65_536
-
-
-def state_file() -> Path | None:
-    """In the user's state directory (``XDG_STATE_HOME``, else ``~/.local/state``); None: there is
-    no home."""
-    given = os.environ.get("XDG_STATE_HOME", "")
-    try:
-        root = Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state"
-    except RuntimeError:
-        return None
-    return root / "partiscope" / FILE
 
 
 class Preferences:
@@ -30,7 +17,7 @@ class Preferences:
     @property
     def theme(self) -> str:
         """Its name; empty: the usual one."""
-        theme = self._read().get("theme")
+        theme = read_state(self._file).get("theme")
         return theme if isinstance(theme, str) else ""
 
     def keep_theme(self, name: str) -> None:
@@ -39,20 +26,5 @@ class Preferences:
         Raises:
             OSError: the file cannot be written; the old one stays whole.
         """
-        if self._file is None or self.theme == name:
-            return
-        words = json.dumps({**self._read(), "theme": name})
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=self._file.parent, delete=False) as beside:
-            beside.write(words)
-        os.replace(beside.name, self._file)
-
-    def _read(self) -> dict[str, Any]:
-        if self._file is None:
-            return {}
-        try:
-            with self._file.open("rb") as opened:
-                found = json.loads(opened.read(BYTES_MAX))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        if self._file is not None and self.theme != name:
+            write_state(self._file, {**read_state(self._file), "theme": name})

@@ -12,6 +12,20 @@ _HOST: Final = re.compile(r"\[[0-9a-fA-F:.%\w]+\]|[^\s:/@\[\]\x00-\x1f\ud800-\ud
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySettings:
+    """Where a registry is, and how it lets us in."""
+
+    url: str
+    """The folder that holds ``schemas`` and ``subjects``."""
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    ssl_context: ssl.SSLContext | None = None
+    timeout_s: float = 5.0
+    """Of one schema with all that it refers to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSettings:
     """Where a cluster is and how to speak to it.
 
@@ -40,6 +54,9 @@ class KafkaSettings:
     sasl_kerberos_domain_name: str | None = None
     sasl_token: Callable[[], Awaitable[str]] | None = field(default=None, repr=False)
     """Gives the bearer token of OAUTHBEARER; asked for every connection."""
+
+    schema_registry: RegistrySettings | None = None
+    """Where the schemas of its messages are; None: nowhere that is known."""
 
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """The bootstrap addresses as (host, port).

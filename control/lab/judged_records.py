@@ -10,6 +10,7 @@ from typing import Any, Final
 import re2
 
 from control.kafka.records import FetchedRecord
+from control.lab.decoding.decoder import Decoder
 
 JUDGED_BYTES_MAX: Final = 1 << 20
 """A larger value is not parsed as JSON: it is counted among the records that cannot be judged."""
@@ -30,8 +31,9 @@ class FilterError(ValueError):
 class Judged:
     """A record as the filters see it; parsed once, and only when one of them asks."""
 
-    def __init__(self, record: FetchedRecord) -> None:
+    def __init__(self, record: FetchedRecord, decoder: Decoder | None = None) -> None:
         self.record = record
+        self._decoder = decoder
 
     @cached_property
     def parts(self) -> Sequence[bytes]:
@@ -45,8 +47,15 @@ class Judged:
         return found
 
     @cached_property
+    def key(self) -> Any:
+        """The key: a document where it is decoded to one, else its bytes."""
+        decoded = None if self._decoder is None else self._decoder.key(self.record)
+        is_document = decoded is not None and decoded.is_document
+        return decoded.document if decoded is not None and is_document else self.record.key
+
+    @cached_property
     def document(self) -> Any:
-        """The value as JSON.
+        """The value as a document: as it is decoded, else as JSON.
 
         :raises ValueError: it is none, or too large.
         """
@@ -55,6 +64,12 @@ class Judged:
             return None
         if len(value) > JUDGED_BYTES_MAX:
             raise ValueError(f"a value of more than {JUDGED_BYTES_MAX >> 20} MiB is not parsed")
+        if self._decoder is not None:
+            decoded = self._decoder.value(self.record)
+            if decoded is not None and decoded.is_document:
+                return decoded.document
+            if decoded is not None and decoded.error:
+                raise ValueError(decoded.error)
         try:
             return json.loads(value)
         except RecursionError:

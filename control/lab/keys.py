@@ -4,6 +4,7 @@
 the first ones hot, exponent S) · anything else is one fixed key, ``{n}`` in it the number.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -12,6 +13,8 @@ import numpy as np
 KEYS_MAX: Final = 1_000_000
 ZIPF_EXPONENT: Final = 1.1
 _DRAWN_AT_ONCE: Final = 1024
+
+_DESCRIPTIONS: Final = r"none|seq|(?:uniform|zipf):.+"
 
 KeyChooser = Callable[[int], bytes | None]
 """From the number of a record to its key."""
@@ -41,6 +44,11 @@ def parse_keys(spec: str | None, rng: np.random.Generator) -> KeyChooser:
     if "{n}" in spec:
         return lambda n: spec.replace("{n}", str(n)).encode()
     return lambda _: spec.encode()
+
+
+def is_description(key: str | None) -> bool:
+    """Whether a key with this text would be read as a description of other keys."""
+    return key is not None and re.fullmatch(_DESCRIPTIONS, key) is not None
 
 
 def from_list(keys: Sequence[bytes | None]) -> KeyChooser:

@@ -13,6 +13,7 @@ from typing import Final
 import re2
 
 from control.kafka.records import FetchedRecord, Matches, MayMatch
+from control.lab.decoding.decoder import Decoder
 from control.lab.judged_records import FilterError, Judge, Judged, pattern_of
 
 CHARACTERS_MAX: Final = 500
@@ -53,6 +54,7 @@ class MessageFilter:
     """A test of records, the cheapest first; counts those that it cannot judge, and says why."""
 
     judges: Sequence[tuple[str, Judge]] = ()
+    decoder: Decoder | None = None
     may_match: MayMatch | None = None
     unjudged_count: int = 0
     unjudged_reason: str = ""
@@ -63,7 +65,7 @@ class MessageFilter:
         return self._passes if self.judges else None
 
     def _passes(self, record: FetchedRecord) -> bool:
-        judged = Judged(record)
+        judged = Judged(record, self.decoder)
         for name, judge in self.judges:
             try:
                 if not judge(judged):
@@ -75,8 +77,8 @@ class MessageFilter:
         return True
 
 
-def build_filter(texts: FilterTexts) -> MessageFilter:
-    """The test that the texts describe.
+def build_filter(texts: FilterTexts, decoder: Decoder | None = None) -> MessageFilter:
+    """The test that the texts describe; JSON path and expression see what the decoder gives.
 
     :raises FilterError: one of them cannot be used.
     """
@@ -87,7 +89,7 @@ def build_filter(texts: FilterTexts) -> MessageFilter:
                 words = f"{len(text):,} characters; at most {CHARACTERS_MAX:,} are taken"
                 raise FilterError(name, words)
             judges.append((name.replace("_", " "), build(text)))
-    return MessageFilter(judges=judges, may_match=_batch_test(texts))
+    return MessageFilter(judges=judges, decoder=decoder, may_match=_batch_test(texts))
 
 
 def _holds_text(text: str) -> Judge:

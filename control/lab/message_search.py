@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+from control.kafka.connections import settings_of
 from control.kafka.errors import NoSuchPartitionError
 from control.kafka.following import Followed, TopicFollower
 from control.kafka.reader import Bounds, Browsed, Looking, RecordReader, Start
 from control.kafka.scanning import Scan
 from control.kafka.settings import KafkaSettings
+from control.lab.decoding.decoder import Decoder, decoder_of
+from control.lab.decoding.formats import format_of
+from control.lab.decoding.remembered import RememberedFormats
 from control.lab.judged_records import FilterError
 from control.lab.message_filters import (
     NO_FILTERS,
@@ -28,6 +33,7 @@ SCAN_RECORDS: Final = 100_000
 LATEST: Final = "-100"
 """The last ones of all partitions together."""
 _NO_BOUND: Final = 1 << 62
+FORMAT_NAMES: Final = {"kf": "key_format", "vf": "value_format"}
 _QUERY_NAMES: Final = {
     "q": "text",
     "regex": "regex",
@@ -47,6 +53,8 @@ class MessageSearch:
     until: str = ""
     partition: str = ""
     limit: str = ""
+    key_format: str = ""
+    value_format: str = ""
     texts: FilterTexts = NO_FILTERS
 
     @classmethod
@@ -60,6 +68,7 @@ class MessageSearch:
             until=query.get("until", ""),
             partition=query.get("partition", ""),
             limit=query.get("limit", ""),
+            **{its: query.get(name, "") for name, its in FORMAT_NAMES.items()},
             texts=FilterTexts(**{its: query.get(name, "") for name, its in _QUERY_NAMES.items()}),
         )
 
@@ -73,6 +82,7 @@ class MessageSearch:
             "since": "" if is_offset else self.start,
             "until": self.until,
             "limit": self.limit,
+            **{name: getattr(self, its) for name, its in FORMAT_NAMES.items()},
             **{name: getattr(self.texts, its) for name, its in _QUERY_NAMES.items()},
         }
 
@@ -80,6 +90,33 @@ class MessageSearch:
     def is_search(self) -> bool:
         """Whether some records may be left out."""
         return bool(self.texts)
+
+    def decoder(self, settings: KafkaSettings | str) -> Decoder:
+        """Reads keys and values as the search says, else as was chosen for the topic.
+
+        :raises FilterError: there is no such format.
+        """
+        cluster_id = settings_of(settings).cluster_id or ""
+        names = {"key": self.key_format, "value": self.value_format}
+        for part, name in names.items():
+            try:
+                format_of(name)
+            except ValueError as error:
+                raise FilterError(f"{part}_format", str(error)) from error
+        formats = RememberedFormats().chosen(cluster_id, self.topic, **names)
+        return decoder_of(settings, self.topic, formats)
+
+    def chosen_decoder(self, settings: KafkaSettings | str) -> Decoder:
+        """``decoder``; formats that the search names are remembered for the topic.
+
+        :raises FilterError: there is no such format.
+        """
+        decoder = self.decoder(settings)
+        if self.key_format or self.value_format:
+            cluster_id = settings_of(settings).cluster_id or ""
+            with suppress(OSError):  # the search names them all the same
+                RememberedFormats().keep(cluster_id, self.topic, decoder.formats)
+        return decoder
 
     async def read(
         self, settings: KafkaSettings | str, *, now_ms: int, limit: int, scan: Scan | None = None
@@ -90,7 +127,7 @@ class MessageSearch:
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         start, bounds = self._start(now_ms), self._bounds()
-        tested, looking = await self._looking(now_ms)
+        tested, looking = await self._looking(settings, now_ms)
         async with RecordReader(settings) as reader:
             keys = await self.partitions(reader)
             found = await reader.browse(
@@ -112,7 +149,7 @@ class MessageSearch:
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         bounds = self._bounds()
-        tested, looking = await self._looking(now_ms)
+        tested, looking = await self._looking(settings, now_ms)
         async with RecordReader(settings) as reader:
             found = await reader.go_on(
                 before.rest,
@@ -133,7 +170,7 @@ class MessageSearch:
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         start = self._start(now_ms)
-        _, looking = await self._looking(now_ms)
+        _, looking = await self._looking(settings, now_ms)
         async with RecordReader(settings) as reader:
             keys = await self.partitions(reader)
         numbers = [key.partition for key in keys] if self.partition else None
@@ -171,11 +208,14 @@ class MessageSearch:
             raise FilterError("limit", f"{self.limit!r} is no number of records")
         return Bounds(records=int(words), bytes=_NO_BOUND)
 
-    async def _looking(self, now_ms: int) -> tuple[MessageFilter, Looking]:
+    async def _looking(
+        self, settings: KafkaSettings | str, now_ms: int
+    ) -> tuple[MessageFilter, Looking]:
         until_ms = self._until_ms(now_ms)
         _numbers(self.partition)
         # In a thread: the first use of a library loads it.
-        tested = await asyncio.to_thread(build_filter, self.texts)
+        decoder = await asyncio.to_thread(self.decoder, settings)
+        tested = await asyncio.to_thread(build_filter, self.texts, decoder)
         return tested, Looking(
             matches=tested.matches, may_match=tested.may_match, until_ms=until_ms
         )

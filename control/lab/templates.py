@@ -64,6 +64,11 @@ class Template:
         return _PLACEHOLDER.sub(replace, self.text).encode()
 
 
+def replaces(text: str) -> bool:
+    """Whether a template of this text would give another one."""
+    return _PLACEHOLDER.search(text) is not None
+
+
 def _iso(now_ms: int) -> str:
     moment = datetime.fromtimestamp(now_ms / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

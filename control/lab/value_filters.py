@@ -14,7 +14,7 @@ from jsonpath.function_extensions import ExpressionType, FilterFunction
 from control.lab.judged_records import FilterError, Judge, Judged, pattern_of
 
 CEL_NAMES: Final = ("key", "value", "headers", "topic", "partition", "offset", "timestamp", "size")
-CEL_HELP: Final = f"names: {', '.join(CEL_NAMES)}; value is parsed where it is JSON"
+CEL_HELP: Final = f"names: {', '.join(CEL_NAMES)}; value is a document where it is decoded to one"
 _PATTERNS_MAX: Final = 50
 _CEL_PARENTHESES: Final = re.compile(
     r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\.(?:all|exists|exists_one|map|filter)\s*\(|[()]"
@@ -137,7 +137,7 @@ def _names(judged: Judged) -> dict[str, Any]:
     except ValueError:
         value = _text_or_bytes(record.value)
     return {
-        "key": _text_or_bytes(record.key),
+        "key": _text_or_bytes(judged.key) if isinstance(judged.key, bytes) else judged.key,
         "value": value,
         "headers": {name: _text_or_bytes(content) for name, content in record.headers},
         "topic": record.topic,

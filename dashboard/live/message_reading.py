@@ -26,11 +26,13 @@ from control.kafka.following import Followed, Notice, TopicFollower
 from control.kafka.reader import Looking, Start, StartKind
 from control.kafka.records import FetchedRecord, Gap, Passed
 from control.kafka.scanning import NOTHING_SCANNED, Scan
+from control.lab.decoding.decoder import Decoder
 from control.lab.judged_records import FilterError
 from control.lab.message_filters import NO_FILTERS, FilterTexts, build_filter
 from control.lab.message_search import MessageSearch
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.forms import problem
+from dashboard.components.message import formats_query
 from dashboard.context import PageContext
 
 READ, MORE, STOP, FOLLOW = "read", "more", "stop", "follow"
@@ -61,12 +63,28 @@ class Asked:
     """The tab followed before, over a connection that was lost."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """How a tab sees messages."""
+
+    search: MessageSearch
+    decoder: Decoder
+
+    @property
+    def formats(self) -> str:
+        """For links: ``&vf=avro``."""
+        return formats_query(
+            {"kf": self.decoder.formats.key.value, "vf": self.decoder.formats.value.value}
+        )
+
+
 class Tail:
     """News of a topic for one tab: the newest records, and how many there were."""
 
-    def __init__(self, texts: FilterTexts = NO_FILTERS) -> None:
+    def __init__(self, texts: FilterTexts = NO_FILTERS, decoder: Decoder | None = None) -> None:
         self.texts = texts
-        self._tested = build_filter(texts)
+        self.decoder = decoder
+        self._tested = build_filter(texts, decoder)
         self.newest: deque[FetchedRecord] = deque(maxlen=KEPT_MAX)
         """That were looked for, the newest last."""
         self.notices: deque[Notice] = deque(maxlen=NOTICES_MAX)
@@ -86,16 +104,16 @@ class Tail:
         matches = self._tested.matches
         return matches is None or matches(record)
 
-    def look_for(self, texts: FilterTexts) -> bool:
+    def look_for(self, texts: FilterTexts, decoder: Decoder | None = None) -> bool:
         """From now on; of the records that are shown those stay that pass. Whether it is new.
 
         One that cannot be used is told, and the former stays.
         """
-        if texts == self.texts:
+        if texts == self.texts and decoder is self.decoder:
             return False
-        self.texts = texts
+        self.texts, self.decoder = texts, decoder
         try:
-            self._tested = build_filter(texts)
+            self._tested = build_filter(texts, decoder)
         except FilterError as error:
             words = f"{error}; the filter before stays in use"
             self.notices.append(Notice(text=words, is_trouble=True))
@@ -128,10 +146,9 @@ class Tail:
 class Drawing:
     """How a view shows what a tab is told."""
 
-    followed: Callable[[Tail], Any]
-    scanning: Callable[[Scan], Any]
-    found: Callable[[Browsed, bool], Any]
-    """Given what was read, and whether some records were left out."""
+    followed: Callable[[Tail, Seen], Any]
+    scanning: Callable[[Scan, Seen], Any]
+    found: Callable[[Browsed, Seen], Any]
 
 
 class Readers:
@@ -236,6 +253,7 @@ class _Tab:
         scan = self._scan = Scan(NOTHING_SCANNED if before is None else before.progress)
         settings, now_ms = self._context.actions.bootstrap, self._context.now_ms()
         search = asked.search
+        seen = await asyncio.to_thread(self._seen, search)
         if before is None:
             reading = search.read(settings, now_ms=now_ms, limit=SHOWN_MAX, scan=scan)
         else:
@@ -245,24 +263,25 @@ class _Tab:
             while not (await asyncio.wait([task], timeout=PACE_S))[0]:
                 if scan.is_stopped:
                     raise ValueError("stopped before the cluster answered; read again")
-                drawn = await asyncio.to_thread(self._drawing.scanning, scan)
+                drawn = await asyncio.to_thread(self._drawing.scanning, scan, seen)
                 await self._tell(drawn, is_running=True)
             found = task.result()
         finally:
             task.cancel()
             self._scan = None
         self._found = found
-        drawn = await asyncio.to_thread(self._drawing.found, found, search.is_search)
+        drawn = await asyncio.to_thread(self._drawing.found, found, seen)
         await self._tell(drawn, has_more=bool(found.rest))
 
     async def _follow(self, asked: Asked) -> None:
         """Until something else is asked for."""
-        tail = Tail(asked.search.texts)
+        seen = await asyncio.to_thread(self._seen, asked.search)
+        tail = Tail(asked.search.texts, seen.decoder)
         if asked.is_again:
             tail.notices.append(Notice(text=LOST, is_trouble=False))
         follower = await self._begun(asked.search, tail.looking)
         try:
-            await self._pass_on(follower, tail, asked)
+            await self._pass_on(follower, tail, asked, seen)
         finally:
             await follower.close()
 
@@ -278,14 +297,25 @@ class _Tab:
             raise
         return follower
 
-    async def _pass_on(self, follower: TopicFollower, tail: Tail, begun: Asked) -> None:
+    def _seen(self, search: MessageSearch) -> Seen:
+        """In a thread. Chosen formats are remembered for the topic.
+
+        :raises FilterError: there is no such format.
+        """
+        decoder = search.chosen_decoder(self._context.actions.bootstrap)
+        return Seen(search=search, decoder=decoder)
+
+    async def _pass_on(self, follower: TopicFollower, tail: Tail, begun: Asked, seen: Seen) -> None:
         loop = asyncio.get_running_loop()
         is_new, due_s = True, loop.time()
         while (asked := self._asked) is not None and _is_same_reader(asked, begun):
             self._is_changed.clear()
-            is_new |= tail.look_for(asked.search.texts)
+            if asked.search != seen.search:
+                seen = await asyncio.to_thread(self._seen, asked.search)
+                looked = asked.search.texts, seen.decoder
+                is_new |= await asyncio.to_thread(tail.look_for, *looked)
             if is_new and loop.time() >= due_s:
-                await self._tell(await asyncio.to_thread(self._drawing.followed, tail))
+                await self._tell(await asyncio.to_thread(self._drawing.followed, tail, seen))
                 is_new, due_s = False, loop.time() + PACE_S
             is_new |= tail.take(await follower.poll(WAIT_MS))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any, Final
+from urllib.parse import quote, urlencode
 
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
@@ -10,15 +11,15 @@ from fastapi import FastAPI, WebSocket
 from control.kafka.reader import Browsed
 from control.kafka.records import FetchedRecord
 from control.kafka.scanning import Scan
+from control.lab.decoding.formats import FORMATS, Formats
+from control.lab.decoding.remembered import RememberedFormats
 from control.lab.message_filters import FILTER_HELP
 from control.lab.message_search import SCAN_RECORDS
 from control.views import format as text
 from control.views.paths import ViewPath
-from control.views.printable import printable, readable
+from control.views.printable import printable
 from control.views.tables.messages import (
     ISOLATION_WORDS,
-    message_row,
-    moment_text,
     progress_words,
     skipped_words,
     summary,
@@ -27,12 +28,12 @@ from control.views.tables.rows import SHAPES, Tone
 from dashboard import ids
 from dashboard.components.forms import choice, text_field
 from dashboard.components.markup import still
+from dashboard.components.message import message_line
 from dashboard.components.parts import attributes, card, crumbs, empty
 from dashboard.context import PageContext
-from dashboard.live.message_reading import KEPT_MAX, SHOWN_MAX, Drawing, Readers, Tail
+from dashboard.live.message_reading import KEPT_MAX, SHOWN_MAX, Drawing, Readers, Seen, Tail
+from dashboard.server import message_files
 
-WHOLE_BYTES_MAX: Final = 16 << 10
-"""Of a key, value or header on the page; the rest is a link."""
 _HIDDEN: Final = {"display": "none"}
 STARTS: Final = {
     "last": "the last records",
@@ -52,6 +53,8 @@ FIELDS: Final = (
     ids.BROWSE_PATH,
     ids.BROWSE_CEL,
     ids.BROWSE_LIMIT,
+    ids.BROWSE_KEY_FORMAT,
+    ids.BROWSE_VALUE_FORMAT,
 )
 """In the order in which ``assets/modules/follow.js`` takes them."""
 _FURTHER: Final = {
@@ -61,6 +64,7 @@ _FURTHER: Final = {
     ids.BROWSE_PATH: ("path", "JSON path", FILTER_HELP["json_path"]),
     ids.BROWSE_CEL: ("cel", "Expression (CEL)", FILTER_HELP["cel"]),
 }
+_FORMATS: Final = {each.value: each.value for each in FORMATS}
 _PROGRESS_PARTS: Final = 1_000
 
 
@@ -72,13 +76,23 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         crumbs([("Topics", "topics"), (topic, f"topics/{topic}"), ("messages", "")]),
         dcc.Store(id=ids.BROWSE_TOPIC, data=topic),
         dcc.Store(id=ids.BROWSE_FOLLOWS, data=follows),
-        card("Which messages", _form(path, topic, follows=follows)),
+        card("Which messages", _form(path, topic, _formats(context, path), follows=follows)),
         html.Div(id=ids.BROWSE_RESULT),
         dmc.Button("Read on", id=ids.BROWSE_MORE, variant="light", style=_HIDDEN),
     ]
 
 
-def _form(path: ViewPath, topic: str, *, follows: bool) -> html.Div:
+def _formats(context: PageContext, path: ViewPath) -> Formats:
+    """Those that the path names, else those chosen last for the topic."""
+    names = {"key": path.query.get("kf", ""), "value": path.query.get("vf", "")}
+    remembered = RememberedFormats()
+    try:
+        return remembered.chosen(context.actions.cluster_id, path.params["topic"], **names)
+    except ValueError:
+        return Formats()
+
+
+def _form(path: ViewPath, topic: str, formats: Formats, *, follows: bool) -> html.Div:
     query = path.query
     start, at = _start_of(path)
     at_hint, until_hint = "offset or time: 10m, 2026-11-21T09:00", "time: 5m, 18:05"
@@ -99,6 +113,8 @@ def _form(path: ViewPath, topic: str, *, follows: bool) -> html.Div:
         text_field(ids.BROWSE_UNTIL, "Until", until_hint, query.get("until", "")),
         text_field(ids.BROWSE_WANTED, "Contains", "in key, value, header", query.get("q", "")),
         limit,
+        choice(ids.BROWSE_KEY_FORMAT, "Key format", _FORMATS, formats.key),
+        choice(ids.BROWSE_VALUE_FORMAT, "Value format", _FORMATS, formats.value),
     ]
     words = "Stop following" if follows else "Follow"
     note = f"At most {SHOWN_MAX} at a time; reading leaves no trace. {ISOLATION_WORDS}."
@@ -155,7 +171,7 @@ def register_follow(server: FastAPI, context: PageContext) -> None:
         await readers.serve(socket, topic)
 
 
-def followed(tail: Tail) -> Any:
+def followed(tail: Tail, seen: Seen) -> Any:
     """Records that arrived, the newest first."""
     arrived = text.plural_text(tail.seen, "record")
     told = [*skipped_words(tail.skipped), *(printable(notice.text) for notice in tail.notices)]
@@ -163,10 +179,10 @@ def followed(tail: Tail) -> Any:
         return html.Div([empty(f"Following: {arrived} arrived, no match"), _told(told)])
     most = f", the newest {KEPT_MAX} are shown" if tail.found > KEPT_MAX else ""
     words = f"Following, newest first: {tail.found:,} of {arrived} that arrived{most}"
-    return card(words, _told(told), messages(list(reversed(tail.newest))))
+    return card(words, _told(told), messages(list(reversed(tail.newest)), seen))
 
 
-def scanning(scan: Scan) -> Any:
+def scanning(scan: Scan, seen: Seen) -> Any:
     """How far a scan is, and what it has found."""
     progress = scan.progress
     words = f"{progress.found_count:,} match so far; {progress_words(progress)}"
@@ -175,12 +191,12 @@ def scanning(scan: Scan) -> Any:
         max=str(_PROGRESS_PARTS),
         **attributes({"aria-label": "scanned"}),
     )
-    return card(words, bar, messages(list(scan.records)))
+    return card(words, bar, messages(list(scan.records), seen))
 
 
-def result(browsed: Browsed, is_search: bool) -> Any:
+def result(browsed: Browsed, seen: Seen) -> Any:
     """One line per record that opens to the whole of it, and what could not be read."""
-    words, told = summary(browsed, is_search=is_search)
+    words, told = summary(browsed, is_search=seen.search.is_search)
     if not browsed.records:
         if browsed.rest:
             return html.Div([empty(words, "Read on below, or scan more at a time"), _told(told)])
@@ -189,7 +205,18 @@ def result(browsed: Browsed, is_search: bool) -> Any:
         return html.Div([empty(what, step), _told(told)])
     records = list(reversed(browsed.records)) if browsed.is_backward else list(browsed.records)
     count = text.plural_text(len(records), "record")
-    return card(f"{count} shown; {words}", _told(told), messages(records))
+    return card(f"{count} shown; {words}", _told(told), _files(seen), messages(records, seen))
+
+
+def _files(seen: Seen) -> html.P:
+    """Links to all that the search finds, as files."""
+    query = urlencode({name: value for name, value in seen.search.query.items() if value})
+    at = f"/messages/{quote(seen.search.topic, safe='')}"
+    links = [
+        html.A(words, href=f"{at}.{kind}?{query}") for kind, words in message_files.FILES.items()
+    ]
+    most = f" (at most {message_files.RECORDS_MAX:,} messages)"
+    return html.P(["Download: ", links[0], " · ", links[1], most], className="note")
 
 
 def _told(lines: Sequence[str]) -> html.Div | None:
@@ -203,87 +230,11 @@ def _told(lines: Sequence[str]) -> html.Div | None:
     )
 
 
-def messages(records: Sequence[FetchedRecord]) -> html.Div:
+def messages(records: Sequence[FetchedRecord], seen: Seen) -> html.Div:
     """One line each; a hundred of them are thousands of elements, which are sent as markup."""
-    return still(html.Div([message_line(record) for record in records], className="messages"))
-
-
-def message_line(record: FetchedRecord) -> html.Details:
-    """Place, time, key and value in one line; everything about it inside."""
-    row = message_row(record)
-    head = html.Summary(
-        [
-            html.Span(f"{record.partition} @ {row.offset.text}", className="message-place"),
-            html.Span(row.at.text, className="message-time"),
-            html.Span(row.record_key.text, className="message-key", title="key"),
-            html.Span(row.record_value.text, className="message-value", title="value"),
-        ]
-    )
-    link = f"/browse/{record.topic}?partition={record.partition}&offset={record.offset}"
-    return html.Details(
-        [
-            head,
-            html.Dl([part for fact in facts(record) for part in _term(*fact)]),
-            html.Pre(_head(record.value), className="message-whole"),
-            *_whole_links(record),
-            dcc.Link("link to this message", href=link),
-        ],
-        className="message",
-        **attributes({"data-key": row.key}),
-    )
-
-
-def facts(record: FetchedRecord) -> list[tuple[str, str]]:
-    """Facts about a record and its batch."""
-    batch = record.batch
-    crc = "valid" if record.crc_is_valid else f"{SHAPES[Tone.CRITICAL]} wrong"
-    headers = [(f"header {printable(name)}", _head(value)) for name, value in record.headers]
-    transaction = [("transaction", record.transaction.value)] if record.transaction else []
-    return [
-        ("offset", text.count_text(record.offset)),
-        ("time", moment_text(record.timestamp_ms)),
-        ("key", _head(record.key)),
-        ("size", f"{text.bytes_text(record.size_bytes)} of key and value"),
-        *transaction,
-        *headers,
-        (
-            "batch",
-            f"from offset {batch.base_offset:,}, {record.codec_name}, "
-            f"format {batch.magic}, CRC {crc}",
-        ),
-    ]
-
-
-def _head(value: bytes | None) -> str:
-    """As much of it as a page carries."""
-    head = value if value is None else value[:WHOLE_BYTES_MAX]
-    return readable(head, keeps_lines=True, is_cut=len(head or b"") == WHOLE_BYTES_MAX)
-
-
-def _whole_links(record: FetchedRecord) -> list[Any]:
-    """To what is shown only in part."""
-    parts = [("key", record.key_bytes), ("value", record.value_bytes)]
-    at = f"/record/{record.topic}/{record.partition}/{record.offset}?part="
-    links: list[Any] = []
-    for part, size in parts:
-        if size > WHOLE_BYTES_MAX:
-            words = f"{part}: the first {WHOLE_BYTES_MAX >> 10} KiB of {text.bytes_text(size)} · "
-            links.append(
-                html.P(
-                    [
-                        words,
-                        html.A("show all", href=f"{at}{part}"),
-                        " · ",
-                        html.A("download", href=f"{at}{part}&keep=yes"),
-                    ],
-                    className="note",
-                )
-            )
-    return links
-
-
-def _term(name: str, value: str) -> tuple[html.Dt, html.Dd]:
-    return html.Dt(name), html.Dd(value)
+    decoder = seen.decoder
+    lines = [message_line(each, decoder.record(each), seen.formats) for each in records]
+    return still(html.Div(lines, className="messages"))
 
 
 def _start_of(path: ViewPath) -> tuple[str, str]:

@@ -1,17 +1,23 @@
-"""One record's key, value or header as it is: ``/record/orders/3/1200?part=value``.
+"""One record's key, value or header as it is: ``/record/orders/3/1200?part=value``; or all of it,
+decoded, with ``part=json``.
 
 Shown as plain text in a tab of its own, or kept as a file: a page does not carry 25 MB.
 """
 
+import asyncio
 from typing import Final
 
 from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse, Response
 
+from control.kafka.connections import settings_of
 from control.kafka.errors import KafkaPortError
 from control.kafka.reader import Bounds, Browsed, Looking, Start, StartKind
 from control.kafka.records import FetchedRecord
+from control.lab.message_search import MessageSearch
 from control.model.ids import TopicPartition
+from control.views.message_details import message_json
+from control.views.printable import json_text
 from control.views.tables.messages import skipped_words
 from dashboard.context import PageContext
 
@@ -26,7 +32,14 @@ def register(server: FastAPI, context: PageContext) -> None:
 
     @server.get("/record/{topic}/{partition}/{offset}", include_in_schema=False)
     async def answer(
-        topic: str, partition: int, offset: int, part: str = "value", keep: str = ""
+        topic: str,
+        partition: int,
+        offset: int,
+        *,
+        part: str = "value",
+        keep: str = "",
+        kf: str = "",
+        vf: str = "",
     ) -> Response:
         try:
             found = await _read(context, TopicPartition(topic, partition), offset)
@@ -38,13 +51,22 @@ def register(server: FastAPI, context: PageContext) -> None:
                 return PlainTextResponse(f"502: {told}\n", 502)
             words = f"404: {topic}-{partition} has no record at offset {offset}\n"
             return PlainTextResponse(words, 404)
-        content = part_of(record, part)
+        if part == "json":
+            search = MessageSearch(topic=topic, key_format=kf, value_format=vf)
+            content: bytes | None = await asyncio.to_thread(_document, context, search, record)
+        else:
+            content = part_of(record, part)
         if content is None:
             return PlainTextResponse(f"404: the record has no {part!r}, or it is null\n", 404)
         name = f"{topic}-{partition}-{offset}.{part.replace(':', '-')}"
         kept = {"content-disposition": f'attachment; filename="{name}"'} if keep else {}
         is_text = not keep and _is_text(content)
         return Response(content, media_type=_TEXT if is_text else _BYTES, headers=kept)
+
+
+def _document(context: PageContext, search: MessageSearch, record: FetchedRecord) -> bytes:
+    decoded = search.decoder(settings_of(context.actions.bootstrap)).record(record)
+    return (json_text(message_json(record, decoded), indent=2) + "\n").encode()
 
 
 def part_of(record: FetchedRecord, part: str) -> bytes | None:

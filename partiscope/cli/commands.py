@@ -160,6 +160,11 @@ COMMANDS: Final = (
         example="partiscope tail orders --since 10m --filter user-7",
     ),
     Command(
+        name="browse",
+        summary="Show one message in full, decoded and raw.",
+        example="partiscope browse orders --partition 3 --offset 1200",
+    ),
+    Command(
         name="segments",
         summary="Show segment files and indexes of a partition.",
         example="partiscope segments orders 3 --json",

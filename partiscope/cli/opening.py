@@ -120,10 +120,11 @@ def show(opening: Opening) -> None:
     services = services_of(first)
     Thread(target=partial(_read_first, services), daemon=True).start()
     with parts:
+        from control.lab.state_file import state_file
         from tui.app import PartiscopeApp
-        from tui.preferences import Preferences, state_file
+        from tui.preferences import FILE, Preferences
 
-        kept = Preferences(state_file())
+        kept = Preferences(state_file(FILE))
         app = PartiscopeApp(services, path=opening.path, others=others, preferences=kept)
         use_flags(partial(_flags_of, app, opening))
         app.run(mouse=opening.has_mouse)

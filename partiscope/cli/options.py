@@ -18,6 +18,7 @@ from control.model.command_line import CommandFlags, cluster_flag, typed, use_fl
 from control.operations import checks
 from control.views.printable import json_text, visible
 from partiscope.cli.exits import CommandError, Exit
+from partiscope.connections import SchemaRegistryConnection
 from partiscope.identity import Target, bind, nothing_started, target_of, usual_target
 from partiscope.installation import connection_of, with_installation
 from partiscope.settings import (
@@ -80,6 +81,14 @@ CommandConfig = Annotated[
     Path | None,
     typer.Option(help="Client properties file of Kafka's own tools: TLS and SASL of the cluster."),
 ]
+SchemaRegistry = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Schema registry of the cluster's messages, such as http://HOST:8081.",
+        show_default=False,
+    ),
+]
 Store = Annotated[str | None, typer.Option(help="Folder or URL of the aggregates.")]
 Data = Annotated[Path | None, typer.Option(help="Data directory.  [default: data]")]
 Json = Annotated[
@@ -103,6 +112,7 @@ def settings_with(
     watch: Sequence[str] | None = None,
     read_only: bool = False,
     command_config: Path | None = None,
+    schema_registry: str | None = None,
     finds_installation: bool = True,
     may_create: bool = False,
 ) -> Settings:
@@ -128,6 +138,8 @@ def settings_with(
     if command_config is not None:
         given["connection"] = connection_of(str(command_config))
     settings = settings.model_copy(update=given)
+    if schema_registry is not None:
+        settings = _with_registry(settings, schema_registry)
     named, target = settings.bootstrap, None
     if finds_installation:
         settings = with_installation(settings)
@@ -139,6 +151,25 @@ def settings_with(
     bind(settings, target)
     tell_flags(settings, bootstrap=bootstrap)
     return settings
+
+
+def _with_registry(settings: Settings, url: str) -> Settings:
+    """With this registry, also where the cluster has another one in the settings file."""
+    try:
+        registry = SchemaRegistryConnection.model_validate(
+            {**settings.schema_registry.model_dump(exclude_unset=True), "url": url}
+        )
+    except ValidationError as error:
+        words = plain_errors(error, SchemaRegistryConnection).removeprefix("url: ")
+        raise SettingsError(f"--schema-registry {words}") from error
+    update: dict[str, object] = {"schema_registry": registry}
+    named = settings.clusters.get(settings.bootstrap or "")
+    if named is not None:
+        own = named.model_copy(
+            update={"schema_registry": named.schema_registry.model_copy(update={"url": url})}
+        )
+        update["clusters"] = {**settings.clusters, str(settings.bootstrap): own}
+    return settings.model_copy(update=update)
 
 
 def tell_flags(settings: Settings, *, bootstrap: str | None, **more: str | None) -> CommandFlags:

@@ -2,9 +2,10 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from functools import partial
+from typing import Annotated, Final
 
 import typer
 
@@ -19,6 +20,8 @@ from control.kafka.records import (
     Transaction,
 )
 from control.kafka.scanning import Scan
+from control.lab.decoding.decoder import Decoder
+from control.lab.decoding.formats import FORMATS
 from control.lab.judged_records import FilterError
 from control.lab.message_filters import (
     FILTER_HELP,
@@ -26,19 +29,27 @@ from control.lab.message_filters import (
     MessageFilter,
     build_filter,
 )
-from control.lab.message_search import chosen_partitions
+from control.lab.message_search import MessageSearch, chosen_partitions
 from control.lab.starts import parse_start
 from control.views.format import plural_text
-from control.views.printable import json_text, printable, told_bytes
+from control.views.message_details import message_json
+from control.views.printable import json_text, printable
 from control.views.tables.messages import (
-    brief,
     gap_words,
     moment_text,
+    part_words,
     progress_words,
     unjudged_words,
 )
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.options import Bootstrap, Json, known_bootstrap, now_ms, settings_with
+from partiscope.cli.options import (
+    Bootstrap,
+    Json,
+    SchemaRegistry,
+    known_bootstrap,
+    now_ms,
+    settings_with,
+)
 from partiscope.cli.record_format import FORMAT_HELP, record_writer
 from partiscope.cli.words import TIME_HELP, moment_of, zone_text
 
@@ -70,6 +81,9 @@ Count = Annotated[
 ExitAtEnd = Annotated[
     bool, typer.Option("--exit-at-end", "-e", help="Stop at the end, as it is now.")
 ]
+_FORMATS_HELP: Final = f"{', '.join(FORMATS)}; default: as chosen for the topic, else detected."
+KeyFormat = Annotated[str, typer.Option(metavar="NAME", help=f"Of keys: {_FORMATS_HELP}")]
+ValueFormat = Annotated[str, typer.Option(metavar="NAME", help=f"Of values: {_FORMATS_HELP}")]
 Format = Annotated[str | None, typer.Option("--format", "-f", metavar="TEXT", help=FORMAT_HELP)]
 Isolated = Annotated[
     Isolation,
@@ -95,10 +109,15 @@ def tail(
     exit_at_end: ExitAtEnd = False,
     format_: Format = None,
     isolation: Isolated = Isolation.READ_UNCOMMITTED,
+    key_format: KeyFormat = "",
+    value_format: ValueFormat = "",
+    schema_registry: SchemaRegistry = None,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
     """Show records as they lie in the log; leaves no trace in any group.
+
+    Keys and values are decoded; --json has them raw as well, --format has them raw alone.
 
     A lost leader, deleted records and damaged batches are told on standard error; reading goes on.
     With --exit-at-end, a partition that cannot be read to its end makes the exit status 1.
@@ -110,19 +129,11 @@ def tail(
     if offset is not None and since is not None:
         raise CommandError("give --offset or --since, not both", Exit.WRONG_USE)
     start = _start(offset, since)
-    address = known_bootstrap(settings_with(bootstrap=bootstrap))
-    texts = FilterTexts(
-        text=text or "",
-        regex=regex or "",
-        key=key or "",
-        header=header or "",
-        json_path=json_path or "",
-        cel=cel or "",
-    )
-    try:
-        tested = build_filter(texts)
-    except FilterError as error:
-        raise CommandError(str(error), Exit.WRONG_USE) from error
+    address = known_bootstrap(settings_with(bootstrap=bootstrap, schema_registry=schema_registry))
+    decoder = decoder_for(address, topic, key=key_format, value=value_format)
+    filters = {"text": text, "regex": regex, "key": key, "header": header}
+    filters |= {"json_path": json_path, "cel": cel}
+    tested = _filter_of({name: its or "" for name, its in filters.items()}, decoder)
     looking = Looking(
         matches=tested.matches,
         may_match=tested.may_match,
@@ -130,7 +141,7 @@ def tail(
         isolation=isolation,
         kept_bytes=KEPT_BYTES if format_ is None and not as_json else None,
     )
-    usual = _write_json if as_json else _write_text
+    usual = partial(_write_json if as_json else _write_text, decoder)
     write = usual if format_ is None else record_writer(format_)
     reading = Reading(
         topic=topic,
@@ -143,6 +154,13 @@ def tail(
         exits_at_end=exit_at_end,
     )
     asyncio.run(_show(address, reading, write))
+
+
+def _filter_of(texts: Mapping[str, str], decoder: Decoder) -> MessageFilter:
+    try:
+        return build_filter(FilterTexts(**texts), decoder)
+    except FilterError as error:
+        raise CommandError(str(error), Exit.WRONG_USE) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,14 +288,29 @@ def _start(offset: str | None, since: str | None) -> Start:
     return start
 
 
-def _write_text(record: FetchedRecord) -> None:
+def decoder_for(address: str, topic: str, *, key: str, value: str) -> Decoder:
+    """A decoder by the flags, else by what was chosen for the topic on any screen.
+
+    :raises CommandError: status 2; there is no format of this name.
+    """
+    search = MessageSearch(topic=topic, key_format=key, value_format=value)
+    try:
+        return search.decoder(address)
+    except FilterError as error:
+        raise CommandError(
+            f"--{error.field.replace('_', '-')}: {error.words}", Exit.WRONG_USE
+        ) from (error)
+
+
+def _write_text(decoder: Decoder, record: FetchedRecord) -> None:
     place = f"{printable(record.topic)}-{record.partition} @ {record.offset}"
     parts = [_moment(record.timestamp_ms), place]
     if record.transaction in (Transaction.ABORTED, Transaction.OPEN):
         parts.append(f"[{record.transaction}]")
+    decoded = decoder.record(record)
     parts += (
-        brief(record.key, record.key_bytes, SHOWN_CHARACTERS_MAX),
-        brief(record.value, record.value_bytes, SHOWN_CHARACTERS_MAX),
+        part_words(record.key, record.key_bytes, decoded.key, SHOWN_CHARACTERS_MAX),
+        part_words(record.value, record.value_bytes, decoded.value, SHOWN_CHARACTERS_MAX),
     )
     sys.stdout.write("  ".join(parts) + "\n")
     sys.stdout.flush()
@@ -288,21 +321,6 @@ def _moment(at_ms: int) -> str:
     return moment_text(at_ms) if at_ms < 0 else f"{moment_text(at_ms)}{zone_text(at_ms)}"
 
 
-def _write_json(record: FetchedRecord) -> None:
-    document: dict[str, Any] = {
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp_ms": record.timestamp_ms,
-        "key": told_bytes(record.key),
-        "value": told_bytes(record.value),
-        "headers": [[name, told_bytes(value)] for name, value in record.headers],
-        "size_bytes": record.size_bytes,
-        "codec": record.codec_name,
-        "magic": record.batch.magic,
-        "crc": record.batch.crc,
-        "crc_is_valid": record.crc_is_valid,
-        "transaction": record.transaction.value or None,
-    }
-    sys.stdout.write(json_text(document) + "\n")
+def _write_json(decoder: Decoder, record: FetchedRecord) -> None:
+    sys.stdout.write(json_text(message_json(record, decoder.record(record))) + "\n")
     sys.stdout.flush()

@@ -11,6 +11,7 @@ from partiscope.cli.options import (
     CommandConfig,
     Data,
     Port,
+    SchemaRegistry,
     cluster_with,
     settings_with,
 )
@@ -36,10 +37,15 @@ def up(
     no_demo: Annotated[bool, typer.Option("--no-demo", help="Without the demo load.")] = False,
     bootstrap: Bootstraps = None,
     command_config: CommandConfig = None,
+    schema_registry: SchemaRegistry = None,
 ) -> None:
     """Run cluster, metrics job, executor, dashboard and demo load until Ctrl-C."""
     settings = settings_with(
-        data=data, watch=bootstrap, command_config=command_config, finds_installation=False
+        data=data,
+        watch=bootstrap,
+        command_config=command_config,
+        schema_registry=schema_registry,
+        finds_installation=False,
     )
     page = settings.dashboard.model_copy(update={"port": dashboard_port or settings.dashboard.port})
     cluster = cluster_with(settings.cluster, brokers=brokers, port=port)

@@ -29,7 +29,9 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Topic ``orders`` of three partitions: one record a second, each hundredth has failed."""
     with LocalCluster(tmp_path_factory.mktemp("search"), brokers=1) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        for created in admin.create_topics([NewTopic("orders", 3, 1)]).values():
+        # Its records are years old: the usual retention would delete them after half a minute.
+        topic = NewTopic("orders", 3, 1, config={"retention.ms": "-1"})
+        for created in admin.create_topics([topic]).values():
             created.result(20)
         producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 50})
         for number in range(COUNT):

@@ -15,12 +15,14 @@ from control.kafka.producer import OutgoingRecord, RecordProducer
 from control.model.ids import TopicPartition as Key
 from tests.contract.operations_rig import terminal_on, unique
 from tests.support.cluster import LocalCluster
+from tests.support.filled_topic import fill
 from tests.support.settle import eventually, settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.operation import OperationScreen
+from tui.widgets.form import FormPanel
 from tui.widgets.row_table import RowTable
 
 
@@ -197,6 +199,53 @@ async def test_messages_are_followed_as_they_come(
             shown.focus()
             await pilot.press("enter")
             await settle(pilot, lambda said=words: said in _title(app), words)  # type: ignore[misc]
+
+
+async def test_a_message_in_full_is_decoded_and_sent_again(
+    app: PartiscopeApp, our_cluster: LocalCluster
+) -> None:
+    topic = unique("whole")
+    async with app.run_test(size=(100, 40)) as pilot, KafkaAdmin.to(our_cluster.bootstrap) as admin:
+        await admin.create_topic(NewTopic(name=topic, partitions=1, replication_factor=1))
+        async with RecordProducer(our_cluster.bootstrap) as producer:
+            headers = (("shop", b"7"),)
+            record = OutgoingRecord(topic=topic, key=b"k", value=b'{"a":1}', headers=headers)
+            await producer.send(record)
+        app.action_open(f"browse/{topic}")
+        await settle(pilot, lambda: "1 record read" in _title(app), "the record")
+        await pilot.press("enter")
+        await settle(pilot, lambda: "value (json)" in _line(app, "#message-text"), "it in full")
+        words = _line(app, "#message-text")
+        for part in ("CreateTime", "1 record from offset 0", "header shop: 7", '{\n  "a": 1\n}'):
+            assert part in words
+        await pilot.press("r")
+        await settle(pilot, lambda: 'value (raw)\n{"a":1}' in _line(app, "#message-text"), "raw")
+        await pilot.press("e")
+        await settle(pilot, lambda: bool(app.screen.query("#field-value")), "the produce form")
+        values = app.screen.query_one(FormPanel).values()
+        wanted = {"key": "k", "value": '{"a":1}', "partition": "0", "headers": "shop=7"}
+        assert {name: values[name] for name in wanted} == wanted
+
+
+async def test_a_search_that_is_stopped_says_how_far_it_came(
+    app: PartiscopeApp, our_cluster: LocalCluster
+) -> None:
+    topic = unique("long")
+    fill(our_cluster.bootstrap, topic, count=150_000)
+    async with app.run_test(size=(100, 40)) as pilot:
+        search = "since=earliest&limit=1000000&cel=value.n+%3D%3D+-1"
+        app.action_open(f"browse/{topic}?{search}")
+        await settle(pilot, lambda: "S stops" in _title(app), "that it runs")
+        await pilot.press("S")
+        await settle(pilot, lambda: "stopped by hand" in _title(app), "that it has stopped")
+        title = _title(app)
+        assert title.startswith(f"{topic}  0 match; ")
+        assert "later ones not scanned yet" in title
+        assert "none" not in title
+        assert "no record" not in title.lower()
+        await pilot.press("m")
+        await settle(pilot, lambda: "3 of 3 partitions whole" in _title(app), "the rest")
+        assert "0 match; 150,000 records scanned" in _title(app)
 
 
 async def test_on_production_a_topic_is_created_once_the_name_was_typed(

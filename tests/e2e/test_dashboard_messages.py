@@ -1,7 +1,9 @@
 """One page follows a topic while another sends it the lines of a file; on brokers of ours."""
 
+import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -12,6 +14,7 @@ from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.support.browser import chromium, open_page
 from tests.support.cluster import LocalCluster
+from tests.support.filled_topic import fill
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
 from tests.support.store_builder import StoreBuilder
@@ -21,6 +24,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 TOPIC: Final = "notes"
 LONG: Final = "long"
 """Holds more records than a page shows at once."""
+SLOW: Final = "slow"
+"""Takes a search with an expression some seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +39,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
         for number in range(250):
             producer.produce(LONG, f"record {number}".encode(), partition=0)
         assert producer.flush(60) == 0
+        fill(cluster.bootstrap, SLOW, count=150_000, partitions=1)
         now_ms = time.time_ns() // 1_000_000
         partition = {"cluster": CLUSTER_ID, "read_ms": now_ms, "leader": 1,
                      "replicas": [1], "isr": [1], "min_isr": 1}  # fmt: skip
-        places = ((TOPIC, 0), (TOPIC, 1), (LONG, 0))
+        places = ((TOPIC, 0), (TOPIC, 1), (LONG, 0), (SLOW, 0))
         rows = [{**partition, "topic": topic, "partition": number} for topic, number in places]
         StoreBuilder(folder / "store").write({"partitions": rows})
         where = ("--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap)
@@ -136,4 +142,56 @@ def test_a_search_says_how_far_it_looked_and_is_in_the_address(
     page.goto(page.url)
     expect(result.locator(".message")).to_have_count(1)
     expect(page.locator("#browse-cel")).to_be_visible()
+    assert errors == []
+
+
+def test_a_search_that_is_stopped_says_how_far_it_came(
+    browser: Browser, server: PageServer
+) -> None:
+    errors: list[str] = []
+    expect.set_options(timeout=60_000)
+    search = "since=earliest&limit=1000000&cel=value.n+%3D%3D+-1"
+    page = open_page(browser, f"{server.url}/browse/{SLOW}?{search}", errors)
+    result = page.locator("#browse-result")
+    page.locator("#browse-stop").click()
+    expect(result).to_contain_text("stopped by hand")
+    words = result.inner_text()
+    assert "0 match; " in words
+    assert "later ones not scanned yet" in words
+    assert "No record" not in words
+    expect(page.locator("#browse-stop")).to_be_hidden()
+    page.locator("#browse-more").click()
+    expect(result).to_contain_text("150,000 records scanned")
+    assert errors == []
+
+
+def test_a_message_is_decoded_kept_as_a_file_and_sent_again(
+    browser: Browser, server: PageServer
+) -> None:
+    errors: list[str] = []
+    expect.set_options(timeout=60_000)
+    page = open_page(browser, f"{server.url}/browse/{SLOW}?partition=0&offset=7&limit=1", errors)
+    first = page.locator(".message").first
+    expect(first).to_contain_text('{"n": 7}')
+    first.locator("summary").first.click()
+    expect(first).to_contain_text("CreateTime")
+    expect(first.locator("pre.message-whole").first).to_contain_text('"n": 7')
+    with page.expect_download() as kept:
+        first.get_by_text("download as JSON").click()
+    document = json.loads(Path(kept.value.path()).read_text())
+    assert document["decoded"]["value"] == {"format": "json", "document": {"n": 7}}
+    with page.expect_download() as lines:
+        page.get_by_text("JSON lines").click()
+    assert json.loads(Path(lines.value.path()).read_text().splitlines()[0])["offset"] == 7
+    page.locator("#browse-value-format").click()
+    page.get_by_role("option", name="hex", exact=True).click()
+    page.locator("#browse-read").click()
+    expect(first).to_contain_text("0x7b226e223a20377d")
+    assert "vf=hex" in page.url
+    page.goto(f"{server.url}/browse/{SLOW}?partition=0&offset=7&limit=1")
+    expect(first).to_contain_text("0x7b226e223a20377d")
+    first.locator("summary").first.click()
+    first.get_by_text("send again, with edits").click()
+    expect(page.locator("#produce-value, [id*=value]").first).to_be_visible()
+    assert f"/produce/{SLOW}" in page.url
     assert errors == []

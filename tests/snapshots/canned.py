@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from control.kafka.ports import BrokerNode, PartitionMetadata, TopicMetadata
 from control.kafka.reader import FetchedRecord
+from control.kafka.settings import KafkaSettings
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.bus.events import MoveProgress, MovingPartition, Outcome, StalledMove
@@ -156,6 +157,8 @@ class CannedMoves:
 
 class CannedSession:
     """Stands where control.operations.session.OperationSession does."""
+
+    settings = KafkaSettings(bootstrap="127.0.0.1:1")
 
     def __init__(self) -> None:
         self.moves = CannedMoves()

@@ -40,7 +40,9 @@ def _says(*words: str) -> Ready:
 
 
 def _has_rows(app: PartiscopeApp) -> bool:
-    return app.screen.query_one("#table", RowTable).row_count > 0
+    """And its columns are as wide as its rows need, which Textual works out when it is idle."""
+    table = app.screen.query_one("#table", RowTable)
+    return table.row_count > 0 and not table._require_update_dimensions
 
 
 def _is_there(app: PartiscopeApp) -> bool:
@@ -154,7 +156,7 @@ def test_browse(
 ) -> None:
     async def read(screen: BrowseScreen, wanted: MessageSearch, before: Browsed | None) -> None:
         assert before is None
-        screen._fill(records(), f"3 records of {wanted.topic} read: all there are")
+        await screen._fill(records(), f"3 records of {wanted.topic} read: all there are")
 
     monkeypatch.setattr(BrowseScreen, "_read", read)
     assert snap_compare(

@@ -3,8 +3,10 @@
 Or follow them as they come: the newest on top, painted once a second however many there are.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
@@ -19,9 +21,12 @@ from control.kafka.following import Notice
 from control.kafka.reader import Browsed
 from control.kafka.records import FetchedRecord, Gap, Passed
 from control.kafka.scanning import Scan
+from control.lab.decoding.decoder import DecodedRecord, Decoder
+from control.lab.decoding.formats import Decoded, Format
 from control.lab.message_search import LATEST, SCAN_RECORDS, MessageSearch
 from control.lab.starts import START_HELP
 from control.views.format import bytes_text
+from control.views.message_details import message_facts, resend_path
 from control.views.paths import ViewPath
 from control.views.printable import printable, readable
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -30,7 +35,6 @@ from control.views.tables.messages import (
     MESSAGE_COLUMNS,
     gap_words,
     message_row,
-    moment_text,
     progress_words,
     summary,
 )
@@ -45,6 +49,7 @@ FIELD_LINES: Final = (
     ("from", "until", "partition", "contains"),
     ("regex", "key", "header", "limit"),
     ("json path", "cel"),
+    ("key format", "value format"),
 )
 """The first line is always there; ``x`` shows the others."""
 _QUERY_OF: Final = {
@@ -57,6 +62,8 @@ _QUERY_OF: Final = {
     "limit": "limit",
     "json path": "path",
     "cel": "cel",
+    "key format": "kf",
+    "value format": "vf",
 }
 TOLD_MAX: Final = 3
 WHOLE_CHARACTERS_MAX: Final = 20_000
@@ -84,6 +91,7 @@ class BrowseScreen(ViewScreen):
         self._scan: Scan | None = None
         self._is_following = path.query.get("follow") == FOLLOWING
         self._records: dict[str, FetchedRecord] = {}
+        self._decoder = Decoder(path.params["topic"])
         self._came: deque[FetchedRecord] = deque(maxlen=SHOWN_MAX)
         """What matches of what came since it follows, oldest first."""
         self._read_count = self._painted_count = 0
@@ -115,7 +123,10 @@ class BrowseScreen(ViewScreen):
         """One in full."""
         record = self._records.get(message.row.key)
         if record is not None:
-            self.app.push_screen(MessageScreen(record))
+            self.app.push_screen(
+                MessageScreen(record, self._decoder),
+                lambda path: None if path is None else self.partiscope.action_open(str(path)),
+            )
 
     def action_go_to(self, name: str) -> None:
         """To a field; ``more`` shows further ones, or hides them."""
@@ -155,6 +166,7 @@ class BrowseScreen(ViewScreen):
     async def _work(self, wanted: MessageSearch, before: Browsed | None = None) -> None:
         """Runs a step; says in the title if it fails."""
         try:
+            self._decoder = wanted.chosen_decoder(self.partiscope.session.settings)
             if self._is_following:
                 await self._follow(wanted)
             else:
@@ -184,7 +196,7 @@ class BrowseScreen(ViewScreen):
         elif found.rest:
             words += "   m reads on"
         self.query_one(_Told).tell(*told)
-        self._fill(found.records, words)
+        await self._fill(found.records, words)
 
     async def _follow(self, wanted: MessageSearch) -> None:
         self._came.clear()
@@ -200,7 +212,7 @@ class BrowseScreen(ViewScreen):
                 if isinstance(item, FetchedRecord):
                     self._came.append(item)
 
-    def _paint(self) -> None:
+    async def _paint(self) -> None:
         """Paints the records since the last time, or the progress of the scan."""
         if self._scan is not None and self._wanted.is_search:
             progress = self._scan.progress
@@ -210,12 +222,18 @@ class BrowseScreen(ViewScreen):
             self._painted_count = self._read_count
             kept = f", the last {len(self._came):,} that match" if self._wanted.is_search else ""
             words = f"following, newest first: {self._read_count:,} read{kept}   F stops"
-            self._fill([*reversed(self._came)], words)
+            await self._fill([*reversed(self._came)], words)
 
-    def _fill(self, records: Sequence[FetchedRecord], words: str) -> None:
+    async def _fill(self, records: Sequence[FetchedRecord], words: str) -> None:
+        decoder = self._decoder
+
+        def drawn() -> list[tuple[Row, FetchedRecord]]:
+            return [(message_row(record, decoder.record(record)), record) for record in records]
+
+        # In a thread where the first message of a schema asks a registry.
+        shown = await asyncio.to_thread(drawn) if decoder.has_registry else drawn()
         if not self.is_attached:
             return
-        shown = [(message_row(record), record) for record in records]
         rows: tuple[Row, ...] = tuple(row for row, _ in shown)
         self._records = {row.key: record for row, record in shown}
         self.put("#browse-title", _title(self._wanted.topic, words))
@@ -297,39 +315,112 @@ class _Told(Static):
         self.update(Text("\n".join(f"▲ {line}" for line in self._lines), style="yellow"))
 
 
-class MessageScreen(ModalScreen[None]):
-    """One message in full."""
+class MessageScreen(ModalScreen[ViewPath | None]):
+    """One message in full; closes with the view to open, where one was chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "close"),
-        Binding("enter", "dismiss", show=False),
+        Binding("escape", "close", "close"),
+        Binding("enter", "close", show=False),
+        Binding("r", "toggle_raw", "decoded or raw"),
+        Binding("c", "copy('value')", "copy the value"),
+        Binding("y", "copy('link')", "copy its path"),
+        Binding("w", "write", "write the value to a file"),
+        Binding("e", "resend", "send again, with edits"),
     ]
+    _KEYS: ClassVar[str] = "r raw   c copy   y copy path   w write file   e send again   Esc closes"
 
-    def __init__(self, record: FetchedRecord) -> None:
+    def __init__(self, record: FetchedRecord, decoder: Decoder) -> None:
         super().__init__()
         self._record = record
+        self._decoder = decoder
+        self._decoded = DecodedRecord(key=None, value=None)
+        self._is_raw = False
 
     def compose(self) -> ComposeResult:
-        """Place, time, headers, key, value."""
-        record = self._record
-        transaction = f"   transaction {record.transaction}" if record.transaction else ""
-        crc = "" if record.crc_is_valid else "   CRC wrong"
-        text = Text.assemble(
-            (f"{printable(record.topic)}-{record.partition} @ {record.offset}", "bold"),
-            f"   {moment_text(record.timestamp_ms)}   {record.codec_name}{transaction}{crc}",
-        )
-        for name, header in record.headers:
-            text.append(f"\n{printable(name)}: ", style="dim")
-            text.append(readable(header, is_cut=record.whole is not None), style="")
-        parts = (("key", record.key, record.key_bytes), ("value", record.value, record.value_bytes))
-        for name, part, whole_bytes in parts:
-            head = part if part is None else part[:WHOLE_CHARACTERS_MAX]
-            is_cut = len(head or b"") < whole_bytes
-            text.append(f"\n\n{name}\n", style="dim")
-            text.append(readable(head, keeps_lines=True, is_cut=is_cut), style="")
-            if is_cut:
-                words = f"\n… the first {bytes_text(len(head or b''))} of {bytes_text(whole_bytes)}"
-                text.append(words, style="yellow")
+        """Facts, headers, key, value."""
         with VerticalScroll(id="message") as box:
-            box.border_subtitle = "Esc closes"
-            yield Static(text)
+            box.border_subtitle = self._KEYS
+            yield Static(id="message-text")
+
+    async def on_mount(self) -> None:
+        """In a thread: its schema may have to be asked for."""
+        self._decoded = await asyncio.to_thread(self._decoder.record, self._record)
+        self._draw()
+
+    def action_close(self) -> None:
+        """Back to the list."""
+        self.dismiss(None)
+
+    def action_toggle_raw(self) -> None:
+        """Between what is decoded and what the bytes show."""
+        self._is_raw = not self._is_raw
+        self._draw()
+
+    def action_copy(self, what: str) -> None:
+        """By the terminal, where it lets programs do so."""
+        record = self._record
+        query = {"partition": str(record.partition), "offset": str(record.offset)}
+        link = ViewPath(view="browse", params={"topic": record.topic}, query=query)
+        value = self._decoded.value
+        words = str(link) if what == "link" else "" if value is None else value.pretty
+        self.app.copy_to_clipboard(words)
+        self.notify("copied, if the terminal lets programs copy")
+
+    def action_write(self) -> None:
+        """The bytes that are here, into the working directory."""
+        record = self._record
+        if record.value is None or record.whole is not None:
+            self.notify(
+                "a null or cut value is not written: `partiscope browse --output` writes it"
+            )
+            return
+        name = "".join(c if c.isalnum() or c in "-_." else "_" for c in record.topic)
+        file = Path(f"{name}-{record.partition}-{record.offset}.value").absolute()
+        try:
+            file.write_bytes(record.value)
+        except OSError as error:
+            self.notify(f"{file} cannot be written: {error.strerror}", severity="error")
+        else:
+            self.notify(f"written to {file}")
+
+    def action_resend(self) -> None:
+        """The produce form, filled in."""
+        path, reason = resend_path(self._record)
+        if path is None:
+            self.notify(f"it cannot be sent again from here: {reason}")
+        else:
+            self.dismiss(path)
+
+    def _draw(self) -> None:
+        text = Text()
+        for name, words in message_facts(self._record):
+            text.append(f"{name:<12} ", style="dim")
+            text.append(f"{words}\n")
+        for name, header in self._record.headers:
+            text.append(f"header {printable(name)}: ", style="dim")
+            text.append(f"{readable(header, is_cut=self._record.whole is not None)}\n")
+        record, decoded = self._record, self._decoded
+        _add_part(text, "key", self._is_raw, (record.key, record.key_bytes, decoded.key))
+        _add_part(text, "value", self._is_raw, (record.value, record.value_bytes, decoded.value))
+        self.query_one("#message-text", Static).update(text)
+
+
+def _add_part(
+    text: Text, name: str, is_raw: bool, part: tuple[bytes | None, int, Decoded | None]
+) -> None:
+    """Decoded, or as its bytes show it."""
+    data, whole_bytes, decoded = part
+    label = "raw" if is_raw else "null" if decoded is None else decoded.label
+    text.append(f"\n{name} ({printable(label)})\n", style="dim")
+    if decoded is not None and decoded.error and not is_raw:
+        text.append(f"▲ {printable(decoded.error)}; the bytes:\n", style="yellow")
+    head = data if data is None else data[:WHOLE_CHARACTERS_MAX]
+    is_cut = len(head or b"") < whole_bytes
+    if decoded is not None and not is_raw and decoded.format is not Format.STRING:
+        text.append(f"{printable(decoded.pretty[:WHOLE_CHARACTERS_MAX], keeps_lines=True)}\n")
+        is_cut = len(decoded.pretty) > WHOLE_CHARACTERS_MAX or len(data or b"") < whole_bytes
+    else:
+        text.append(f"{readable(head, keeps_lines=True, is_cut=is_cut)}\n")
+    if is_cut:
+        words = f"… the first {bytes_text(len(head or b''))} of {bytes_text(whole_bytes)}\n"
+        text.append(words, style="yellow")

@@ -8,10 +8,12 @@ from typing import Final
 from control.kafka.browsing import GAPS_TOLD_MAX, Browsed, Skipped
 from control.kafka.records import FetchedRecord, Gap, Isolation, Transaction
 from control.kafka.scanning import Progress
+from control.lab.decoding.decoder import DecodedRecord
+from control.lab.decoding.formats import Decoded, Format
 from control.views import format as text
 from control.views.printable import printable, readable
 from control.views.tables.column import Column
-from control.views.tables.rows import Cell, Row, Tone
+from control.views.tables.rows import SHAPES, Cell, Row, Tone
 
 ISOLATION_WORDS: Final = f"{Isolation.READ_UNCOMMITTED}: aborted and open records are marked"
 """How the screens read."""
@@ -59,8 +61,9 @@ _TRANSACTION_TONES: Final = {
 }
 
 
-def message_row(record: FetchedRecord) -> MessageRow:
+def message_row(record: FetchedRecord, decoded: DecodedRecord | None = None) -> MessageRow:
     """A record in one line. One that was aborted says so in its value, which is always shown."""
+    decoded = decoded or DecodedRecord(key=None, value=None)
     transaction = record.transaction
     return MessageRow(
         key=f"{record.topic}-{record.partition}@{record.offset}",
@@ -68,8 +71,8 @@ def message_row(record: FetchedRecord) -> MessageRow:
         partition=Cell(record.partition, str(record.partition)),
         offset=Cell(record.offset, text.count_text(record.offset)),
         at=Cell(record.timestamp_ms, moment_text(record.timestamp_ms)),
-        record_key=_bytes_cell(record.key, record.key_bytes),
-        record_value=_value_cell(record),
+        record_key=_part_cell(record.key, record.key_bytes, decoded.key),
+        record_value=_value_cell(record, decoded.value),
         size=Cell(record.size_bytes, text.bytes_text(record.size_bytes)),
         codec=Cell(record.codec_name, record.codec_name),
         headers=Cell(len(record.headers), headers_text(record)),
@@ -205,13 +208,32 @@ def brief(value: bytes | None, whole_bytes: int, characters_max: int = SHOWN_CHA
     return words
 
 
-def _bytes_cell(value: bytes | None, whole_bytes: int) -> Cell:
-    words = brief(value, whole_bytes)
-    return Cell(words, words, Tone.MUTED if value is None else Tone.PLAIN)
+def part_words(
+    data: bytes | None,
+    whole_bytes: int,
+    decoded: Decoded | None,
+    characters_max: int = SHOWN_CHARACTERS_MAX,
+) -> str:
+    """A key or value in one line, decoded; where that failed, its bytes and the reason."""
+    if decoded is None or decoded.format is Format.STRING or decoded.error:
+        words = brief(data, whole_bytes, characters_max)
+        error = "" if decoded is None else decoded.error
+        return f"{words}  {SHAPES[Tone.WARNING]} {printable(error)}" if error else words
+    words = printable(decoded.text[: 2 * characters_max])
+    if len(words) > characters_max:
+        return f"{words[:characters_max]}… ({text.bytes_text(whole_bytes)} in all)"
+    return words
 
 
-def _value_cell(record: FetchedRecord) -> Cell:
-    cell = _bytes_cell(record.value, record.value_bytes)
+def _part_cell(data: bytes | None, whole_bytes: int, decoded: Decoded | None) -> Cell:
+    words = part_words(data, whole_bytes, decoded)
+    if decoded is not None and decoded.error:
+        return Cell(words, words, Tone.WARNING)
+    return Cell(words, words, Tone.MUTED if data is None else Tone.PLAIN)
+
+
+def _value_cell(record: FetchedRecord, decoded: Decoded | None) -> Cell:
+    cell = _part_cell(record.value, record.value_bytes, decoded)
     if record.transaction in (Transaction.ABORTED, Transaction.OPEN):
         words = f"[{record.transaction}] {cell.text}"
         return Cell(words, words, _TRANSACTION_TONES[record.transaction])

@@ -84,10 +84,10 @@ export const toggleFollow = (follow, read, isOn) =>
   window.dash_clientside.callback_context.triggered_id === "browse-follow" && !isOn;
 
 // What the fields say, by the names that the address has for them.
-function queryOf([partition, start, at, until, q, regex, key, header, path, cel, limit]) {
+function queryOf([partition, start, at, until, q, regex, key, header, path, cel, limit, kf, vf]) {
   const offset = start === "offset" ? at : "";
   const since = { earliest: "earliest", time: at }[start] || "";
-  return { partition, offset, since, until, q, regex, key, header, path, cel, limit };
+  return { partition, offset, since, until, q, regex, key, header, path, cel, limit, kf, vf };
 }
 
 // Answers the words of the button: of a callback without an answer Dash makes no first call in a

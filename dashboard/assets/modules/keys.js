@@ -6,7 +6,7 @@ import { exportTable } from "./export.js";
 import { ask } from "./focus.js";
 import { openForm, operate } from "./operations.js";
 import { scope } from "./scope.js";
-import { copyLink, toast, WHY_MS } from "./toast.js";
+import { copyLink, copyNext, toast, WHY_MS } from "./toast.js";
 
 const GO_TIMEOUT_MS = 2500;
 let goUntil = 0;
@@ -154,9 +154,10 @@ document.addEventListener("click", function (event) {
   }
   const target = event.target.closest(
     "[data-form], [data-export], [data-go], [data-at], [data-now], [data-clicks], .closes, " +
-    "#copy-button");
+    "[data-copies], #copy-button");
   if (!target) return;
   if (target.id === "copy-button") copyLink();
+  else if (target.dataset.copies) copyNext(target);
   else if (target.dataset.clicks) click(target.dataset.clicks);
   else if (target.dataset.now) {
     closeDialogs();

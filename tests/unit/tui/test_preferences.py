@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from control.lab.state_file import state_file
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
-from tui.preferences import Preferences, state_file
+from tui.preferences import FILE, Preferences
 from tui.services import Services
 
 BROKEN = [
@@ -66,8 +67,8 @@ async def test_a_theme_that_cannot_be_kept_is_told_and_shown(
 
 def test_it_is_in_the_users_state_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
-    assert state_file() == Path("/somewhere/partiscope/terminal.json")
+    assert state_file(FILE) == Path("/somewhere/partiscope/terminal.json")
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     monkeypatch.setenv("HOME", "/home/me")
-    assert state_file() == Path("/home/me/.local/state/partiscope/terminal.json")
-    assert os.path.isabs(str(state_file()))
+    assert state_file(FILE) == Path("/home/me/.local/state/partiscope/terminal.json")
+    assert os.path.isabs(str(state_file(FILE)))

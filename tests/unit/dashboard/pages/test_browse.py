@@ -5,14 +5,28 @@ from types import SimpleNamespace
 from typing import Any
 
 from control.kafka.records import KEPT_BYTES, FetchedRecord, cut_record
+from control.lab.decoding.decoder import Decoder
+from control.lab.message_search import MessageSearch
 from control.views.paths import parse_path
 from dashboard.components.markup import MARKUP
+from dashboard.live.message_reading import Seen
 from dashboard.pages.browse import layout, messages
 from tests.unit.dashboard.page_context import context_on, words_of
 
+SEEN = Seen(search=MessageSearch(topic="orders"), decoder=Decoder("orders"))
+
 
 def record(offset: int, value: bytes) -> FetchedRecord:
-    header: Any = SimpleNamespace(codec=0, base_offset=offset, magic=2)
+    header: Any = SimpleNamespace(
+        codec=0,
+        base_offset=offset,
+        magic=2,
+        records_count=1,
+        size_bytes=80,
+        partition_leader_epoch=0,
+        producer_id=-1,
+        is_log_append_time=False,
+    )
     return FetchedRecord(
         topic="orders",
         partition=1,
@@ -27,7 +41,7 @@ def record(offset: int, value: bytes) -> FetchedRecord:
 
 
 def test_messages_are_one_element_with_all_that_is_known_of_each() -> None:
-    shown = messages([record(offset, b"<b>hello</b>") for offset in range(100)])
+    shown = messages([record(offset, b"<b>hello</b>") for offset in range(100)], SEEN)
     drawn = getattr(shown, MARKUP)
 
     assert not getattr(shown, "children", None)
@@ -45,7 +59,7 @@ def test_the_page_says_how_it_reads(tmp_path: Path) -> None:
 
 def test_large_records_are_cut_and_a_link_gives_the_whole() -> None:
     large = [cut_record(record(offset, b"x" * (12 << 20)), KEPT_BYTES) for offset in range(100)]
-    shown = messages(large)
+    shown = messages(large, SEEN)
     drawn = getattr(shown, MARKUP)
     assert len(drawn) < 4 << 20
     assert 'href="/record/orders/1/99?part=value"' in drawn
@@ -53,7 +67,7 @@ def test_large_records_are_cut_and_a_link_gives_the_whole() -> None:
 
 
 def test_what_others_wrote_is_made_visible() -> None:
-    drawn = getattr(messages([record(0, "\x1b[2J\u202eevil".encode())]), MARKUP)
+    drawn = getattr(messages([record(0, "\x1b[2J\u202eevil".encode())], SEEN), MARKUP)
     assert "\x1b" not in drawn
     assert "\u202e" not in drawn
     assert "\\x1b[2J\\u202eevil" in drawn

@@ -1,0 +1,1 @@
+"""Decoding of keys and values: formats, schemas of a registry, records of internal topics."""

@@ -1,0 +1,188 @@
+"""Values whose schema a registry has: Avro, Protobuf and JSON behind a zero byte and the id.
+
+The layout is Confluent's: magic byte 0, the schema's id in four bytes, for Protobuf the path of
+indexes to the message type, then the content. Libraries read the content.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from control.kafka.schema_registry import Schema, SchemaKind
+
+MAGIC: Final = 0
+HEADER_BYTES: Final = 5
+COMPILED_MAX: Final = 500
+"""Compiled schemas that are kept; the one unused for longest goes first."""
+COMPILE_TIMEOUT_S: Final = 10.0
+_INDEXES_MAX: Final = 100
+_VARINT_BYTES_MAX: Final = 5
+
+
+class SchemaError(ValueError):
+    """A schema that does not compile, or bytes that it does not fit."""
+
+
+def schema_id_of(data: bytes) -> int | None:
+    """The id behind a zero byte; None: there is none."""
+    if len(data) < HEADER_BYTES or data[0] != MAGIC:
+        return None
+    return int.from_bytes(data[1:HEADER_BYTES])
+
+
+def decode_with(schema: Schema, data: bytes) -> tuple[Any, str]:
+    """The document in `data`, and the name of its type; of JSON, its text.
+
+    :raises SchemaError: schema or bytes cannot be used.
+    """
+    try:
+        if schema.kind is SchemaKind.AVRO:
+            return _decode_avro(schema, data)
+        if schema.kind is SchemaKind.PROTOBUF:
+            return _decode_protobuf(schema, data)
+        return json.loads(data[HEADER_BYTES:]), str(_title_of(schema.text))
+    except SchemaError:
+        raise
+    except RecursionError:
+        raise SchemaError("it is nested too deeply") from None
+    except (ValueError, TypeError, LookupError, EOFError, ArithmeticError) as error:
+        words = str(error) or type(error).__name__
+        raise SchemaError(f"the bytes do not fit schema {schema.schema_id}: {words}") from error
+
+
+def _title_of(text: str) -> Any:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    return document.get("title", "") if isinstance(document, dict) else ""
+
+
+@lru_cache(maxsize=COMPILED_MAX)
+def _avro_schema(schema: Schema) -> Any:
+    import fastavro
+
+    named: dict[str, Any] = {}
+    try:
+        for each in schema.references:
+            fastavro.parse_schema(json.loads(each.text), named_schemas=named)
+        return fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
+    except Exception as error:
+        raise SchemaError(f"schema {schema.schema_id} is no Avro schema: {error}") from error
+
+
+def _decode_avro(schema: Schema, data: bytes) -> tuple[Any, str]:
+    import fastavro
+
+    parsed = _avro_schema(schema)
+    content = io.BytesIO(data)
+    content.seek(HEADER_BYTES)
+    document = fastavro.schemaless_reader(content, parsed, None)
+    if left := len(data) - content.tell():
+        raise ValueError(f"{left:,} bytes are left over")
+    return document, str(parsed.get("name", "")) if isinstance(parsed, dict) else ""
+
+
+def _decode_protobuf(schema: Schema, data: bytes) -> tuple[Any, str]:
+    from google.protobuf import json_format, message, message_factory
+
+    indexes, at = _indexes(data)
+    found: Any = _protobuf_file(schema)
+    for depth, index in enumerate(indexes):
+        types = found.nested_types if depth else list(found.message_types_by_name.values())
+        if index >= len(types):
+            raise ValueError(f"there is no message type at {indexes}")
+        found = types[index]
+    read = message_factory.GetMessageClass(found)()
+    try:
+        read.ParseFromString(data[at:])
+    except message.DecodeError as error:
+        raise ValueError(str(error)) from error
+    try:
+        document = json_format.MessageToDict(
+            read, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+        )
+    except json_format.Error as error:
+        raise ValueError(str(error)) from error
+    return document, str(found.full_name)
+
+
+def _indexes(data: bytes) -> tuple[list[int], int]:
+    """The path to the message type, and where the content begins; a lone 0 is the first type."""
+    count, at = _zigzag(data, HEADER_BYTES)
+    if count == 0:
+        return [0], at
+    if not 0 < count <= _INDEXES_MAX:
+        raise ValueError(f"{count} indexes of a message type")
+    indexes = []
+    for _ in range(count):
+        index, at = _zigzag(data, at)
+        if index < 0:
+            raise ValueError(f"message type {index}")
+        indexes.append(index)
+    return indexes, at
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for place in range(_VARINT_BYTES_MAX):
+        if at >= len(data):
+            raise EOFError("it ends within the path of its message type")
+        number |= (data[at] & 0x7F) << 7 * place
+        at += 1
+        if data[at - 1] < 0x80:
+            return (number >> 1) ^ -(number & 1), at
+    raise ValueError("an index of more than five bytes")
+
+
+@lru_cache(maxsize=COMPILED_MAX)
+def _protobuf_file(schema: Schema) -> Any:
+    """The file descriptor of a schema, in a pool of its own: two may have types of one name."""
+    from google.protobuf import descriptor_pb2, descriptor_pool
+
+    name = f"schema-{schema.schema_id}.proto"
+    texts = {each.name: each.text for each in schema.references} | {name: schema.text}
+    files = descriptor_pb2.FileDescriptorSet.FromString(_compiled(schema.schema_id, name, texts))
+    pool = descriptor_pool.DescriptorPool()
+    try:
+        for file in files.file:
+            pool.Add(file)
+        return pool.FindFileByName(name)
+    except (TypeError, KeyError) as error:
+        raise SchemaError(f"schema {schema.schema_id} cannot be used: {error}") from error
+
+
+def _compiled(schema_id: int, name: str, texts: Mapping[str, str]) -> bytes:
+    """A set of descriptors, from protoc in a process of its own: it reads what others wrote."""
+    with tempfile.TemporaryDirectory(prefix="partiscope-schema-") as folder:
+        root = Path(folder)
+        for path, text in texts.items():
+            if ".." in PurePosixPath(path).parts or PurePosixPath(path).is_absolute():
+                raise SchemaError(f"schema {schema_id} refers to {path!r}, which is no name")
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, "utf-8")
+        out = root / "descriptors.binary"
+        words = ("-I", folder, "--include_imports", f"--descriptor_set_out={out}", name)
+        try:
+            done = subprocess.run(
+                (sys.executable, "-P", "-m", "grpc_tools.protoc", *words),
+                capture_output=True,
+                text=True,
+                timeout=COMPILE_TIMEOUT_S,
+                check=False,
+                cwd=folder,
+            )
+        except subprocess.TimeoutExpired:
+            raise SchemaError(f"schema {schema_id} takes too long to compile") from None
+        if done.returncode or not out.exists():
+            told = (done.stderr.strip().splitlines() or ["no reason told"])[0]
+            raise SchemaError(f"schema {schema_id} does not compile: {told}")
+        return out.read_bytes()

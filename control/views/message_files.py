@@ -1,0 +1,58 @@
+"""Messages as files: JSON lines, or CSV that a spreadsheet opens."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from control.kafka.records import FetchedRecord
+from control.lab.decoding.decoder import Decoder
+from control.lab.decoding.formats import Decoded
+from control.views.message_details import message_json
+from control.views.printable import json_text, told_bytes
+
+_COLUMNS: Final = (
+    "topic", "partition", "offset", "timestamp_ms", "key", "value", "headers", "error",
+)  # fmt: skip
+_FORMULA: Final = re.compile(r"[=+\-@\t\r]")
+
+
+def as_json_lines(records: Iterable[FetchedRecord], decoder: Decoder) -> Iterator[str]:
+    """A document a line, raw and decoded."""
+    for record in records:
+        yield json_text(message_json(record, decoder.record(record))) + "\n"
+
+
+def as_csv(records: Iterable[FetchedRecord], decoder: Decoder) -> Iterator[str]:
+    """Keys and values as decoded; text that a spreadsheet would take for a formula gets a ``'``."""
+    yield ",".join(_COLUMNS) + "\n"
+    for record in records:
+        decoded = decoder.record(record)
+        headers = [[name, told_bytes(value)] for name, value in record.headers]
+        errors = [it.error for it in (decoded.key, decoded.value) if it is not None and it.error]
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(
+            (
+                record.topic,
+                record.partition,
+                record.offset,
+                record.timestamp_ms,
+                _cell(decoded.key),
+                _cell(decoded.value),
+                json_text(headers),
+                "; ".join(errors),
+            )
+        )
+        yield line.getvalue()
+
+
+def _cell(decoded: Decoded | None) -> str:
+    text = "" if decoded is None else decoded.text
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+WRITERS: Final[dict[str, Callable[[Iterable[FetchedRecord], Decoder], Iterator[str]]]] = {
+    "jsonl": as_json_lines,
+    "csv": as_csv,
+}

@@ -1,0 +1,136 @@
+"""One message on the page: a line that opens to everything about it."""
+
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from dash import dcc, html
+
+from control.kafka.records import FetchedRecord
+from control.lab.decoding.decoder import DecodedRecord
+from control.lab.decoding.formats import Decoded, Format
+from control.views import format as text
+from control.views.message_details import message_facts, resend_path
+from control.views.printable import printable, readable
+from control.views.tables.messages import message_row
+from control.views.tables.rows import SHAPES, Tone
+from dashboard.components.markup import RELOADS
+from dashboard.components.parts import attributes
+
+WHOLE_BYTES_MAX: Final = 16 << 10
+"""Of a key, value or header on the page; the rest is a link."""
+
+
+def message_line(record: FetchedRecord, decoded: DecodedRecord, query: str = "") -> html.Details:
+    """Place, time, key and value in one line; everything about it inside.
+
+    ``query`` names the formats in use, for its link.
+    """
+    row = message_row(record, decoded)
+    value_class = "message-value tone-warning" if _has_error(decoded.value) else "message-value"
+    head = html.Summary(
+        [
+            html.Span(f"{record.partition} @ {row.offset.text}", className="message-place"),
+            html.Span(row.at.text, className="message-time"),
+            html.Span(row.record_key.text, className="message-key", title="key"),
+            html.Span(row.record_value.text, className=value_class, title="value"),
+        ]
+    )
+    facts = list(message_facts(record))
+    facts += [(f"header {printable(name)}", _head(value)) for name, value in record.headers]
+    return html.Details(
+        [
+            head,
+            html.Dl([part for name, words in facts for part in (html.Dt(name), html.Dd(words))]),
+            *_part("key", record.key, decoded.key),
+            *_part("value", record.value, decoded.value),
+            *_whole_links(record),
+            html.P(_links(record, query), className="note message-links"),
+        ],
+        className="message",
+        **attributes({"data-key": row.key}),
+    )
+
+
+def _has_error(decoded: Decoded | None) -> bool:
+    return decoded is not None and bool(decoded.error)
+
+
+def _part(name: str, data: bytes | None, decoded: Decoded | None) -> list[Any]:
+    """As it is decoded, and as its bytes are where that is something else."""
+    if decoded is None:
+        return [html.P(f"{name}: null", className="note")]
+    title: list[Any] = [f"{name}: {printable(decoded.label)} ", _copy_button(name)]
+    shown: list[Any] = [html.P(title, className="note message-part")]
+    if decoded.error:
+        words = f"{SHAPES[Tone.WARNING]} {printable(decoded.error)}; the bytes:"
+        shown.append(html.P(words, className="tone-warning"))
+    if decoded.is_document:
+        pretty = decoded.pretty
+        words = printable(pretty[:WHOLE_BYTES_MAX], keeps_lines=True)
+        more = " …" if len(pretty) > WHOLE_BYTES_MAX else ""
+        raw = html.Details(
+            [html.Summary("raw"), html.Pre(_head(data), className="message-whole")],
+            className="message-raw",
+        )
+        return [*shown, html.Pre(words + more, className="message-whole"), raw]
+    is_text = decoded.format is Format.STRING
+    words = _head(data) if is_text else decoded.text[:WHOLE_BYTES_MAX]
+    return [*shown, html.Pre(words, className="message-whole")]
+
+
+def _copy_button(name: str) -> html.Button:
+    label = {"data-copies": "next", "aria-label": f"Copy the {name}"}
+    return html.Button("Copy", className="text-button", **attributes(label))
+
+
+def _links(record: FetchedRecord, query: str) -> list[Any]:
+    """Link, downloads, and the form that sends it again."""
+    at = f"/record/{record.topic}/{record.partition}/{record.offset}"
+    here = f"/browse/{record.topic}?partition={record.partition}&offset={record.offset}{query}"
+    shown: list[Any] = [dcc.Link("link to this message", href=here)]
+    if record.value is not None:
+        shown += [" · ", _file("download value", f"{at}?part=value&keep=yes")]
+    shown += [" · ", _file("download as JSON", f"{at}?part=json&keep=yes{query}")]
+    path, reason = resend_path(record)
+    if path is None:
+        return [*shown, f" · cannot be sent again from here: {reason}"]
+    return [*shown, " · ", dcc.Link("send again, with edits", href=f"/{path}")]
+
+
+def _file(words: str, href: str) -> html.A:
+    """A link that the server answers with a file, not a view of the page."""
+    return html.A(words, href=href, **attributes({RELOADS: "yes"}))
+
+
+def formats_query(names: dict[str, str]) -> str:
+    """``&kf=string&vf=avro``, without the formats that are detected."""
+    chosen = {name: kind for name, kind in names.items() if kind and kind != "auto"}
+    return f"&{urlencode(chosen)}" if chosen else ""
+
+
+def _head(value: bytes | None) -> str:
+    """As much of it as a page carries."""
+    head = value if value is None else value[:WHOLE_BYTES_MAX]
+    return readable(head, keeps_lines=True, is_cut=len(head or b"") == WHOLE_BYTES_MAX)
+
+
+def _whole_links(record: FetchedRecord) -> list[Any]:
+    """To what is shown only in part."""
+    parts = [("key", record.key_bytes), ("value", record.value_bytes)]
+    at = f"/record/{record.topic}/{record.partition}/{record.offset}?part="
+    links: list[Any] = []
+    for part, size in parts:
+        if size > WHOLE_BYTES_MAX:
+            words = f"{part}: the first {WHOLE_BYTES_MAX >> 10} KiB of {text.bytes_text(size)} · "
+            links.append(
+                html.P(
+                    [
+                        words,
+                        _file("show all", f"{at}{part}"),
+                        " · ",
+                        _file("download", f"{at}{part}&keep=yes"),
+                    ],
+                    className="note",
+                )
+            )
+    return links

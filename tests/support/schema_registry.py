@@ -1,0 +1,121 @@
+"""A real schema registry: Apicurio from Maven Central, which serves Confluent's API as well."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+from tests.support.kafka_oracle import QUICK_START, OracleUnavailableError
+from tests.support.ports import free_ports
+from tests.support.settle import wait_until
+
+VERSION: Final = "3.0.9"
+"""The newest that runs on Java 17."""
+START_TIMEOUT_S: Final = 90.0
+_ARTIFACT: Final = "io.apicurio:apicurio-registry-app"
+_JAR: Final = f"apicurio-registry-app-{VERSION}-runner.jar"
+
+
+def registry_home() -> Path:
+    """Folder with the registry; fetched by Maven on the first call, then kept.
+
+    Raises:
+        OracleUnavailableError: with what is missing.
+    """
+    cache = Path(os.environ.get("PARTISCOPE_CACHE", Path.home() / ".cache" / "partiscope"))
+    home = cache / "schema-registry" / VERSION
+    if (home / _JAR).exists():
+        return home
+    for program in ("java", "mvn"):
+        if shutil.which(program) is None:
+            raise OracleUnavailableError(f"`{program}` is not installed: the registry needs it")
+    part = home.with_name(f"{VERSION}.part")
+    part.mkdir(parents=True, exist_ok=True)
+    packed = part / "packed"
+    done = subprocess.run(
+        [
+            *("mvn", "-q", "-B", "dependency:copy"),
+            *(f"-Dartifact={_ARTIFACT}:{VERSION}:tar.gz:all", f"-DoutputDirectory={packed}"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        cwd=part,
+    )
+    if done.returncode != 0:
+        raise OracleUnavailableError(f"Maven could not fetch the registry: {done.stdout[-500:]}")
+    (archive,) = packed.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        opened.extractall(part, filter="data")
+    shutil.rmtree(packed)
+    part.rename(home)
+    return home
+
+
+class SchemaRegistryServer:
+    """One registry on loopback, in memory; a context manager."""
+
+    def __init__(self) -> None:
+        (self._port,) = free_ports(1)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where Confluent's API is."""
+        return f"http://127.0.0.1:{self._port}/apis/ccompat/v7"
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [
+                *("java", "-Xmx256m", *QUICK_START),
+                *("-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={self._port}"),
+                *("-jar", str(registry_home() / _JAR)),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(self._is_ready, "the schema registry answers", timeout_s=START_TIMEOUT_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def _is_ready(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, "the schema registry ended"
+        try:
+            self._ask("subjects")
+        except OSError:
+            return False
+        return True
+
+    def register(
+        self,
+        subject: str,
+        schema: str,
+        *,
+        kind: str = "AVRO",
+        references: Sequence[Mapping[str, Any]] = (),
+    ) -> int:
+        """The id of a schema under a new version of its subject."""
+        body = {"schema": schema, "schemaType": kind, "references": list(references)}
+        return int(self._ask(f"subjects/{subject}/versions", body)["id"])
+
+    def _ask(self, path: str, body: object = None) -> Any:
+        request = urllib.request.Request(
+            f"{self.url}/{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"content-type": "application/vnd.schemaregistry.v1+json"},
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.load(answer)
