@@ -82,7 +82,11 @@ class SchemaRegistryServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait_until(self._is_ready, "the schema registry answers", timeout_s=START_TIMEOUT_S)
+        try:
+            wait_until(self._is_ready, "the schema registry answers", timeout_s=START_TIMEOUT_S)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
