@@ -20,6 +20,7 @@ _WITH_OWN_FLAGS: Final = frozenset({"brokers cordon", "brokers uncordon", "broke
 _ABOUT_CLUSTER: Final = (
     _FIGURES
     | _OPERATIONS
+    | _WITH_OWN_FLAGS
     | {"topics", "groups", "configs", "plan", "elect", "produce", "tail", "browse", "doctor"}
     | {"check"}
 )
