@@ -28,7 +28,7 @@ from control.model.units import duration_text
 from control.operations.bus.client import MovesReader, OperationsClient, whoami
 from control.operations.bus.journal import Journal
 from control.operations.catalogue.operation import Done, Operation, OperationContext
-from control.operations.catalogue.reassign import REASSIGN, one_partition, plan_request
+from control.operations.catalogue.reassign import REASSIGN, Task, one_partition, plan_request
 from control.operations.confirmation import check_typed, check_writable, word_for
 from control.operations.errors import InvalidInputError, NoRightError, StalePreviewError
 from control.operations.previews import Previewed, Previews
@@ -190,8 +190,10 @@ class OperationSession:
         entries, field = fields["by_hand"], "by_hand"
         if fields["partition"]:
             entries, field = f"{one_partition(fields)}: {fields['replicas']}", "partition"
+        if not entries and fields["task"] == Task.BY_HAND:
+            raise InvalidInputError({"by_hand": "name partitions with their new brokers"})
         if not entries:
-            return self.plans.keep(await self.planning.plan(request), values)
+            return self.plans.keep(await self.planning.plan(request), fields)
         return await self._by_hand(fields, entries, field)
 
     async def edit(self, chosen: Proposal, entries: str, values: Values) -> Plan:
@@ -200,7 +202,8 @@ class OperationSession:
         :raises InvalidInputError: an entry that cannot be.
         """
         fields = REASSIGN.parse(values)
-        return await self._by_hand(fields, entries, "by_hand", base=chosen)
+        order = {"leader_order": values.get("leader_order") or LeaderOrder.GIVEN}
+        return await self._by_hand({**fields, **order}, entries, "by_hand", base=chosen)
 
     async def _by_hand(
         self, fields: Values, entries: str, field: str, *, base: Proposal = NOTHING

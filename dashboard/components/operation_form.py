@@ -62,18 +62,33 @@ def form_fields(
     only: Iterable[str] = (),
     without: Iterable[str] = (),
 ) -> html.Div:
-    """The fields in the form's order, side by side where there is room; long texts below."""
+    """The form's sections: fields side by side where there is room, long texts below.
+
+    Fields that the chooser's choice hides are there, hidden (``showFields`` in the browser)."""
     chosen = set(only) or {field.name for field in form.fields} - set(without)
     values = form.defaults(given)
     first = _first_to_type(form, values)
-    short: list[Any] = []
-    long: list[Any] = []
-    for field in form.fields:
-        if field.name in chosen:
-            kind = long if field.kind is FieldKind.LONG_TEXT else short
-            has_focus = place == DIALOG and field.name == first
-            kind.append(_widget(field, place, values[field.name], snapshot, has_focus=has_focus))
-    return html.Div([html.Div(short, className="form-line"), *long], className="form")
+    shown = form.shown(values)
+
+    def widget(field: FormField) -> html.Div:
+        has_focus = place == DIALOG and field.name == first
+        drawn = _chooser if field.name == form.chooser else _widget
+        told = {"data-field": field.name, "data-only-for": " ".join(field.only_for)}
+        return html.Div(
+            drawn(field, place, values[field.name], snapshot, has_focus=has_focus),
+            hidden=field not in shown,
+            **attributes(told),
+        )
+
+    drawn = []
+    for title, fields in form.sections:
+        widgets = [(it.kind, widget(it)) for it in fields if it.name in chosen]
+        short = [it for kind, it in widgets if kind is not FieldKind.LONG_TEXT]
+        long = [it for kind, it in widgets if kind is FieldKind.LONG_TEXT]
+        heading = [html.H3(title)] if title and widgets else []
+        line = [html.Div(short, className="form-line")] if short else []
+        drawn.append(html.Div([*heading, *line, *long], className="form-section form"))
+    return html.Div(drawn, className="form")
 
 
 def _first_to_type(form: OperationForm, values: Mapping[str, str]) -> str:
@@ -93,6 +108,13 @@ def operation_button(
     )
 
 
+def _chooser(field: FormField, place: str, value: str, *_: Any, **__: Any) -> Any:
+    """The choice that the other fields depend on: all of it in sight."""
+    choices = [dmc.Radio(label=label, value=choice) for label, choice in field.options]
+    group = dmc.Group(choices, gap="lg")
+    return dmc.RadioGroup(group, id=field_id(place, field.name), label=field.label, value=value)
+
+
 def _widget(
     field: FormField, place: str, value: str, snapshot: OperatorSnapshot, *, has_focus: bool
 ) -> Any:
@@ -110,7 +132,7 @@ def _widget(
         chosen = "yes" if value == "yes" else _NO
         return dmc.Select(data=options, value=chosen, allowDeselect=False, **shared)
     if field.choices:
-        options = [{"value": choice, "label": choice} for choice in field.choices]
+        options = [{"value": choice, "label": label} for label, choice in field.options]
         return dmc.Select(data=options, value=value, allowDeselect=False, **shared)
     if field.kind in _OFFERS:
         # A name that no figures tell of yet may be typed as well.

@@ -47,6 +47,11 @@ def card(title: str, *children: Any, extra: Any = None, class_name: str = "") ->
     return html.Section([*head, *children], className=f"card {class_name}".strip())
 
 
+def folded(title: str, *children: Any, is_open: bool = False) -> html.Details:
+    """A block of a view that opens by a click on its title."""
+    return html.Details([html.Summary(title), *children], className="card folded", open=is_open)
+
+
 def graph(
     component_id: str, height: int = HEIGHT, *, grows: bool = False, figure: Figure | None = None
 ) -> html.Div:

@@ -7,25 +7,28 @@ from typing import Any, Final
 from dash import html
 
 from control.planner.proposal import PartitionChange
-from dashboard.components.parts import attributes, card
+from dashboard.components.parts import attributes, folded
 
 ROWS_MAX: Final = 30
 
 
-def replica_board(changes: Sequence[PartitionChange], brokers: Sequence[int]) -> html.Section:
+def replica_board(
+    changes: Sequence[PartitionChange], brokers: Sequence[int], *, is_open: bool = False
+) -> html.Details:
     """The first ``ROWS_MAX`` changed partitions as they are planned."""
     head = html.Tr([html.Th("partition"), *(html.Th(str(broker)) for broker in brokers)])
     table = html.Table(
         [html.Thead(head), html.Tbody([_row(change, brokers) for change in changes[:ROWS_MAX]])],
         className="rows replica-board",
     )
-    words = "★ leads. Drag a replica to another broker, or type its partition in By hand above."
+    words = "★ leads. Drag a replica to another broker, or type its partition in the field above."
     if len(changes) > ROWS_MAX:
         words += f" The first {ROWS_MAX} of {len(changes):,} partitions."
-    return card(
+    return folded(
         "Where replicas go",
         html.P(words, className="note"),
         html.Div(table, className="rows-frame short", tabIndex=0),
+        is_open=is_open,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
-from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS, Reassign
+from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS, Reassign, Task, with_task
 from control.operations.errors import (
     InvalidInputError,
     NotReviewedError,
@@ -24,7 +24,7 @@ from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError, Values
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import parts_of, problem
-from dashboard.components.parts import attributes, card, crumbs, empty, graph, redirect
+from dashboard.components.parts import attributes, card, crumbs, empty, folded, graph, redirect
 from dashboard.context import PageContext
 from dashboard.figures.moves import trade_off
 from dashboard.frame import rights
@@ -47,6 +47,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         ]
     kept = find_plan(context, path.query.get("made", ""))
     given = {**(long_values(kept.values) if kept else {}), **path.query}
+    is_by_hand = with_task(given)["task"] == Task.BY_HAND
     shared: dict[str, Any] = {"given": given, "snapshot": context.snapshot}
     scope = fields.form_fields(REASSIGN, fields.PLAN, without=RUN_FIELDS, **shared)
     run = fields.form_fields(REASSIGN, fields.PLAN, only=RUN_FIELDS, **shared)
@@ -74,19 +75,24 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         dcc.Store(id=ids.PLAN_MADE, data=path.query.get("made")),
         dcc.Store(id=ids.PLAN_DEFAULTS, data=REASSIGN.defaults()),
         dcc.Loading(html.Div(id=ids.PLAN_RESULT), type="dot", delay_show=300),
-        html.Div(_by_hand(), id=ids.PLAN_EDIT, hidden=True),
+        html.Div(_by_hand(is_open=is_by_hand), id=ids.PLAN_EDIT, hidden=True),
         dcc.Loading(html.Div(id=ids.PLAN_REVIEW, className="form"), type="dot", delay_show=300),
-        html.Div(
-            card("Confirm", run, last_step()),
-            id=ids.PLAN_RUN,
-            hidden=True,
-        ),
-        html.Div(id=ids.PLAN_OUTCOME),
+        html.Div(card("How to run it", run), id=ids.PLAN_RUN, hidden=True),
+        html.Div([html.Div(id=ids.PLAN_OUTCOME), last_step()], className="confirm-bar"),
     ]
 
 
-def _by_hand() -> Any:
+def _by_hand(*, is_open: bool) -> Any:
     """Partitions of the chosen alternative placed otherwise."""
+    leaders = REASSIGN.field("leader_order")
+    order = dmc.Select(
+        id=ids.PLAN_LEADERS,
+        label=leaders.label,
+        data=list(leaders.choices),
+        value=leaders.default,
+        allowDeselect=False,
+        size="sm",
+    )
     entries = dmc.Textarea(
         id=ids.PLAN_ENTRIES,
         label="Edit the chosen alternative",
@@ -98,7 +104,8 @@ def _by_hand() -> Any:
         maxRows=14,
         size="sm",
     )
-    return card("By hand", entries)
+    title = "Edit the chosen alternative by hand"
+    return folded(title, html.Div([entries, order], className="form"), is_open=is_open)
 
 
 def _steps() -> list[html.Li]:
@@ -118,6 +125,11 @@ def register(app: Dash, context: PageContext) -> None:
     _register_confirm(app, context)
 
     in_browser: Any = app.clientside_callback
+    # Before keepFields, which leaves hidden fields out of the address.
+    in_browser(
+        ClientsideFunction("partiscope", "showFields"),
+        Input(fields.field_id(fields.PLAN, REASSIGN.chooser), "value"),
+    )
     in_browser(
         ClientsideFunction("partiscope", "markStep"),
         Input(ids.PLAN_RESULT, "children"),
@@ -216,20 +228,21 @@ def _register_edit(app: Dash, context: PageContext) -> None:
         State(ids.PLAN_CHOICE, "value", allow_optional=True),
         State(ids.PLAN_CHOICES, "data"),
         State(ids.SCHEME, "data"),
+        State(ids.PLAN_LEADERS, "value"),
         *fields.every_value(fields.PLAN),
         running=[(Output(ids.PLAN_LAST, "className"), "actions waits", "actions")],
         prevent_initial_call=True,
         websocket=True,
     )
     async def edit(entries: str | None, *rest: Any) -> tuple[Any, Any, Any]:
-        choice, choices, scheme, found, values = rest
+        choice, choices, scheme, leaders, found, values = rest
         if choice is None or is_judged(choices, entries or ""):
             return no_update, no_update, None
         base = base_of(choices, choice)
         if not (entries or "").strip():
             kept = [item for item in choices if "base" not in item]
             return offered(kept, str(kept.index(base)), scheme or "light"), kept, None
-        given = fields.values_of(found, values)
+        given = {**fields.values_of(found, values), "leader_order": leaders}
         try:
             kept = await edited(context, given, str(entries), (choices, base))
         except ClusterActionError as error:

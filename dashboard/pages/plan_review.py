@@ -7,7 +7,9 @@ from urllib.parse import urlencode
 
 from dash import dcc, html
 
+from control.operations.catalogue.reassign import Task
 from control.operations.reassignment.planning import BrokerPreview, Preview
+from control.operations.verdict import Check, Verdict
 from control.planner.figures import Spread
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative
@@ -18,7 +20,7 @@ from control.views.tables.moves import change_row
 from control.views.tables.rows import Cell
 from dashboard import ids
 from dashboard.components.checks import check_line
-from dashboard.components.parts import card, graph, tile
+from dashboard.components.parts import card, folded, graph, tile
 from dashboard.components.replica_board import replica_board
 from dashboard.components.tables import rows_table
 from dashboard.figures.moves import loads
@@ -67,11 +69,24 @@ def review(
         html.Div(tiles, className="tiles"),
         html.Div(_now_and_planned(preview, scheme), className="compare"),
         html.Div([on_map, *_files(name)], className="actions"),
-        card("Brokers: now, during, after", broker_table(preview)),
-        replica_board(proposal.changes, [item.broker for item in preview.brokers]),
+        _preflight(preview.checks),
         card("What changes", *changes_table(preview, why)),
-        card("Pre-flight", html.Div([check_line(check) for check in preview.checks])),
+        folded("Brokers: now, during, after", broker_table(preview)),
+        replica_board(
+            proposal.changes,
+            [item.broker for item in preview.brokers],
+            is_open=values.get("task") == Task.BY_HAND,
+        ),
     ]
+
+
+def _preflight(checks: Sequence[Check]) -> html.Section:
+    """Risks in sight; the checks that pass are folded."""
+    passed = [check for check in checks if check.verdict is Verdict.OK]
+    risks = [check_line(check) for check in checks if check not in passed]
+    title = f"{text.plural_text(len(passed), 'check')} passed"
+    fine = html.Details([html.Summary(title), *map(check_line, passed)])
+    return card("Pre-flight", *risks, *([fine] if passed else []))
 
 
 def _now_and_planned(preview: Preview, scheme: str) -> list[html.Section]:

@@ -8,10 +8,10 @@ from typing import Final, Protocol
 
 from playwright.sync_api import Page, expect
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Select
 
 from control.model.fleet import WatchedCluster
-from control.operations.catalogue.reassign import REASSIGN
+from control.operations.catalogue.reassign import REASSIGN, TASK_LABELS, Task, with_task
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.aggregates import AggregatesReader
 from tests.contract.operations_site import Site
@@ -55,6 +55,8 @@ class PageFace:
         page, texts = self._page, dict(values)
         page.goto(f"{self._url}/plan?spread={texts.pop('spread')}")
         confirmation = {name: texts.pop(name) for name in ("throttle", "reason")}
+        task = TASK_LABELS[Task(with_task(values)["task"])]
+        page.get_by_role("radio", name=task).check()
         self._fill(texts)
         page.locator("#plan-button").click()
         review = page.locator("#plan-review")
@@ -102,6 +104,9 @@ class TerminalFace:
 
     async def _begin(self, values: Mapping[str, str]) -> None:
         await self._press("g", "o", "R")
+        task = with_task(values)["task"]
+        self._app.screen.query_one("#field-task", Select).value = task
+        await self._press()
         for name, text in values.items():
             field = self._app.screen.query_one(f"#field-{name}", Input)
             field.focus()
@@ -117,6 +122,7 @@ class TerminalFace:
         await settle(self._pilot, lambda: isinstance(self._app.screen, MoveScreen), "it is sent")
 
     async def _press(self, *keys: str) -> None:
+        await self._pilot.pause()
         for key in keys:
             await self._pilot.press(_KEYS.get(key, key))
             await self._pilot.pause()

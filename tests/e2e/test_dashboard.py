@@ -485,7 +485,7 @@ def test_r_on_a_skewed_cluster_opens_the_plan_that_mends_it(page: Page, store: S
     page.keyboard.press("R")
 
     expect(page.locator("h1")).to_have_text("Plan")
-    expect(page.get_by_role("textbox", name="Goal")).to_have_value("leaders")
+    expect(page.get_by_role("textbox", name="Balance")).to_have_value("leaders")
     expect(page.get_by_label("Reason")).to_have_value("broker 101: leaders skew +200 %")
     store.write()
 

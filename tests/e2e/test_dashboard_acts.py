@@ -379,8 +379,8 @@ def test_a_plan_is_edited_on_the_page_and_judged_at_once(
         f"{TOPIC}-{partition}: {','.join(map(str, replicas_of(cluster, partition)[::-1]))}"
         for partition in (0, 1)
     ]
-    page.goto(f"{server.url}/plan")
-    page.get_by_label("By hand").fill("\n".join(turned))
+    page.goto(f"{server.url}/plan?task=by_hand")
+    page.get_by_role("textbox", name="By hand", exact=True).fill("\n".join(turned))
     page.locator("#plan-button").click()
     review, edit = page.locator("#plan-review"), page.locator("#plan-entries")
     expect(review).to_contain_text(f"{TOPIC}-1")
@@ -408,8 +408,8 @@ def test_a_plan_is_there_after_escape_back_forward_and_reload(
 ) -> None:
     first, second = replicas_of(cluster, 0)
     other = next(broker for broker in cluster.ids if broker not in (first, second))
-    page.goto(f"{server.url}/plan")
-    page.get_by_label("By hand").fill(f"{TOPIC}-0: {second},{first}")
+    page.goto(f"{server.url}/plan?task=by_hand")
+    page.get_by_role("textbox", name="By hand", exact=True).fill(f"{TOPIC}-0: {second},{first}")
     page.locator("#plan-button").click()
     entries, review = page.locator("#plan-entries"), page.locator("#plan-review")
     row = page.locator(f".replica-board tr[data-partition='{TOPIC}-0']")
@@ -498,8 +498,8 @@ def test_a_replica_is_dragged_and_the_plan_looked_at_on_the_map(
 ) -> None:
     first, second = replicas_of(cluster, 0)
     other = next(broker for broker in cluster.ids if broker not in (first, second))
-    page.goto(f"{server.url}/plan")
-    page.get_by_label("By hand").fill(f"{TOPIC}-0: {second},{first}")
+    page.goto(f"{server.url}/plan?task=by_hand")
+    page.get_by_role("textbox", name="By hand", exact=True).fill(f"{TOPIC}-0: {second},{first}")
     page.locator("#plan-button").click()
     row = page.locator(f".replica-board tr[data-partition='{TOPIC}-0']")
     expect(row).to_have_attribute("data-replicas", f"{second},{first}")

@@ -119,7 +119,7 @@ def _services(installation: Installation) -> Services:
 async def test_a_partition_is_moved_from_the_terminal(running: Installation) -> None:
     before = await asyncio.to_thread(_replicas, running, 0)
     after = [before[1], before[2], before[0]]
-    app = PartiscopeApp(_services(running), path=f"plan?topics={TOPIC}")
+    app = PartiscopeApp(_services(running), path=f"plan?topics={TOPIC}&task=by_hand")
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, lambda: bool(app.screen.query(FormPanel)), "the next step")
         fields = {"partition": "0", "replicas": ",".join(map(str, after)), "reason": "a test"}

@@ -191,7 +191,7 @@ class PlanScreen(PlannedScreen):
         self.put("#review", "")
         panel = self.query_one(FormPanel)
         panel.display = True
-        panel.query_one("#field-goal").focus()
+        panel.query_one("#field-task").focus()
         self.query_one(Steps).show(0)
 
     def action_by_hand(self) -> None:

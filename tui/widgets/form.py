@@ -52,11 +52,14 @@ class FormPanel(VerticalScroll, can_focus=False):
         denied = Static("", id="form-denied", classes="wrong", markup=False)
         denied.display = False
         yield denied
-        for field in self.form.fields:
-            with Horizontal(classes="field"):
-                yield Label(field.label)
-                yield self._widget(field)
-                yield Static(field.help, id=f"hint-{field.name}", classes="hint", markup=False)
+        for title, fields in self.form.sections:
+            if title:
+                yield Static(title, classes="section", markup=False)
+            for field in fields:
+                with Horizontal(classes="field", id=f"line-{field.name}"):
+                    yield Label(field.label)
+                    yield self._widget(field)
+                    yield Static(field.help, id=f"hint-{field.name}", classes="hint", markup=False)
 
     def show_denied(self, why: str) -> None:
         """Why it may not be done on this cluster; empty: it may."""
@@ -67,9 +70,21 @@ class FormPanel(VerticalScroll, can_focus=False):
 
     def on_mount(self) -> None:
         """The first field that is still empty has the cursor."""
-        names = [f.name for f in self.form.fields if not self._given[f.name]]
-        first = names[0] if names else self.form.fields[0].name
+        self._show_fields()
+        shown = [field.name for field in self.form.shown(self._given)]
+        empty = [name for name in shown if not self._given[name]]
+        first = (*empty, *shown)[0]
         self.query_one(f"#field-{first}").focus()
+
+    def _show_fields(self) -> None:
+        """Only the fields of the chooser's choice, and headings that have some."""
+        shown = {field.name for field in self.form.shown(self.values())}
+        titles = iter(self.query(".section"))
+        for title, fields in self.form.sections:
+            for field in fields:
+                self.query_one(f"#line-{field.name}").display = field.name in shown
+            if title:
+                next(titles).display = any(field.name in shown for field in fields)
 
     def offer(self, name: str, options: Iterable[str]) -> None:
         """The topics or groups from which a field completes what is typed."""
@@ -109,6 +124,8 @@ class FormPanel(VerticalScroll, can_focus=False):
 
     def on_select_changed(self) -> None:
         """A choice was changed."""
+        if self.form.chooser:
+            self._show_fields()
         self.post_message(self.Edited())
 
     def _widget(self, field: FormField) -> Input | Select[str] | Checkbox:
@@ -116,8 +133,7 @@ class FormPanel(VerticalScroll, can_focus=False):
         if field.kind in OFFERED:
             return NameInput(value, name)
         if field.choices:
-            options = [(choice, choice) for choice in field.choices]
-            return Select(options, value=value, allow_blank=False, id=name, compact=True)
+            return Select(field.options, value=value, allow_blank=False, id=name, compact=True)
         if field.kind is FieldKind.FLAG:
             return Tick(value=value == "yes", id=name, compact=True)
         return Input(value, id=name, compact=True)

@@ -1,8 +1,9 @@
 """Forms of operations: fields with checks, and the confirmation that each form needs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 
 from control.operations.checks import FieldCheck
 from control.operations.errors import InvalidInputError
@@ -45,8 +46,23 @@ class FormField:
     default: str = ""
     help: str = ""
     choices: tuple[str, ...] = ()
+    choice_labels: tuple[str, ...] = ()
+    """Words of the choices, in their order; empty: the choices themselves."""
+    section: str = ""
+    """Heading of the fields it stands among; fields of a section follow one another."""
+    only_for: tuple[str, ...] = ()
+    """Choices of the form's chooser that it belongs to; empty: all."""
     is_required: bool = False
     check: FieldCheck | None = None
+
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """Label and value of each choice."""
+        return tuple(zip(self.choice_labels or self.choices, self.choices, strict=True))
+
+    def is_for(self, choice: str) -> bool:
+        """Whether it is shown while the form's chooser says this."""
+        return not self.only_for or choice in self.only_for
 
     def error_in(self, text: str) -> str | None:
         """Why the field refuses a text, or None."""
@@ -72,6 +88,10 @@ class OperationForm:
     """The view that has it; empty: a dialog."""
     needs: str = ""
     """The operation whose rights it needs; empty: its own."""
+    chooser: str = ""
+    """The field that decides which others are shown (``FormField.only_for``); empty: none."""
+    complete: Callable[[Mapping[str, str]], Mapping[str, str]] = dict
+    """Adds to the given values what they imply, such as the chooser's choice."""
 
     @property
     def right(self) -> str:
@@ -88,21 +108,41 @@ class OperationForm:
                 return field
         raise KeyError(name)
 
+    @property
+    def sections(self) -> Iterator[tuple[str, tuple[FormField, ...]]]:
+        """Heading and fields of each section, in the form's order."""
+        for title, fields in groupby(self.fields, key=lambda field: field.section):
+            yield title, tuple(fields)
+
+    def shown(self, values: Mapping[str, str]) -> tuple[FormField, ...]:
+        """The fields that belong to the chooser's choice in these complete values."""
+        choice = values.get(self.chooser, "")
+        return tuple(field for field in self.fields if field.is_for(choice))
+
     def defaults(self, given: Mapping[str, str] | None = None) -> dict[str, str]:
         """Values to open the form with; `given` (what the cursor stands on) wins."""
-        return {field.name: (given or {}).get(field.name, field.default) for field in self.fields}
+        values = self.complete(given or {})
+        return {field.name: values.get(field.name, field.default) for field in self.fields}
 
     def errors(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Errors by field; empty when all is fine."""
-        found = {f.name: f.error_in(values.get(f.name, f.default).strip()) for f in self.fields}
+        """Errors by shown field; empty when all is fine."""
+        texts = self.defaults(values)
+        found = {f.name: f.error_in(texts[f.name].strip()) for f in self.shown(texts)}
         return {name: text for name, text in found.items() if text is not None}
 
     def parse(self, values: Mapping[str, str]) -> dict[str, str]:
         """Checked values of every field.
+
+        Fields that the chooser's choice hides have their defaults. Where nothing was chosen, the
+        choice is the one that the values imply, and nothing that was given is dropped.
 
         :raises InvalidInputError: naming each wrong field.
         """
         errors = self.errors(values)
         if errors:
             raise InvalidInputError(errors)
-        return {f.name: values.get(f.name, f.default).strip() for f in self.fields}
+        texts = {name: text.strip() for name, text in self.defaults(values).items()}
+        if not values.get(self.chooser):
+            return texts
+        hidden = set(self.fields).difference(self.shown(texts))
+        return texts | {field.name: field.default for field in hidden}

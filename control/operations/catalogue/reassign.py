@@ -6,6 +6,7 @@ pre-flight and submitted to the executor, which reports by events.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import ClassVar, Final, Self
 
 from control.kafka.collector.rights import Lacking
@@ -34,6 +35,53 @@ from control.planner.goals import Goal, PlanRequest
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
+
+class Task(StrEnum):
+    """What a reassignment is for: the first choice of its form."""
+
+    REBALANCE = "rebalance"
+    DECOMMISSION = "decommission"
+    ADD_BROKERS = "add_brokers"
+    REPLICATION = "replication"
+    BY_HAND = "by_hand"
+    RELIEVE = "relieve"
+
+
+TASK_LABELS: Final = {
+    Task.REBALANCE: "Rebalance",
+    Task.DECOMMISSION: "Decommission brokers",
+    Task.ADD_BROKERS: "Add brokers",
+    Task.REPLICATION: "Change replication factor",
+    Task.BY_HAND: "Move by hand",
+    Task.RELIEVE: "Relieve a disk",
+}
+_GOALS: Final = {
+    Task.ADD_BROKERS: Goal.MINIMAL,
+    Task.REPLICATION: Goal.REPLICATION,
+    Task.RELIEVE: Goal.RELIEVE,
+}
+"""Goals of the tasks that leave nothing to choose."""
+_BALANCES: Final = tuple(it.value for it in Goal if it not in {Goal.REPLICATION, Goal.RELIEVE})
+_PLANNED: Final = tuple(task.value for task in Task if task is not Task.BY_HAND)
+
+
+def with_task(values: Mapping[str, str]) -> Mapping[str, str]:
+    """The form's values with the task that they imply, where they name none."""
+    if values.get("task"):
+        return values
+    goal = values.get("goal", "")
+    if any(values.get(name) for name in ("partition", "replicas", "by_hand")):
+        task = Task.BY_HAND
+    elif goal == Goal.REPLICATION or values.get("replication_factor"):
+        task = Task.REPLICATION
+    elif goal == Goal.RELIEVE or values.get("relieve_brokers"):
+        task = Task.RELIEVE
+    else:
+        task = Task.DECOMMISSION if values.get("remove_brokers") else Task.REBALANCE
+    found = {**values, "task": task.value}
+    return {**found, "goal": Goal.BALANCE.value} if task in _GOALS else found
+
+
 REASSIGN: Final = OperationForm(
     name="reassign",
     key="R",
@@ -42,22 +90,67 @@ REASSIGN: Final = OperationForm(
     submit_label="Plan",
     confirmation=Confirmation.PREVIEW,
     view="plan",
+    chooser="task",
+    complete=with_task,
     fields=(
         FormField(
-            name="goal",
+            name="task",
             label="Goal",
             kind=FieldKind.CHOICE,
-            default=Goal.BALANCE.value,
-            choices=tuple(goal.value for goal in Goal),
-            help="balance · minimal: least data · racks: repair · leaders: no data · …",
+            default=Task.REBALANCE.value,
+            choices=tuple(task.value for task in Task),
+            choice_labels=tuple(TASK_LABELS[task] for task in Task),
         ),
-        FormField(name="topics", label="Topics", help="names or patterns; empty: all"),
+        FormField(
+            name="goal",
+            label="Balance",
+            kind=FieldKind.CHOICE,
+            default=Goal.BALANCE.value,
+            choices=_BALANCES,
+            help="minimal: least data · racks: repair only · leaders: no data",
+            only_for=(Task.REBALANCE, Task.DECOMMISSION),
+        ),
+        FormField(
+            name="remove_brokers",
+            label="Decommission brokers",
+            kind=FieldKind.BROKERS,
+            help="move every replica off these",
+            is_required=True,
+            check=checks.broker_ids,
+            only_for=(Task.DECOMMISSION,),
+        ),
+        FormField(
+            name="replication_factor",
+            label="Replication factor",
+            kind=FieldKind.NUMBER,
+            help="the new factor",
+            is_required=True,
+            check=checks.whole(1, 100),
+            only_for=(Task.REPLICATION,),
+        ),
+        FormField(
+            name="relieve_brokers",
+            label="Relieve disks",
+            kind=FieldKind.BROKERS,
+            help="brokers whose bytes go down to the mean",
+            is_required=True,
+            check=checks.broker_ids,
+            only_for=(Task.RELIEVE,),
+        ),
+        FormField(
+            name="topics",
+            label="Topics",
+            help="names or patterns; empty: all",
+            section="Scope",
+        ),
         FormField(
             name="partition",
             label="Partition",
             kind=FieldKind.NUMBER,
             help="move just this one of one topic",
             check=checks.whole(0, checks.PARTITIONS_MAX),
+            section="Scope",
+            only_for=(Task.BY_HAND,),
         ),
         FormField(
             name="replicas",
@@ -65,6 +158,8 @@ REASSIGN: Final = OperationForm(
             kind=FieldKind.BROKERS,
             help="with a partition: its new replicas, the leader first",
             check=checks.broker_ids,
+            section="Scope",
+            only_for=(Task.BY_HAND,),
         ),
         FormField(
             name="by_hand",
@@ -72,6 +167,8 @@ REASSIGN: Final = OperationForm(
             kind=FieldKind.LONG_TEXT,
             help="orders-3: 101,102; orders-4: 103,101 (leader first), or Kafka's JSON",
             check=checks.by_hand,
+            section="Scope",
+            only_for=(Task.BY_HAND,),
         ),
         FormField(
             name="leader_order",
@@ -79,28 +176,9 @@ REASSIGN: Final = OperationForm(
             kind=FieldKind.CHOICE,
             default=LeaderOrder.GIVEN.value,
             choices=tuple(order.value for order in LeaderOrder),
-            help="by hand: as given · keep who leads now · balance",
-        ),
-        FormField(
-            name="remove_brokers",
-            label="Decommission brokers",
-            kind=FieldKind.BROKERS,
-            help="move every replica off these",
-            check=checks.broker_ids,
-        ),
-        FormField(
-            name="relieve_brokers",
-            label="Relieve disks",
-            kind=FieldKind.BROKERS,
-            help="goal relieve: down to the mean",
-            check=checks.broker_ids,
-        ),
-        FormField(
-            name="replication_factor",
-            label="Replication factor",
-            kind=FieldKind.NUMBER,
-            help="goal replication: the new factor",
-            check=checks.whole(1, 100),
+            help="as given · keep who leads now · balance",
+            section="Scope",
+            only_for=(Task.BY_HAND,),
         ),
         FormField(
             name="exclude_brokers",
@@ -108,27 +186,37 @@ REASSIGN: Final = OperationForm(
             kind=FieldKind.BROKERS,
             help="brokers that neither lose nor receive",
             check=checks.broker_ids,
+            section="Limits",
+            only_for=_PLANNED,
         ),
         FormField(
             name="require_racks",
             label="Require racks",
             kind=FieldKind.FLAG,
             help="plan nothing while a broker has no rack",
+            section="Limits",
+            only_for=_PLANNED,
         ),
         FormField(
             name="exclude_topics",
             label="Exclude topics",
             help="names or patterns that stay",
+            section="Limits",
+            only_for=_PLANNED,
         ),
         FormField(
             name="partitions",
             label="Only",
             help="just these partitions: orders-3, …",
+            section="Limits",
+            only_for=_PLANNED,
         ),
         FormField(
             name="keep_partitions",
             label="Keep",
             help="partitions that stay: orders-3, …",
+            section="Limits",
+            only_for=_PLANNED,
         ),
         FormField(
             name="throttle",
@@ -136,6 +224,7 @@ REASSIGN: Final = OperationForm(
             default="auto",
             help="auto (adapts), none, or a rate: 50MiB",
             check=checks.throttle,
+            section="Pace",
         ),
         FormField(
             name="partitions_per_wave",
@@ -144,6 +233,7 @@ REASSIGN: Final = OperationForm(
             default="20",
             help="partitions at a time",
             check=checks.whole(1, 10_000),
+            section="Pace",
         ),
         FormField(
             name="partitions_per_broker",
@@ -151,6 +241,7 @@ REASSIGN: Final = OperationForm(
             kind=FieldKind.NUMBER,
             help="to or from one broker at a time, at most",
             check=checks.whole(1, 10_000),
+            section="Pace",
         ),
         FormField(
             name="wave_order",
@@ -159,6 +250,7 @@ REASSIGN: Final = OperationForm(
             default=SizeOrder.SMALL.value,
             choices=tuple(order.value for order in SizeOrder),
             help="small or large partitions first",
+            section="Pace",
         ),
         FormField(
             name="leaders_turn",
@@ -167,6 +259,7 @@ REASSIGN: Final = OperationForm(
             default=LeaderTurn.ANY.value,
             choices=tuple(turn.value for turn in LeaderTurn),
             help="partitions that get another leader: any time, first or last",
+            section="Pace",
         ),
         FormField(
             name="spread",
@@ -174,6 +267,7 @@ REASSIGN: Final = OperationForm(
             default="5m",
             help="over at most so long, so that producers wait less; none",
             check=checks.spread,
+            section="Pace",
         ),
         REASON,
     ),
@@ -282,7 +376,7 @@ class Reassign(Operation):
 def plan_request(fields: Mapping[str, str]) -> PlanRequest:
     """The request to the planner that the fields make."""
     return PlanRequest(
-        goal=Goal(fields["goal"]),
+        goal=_GOALS.get(Task(fields["task"])) or Goal(fields["goal"]),
         topics=_names(fields["topics"]),
         partitions=_names(fields["partitions"]),
         exclude_topics=_names(fields["exclude_topics"]),

@@ -14,7 +14,7 @@ import { toggleHelp, togglePalette } from "./dialogs.js";
 import { follow, toggleFollow } from "./follow.js";
 import * as grids from "./grids.js";
 import { namesOffered } from "./names.js";
-import { greyOpeners, noteDenied, withdrawPreview } from "./operations.js";
+import { greyOpeners, noteDenied, showFields, withdrawPreview } from "./operations.js";
 import { forgetOutcome, keepFields, keepPlan, markStep } from "./plan.js";
 import { rowsWanted } from "./rows.js";
 import { applyScheme, switchScheme } from "./scheme.js";
@@ -41,6 +41,7 @@ window.dash_clientside.partiscope = {
   readTime,
   refreshGrids,
   rowsWanted,
+  showFields,
   switchScheme,
   tick,
   toggleFollow,

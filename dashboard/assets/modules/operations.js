@@ -67,6 +67,14 @@ export function withdrawPreview(values, previewed, fields) {
   return [!isSame, isSame];
 }
 
+// Of a form with a chooser only the fields of its choice are shown.
+export function showFields(choice) {
+  document.querySelectorAll("#content [data-only-for]").forEach((field) => {
+    const choices = field.dataset.onlyFor;
+    field.hidden = Boolean(choices) && !choices.split(" ").includes(choice);
+  });
+}
+
 // A field of a form as the server takes it.
 export function fieldText(value) {
   return value === null || value === undefined || value === "no" ? "" : String(value).trim();

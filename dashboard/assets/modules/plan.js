@@ -20,10 +20,13 @@ export function keepFields(values, found, defaults) {
   const told = {};
   found.forEach(({ name }, place) => {
     const text = fieldText(values[place]);
-    told[name] = text === fieldText(defaults[name]) || text.length > ADDRESS_VALUE_MAX ? "" : text;
+    const isLeftOut = text === fieldText(defaults[name]) || text.length > ADDRESS_VALUE_MAX;
+    told[name] = isLeftOut || isHidden(name) ? "" : text;
   });
   keepInUrl(told);
 }
+
+const isHidden = (name) => Boolean(document.querySelector(`[data-field="${name}"][hidden]`));
 
 export function markStep(result, review) {
   const step = review && review.length ? 2 : result ? 1 : 0;

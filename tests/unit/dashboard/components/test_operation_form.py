@@ -23,7 +23,7 @@ def context(tmp_path: Path) -> PageContext:
 def widgets_of(component: Any) -> list[Any]:
     """Everything below with an id."""
     children = getattr(component, "children", None)
-    below = children if isinstance(children, list) else [children] if children else []
+    below = children if isinstance(children, list) else [] if children is None else [children]
     own = [component] if isinstance(getattr(component, "id", None), dict) else []
     return own + [found for child in below for found in widgets_of(child)]
 
