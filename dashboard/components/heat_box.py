@@ -119,6 +119,7 @@ def _box(
                 className="heat-gaps",
                 style={"--columns": len(heat.topics), "--rows": len(brokers)},
             ),
+            *([] if signs else _values(words, shares(heat, ends), colors)),
             *_signs(signs),
         ],
         className="heat-plot",
@@ -168,6 +169,32 @@ def _scale(ends: Ends, unit: Callable[[float], str], colors: Palette) -> html.Di
         ],
         className="heat-scale",
     )
+
+
+def _values(
+    words: Sequence[Sequence[str]], found: NDArray[np.float64], colors: Palette
+) -> list[html.Div]:
+    """Values in their cells, which show them where they are wide enough; none of a large map."""
+    columns = len(words[0])
+    if len(words) > ROW_NAMES_MAX or columns > COLUMN_NAMES_MAX:
+        return []
+    last = len(colors.heat) - 1
+    cells = [
+        html.Span(
+            html.B(word, style={"color": _ink(colors.heat[round(share * last)])}),
+            className="heat-value",
+        )
+        for row, shares_ in zip(words, np.nan_to_num(found), strict=True)
+        for word, share in zip(row, shares_, strict=True)
+    ]
+    return [html.Div(cells, className="heat-values", style={"--columns": columns})]
+
+
+def _ink(ground: str) -> str:
+    """Black or white, whichever reads better on this colour (WCAG's relative luminance)."""
+    parts = (int(ground[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    light = [part / 12.92 if part <= 0.04 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return "#000" if np.dot(light, (0.2126, 0.7152, 0.0722)) > 0.179 else "#fff"
 
 
 def _signs(signs: Sequence[Sequence[str]]) -> list[html.Span]:

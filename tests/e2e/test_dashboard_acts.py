@@ -17,6 +17,7 @@ from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, Page, expect
 
 from control.planner.reassignment_json import parse_reassignment
+from dashboard.ids import MOVE_ACTIONS, move_button
 from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.cluster import ROOT, LocalCluster
 from tests.support.node_cluster import CLUSTER_ID
@@ -256,6 +257,11 @@ def test_a_partition_is_moved_with_now_and_planned_side_by_side(
 
     expect(page.locator("#plan-now .barlayer")).to_be_visible()
     expect(page.locator("#plan-after .barlayer")).to_be_visible()
+    for width, height in ((390, 844), (1440, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        for place in ("0", "document.body.scrollHeight"):
+            page.evaluate(f"window.scrollTo(0, {place})")
+            expect(page.locator("#plan-confirm")).to_be_in_viewport()
     review = page.locator("#plan-review")
     expect(review).to_contain_text(f"{TOPIC}-2")
     expect(review).to_contain_text("both copies fit in every wave")
@@ -301,6 +307,26 @@ def test_a_move_is_rolled_back_from_its_page(
     while replicas_of(cluster, 2) == after and time.monotonic() < deadline:
         page.wait_for_timeout(200)
     assert replicas_of(cluster, 2) != after
+
+
+def test_without_the_right_the_controls_of_a_move_are_greyed_with_the_reason(
+    page: Page, server: PageServer, cluster: LocalCluster, store: StoreBuilder
+) -> None:
+    page.goto(f"{server.url}/moves")
+    page.locator("#moves-table tbody a").first.click()
+    expect(page.locator("#move-rollback")).to_be_enabled()
+    path = page.url.removeprefix(server.url)
+    here = ("--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap)
+
+    with PageServer(store.folder, *here, "--read-only") as watching:
+        page.goto(f"{watching.url}{path}")
+        expect(page.locator("#move-body .lacking")).to_contain_text("read-only")
+        for action in MOVE_ACTIONS:
+            expect(page.locator(f"#{move_button(action)}")).to_be_disabled()
+        page.keyboard.press("u")
+        page.wait_for_timeout(500)
+        expect(page.locator("#move-question")).to_be_empty()
+        page.goto("about:blank")
 
 
 @pytest.mark.usefixtures("executor")

@@ -22,6 +22,7 @@ class DeleteGroup(Operation):
         title="Delete a group",
         help="its committed offsets are lost; its consumers must be stopped",
         submit_label="Delete",
+        is_destructive=True,
         confirmation=Confirmation.TYPED,
         fields=(GROUP, REASON),
     )

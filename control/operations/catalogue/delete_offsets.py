@@ -22,6 +22,7 @@ class DeleteOffsets(Operation):
         title="Delete a group's offsets of a topic",
         help="for a topic that the group has stopped reading",
         submit_label="Delete",
+        is_destructive=True,
         confirmation=Confirmation.TYPED,
         fields=(GROUP, TOPIC, REASON),
     )

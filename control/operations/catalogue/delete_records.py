@@ -51,6 +51,7 @@ class DeleteRecords(Operation):
         title="Delete records of a topic",
         help="those before an offset or a time; they are gone for good",
         submit_label="Delete",
+        is_destructive=True,
         confirmation=Confirmation.TYPED,
         fields=(
             TOPIC,

@@ -22,6 +22,7 @@ class DeleteTopic(Operation):
         title="Delete a topic",
         help="its data is gone for good",
         submit_label="Delete",
+        is_destructive=True,
         confirmation=Confirmation.TYPED,
         fields=(TOPIC, REASON),
     )

@@ -88,6 +88,8 @@ class OperationForm:
     """The view that has it; empty: a dialog."""
     needs: str = ""
     """The operation whose rights it needs; empty: its own."""
+    is_destructive: bool = False
+    """It takes something away for good: its button stands apart."""
     chooser: str = ""
     """The field that decides which others are shown (``FormField.only_for``); empty: none."""
     complete: Callable[[Mapping[str, str]], Mapping[str, str]] = dict

@@ -37,7 +37,7 @@ from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
 
 class Task(StrEnum):
-    """What a reassignment is for: the first choice of its form."""
+    """Purpose of a reassignment: the first choice of its form."""
 
     REBALANCE = "rebalance"
     DECOMMISSION = "decommission"

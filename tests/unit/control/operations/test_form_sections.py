@@ -64,3 +64,8 @@ def test_a_goal_asks_for_what_it_needs() -> None:
     with pytest.raises(InvalidInputError) as error:
         REASSIGN.parse({"task": "decommission"})
     assert error.value.fields == {"remove_brokers": "is needed"}
+
+
+def test_only_what_takes_something_away_is_destructive() -> None:
+    destructive = {form.name for form in FORMS if form.is_destructive}
+    assert destructive == {form.name for form in FORMS if form.name.startswith("delete")}

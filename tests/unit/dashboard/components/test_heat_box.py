@@ -141,3 +141,14 @@ def test_a_plan_on_the_map_has_one_scale_and_signs(scheme: str) -> None:
     assert all("(−" in it for it in words if it.startswith("shrinks: "))
     signs = drawn(planned).count("heat-sign")
     assert signs == sum(it.startswith(("grows: ", "shrinks: ")) for it in words)
+
+
+def test_values_stand_in_the_cells_of_a_small_map_in_ink_that_reads_on_them() -> None:
+    small = drawn(heat_box(UNEVEN, "light"))
+    assert re.findall(r'class="heat-value"><b[^>]*>([^<]*)<', small) == [
+        "1.0 MiB", "100 MiB", "", "10.0 MiB"
+    ]  # fmt: skip
+    assert {"#000", "#fff"} == set(re.findall(r"color:\s*(#\w+)", small))
+    many = [f"t{number}" for number in range(COLUMN_NAMES_MAX + 1)]
+    wide = replace(UNEVEN, topics=many, values=[[MIB] * len(many)] * 2)
+    assert "heat-value" not in drawn(heat_box(wide, "light"))
