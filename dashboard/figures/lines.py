@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
+from zlib import crc32
 
 from control.views import format as text
 from control.views.series import Series, Span, known_stretch
@@ -41,15 +42,13 @@ def lines(
     shown = [item for item in series if item.last is not None]
     if not shown:
         return empty_figure("no history yet", scheme)
-    palette_lines = colors or palette(scheme).lines
+    found = colors or colors_by_name([item.name for item in shown], palette(scheme).lines)
     to_text, base = _TEXT_OF[shown[0].unit]
     largest = max(value for item in shown for value in item.peaks if value is not None)
     lowest = min(0.0, *(value for item in shown for value in item.values if value is not None))
     ticks = [-tick for tick in nice_ticks(-lowest, base=base)[:0:-1]]
     ticks += nice_ticks(largest, base=base)
-    colored = [
-        (item, palette_lines[place % len(palette_lines)]) for place, item in enumerate(shown)
-    ]
+    colored = [(item, found[place % len(found)]) for place, item in enumerate(shown)]
     data = [_line(item, color, to_text, is_area=len(shown) <= 2) for item, color in colored]
     data += [_peaks(item, color, to_text) for item, color in colored if has_peaks(item)]
     return figure(
@@ -73,6 +72,17 @@ def lines(
             "range": [lowest * 1.05, max(largest * 1.05, 1)],
         },
     )
+
+
+def colors_by_name(names: Sequence[str], colors: Sequence[str]) -> list[str]:
+    """A colour for each name, whatever its rank; names share one only where they are more than
+    the colours."""
+    taken: dict[str, int] = {}
+    for name in sorted(names):
+        first = crc32(name.encode())
+        tried = [(first + step) % len(colors) for step in range(len(colors))]
+        taken[name] = next((n for n in tried if n not in taken.values()), tried[0])
+    return [colors[taken[name]] for name in names]
 
 
 def throughput(

@@ -120,3 +120,14 @@ def test_alternatives_are_points_with_a_line_to_their_proven_minimum() -> None:
     assert points["y"] == [1, 9]
     assert points["error_x"]["arrayminus"] == [2 * MIB, 0.0]
     assert points["customdata"][1] == ["4.0 MiB", "n/a"]
+
+
+def test_a_line_keeps_its_colour_whatever_its_rank() -> None:
+    colors = ["a", "b", "c", "d", "e"]
+    names = ["orders", "audit", "payments"]
+    first = dict(zip(names, lines.colors_by_name(names, colors), strict=True))
+    turned = dict(zip(names[::-1], lines.colors_by_name(names[::-1], colors), strict=True))
+    assert first == turned
+    assert len(set(first.values())) == len(names)
+    many = lines.colors_by_name([str(number) for number in range(12)], colors)
+    assert set(many) == set(colors)
