@@ -1,4 +1,6 @@
-"""Messages from the feed, and between screens and app."""
+"""Messages from the feed and the screens to the app, which screens do not know otherwise."""
+
+from collections.abc import Mapping
 
 from textual.message import Message
 
@@ -15,8 +17,16 @@ class SnapshotArrived(Message):
 
 
 class PathChosen(Message):
-    """Somebody wants to see another view."""
+    """Somebody wants to see another view, on top of the present one or ``is_instead`` of it."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_instead: bool = False) -> None:
         super().__init__()
-        self.path = path
+        self.path, self.is_instead = path, is_instead
+
+
+class FormChosen(Message):
+    """Somebody wants the dialog of an operation, filled in with ``given``."""
+
+    def __init__(self, name: str, given: Mapping[str, str]) -> None:
+        super().__init__()
+        self.name, self.given = name, given

@@ -19,7 +19,7 @@ from control.model.fleet import WatchedCluster
 
 if TYPE_CHECKING:
     from tui.app import PartiscopeApp
-    from tui.services import Services as ServicesOfScreens
+    from tui.session import Services as ServicesOfScreens
 
 ESCAPE_MS: Final = 25
 """Within so long after Escape follows what makes it a sequence; ``ESCDELAY`` says otherwise. A
@@ -89,7 +89,7 @@ def show(opening: Opening) -> None:
     from control.views.snapshots.feed import SnapshotFeed
     from spark_metrics.aggregates import AggregatesReader
     from tui.journal_watch import JournalWatch
-    from tui.services import Elsewhere, Services
+    from tui.session import OtherCluster, Services
 
     os.environ.setdefault("ESCDELAY", str(ESCAPE_MS))
     reader = AggregatesReader(opening.store)
@@ -116,7 +116,7 @@ def show(opening: Opening) -> None:
             feed=feed, history=reader, watched=watched, bus=opening.bus, journal=journal
         )
 
-    others = [Elsewhere(watched=other, open=partial(services_of, other)) for other in more]
+    others = [OtherCluster(watched=other, open=partial(services_of, other)) for other in more]
     services = services_of(first)
     Thread(target=partial(_read_first, services), daemon=True).start()
     with parts:
@@ -132,7 +132,7 @@ def show(opening: Opening) -> None:
 
 def _flags_of(app: "PartiscopeApp", opening: Opening) -> CommandFlags:
     """Flags that name the shown cluster."""
-    name = app.services.watched.name
+    name = app.session.watched.name
     if name == opening.clusters[0].name:
         return opening.flags
     return replace(opening.flags, cluster=cluster_flag(name))

@@ -25,7 +25,7 @@ from spark_metrics.aggregates import AggregatesReader
 from tests.support.settle import wait_until
 from tui.app import PartiscopeApp
 from tui.journal_watch import JournalWatch
-from tui.services import Services
+from tui.session import Services
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 VALUE_BYTES: Final = 1000

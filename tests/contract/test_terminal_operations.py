@@ -92,7 +92,9 @@ async def test_a_topic_is_made_grown_and_deleted_by_keys(
         await typist.comes_to("topics")
         await eventually(lambda: _partitions(admin, topic), 0)
         wanted = {f"create topic {topic}", f"delete topic {topic}"}
-        await settle(pilot, lambda: wanted <= {it.what for it in app.services.journal()}, "marks")
+        await settle(
+            pilot, lambda: wanted <= {it.what for it in app.session.services.journal()}, "marks"
+        )
 
 
 @pytest.fixture
@@ -130,7 +132,7 @@ async def test_a_file_is_sent_a_topic_configured_and_led_and_a_group_reset_by_ke
     with terminal_on(bootstrap, tmp_path) as app:
         async with app.run_test(size=(100, 40)) as pilot:
             typist = Typist(app, pilot)
-            app.action_open(f"topics/{topic}")
+            app.navigator.open(f"topics/{topic}")
             await typist.comes_to(f"topics/{topic}")
             await _send_file(app, pilot, file)
             await typist.comes_to(f"topics/{topic}")
@@ -147,7 +149,7 @@ async def test_a_file_is_sent_a_topic_configured_and_led_and_a_group_reset_by_ke
             await eventually(lambda: _leader(admin, topic), replicas[0])
 
             await admin.groups.commit_offsets(group, {key: 5})
-            app.action_open(f"groups/{group}")
+            app.navigator.open(f"groups/{group}")
             await typist.comes_to(f"groups/{group}")
             await typist.form("O", to="2")
             await typist.confirm(word=group)
@@ -174,7 +176,7 @@ async def test_messages_are_followed_as_they_come(
     topic = unique("tail")
     async with app.run_test(size=(100, 40)) as pilot, KafkaAdmin.to(our_cluster.bootstrap) as admin:
         await admin.create_topic(NewTopic(name=topic, partitions=2, replication_factor=1))
-        app.action_open(f"browse/{topic}?q=wanted")
+        app.navigator.open(f"browse/{topic}?q=wanted")
         await settle(pilot, lambda: " none;" in _title(app), "that it is empty")
         await pilot.press("F")
         await settle(pilot, lambda: "following" in _title(app), "that it follows")
@@ -254,7 +256,7 @@ async def test_on_production_a_topic_is_created_once_the_name_was_typed(
     topic = unique("prod")
     with terminal_on(our_cluster.bootstrap, tmp_path, is_production=True) as app:
         async with app.run_test(size=(100, 40)) as pilot:
-            app.action_form("create_topic")
+            app.navigator.open_form("create_topic", {"replication_factor": "3"})
             await settle(pilot, lambda: bool(app.screen.query("#field-topic")), "the form")
             app.screen.query_one("#field-topic", Input).value = topic
             await pilot.press("enter")

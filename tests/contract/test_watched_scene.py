@@ -27,7 +27,7 @@ from tests.support.kafka_oracle import KafkaCluster, run_tool
 from tests.support.kafka_scene import TOPICS, VERDICTS, busy
 from tests.support.settle import settle, wait_until
 from tui.app import PartiscopeApp
-from tui.services import Services
+from tui.session import Services
 from tui.widgets.row_table import RowTable
 
 pytestmark = [
@@ -131,7 +131,7 @@ async def _terminal_agrees(watching: Installation) -> None:
                 lambda: VERDICTS.items() <= _statuses(app).items(),
                 "the terminal has the same verdicts",
             )
-            app.action_open("findings")
+            app.navigator.open("findings")
             await settle(pilot, lambda: LOST in _text(app), "and the lost data")
     finally:
         feed.stop()

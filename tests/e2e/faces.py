@@ -22,7 +22,7 @@ from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.moves import MoveScreen
-from tui.services import Services
+from tui.session import Services
 
 PAGE_TIMEOUT_MS: Final = 120_000
 TERMINAL_SIZE: Final = (160, 60)

@@ -23,7 +23,7 @@ from tests.support.installation import Installation
 from tests.support.settle import settle, wait_until
 from tui.app import PartiscopeApp
 from tui.screens.moves import MoveScreen
-from tui.services import Services
+from tui.session import Services
 from tui.widgets.form import FormPanel
 
 pytestmark = [
@@ -133,7 +133,7 @@ async def test_a_partition_is_moved_from_the_terminal(running: Installation) -> 
         await pilot.press("y")
         await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the next step")
         await settle(pilot, lambda: "done" in _text(app, "#move-head"), "the next step")
-    app.services.feed.stop()
+    app.session.services.feed.stop()
     assert await asyncio.to_thread(_replicas, running, 0) == after
 
 

@@ -23,7 +23,7 @@ from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tui.app import PartiscopeApp
 from tui.screens.browse import BrowseScreen
-from tui.services import Services
+from tui.session import Services
 from tui.widgets.row_table import RowTable
 
 SIZES: Final = ((80, 24), (120, 40), (160, 48))
@@ -111,7 +111,7 @@ def app_of(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
             now_ms=lambda: NOW_MS,
         )
         app = PartiscopeApp(services, path=path)
-        app._session = CannedSession()  # type: ignore[assignment]
+        app.session._operations = CannedSession()  # type: ignore[assignment]
         return app
 
     yield make

@@ -25,11 +25,11 @@ from tests.support.settle import settle
 from tests.unit.dashboard.page_context import context_on
 from tests.unit.tui.conftest import services, written_store
 from tui.app import PartiscopeApp
-from tui.operate import VIEWS_OF_FORMS
+from tui.screens.base import VIEWS_OF_FORMS
 from tui.screens.overview import OverviewScreen
 from tui.screens.tables import TableScreen
 from tui.screens.views import SCREENS, build_screen
-from tui.services import Services
+from tui.session import Services, TerminalSession
 from tui.widgets.form import FormPanel
 from tui.widgets.row_table import RowTable
 
@@ -52,12 +52,13 @@ def page(tmp_path: Path) -> PageContext:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_both_faces_have_every_view(view: str, page: PageContext) -> None:
+def test_both_faces_have_every_view(view: str, page: PageContext, services: Services) -> None:
     path = ViewPath(view=view, params=NAMES)
     assert _drawn(page, print_path(path))
     assert view in router.VIEWS
     assert view in SCREENS
-    assert (view == "overview") == (type(build_screen(path)) is OverviewScreen)
+    screen = build_screen(path, TerminalSession(services))
+    assert (view == "overview") == (type(screen) is OverviewScreen)
 
 
 def test_a_place_of_the_goto_key_is_a_view() -> None:
@@ -69,7 +70,7 @@ async def test_both_faces_have_every_column(page: PageContext, services: Service
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
         for path in TABLES:
-            app.action_open(path)
+            app.navigator.open(path)
             await settle(pilot, lambda: bool(_columns_of(app)), path)
             found = [item for item in _walk(_drawn(page, path)) if _is_grid(item)]
             (grid,) = found

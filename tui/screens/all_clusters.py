@@ -32,8 +32,8 @@ class AllClustersScreen(ViewScreen):
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """All of them, as they were last read."""
-        known = [(each.watched, each.feed.current) for each in self.partiscope.every_services]
-        rows = cluster_rows(known, now_ms=self.services.now_ms())
+        known = [(each.watched, each.feed.current) for each in self.session.every_services]
+        rows = cluster_rows(known, now_ms=self.session.now_ms)
         self.put("#clusters-title", heading("CLUSTERS", f" {len(rows)}"))
         page: Page[Any] = Page(
             rows=rows, columns=CLUSTER_COLUMNS, total=len(rows), matching=len(rows)
@@ -45,10 +45,10 @@ class AllClustersScreen(ViewScreen):
 
     def _read(self) -> None:
         """In a worker thread."""
-        for each in self.partiscope.every_services:
+        for each in self.session.every_services:
             each.feed.refresh()
         self.app.call_from_thread(self._show_again)
 
     def _show_again(self) -> None:
         if self.is_attached:
-            self.show(self.partiscope.snapshot)
+            self.show(self.session.snapshot)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from rich.text import Text
+from textual import actions
 from textual.app import ComposeResult
+from textual.events import Key
 from textual.screen import Screen
 from textual.visual import VisualType
 from textual.widgets import Static
@@ -13,8 +16,8 @@ from textual.widgets import Static
 from control.views.paths import ViewPath
 from control.views.printable import printable_in_place
 from control.views.snapshots.snapshot import OperatorSnapshot
-from tui.context import AppContext
-from tui.services import Services
+from tui.messages import FormChosen, PathChosen
+from tui.session import Services, TerminalSession
 from tui.widgets.key_line import GotoLine, KeyLine
 from tui.widgets.top_bar import TopBar
 
@@ -23,31 +26,34 @@ if TYPE_CHECKING:
 
     from tui.widgets.form import FormPanel
 
+VIEWS_OF_FORMS: Final = {"reassign": "plan", "produce": "produce"}
+"""Operations that have a view of their own."""
+_RIGHTS_OF_VIEWS: Final = {view: form for form, view in VIEWS_OF_FORMS.items()}
+COPIES: Final = 3
+"""Of a new topic, where there are as many brokers."""
+
 
 class ViewScreen(Screen[Any]):
-    """One view; subclasses compose their body and show snapshots."""
+    """One view; subclasses compose their body and show snapshots.
 
-    def __init__(self, path: ViewPath) -> None:
+    It asks the session, and posts messages about where to go: it does not know the application.
+    """
+
+    NEEDS: ClassVar[Mapping[str, str]] = {}
+    """Per action, the operation of the catalogue that must be allowed."""
+
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
         super().__init__()
         self.path = path
+        self.session = session
         self._is_composed = False
         """All widgets are there, those within others too."""
         self._put: dict[str, VisualType] = {}
 
     @property
-    def partiscope(self) -> AppContext:
-        """The application, typed."""
-        return cast("AppContext", self.app)
-
-    @property
     def services(self) -> Services:
-        """Services of the screens."""
-        return self.partiscope.services
-
-    @property
-    def word_to_type(self) -> str | None:
-        """Word to type before a change; None: none."""
-        return self.services.watched.word_to_type() or None
+        """Services of the shown cluster."""
+        return self.session.services
 
     @property
     def topic_here(self) -> str:
@@ -88,6 +94,11 @@ class ViewScreen(Screen[Any]):
         """The question that ``w`` asks from here."""
         return ViewPath(view="what-if", query={"broker": self.broker_here})
 
+    @property
+    def is_going(self) -> bool:
+        """After ``g``: the next key is the letter of a place."""
+        return any(line.display for line in self.query(GotoLine))
+
     def compose(self) -> ComposeResult:
         """Top bar, body, keys."""
         yield TopBar()
@@ -99,15 +110,45 @@ class ViewScreen(Screen[Any]):
         """The view's own widgets."""
         raise AssertionError(f"{type(self).__name__} has no body")
 
-    @property
-    def is_going(self) -> bool:
-        """After ``g``: the next key is the letter of a place."""
-        return any(line.display for line in self.query(GotoLine))
-
-    def on_key(self) -> None:
-        """A key that leads nowhere: what it does here comes after."""
+    def on_key(self, event: Key) -> None:
+        """A key that leads nowhere after ``g``, is greyed, or opens the form of an operation."""
         if self.is_going:
-            self.query_one(GotoLine).leave()
+            self.action_goto("")
+        active = self.active_bindings.get(event.key)
+        if active is not None:
+            if not active.enabled:
+                _, action, parameters = actions.parse(active.binding.action)
+                self._tell_denied(self._needed(action, parameters))
+        elif event.is_printable and (name := _form_of(event.key)):
+            event.stop()
+            self.post_message(FormChosen(name, given_to(name, self)))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """None greys a key; the letters of places are keys only while one is to be chosen."""
+        if action == "goto" and parameters:
+            return self.is_going
+        denied = self.session.snapshot.denied_operations
+        return None if self._needed(action, parameters) in denied else True
+
+    def action_goto(self, path: str | None = None) -> None:
+        """``g``: choose a place; then to the path of one, or to none if that is empty."""
+        line = self.query_one(GotoLine)
+        if path is None:
+            line.enter()
+            return
+        line.leave()
+        if path:
+            self.post_message(PathChosen(path))
+
+    def action_here(self, view: str) -> None:
+        """The plan, loss, messages or configs of what is in view."""
+        if self._tell_denied(_RIGHTS_OF_VIEWS.get(view, "")):
+            return
+        path = _path_here(view, self)
+        if path is None:
+            self.notify("no topic is here: put the cursor on one (g t lists them)")
+        else:
+            self.post_message(PathChosen(str(path)))
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Show a snapshot in the body."""
@@ -124,13 +165,13 @@ class ViewScreen(Screen[Any]):
     def on_mount(self) -> None:
         """Names first: whatever is known is shown before the first refresh."""
         self._is_composed = True
-        self.receive(self.partiscope.snapshot)
+        self.receive(self.session.snapshot)
 
     def receive(self, snapshot: OperatorSnapshot) -> None:
         """A newer snapshot, or the old one after the pause."""
         if not self._is_composed:
             return  # it will ask when it is
-        self._bar(snapshot)
+        self.tick()
         self.show(snapshot)
         for panel in map(_form_panel, self.query("FormPanel")):
             panel.show_denied(snapshot.denied_words(panel.form.name))
@@ -152,17 +193,51 @@ class ViewScreen(Screen[Any]):
     def tick(self) -> None:
         """A second has passed: ages grow."""
         if self._is_composed:
-            self._bar(self.partiscope.snapshot)
+            self.query_one(TopBar).show(self.session)
 
-    def _bar(self, snapshot: OperatorSnapshot) -> None:
-        bar = self.query_one(TopBar)
-        bar.show(
-            snapshot,
-            watched=self.services.watched,
-            now_ms=self.services.now_ms(),
-            is_paused=self.partiscope.is_paused,
-            at_ms=self.partiscope.at_ms,
-        )
+    def _needed(self, action: str, parameters: tuple[object, ...]) -> str:
+        """The operation that must be allowed for an action; empty: none."""
+        view = str(parameters[0]) if action == "here" and parameters else ""
+        return _RIGHTS_OF_VIEWS.get(view, self.NEEDS.get(action, ""))
+
+    def _tell_denied(self, operation: str) -> bool:
+        """Whether a right lacks; the operator is told why."""
+        words = self.session.snapshot.denied_words(operation)
+        if words:
+            self.notify(words, severity="warning", markup=False)
+        return bool(words)
+
+
+def given_to(form: str, screen: ViewScreen) -> dict[str, str]:
+    """Values that a form begins with; a new topic gets a replica per broker, up to three."""
+    if form != "create_topic":
+        return screen.given_here
+    brokers = screen.session.snapshot.cluster.brokers.num_rows or COPIES
+    return {"replication_factor": str(min(COPIES, brokers))}
+
+
+def _form_of(key: str) -> str:
+    """The operation that a key opens; its catalogue brings a Kafka client along."""
+    from control.operations.catalogue import FORMS
+
+    names = (form.name for form in FORMS if form.key == key)
+    return next((name for name in names if name not in VIEWS_OF_FORMS), "")
+
+
+def _path_here(view: str, screen: ViewScreen) -> ViewPath | None:
+    """The view about what is here; None: nothing of its kind is."""
+    if view == "plan":
+        return screen.plan_here
+    if view == "what-if":
+        return screen.loss_here
+    given = screen.given_here
+    if view == "configs":
+        kind = next((it for it in ("broker", "topic") if given.get(it)), "")
+        return ViewPath(view=f"{kind}_configs", params={kind: given[kind]}) if kind else None
+    topic, partition = given["topic"], screen.partition_here
+    if topic:
+        return ViewPath(view=view, params={"topic": topic}, query={"partition": partition})
+    return ViewPath(view="produce_any") if view == "produce" else None
 
 
 def heading(name: str, rest: str = "", style: str = "") -> Text:

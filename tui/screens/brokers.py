@@ -30,7 +30,7 @@ class BrokersScreen(HistoryScreen, TableScreen):
 
     def read_history(self, cluster: str, frame: Frame) -> Text:
         """Bytes against the mean, a line each; bars tell how far, signs to which side."""
-        rows = broker_page(self.partiscope.snapshot, TableQuery(limit=BROKERS_MAX)).rows
+        rows = broker_page(self.session.snapshot, TableQuery(limit=BROKERS_MAX)).rows
         brokers = most_skewed(rows)
         if self.app.size.height < LOW_SCREEN:
             brokers = brokers[:LINES_OF_LOW_SCREEN]

@@ -41,6 +41,7 @@ from control.views.tables.messages import (
 from control.views.tables.query import Page
 from control.views.tables.rows import Row
 from tui.screens.base import ViewScreen
+from tui.session import TerminalSession
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 
@@ -85,8 +86,8 @@ class BrowseScreen(ViewScreen):
         Binding("S", "scan('stop')", "stop", show=False),
     ]
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._wanted = MessageSearch.of_query(path.params["topic"], path.query)
         self._scan: Scan | None = None
         self._is_following = path.query.get("follow") == FOLLOWING
@@ -177,8 +178,8 @@ class BrowseScreen(ViewScreen):
             self.put("#browse-title", _title(self._wanted.topic, f"✖ {error}. {error.next_step}"))
 
     async def _read(self, wanted: MessageSearch, before: Browsed | None) -> None:
-        settings = self.partiscope.session.settings
-        now_ms = self.services.now_ms()
+        settings = self.session.operations.settings
+        now_ms = self.session.now_ms
         self._scan = scan = Scan() if before is None else Scan(before.progress)
         try:
             if before is None:
@@ -201,8 +202,8 @@ class BrowseScreen(ViewScreen):
     async def _follow(self, wanted: MessageSearch) -> None:
         self._came.clear()
         self._read_count, self._painted_count = 0, -1
-        settings = self.partiscope.session.settings
-        async for item in wanted.follow(settings, now_ms=self.services.now_ms()):
+        settings = self.session.operations.settings
+        async for item in wanted.follow(settings, now_ms=self.session.now_ms):
             if isinstance(item, Notice):
                 self.query_one(_Told).tell(printable(item.text))
             elif isinstance(item, Gap):

@@ -11,8 +11,9 @@ from control.views.cluster.partition_map import MEASURES, partition_map
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.filters import FilterError
+from tui.messages import PathChosen
 from tui.screens.measured import MeasuredMap
-from tui.screens.views import build_screen
+from tui.session import TerminalSession
 from tui.widgets.cells import CellsMap
 from tui.widgets.heat_table import SHADES
 
@@ -29,8 +30,8 @@ class CellsScreen(MeasuredMap):
 
     words: ClassVar = MEASURES
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._filter = path.query.get("q", "")
 
     def compose_body(self) -> ComposeResult:
@@ -45,7 +46,7 @@ class CellsScreen(MeasuredMap):
 
     def on_resize(self) -> None:
         """As many cells in a row as there is room for."""
-        self.receive(self.partiscope.snapshot)
+        self.receive(self.session.snapshot)
 
     @property
     def topic_here(self) -> str:
@@ -89,4 +90,4 @@ class CellsScreen(MeasuredMap):
 
     def action_by_topics(self) -> None:
         """Topic by broker."""
-        self.app.switch_screen(build_screen(ViewPath(view="map")))
+        self.post_message(PathChosen("map", is_instead=True))

@@ -25,7 +25,9 @@ from control.views.tables.configs import (
     resource_of,
 )
 from control.views.tables.query import Page
+from tui.messages import FormChosen
 from tui.screens.base import ViewScreen, heading
+from tui.session import TerminalSession
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 
@@ -43,8 +45,8 @@ class ConfigsScreen(ViewScreen):
         Binding("Z", "reset", "reset to the default", show=True),
     ]
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._resource = resource_of(path)
         self._entries: tuple[ConfigEntry, ...] = ()
         self._other: tuple[ConfigEntry, ...] | None = None
@@ -106,7 +108,8 @@ class ConfigsScreen(ViewScreen):
         entry = self._pointed
         if entry is not None:
             form = f"configure_{self._resource.scope.name.lower()}"
-            self.partiscope.open_form(form, {**self.given_here, "configs": f"{entry.name}="})
+            given = {**self.given_here, "configs": f"{entry.name}="}
+            self.post_message(FormChosen(form, given))
 
     @property
     def _pointed(self) -> ConfigEntry | None:
@@ -116,7 +119,7 @@ class ConfigsScreen(ViewScreen):
     async def _read(self) -> None:
         self._title("reading …")
         other = self.query_one("#configs-with", Input).value.strip()
-        session = self.partiscope.session
+        session = self.session.operations
         try:
             self._entries = await session.configs(self._resource)
             self._other = await session.configs(self._beside(other)) if other else None
@@ -124,7 +127,7 @@ class ConfigsScreen(ViewScreen):
             step = f". {error.next_step}" if isinstance(error, KafkaPortError) else ""
             self._title(f"✖ {error}{step}", "bold red")
             return
-        self._read_ms = self.services.now_ms()
+        self._read_ms = self.session.now_ms
         self._fill()
 
     def _beside(self, name: str) -> ConfigResource:

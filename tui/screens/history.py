@@ -41,8 +41,8 @@ class HistoryScreen(ViewScreen):
     @property
     def frame(self) -> Frame:
         """Up to now, or to the time that was asked for, with what was done meanwhile."""
-        stretch = self.partiscope.stretch
-        span = stretch.span(until_ms=self.partiscope.at_ms or self.services.now_ms())
+        stretch = self.session.range
+        span = stretch.span(until_ms=self.session.at_ms or self.session.now_ms)
         done = marks(self.services.journal(), span)
         return Frame(span=span, title=stretch.title, marks=done)
 
@@ -51,13 +51,13 @@ class HistoryScreen(ViewScreen):
         self.run_worker(self._read_history, thread=True, exclusive=True, group="history")
 
     def _read_history(self) -> None:
-        cluster = self.partiscope.snapshot.cluster.cluster
+        cluster = self.session.snapshot.cluster.cluster
         frame = self.frame
         try:
             drawn = self.read_history(cluster, frame)
         except StoreUnreadableError:
             return
-        legend = frame.legend(self.services.now_ms(), self.line_width)
+        legend = frame.legend(self.session.now_ms, self.line_width)
         drawn = Text("\n").join([drawn, *legend]) if drawn else drawn
         self.app.call_from_thread(self._show_history, drawn)
 

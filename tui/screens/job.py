@@ -33,7 +33,7 @@ class JobScreen(HistoryScreen):
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """One line per figure."""
-        found = job_figures(snapshot, min(self.services.now_ms(), snapshot.built_ms))
+        found = job_figures(snapshot, min(self.session.now_ms, snapshot.built_ms))
         lines = [Text(" METRICS JOB", style="bold")]
         if not found:
             lines.append(Text(" it has written nothing yet (it takes about 20 s to start)"))

@@ -41,7 +41,7 @@ class JournalScreen(ViewScreen):
 
     async def _read(self) -> None:
         try:
-            lines = await self.partiscope.session.journal.lines()
+            lines = await self.session.operations.journal.lines()
         except KafkaPortError as error:
             self.put("#journal-title", heading("JOURNAL", f" ✖ {error.title}: {error.next_step}"))
             return

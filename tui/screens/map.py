@@ -9,8 +9,8 @@ from textual.widgets import Static
 from control.views.format import ToText, byte_rate_text, bytes_text, count_text
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
+from tui.messages import PathChosen
 from tui.screens.measured import MeasuredMap
-from tui.screens.views import build_screen
 from tui.widgets.heat_table import SHADES, HeatTable, ends_of
 
 MEASURES: Final[dict[str, tuple[str, ToText]]] = {
@@ -62,5 +62,4 @@ class MapScreen(MeasuredMap):
 
     def action_by_partitions(self) -> None:
         """Every partition as one cell."""
-        path = ViewPath(view="map", query={"by": "partitions"})
-        self.app.switch_screen(build_screen(path))
+        self.post_message(PathChosen("map?by=partitions", is_instead=True))

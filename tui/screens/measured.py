@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 
 from control.views.paths import ViewPath
 from tui.screens.base import ViewScreen
+from tui.session import TerminalSession
 
 DIGITS: Final = range(1, 10)
 
@@ -21,8 +22,8 @@ class MeasuredMap(ViewScreen):
     ]
     words: ClassVar[Mapping[str, str]]
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         wanted = path.query.get("measure", "")
         self._measure = wanted if wanted in self.words else next(iter(self.words))
 
@@ -42,4 +43,4 @@ class MeasuredMap(ViewScreen):
         place = names.index(self._measure) + 1 if number is None else number - 1
         self._measure = names[place % len(names)]
         self.path = ViewPath(view="map", query={**self.path.query, "measure": self._measure})
-        self.show(self.partiscope.snapshot)
+        self.show(self.session.snapshot)

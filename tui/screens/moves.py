@@ -47,9 +47,10 @@ from control.views.tables.moves import (
     throttle_cell,
 )
 from control.views.tables.query import Page
-from tui.rights import RightsScreen
+from tui.messages import PathChosen
 from tui.screens.base import ViewScreen, heading
 from tui.screens.confirm import ConfirmScreen, RateScreen
+from tui.session import TerminalSession
 from tui.widgets.row_table import RowTable
 
 LIST_EVERY_S: Final = 2.0
@@ -96,20 +97,20 @@ class MovesScreen(ViewScreen):
 
     async def _read(self) -> None:
         try:
-            states = await self.partiscope.session.moves.list()
+            states = await self.session.operations.moves.list()
         except KafkaPortError as error:
             self.put("#moves-title", heading("MOVES", f" ✖ {error.title}: {error.next_step}"))
             return
         hint = "" if states else "  none yet: R plans one"
         self.put("#moves-title", heading("MOVES", f"{len(states)}{hint}"))
-        now_ms = self.services.now_ms()
+        now_ms = self.session.now_ms
         rows = tuple(move_row(state, now_ms=now_ms) for state in states)
         page: Page[Any] = Page(rows=rows, columns=MOVE_COLUMNS, total=len(rows), matching=len(rows))
         if self.is_attached:
             self.query_one(RowTable).show(page)
 
 
-class MoveScreen(RightsScreen):
+class MoveScreen(ViewScreen):
     """One reassignment: bytes, rate, time left, stalled partitions; it goes on when you leave."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -129,8 +130,8 @@ class MoveScreen(RightsScreen):
     }  # fmt: skip
     """Per key, what it may ask of the move."""
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._move = path.params["move"]
         self._state: OperationState | None = None
 
@@ -157,7 +158,7 @@ class MoveScreen(RightsScreen):
         return super().check_action(action, parameters)
 
     async def _follow(self) -> None:
-        moves = self.partiscope.session.moves
+        moves = self.session.operations.moves
         try:
             known = await moves.get(self._move)  # refuses a name that nothing has
             self.take(known)
@@ -177,7 +178,7 @@ class MoveScreen(RightsScreen):
         self.put("#move-head", head)
         for bar in self.query(ProgressBar):
             bar.update(progress=_percent(state))
-        self.put("#move-body", _body(state, now_ms=self.services.now_ms()))
+        self.put("#move-body", _body(state, now_ms=self.session.now_ms))
 
     def action_cancel(self) -> None:
         """Cancels what is moving; what is done stays."""
@@ -190,7 +191,7 @@ class MoveScreen(RightsScreen):
     def action_undo(self) -> None:
         """Say what the rollback would do, and ask."""
         self.notify("looking at what would go back …", timeout=LOOKING_SHOWN_S)
-        self.run_worker(self._ask_back(self.partiscope.session), exclusive=True, group="ask")
+        self.run_worker(self._ask_back(self.session.operations), exclusive=True, group="ask")
 
     def action_throttle(self) -> None:
         """Another rate while it runs."""
@@ -209,7 +210,7 @@ class MoveScreen(RightsScreen):
 
     def _ask(self, asked: MoveControl) -> None:
         """Its question needs no look at the cluster: a key that follows at once answers it."""
-        session = self.partiscope.session
+        session = self.session.operations
         word = word_for(session.watched, asked)
         is_asked = word or asked.FORM.confirmation is not Confirmation.NONE
         question = f"{asked.question} {asked.FORM.help}" if is_asked else ""
@@ -227,7 +228,7 @@ class MoveScreen(RightsScreen):
         question = f"{asked.question} {head}"
         if effect.refusal is not None:
             _refuse(self.app, effect.refusal.reason)
-        elif self.app.screen is not self:
+        elif not self.is_active:
             self.notify(f"{question} Press u again on its screen to answer.", markup=False)
         else:
             words = "\n".join((question, *notes, *map(check_words, effect.doubts)))
@@ -256,8 +257,8 @@ class MoveScreen(RightsScreen):
         except (KafkaPortError, OperationError) as error:
             _refuse(self.app, f"{error}. {error.next_step}")
             return
-        if done.view and self.app.screen is self:
-            self.partiscope.action_open(str(ViewPath(view=done.view, params=done.params)))
+        if done.view and self.is_active:
+            self.post_message(PathChosen(str(ViewPath(view=done.view, params=done.params))))
             return
         name = session.watched.name
         where = f" on {name}" if name else ""

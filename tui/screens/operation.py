@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -18,8 +18,8 @@ from control.operations.catalogue.forms import Confirmation, FieldKind, Operatio
 from control.operations.catalogue.operation import Done
 from control.operations.errors import InvalidInputError, OperationError
 from control.views.paths import ViewPath
-from tui.context import AppContext
 from tui.screens.confirm import ConfirmScreen
+from tui.session import TerminalSession
 from tui.widgets.form import OFFERED, FormPanel
 
 HINT: Final = "Enter goes on · Esc changes nothing"
@@ -34,15 +34,11 @@ class OperationScreen(ModalScreen[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "leave it")]
 
-    def __init__(self, form: OperationForm, given: Values) -> None:
+    def __init__(self, form: OperationForm, given: Values, session: TerminalSession) -> None:
         super().__init__()
+        self._session = session
         self._form = form
         self._given = given
-
-    @property
-    def partiscope(self) -> AppContext:
-        """The application, typed."""
-        return cast("AppContext", self.app)
 
     def compose(self) -> ComposeResult:
         """Its effect, its fields, its outcome."""
@@ -53,7 +49,7 @@ class OperationScreen(ModalScreen[str]):
 
     def on_mount(self) -> None:
         """Topics and groups to choose from, and whether it may be done here at all."""
-        snapshot = self.partiscope.snapshot
+        snapshot = self._session.snapshot
         panel = self.query_one(FormPanel)
         panel.show_denied(snapshot.denied_words(self._form.name))
         names = {
@@ -86,7 +82,7 @@ class OperationScreen(ModalScreen[str]):
 
     async def _done(self, values: Values) -> Done | None:
         """Done; None where nothing was, which is said."""
-        session, form = self.partiscope.session, self._form
+        session, form = self._session.operations, self._form
         previewed = await session.preview(operation_named(form.name).of(form.parse(values)))
         word = previewed.word
         if not previewed.is_needed:

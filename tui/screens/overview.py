@@ -79,7 +79,7 @@ class OverviewScreen(HistoryScreen):
         """The plan that mends the finding under the cursor, or the first that a plan mends."""
         strip = self.query_one(FindingsList)
         pointed = strip.pointed
-        rows = [pointed] if pointed else list(self.partiscope.snapshot.finding_rows)
+        rows = [pointed] if pointed else list(self.session.snapshot.finding_rows)
         plans = (parse_path(action_of(row).path) for row in rows)
         return next((path for path in plans if path.view == "plan"), super().plan_here)
 
@@ -121,7 +121,7 @@ class OverviewScreen(HistoryScreen):
         history, width = self.services.history, self.line_width
         moved = cluster_throughput(history, cluster, frame.span)
         lines = [throughput_line(moved, frame, width)]
-        rows = group_page(self.partiscope.snapshot, TableQuery(sort="-lag", limit=LAGS_MAX)).rows
+        rows = group_page(self.session.snapshot, TableQuery(sort="-lag", limit=LAGS_MAX)).rows
         names = [row.key for row in rows if row.lag.value]
         found = [total_lag(history, cluster, name, frame.span) for name in names]
         lines += [_lag_line(item, frame, width) for item in found]

@@ -24,6 +24,7 @@ from control.views.tables.query import Page
 from control.views.tables.rows import PartitionRow, Row, SegmentRow
 from tui.screens.base import heading
 from tui.screens.history import HistoryScreen
+from tui.session import TerminalSession
 from tui.tones import facts_text
 from tui.widgets.chart import Frame
 from tui.widgets.row_table import RowTable
@@ -46,8 +47,8 @@ class PartitionScreen(HistoryScreen):
         for number, name in enumerate(TABS, 1)
     ]
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._partition = TopicPartition(path.params["topic"], int(path.params["partition"]))
 
     def compose_body(self) -> ComposeResult:
@@ -99,7 +100,7 @@ class PartitionScreen(HistoryScreen):
 
     def read_history(self, cluster: str, frame: Frame) -> Text:
         """Throughput, size, replicas in sync, and the lag of each group."""
-        snapshot, history = self.partiscope.snapshot, self.services.history
+        snapshot, history = self.session.snapshot, self.services.history
         found = list(partition_series(history, cluster, self._partition, frame.span))
         groups = {str(row.group.value) for row in groups_of_partition(snapshot, self._partition)}
         for group in sorted(groups):

@@ -31,9 +31,11 @@ from control.views.plans import CHANGES_MAX, VIOLATIONS_MAX, gap_text, nothing_t
 from control.views.preflight_checks import TONES
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import SHAPES
+from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
 from tui.screens.confirm import ConfirmScreen
+from tui.session import TerminalSession
 from tui.tones import STYLES
 from tui.widgets.form import FormPanel
 from tui.widgets.trade_off import TradeOff
@@ -59,14 +61,16 @@ class PlannedScreen(ViewScreen):
     NEED_PLAN: ClassVar[frozenset[str]]
     """Actions."""
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._plan: Plan | None = None
         self._chosen = 0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Away until then."""
-        return self._plan is not None or action not in self.NEED_PLAN
+        if self._plan is None and action in self.NEED_PLAN:
+            return False
+        return super().check_action(action, parameters)
 
     def action_export(self) -> None:
         """Saves the chosen alternative and its rollback, as Kafka's tool takes them."""
@@ -111,8 +115,8 @@ class PlanScreen(PlannedScreen):
     ]
     NEED_PLAN = frozenset({"confirm", "edit", "by_hand", "map", "export"})
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._values: Mapping[str, str] = {}
         self._previewed: Previewed | None = None
         self._made: tuple[Plan, Mapping[str, str]] | None = None
@@ -198,7 +202,7 @@ class PlanScreen(PlannedScreen):
         """Place partitions of the chosen alternative otherwise; it is judged at once."""
         if self._plan is None:
             return
-        plan, operator, values = self._plan, self.partiscope.session, self._values
+        plan, operator, values = self._plan, self.session.operations, self._values
         chosen = plan.alternatives[self._chosen].proposal
 
         async def judge(entries: str, leaders: str) -> Plan:
@@ -217,7 +221,7 @@ class PlanScreen(PlannedScreen):
         if self._plan is None:
             return
         name = plan_name(self._plan.alternatives[self._chosen].proposal)
-        self.partiscope.action_open(str(map_path(name, values=self._values)))
+        self.post_message(PathChosen(str(map_path(name, values=self._values))))
 
     def _offer(self, made: Plan, first: int) -> None:
         """In place of the form the alternatives, one of them chosen, and what each costs and
@@ -239,7 +243,7 @@ class PlanScreen(PlannedScreen):
 
     async def _make_plan(self) -> None:
         try:
-            made = await self.partiscope.session.plan(self._values)
+            made = await self.session.operations.plan(self._values)
         except (GoalError, OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
@@ -260,7 +264,7 @@ class PlanScreen(PlannedScreen):
     async def _make_preview(self, chosen: Alternative) -> None:
         try:
             asked = Reassign.of_plan(chosen.proposal, self._values)
-            previewed = await self.partiscope.session.preview(asked)
+            previewed = await self.session.operations.preview(asked)
         except (OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
@@ -275,12 +279,12 @@ class PlanScreen(PlannedScreen):
 
     async def _submit(self, previewed: Previewed) -> None:
         try:
-            done = await self.partiscope.session.perform(previewed, typed=previewed.word)
+            done = await self.session.operations.perform(previewed, typed=previewed.word)
         except (OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
         self.query_one(Steps).show(4)
-        self.partiscope.action_open(str(ViewPath(view=done.view, params=done.params)))
+        self.post_message(PathChosen(str(ViewPath(view=done.view, params=done.params))))
 
     def _say(self, line: str, style: str = "") -> None:
         self.put("#problem", Text(line, style=style))

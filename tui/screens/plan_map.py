@@ -14,7 +14,9 @@ from control.views.format import bytes_text, plural_text
 from control.views.paths import ViewPath
 from control.views.plan_map import GROWS, MEASURES, GhostCell, form_path, ghost_map, to_text
 from control.views.snapshots.snapshot import OperatorSnapshot
+from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
+from tui.session import TerminalSession
 
 _NAME_WIDTH: Final = 20
 _VALUE_WIDTH: Final = 21
@@ -33,8 +35,8 @@ class PlanMapScreen(ViewScreen):
         Binding("e", "form", "plan again", show=True),
     ]
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         wanted = path.query.get("measure", "")
         self._measure = wanted if wanted in MEASURES else next(iter(MEASURES))
         self._is_planned = True
@@ -47,7 +49,7 @@ class PlanMapScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """The grid has the keys; the plan is one that was made here."""
-        self._kept = self.partiscope.session.plans.find(self.path.query["plan"])
+        self._kept = self.session.operations.plans.find(self.path.query["plan"])
         self.query_one(DataTable).display = self._kept is not None
         if self._kept is None:
             self.put("#plan-map-title", Text(NOT_KEPT, style="yellow"))
@@ -67,7 +69,7 @@ class PlanMapScreen(ViewScreen):
 
     def action_form(self) -> None:
         """Filled in as the link says."""
-        self.partiscope.action_open(str(form_path(self.path)))
+        self.post_message(PathChosen(str(form_path(self.path))))
 
     def action_turn(self) -> None:
         """Now, or planned."""

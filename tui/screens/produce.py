@@ -23,6 +23,7 @@ from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
+from tui.session import TerminalSession
 from tui.widgets.form import FormPanel
 from tui.widgets.sparkline import bar
 
@@ -38,8 +39,8 @@ class ProduceScreen(ViewScreen):
         Binding("escape", "stop", "stop / back", show=True),
     ]
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._run: ProduceRun | None = None
         self._is_sent = self._leaves = False
         """The run's records are all dealt with; the view is left once the journal has it."""
@@ -61,7 +62,7 @@ class ProduceScreen(ViewScreen):
     def on_mount(self) -> None:
         """Topics and leaders come from the cluster itself: a key's place must be true now. Until it
         has answered, or where it does not, there are those that are known."""
-        known = {it for it in self.partiscope.snapshot.cluster.topics if not it.startswith("__")}
+        known = {it for it in self.session.snapshot.cluster.topics if not it.startswith("__")}
         self.query_one(FormPanel).offer("topic", known)
 
         def ask() -> None:
@@ -75,7 +76,7 @@ class ProduceScreen(ViewScreen):
 
     async def _read_topics(self) -> None:
         try:
-            topics = await self.partiscope.session.topics()
+            topics = await self.session.operations.topics()
         except KafkaPortError as error:
             self.put("#where", Text(f"✖ {error}. {error.next_step}"))
             return
@@ -105,8 +106,8 @@ class ProduceScreen(ViewScreen):
         if self._run is not None:
             self._say("▲ still sending; Esc stops it", "yellow")
             return
-        word, values = self.word_to_type, event.values
-        if word is None or self._typed == word:
+        word, values = self.session.watched.word_to_type(), event.values
+        if not word or self._typed == word:
             self._begin(values)
             return
 
@@ -143,10 +144,10 @@ class ProduceScreen(ViewScreen):
             self._leaves = self._is_sent
             self._run.stop()
         else:
-            await self.partiscope.action_back()
+            await self.app.run_action("app.back")
 
     async def _send(self, asked: Produce) -> None:
-        session = self.partiscope.session
+        session = self.session.operations
         try:
             await session.perform(await session.preview(asked), typed=self._typed)
         except (KafkaPortError, OperationError) as error:
@@ -156,7 +157,7 @@ class ProduceScreen(ViewScreen):
             self._run = None
             if self._leaves:
                 # Not from here: the view would wait for this worker, and this worker for the view.
-                self.app.call_later(self.partiscope.action_back)
+                self.app.call_later(self.app.run_action, "app.back")
 
     def _show_where(self) -> None:
         values = self.query_one(FormPanel).values()

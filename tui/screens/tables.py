@@ -22,6 +22,7 @@ from control.views.tables.export import ExportError, export
 from control.views.tables.query import Page, TableQuery
 from tui.screens.base import ViewScreen, heading
 from tui.screens.sort import ColumnsScreen, SortScreen
+from tui.session import TerminalSession
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 
@@ -48,8 +49,8 @@ class TableScreen(ViewScreen):
         Binding("J", "export('json')", "export JSON", show=False),
     ]
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._filter = path.query.get("q", "")
         self._sort = path.query.get("sort", "")
         self._chosen = path.query.get("cols", "")
@@ -165,7 +166,7 @@ class TableScreen(ViewScreen):
 
     def action_export(self, format: str) -> None:  # noqa: A002 (as the page's path has it)
         """All rows that the filter leaves, into the working directory."""
-        snapshot = self.partiscope.snapshot
+        snapshot = self.session.snapshot
         query = self._query()
         place = str(ViewPath(view=self.path.view, params=self.path.params)).replace("/", "-")
         target = Path(f"partiscope-{place}.{format}")
@@ -191,7 +192,7 @@ class TableScreen(ViewScreen):
         }  # fmt: skip
         self.path = ViewPath(view=self.path.view, params=self.path.params, query=query)
         self.query_one(RowTable).begin_again()
-        self.show(self.partiscope.snapshot)
+        self.show(self.session.snapshot)
 
 
 def _pointed(screen: ViewScreen, column: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from control.views.paths import ViewPath
 from tui.screens.base import ViewScreen
+from tui.session import TerminalSession
 
 SCREENS: Final = {
     "overview": "overview:OverviewScreen",
@@ -40,10 +41,10 @@ SCREENS: Final = {
 """View (and what it is cut by) -> module of this folder, and its class."""
 
 
-def build_screen(path: ViewPath) -> ViewScreen:
+def build_screen(path: ViewPath, session: TerminalSession) -> ViewScreen:
     """The screen of a view; the overview for one that the terminal does not have."""
     by = "of a plan" if path.query.get("plan") else f"by {path.query.get('by', '')}"
     view = f"{path.view} {by}" if f"{path.view} {by}" in SCREENS else path.view
     module, _, name = SCREENS.get(view, SCREENS["overview"]).partition(":")
-    screen: ViewScreen = getattr(import_module(f"tui.screens.{module}"), name)(path)
+    screen: ViewScreen = getattr(import_module(f"tui.screens.{module}"), name)(path, session)
     return screen

@@ -24,6 +24,7 @@ from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.query import Page, TableQuery
 from control.views.tables.rows import Cell
 from tui.screens.base import ViewScreen, heading
+from tui.session import TerminalSession
 from tui.tones import cell_text
 from tui.widgets.row_table import RowTable
 
@@ -37,8 +38,8 @@ class WhatIfScreen(ViewScreen):
         Binding(str(n), f"choose({n})", show=False) for n in range(1, 10)
     ]
 
-    def __init__(self, path: ViewPath) -> None:
-        super().__init__(path)
+    def __init__(self, path: ViewPath, session: TerminalSession) -> None:
+        super().__init__(path, session)
         self._losses: tuple[Loss, ...] = ()
 
     def compose_body(self) -> ComposeResult:
@@ -80,7 +81,7 @@ class WhatIfScreen(ViewScreen):
             return  # the brokers have changed since
         loss = self._losses[at]
         self.path = ViewPath(view="what-if", query={loss.kind: loss.value})
-        self._answer(self.partiscope.snapshot)
+        self._answer(self.session.snapshot)
 
     def action_choose(self, number: int) -> None:
         """The loss of that number."""

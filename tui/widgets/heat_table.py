@@ -25,7 +25,7 @@ class HeatTable(KeptCursorTable):
     """Shades by the logarithm: sizes of topics differ by orders of magnitude."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002 (Textual's name)
-        super().__init__(id=id, cursor_type="cell", zebra_stripes=False, fixed_columns=1)
+        super().__init__(id=id, cursor_type="cell", fixed_columns=1)
         self._topics: list[str] = []
         self._brokers: list[int] = []
         self._selected: tuple[str, str] | None = None

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from rich.text import Text
 from textual.coordinate import Coordinate
 from textual.events import Key
-from textual.widgets import DataTable
+
+from tui.terminal.quick_table import QuickTable
 
 _MOVES: Final = frozenset(
     {"up", "down", "left", "right", "j", "k", "pageup", "pagedown", "home", "end",
@@ -14,7 +14,7 @@ _MOVES: Final = frozenset(
 GONE: Final = "the selected row is gone: ↑ ↓ selects another"
 
 
-class KeptCursorTable(DataTable[Text]):
+class KeptCursorTable(QuickTable):
     """Where the selected row is gone, none is selected until the cursor is moved: no key may act
     on a neighbour that has only taken its place."""
 

@@ -33,8 +33,8 @@ class KeyLine(Static):
         self.screen.bindings_updated_signal.subscribe(self, self._show)
 
     def _show(self, screen: Screen[object]) -> None:
-        if screen is not self.screen:
-            return
+        if screen is not self.screen or not screen.is_active:
+            return  # below a dialog, which has the keys, the line stays as it is
         by_action = {
             binding.action: (binding.key, binding.description, is_lit)
             for _, binding, is_lit, _ in reversed(screen.active_bindings.values())

@@ -15,7 +15,7 @@ from control.views.tables.rows import Row
 from tui.messages import PathChosen
 from tui.names import cut_middle
 from tui.tones import cell_text
-from tui.widgets.quick_table import QuickTable
+from tui.widgets.kept_cursor import KeptCursorTable
 
 SCROLLBAR_WIDTH: Final = 1
 _SHAPED: Final = frozenset({"status", "severity", "state"})
@@ -28,7 +28,7 @@ NAME_SHARE: Final = 0.4
 """Of the width: so much a column of long names has, and what is left over by the others."""
 
 
-class RowTable(QuickTable):
+class RowTable(KeptCursorTable):
     """Shows one page of rows; Enter opens the row's path."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

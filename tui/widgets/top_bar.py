@@ -9,6 +9,7 @@ from control.model.fleet import WatchedCluster
 from control.views.format import age_text, clock_text, duration_text
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import SHAPES, Tone
+from tui.session import TerminalSession
 from tui.tones import STYLES, cell_text
 
 COLUMNS_MIN: Final = 80
@@ -25,19 +26,11 @@ class TopBar(Static):
         self._at_ms: int | None = None
         self._watched = WatchedCluster()
 
-    def show(
-        self,
-        snapshot: OperatorSnapshot,
-        *,
-        watched: WatchedCluster,
-        now_ms: int,
-        is_paused: bool,
-        at_ms: int | None = None,
-    ) -> None:
-        """Show a snapshot's headline and its age now; `at_ms` where it is of the past."""
-        self._snapshot, self._is_paused, self._at_ms = snapshot, is_paused, at_ms
-        self._watched = watched
-        self.update(self._line(now_ms), layout=False)
+    def show(self, session: TerminalSession) -> None:
+        """Show the snapshot's headline with its age, or with its moment in the past."""
+        self._snapshot, self._watched = session.snapshot, session.watched
+        self._is_paused, self._at_ms = session.is_paused, session.at_ms
+        self.update(self._line(session.now_ms), layout=False)
 
     def _line(self, now_ms: int) -> Text:
         assert self._snapshot is not None

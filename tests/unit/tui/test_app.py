@@ -17,7 +17,7 @@ from tui.app import PartiscopeApp
 from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
 from tui.screens.overview import OverviewScreen
-from tui.services import Services
+from tui.session import Services
 from tui.widgets.findings import FindingsList
 from tui.widgets.key_line import GotoLine, KeyLine
 from tui.widgets.row_table import RowTable
@@ -76,7 +76,7 @@ async def test_figures_that_cannot_be_read_are_said_on_every_view(
         (tmp_path / "manifest.json").write_bytes(b"{")
         bar = app.screen.query_one(TopBar)
         await settle(pilot, lambda: "figures cannot be read" in str(bar.render()), "the word")
-        assert len(app.snapshot.cluster.topics) == 6
+        assert len(app.session.snapshot.cluster.topics) == 6
 
 
 async def test_g_and_a_letter_go_to_a_view_and_escape_comes_back(services: Services) -> None:
@@ -251,7 +251,7 @@ async def test_the_palette_pauses_and_goes_to_places(services: Services) -> None
         await pilot.pause()
         commands = {item.title: item.callback for item in app.get_system_commands(app.screen)}
         commands["Pause, resume"]()
-        await settle(pilot, lambda: app.is_paused, "the pause")
+        await settle(pilot, lambda: app.session.is_paused, "the pause")
         commands["Go to What if"]()
         await settle(pilot, lambda: _place(app).startswith("what-if"), "the question")
 
@@ -274,25 +274,25 @@ async def test_a_past_time_says_so_until_told_otherwise(services: Services) -> N
         await pilot.pause()
         await pilot.press(*"2m", "enter")
         await settle(pilot, lambda: "you are looking at" in _bar(app), "the time")
-        assert app.at_ms == NOW_MS - 2 * 60_000
-        assert app.snapshot.built_ms == app.at_ms, "tables and findings are of then"
+        assert app.session.at_ms == NOW_MS - 2 * 60_000
+        assert app.session.snapshot.built_ms == app.session.at_ms, "tables and findings are of then"
         assert isinstance(app.screen, ViewScreen)
-        assert app.link_of(app.screen.path) == "partitions?at=2026-11-18T11:04:40Z"
+        assert app.session.link_of(app.screen.path) == "partitions?at=2026-11-18T11:04:40Z"
         await pilot.press("space")
         await settle(pilot, lambda: "looking" not in _bar(app), "now again")
-        assert app.snapshot is services.feed.current
+        assert app.session.snapshot is services.feed.current
 
 
 async def test_a_link_to_the_past_opens_it_and_what_is_not_kept_is_said(services: Services) -> None:
     app = PartiscopeApp(services, path="topics?at=1m")
     async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, lambda: app.at_ms == NOW_MS - 60_000, "the time of the link")
+        await settle(pilot, lambda: app.session.at_ms == NOW_MS - 60_000, "the time of the link")
         assert _place(app) == "topics"
         await pilot.press("@")
         await pilot.pause()
         await pilot.press(*"400d", "enter")
         await settle(pilot, lambda: len(app._notifications) > 0, "that nothing is kept")
-        assert app.at_ms == NOW_MS - 60_000, "shown is what was before"
+        assert app.session.at_ms == NOW_MS - 60_000, "shown is what was before"
         assert "you are looking at" in _bar(app)
 
 
@@ -305,11 +305,11 @@ async def test_charts_show_the_range_of_the_path_until_another_is_chosen(
         line = app.screen.query_one("#history-line")
         await settle(pilot, lambda: "last 6 hours" in str(line.render()), "the line of throughput")
         assert isinstance(app.screen, ViewScreen)
-        assert app.link_of(app.screen.path) == "topics/topic-1?range=6h"
+        assert app.session.link_of(app.screen.path) == "topics/topic-1?range=6h"
         await pilot.press("@", *["down"] * 6, "enter")  # behind six ages
         await settle(pilot, lambda: "last 10 minutes" in str(line.render()), "the first range")
-        assert app.at_ms is None
-        assert app.link_of(app.screen.path) == "topics/topic-1"
+        assert app.session.at_ms is None
+        assert app.session.link_of(app.screen.path) == "topics/topic-1"
 
 
 async def test_what_a_key_acts_on_is_the_partition_under_the_cursor_or_the_topic(
@@ -322,7 +322,7 @@ async def test_what_a_key_acts_on_is_the_partition_under_the_cursor_or_the_topic
         await settle(pilot, lambda: _place(app) == "produce/topic-3?partition=1", "its partition")
         field = app.screen.query_one("#field-partition", Input)
         assert field.value == "1"
-        app.action_open("topics/topic-3")
+        app.navigator.open("topics/topic-3")
         await settle(pilot, lambda: bool(app.screen.query(RowTable)), "the topic")
         await pilot.press("down", "P")
         await settle(pilot, lambda: _place(app) == "produce/topic-3", "the topic")

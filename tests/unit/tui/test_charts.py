@@ -9,9 +9,8 @@ from tests.support.picture import picture
 from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
-from tui.charts import Stretch
 from tui.screens.base import ViewScreen
-from tui.services import Services
+from tui.session import ChartRange, Services
 from tui.widgets.chart import MARK, Frame
 
 MINUTE_MS = 60_000
@@ -51,7 +50,7 @@ def test_the_newest_marks_are_told_as_far_as_the_line_goes() -> None:
 
 
 def test_zooming_goes_through_the_ranges_and_stops_at_their_ends() -> None:
-    stretch = Stretch()
+    stretch = ChartRange()
     assert not stretch.zoom(-1)
     assert stretch.zoom(1)
     assert stretch.title == "last 1 hour"
@@ -69,11 +68,11 @@ async def test_keys_choose_how_much_charts_show_and_when_they_end(services: Serv
         await pilot.press("minus")
         await settle(pilot, lambda: "last 1 hour" in picture(app), "an hour")
         assert isinstance(app.screen, ViewScreen)
-        assert app.link_of(app.screen.path).endswith("range=1h")
+        assert app.session.link_of(app.screen.path).endswith("range=1h")
         await pilot.press("plus")
         await settle(pilot, lambda: "last 10 minutes" in picture(app), "ten minutes")
-        app.stretch.take("2m")
+        app.session.range.take("2m")
         await pilot.press("left_square_bracket")
-        await settle(pilot, lambda: app.at_ms == NOW_MS - MINUTE_MS, "a minute ago")
+        await settle(pilot, lambda: app.session.at_ms == NOW_MS - MINUTE_MS, "a minute ago")
         await pilot.press("right_square_bracket")
-        await settle(pilot, lambda: app.at_ms is None, "now")
+        await settle(pilot, lambda: app.session.at_ms is None, "now")

@@ -23,7 +23,7 @@ from tui.app import PartiscopeApp
 from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
 from tui.screens.clusters import ClustersScreen
-from tui.services import Elsewhere, Services
+from tui.session import OtherCluster, Services
 from tui.widgets.row_table import RowTable
 
 
@@ -54,7 +54,7 @@ def held(services: Services) -> Iterator[HeldHistory]:
 @pytest.fixture
 def both(services: Services, other: Services, held: HeldHistory) -> Iterator[PartiscopeApp]:
     """On the topics of the first of two clusters, whose past is told when it is let go."""
-    elsewhere = Elsewhere(watched=other.watched, open=lambda: other)
+    elsewhere = OtherCluster(watched=other.watched, open=lambda: other)
     test = replace(services.watched, name="test", cluster_id=ClusterId("c"), color="teal")
     first = replace(services, watched=test, history=held)
     yield PartiscopeApp(first, path="topics", others=[elsewhere])
@@ -78,7 +78,7 @@ def _bar(app: PartiscopeApp) -> str:
 
 
 def _topics(app: PartiscopeApp) -> int:
-    return len(app.snapshot.cluster.topics)
+    return len(app.session.snapshot.cluster.topics)
 
 
 def _path(app: PartiscopeApp) -> str:
@@ -88,13 +88,13 @@ def _path(app: PartiscopeApp) -> str:
 async def test_c_goes_to_another_cluster_on_the_same_view(
     services: Services, other: Services
 ) -> None:
-    elsewhere = Elsewhere(watched=other.watched, open=lambda: other)
+    elsewhere = OtherCluster(watched=other.watched, open=lambda: other)
     test = replace(services.watched, name="test", cluster_id=ClusterId("c"), color="teal")
     app = PartiscopeApp(replace(services, watched=test), path="topics", others=[elsewhere])
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot, lambda: "test" in _bar(app), "the name is in the bar")
         assert _topics(app) == 6
-        first = app.session
+        first = app.session.operations
         await pilot.press("c")
         await settle(pilot, lambda: isinstance(app.screen, ClustersScreen), "the clusters")
         shown = app.screen.query_one(OptionList)
@@ -103,20 +103,20 @@ async def test_c_goes_to_another_cluster_on_the_same_view(
         await settle(pilot, lambda: "PRODUCTION prod" in _bar(app), "the other cluster")
         assert _path(app) == "topics"
         assert _topics(app) == 2
-        assert app.session is not first
-        assert app.session.bootstrap == "127.0.0.1:2"
-        assert app.link_of(parse_path("topics")) == "topics?cluster=prod"
-        app.action_open("groups?cluster=test")
+        assert app.session.operations is not first
+        assert app.session.operations.bootstrap == "127.0.0.1:2"
+        assert app.session.link_of(parse_path("topics")) == "topics?cluster=prod"
+        app.navigator.open("groups?cluster=test")
         await settle(pilot, lambda: _topics(app) == 6 and _path(app) == "groups", "back")
-        app.action_open("groups?cluster=nowhere")
-        assert app.services.watched.name == "test"
+        app.navigator.open("groups?cluster=nowhere")
+        assert app.session.services.watched.name == "test"
     other.feed.stop()
 
 
 async def test_all_clusters_stand_side_by_side_and_enter_goes_to_one(
     services: Services, other: Services
 ) -> None:
-    elsewhere = Elsewhere(watched=other.watched, open=lambda: other)
+    elsewhere = OtherCluster(watched=other.watched, open=lambda: other)
     test = replace(services.watched, name="test", cluster_id=ClusterId("c"), color="teal")
     app = PartiscopeApp(replace(services, watched=test), path="topics", others=[elsewhere])
     async with app.run_test(size=(160, 36)) as pilot:
@@ -152,27 +152,27 @@ async def test_the_past_of_a_cluster_is_not_shown_in_another(
 ) -> None:
     async with both.run_test(size=(160, 36)) as pilot:
         await settle(pilot, lambda: _path(both) == "topics", "the topics")
-        both.action_open(f"topics?at={(NOW_MS - 60_000) // 1000}")
+        both.navigator.open(f"topics?at={(NOW_MS - 60_000) // 1000}")
         await settle(pilot, held.is_asked.is_set, "history is asked")
         await pilot.press("c", "enter")
         await settle(pilot, lambda: "PRODUCTION prod" in _bar(both), "the other cluster")
         held.may_answer.set()
         await both.workers.wait_for_complete()
         await pilot.pause()
-        assert (both.at_ms, _topics(both)) == (None, 2)
+        assert (both.session.at_ms, _topics(both)) == (None, 2)
         assert "you are looking at" not in _bar(both)
 
 
 async def test_who_went_back_to_now_stays_there(both: PartiscopeApp, held: HeldHistory) -> None:
     async with both.run_test(size=(160, 36)) as pilot:
         await settle(pilot, lambda: _path(both) == "topics", "the topics")
-        both.action_open(f"topics?at={(NOW_MS - 60_000) // 1000}")
+        both.navigator.open(f"topics?at={(NOW_MS - 60_000) // 1000}")
         await settle(pilot, held.is_asked.is_set, "history is asked")
         await pilot.press("at", *"0s", "enter")
         held.may_answer.set()
         await both.workers.wait_for_complete()
         await pilot.pause()
-        assert both.at_ms is None
+        assert both.session.at_ms is None
 
 
 async def test_figures_on_their_way_are_not_shown_in_another_cluster(
@@ -180,7 +180,7 @@ async def test_figures_on_their_way_are_not_shown_in_another_cluster(
 ) -> None:
     async with both.run_test(size=(160, 36)) as pilot:
         await settle(pilot, lambda: _path(both) == "topics", "the topics")
-        first = both.services
+        first = both.session.services
         late = replace(first.feed.current)
         await pilot.press("c", "enter")
         await settle(pilot, lambda: "PRODUCTION prod" in _bar(both), "the other cluster")
@@ -197,19 +197,23 @@ async def test_a_link_with_a_time_and_a_cluster_shows_that_time_of_that_cluster(
     at_s = NOW_MS // 1000 - 20
     async with both.run_test(size=(160, 36)) as pilot:
         await settle(pilot, lambda: _path(both) == "topics", "the topics")
-        both.action_open(f"groups?cluster=prod&at={at_s}&range=1h")
-        await settle(pilot, lambda: both.at_ms == at_s * 1000, "that moment")
-        assert (both.services.watched.name, _path(both), _topics(both)) == ("prod", "groups", 2)
-        assert both.stretch.words == "1h"
+        both.navigator.open(f"groups?cluster=prod&at={at_s}&range=1h")
+        await settle(pilot, lambda: both.session.at_ms == at_s * 1000, "that moment")
+        assert (both.session.watched.name, _path(both), _topics(both)) == (
+            "prod",
+            "groups",
+            2,
+        )
+        assert both.session.range.words == "1h"
         assert not both._notifications
 
 
 async def test_two_links_to_another_cluster_at_once_end_at_the_last(both: PartiscopeApp) -> None:
     async with both.run_test(size=(160, 36)) as pilot:
         await settle(pilot, lambda: _path(both) == "topics", "the topics")
-        both.action_open("groups?cluster=prod")
-        both.action_open("brokers?cluster=prod")
+        both.navigator.open("groups?cluster=prod")
+        both.navigator.open("brokers?cluster=prod")
         await settle(pilot, lambda: _path(both) == "brokers", "the second link")
         await pilot.press("escape", "escape")
         await settle(pilot, lambda: _path(both) == "overview", "the ground floor")
-        assert (both.services.watched.name, len(both.screen_stack)) == ("prod", 2)
+        assert (both.session.watched.name, len(both.screen_stack)) == ("prod", 2)

@@ -18,7 +18,7 @@ from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.moves import MoveScreen
-from tui.services import Services
+from tui.session import Services
 from tui.widgets.form import FormPanel
 
 REPORT = WatchReport(

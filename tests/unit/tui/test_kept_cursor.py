@@ -12,7 +12,7 @@ from tests.support.store_builder import Row, StoreBuilder, SyntheticSizes, synth
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
-from tui.services import Services
+from tui.session import Services
 from tui.widgets.cells import CellsMap
 from tui.widgets.findings import FindingsList
 from tui.widgets.heat_table import HeatTable

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import get_character_cell_size
 
-from tui import mirror
-from tui.mirror import ScreenMirror
+from tui.terminal import mirror
+from tui.terminal.mirror import ScreenMirror
 
 ROWS: Final = 3
 COLUMNS: Final = 12

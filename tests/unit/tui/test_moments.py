@@ -8,7 +8,7 @@ from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.time import TimeScreen
-from tui.services import Services
+from tui.session import Services
 from tui.widgets.top_bar import TopBar
 
 
@@ -18,7 +18,7 @@ async def test_a_time_of_day_is_gone_back_to(services: Services) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot, lambda: bool(app.screen.query(TopBar)), "the topics")
         await pilot.press("at", *time.strftime("%H:%M:%S", time.localtime(at_s)), "enter")
-        await settle(pilot, lambda: app.at_ms == at_s * 1000, "that moment")
+        await settle(pilot, lambda: app.session.at_ms == at_s * 1000, "that moment")
         assert "you are looking at" in str(app.screen.query_one(TopBar).render())
 
 
@@ -29,7 +29,7 @@ async def test_a_moment_to_come_is_refused_where_it_is_typed(services: Services)
         await pilot.press("at", *"2031-01-01", "enter")
         assert isinstance(app.screen, TimeScreen)
         assert "in the future" in str(app.screen.query_one("#time-problem").render())
-        assert app.at_ms is None
+        assert app.session.at_ms is None
 
 
 @pytest.mark.parametrize(
@@ -42,5 +42,5 @@ async def test_a_link_to_a_moment_that_is_not_kept_says_why(
     async with app.run_test(size=(80, 24)) as pilot:
         told = app._notifications
         await settle(pilot, lambda: any(why in note.message for note in told), "why not")
-        assert app.at_ms is None
+        assert app.session.at_ms is None
         assert "you are looking at" not in str(app.screen.query_one(TopBar).render())

@@ -9,11 +9,10 @@ from control.operations.catalogue import FORMS, OPERATIONS
 from tests.snapshots.canned import CannedSession
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
-from tui.operate import VIEWS_OF_FORMS
-from tui.screens.base import ViewScreen
+from tui.screens.base import VIEWS_OF_FORMS, ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.operation import OperationScreen
-from tui.services import Services
+from tui.session import Services
 from tui.widgets.form import FormPanel
 from tui.widgets.name_input import NameInput
 
@@ -89,7 +88,7 @@ async def test_back_does_not_lead_to_the_topic_that_was_deleted(services: Servic
     app = PartiscopeApp(services, path="topics/topic-2")
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot, lambda: len(app.screen_stack) == 3, "the topic")
-        app._performed("topics")
+        app.navigator.leave_form("topics")
         await settle(pilot, lambda: _place(app) == "topics", "the topics")
         await pilot.press("escape")
         await settle(pilot, lambda: _place(app) == "overview", "the overview")
@@ -112,7 +111,7 @@ async def test_the_cursor_goes_to_the_first_field_that_is_wrong(services: Servic
 
 async def test_keys_about_a_plan_are_there_once_there_is_one(services: Services) -> None:
     app = PartiscopeApp(services, path="plan")
-    app._session = CannedSession()  # type: ignore[assignment]
+    app.session._operations = CannedSession()  # type: ignore[assignment]
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, lambda: bool(app.screen.query("#plan")), "the form")
         about_plan = {"c", "e", "h", "m"}

@@ -18,7 +18,7 @@ from tests.snapshots.canned import CannedSession, facts
 from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
-from tui.services import Services
+from tui.session import Services
 
 NEW: Final = 104
 
@@ -48,7 +48,7 @@ async def test_the_checks_are_reached_by_key_and_say_on_asking_why_it_is_refused
     services: Services,
 ) -> None:
     app = PartiscopeApp(services, path="plan")
-    app._session = CrowdedSession()  # type: ignore[assignment]
+    app.session._operations = CrowdedSession()  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+s")
         review = app.screen.query_one("#review", Static)
@@ -106,7 +106,7 @@ class SlowSession(CrowdedSession):
 async def test_back_to_the_form_while_a_preview_is_worked_out(services: Services) -> None:
     app = PartiscopeApp(services, path="plan")
     operator = SlowSession()
-    app._session = operator  # type: ignore[assignment]
+    app.session._operations = operator  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+s")
         await operator.asked.wait()
@@ -121,7 +121,7 @@ async def test_what_was_made_by_hand_survives_a_change_of_throttle(services: Ser
     """And the confirmation tells the throttle; another scope is planned anew, and that is said."""
     app = PartiscopeApp(services, path="plan")
     operator = Throttled()
-    app._session = operator  # type: ignore[assignment]
+    app.session._operations = operator  # type: ignore[assignment]
     async with app.run_test(size=(120, 40)) as pilot:
         screen = app.screen
         review = screen.query_one("#review", Static)

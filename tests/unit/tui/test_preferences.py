@@ -9,7 +9,7 @@ from control.lab.state_file import state_file
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.preferences import FILE, Preferences
-from tui.services import Services
+from tui.session import Services
 
 BROKEN = [
     "",

@@ -20,7 +20,7 @@ from tui.app import PartiscopeApp
 from tui.screens.confirm import ConfirmScreen, RateScreen
 from tui.screens.moves import MoveScreen
 from tui.screens.produce import ProduceScreen
-from tui.services import Services
+from tui.session import Services
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ class JudgingSession(CannedSession):
 async def test_producing_wants_the_name_once_on_its_view(production: Services) -> None:
     app = PartiscopeApp(production, path="produce/topic-1")
     operator = JudgingSession(production.watched)
-    app._session = operator  # type: ignore[assignment]
+    app.session._operations = operator  # type: ignore[assignment]
     async with app.run_test(size=(100, 40)) as pilot:
         await settle(pilot, lambda: isinstance(app.screen, ProduceScreen), "the view")
         assert app.screen.query_one("#field-topic", Input).value == "topic-1"
@@ -106,7 +106,7 @@ async def test_a_move_is_changed_once_the_name_was_typed(
     production: Services, key: str, state: OperationState
 ) -> None:
     app = PartiscopeApp(production, path="moves/mv-1")
-    app._session = StoppedSession()  # type: ignore[assignment]
+    app.session._operations = StoppedSession()  # type: ignore[assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         await _take(app, pilot, state)
         await pilot.press(key)
@@ -125,7 +125,7 @@ async def test_a_move_is_stopped_without_the_name(
 ) -> None:
     app = PartiscopeApp(production, path="moves/mv-3f9a21c4")
     operator = StoppedSession()
-    app._session = operator  # type: ignore[assignment]
+    app.session._operations = operator  # type: ignore[assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         await _take(app, pilot, replace(RUNNING, operation_id="mv-3f9a21c4"))
         for key in keys.split():

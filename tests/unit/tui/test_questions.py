@@ -16,7 +16,7 @@ from tests.support.questions import QUESTIONS, STEPS_MAX, Question
 from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
-from tui.services import Services
+from tui.session import Services
 
 SIZE: Final = (140, 44)
 
@@ -41,7 +41,7 @@ def services(story: Path) -> Iterator[Services]:
 async def test_three_keys_lead_to_the_answer(question: Question, services: Services) -> None:
     assert len(question.keys) <= STEPS_MAX
     app = PartiscopeApp(services, path=question.start)
-    app._session = CannedSession()  # type: ignore[assignment]
+    app.session._operations = CannedSession()  # type: ignore[assignment]
     wanted = question.seen if question.seen_in_terminal is None else question.seen_in_terminal
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()

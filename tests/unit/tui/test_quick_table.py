@@ -5,7 +5,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.widgets import DataTable
 
-from tui.widgets.quick_table import QuickTable
+from tui.terminal.quick_table import QuickTable
 
 ROWS = (
     (Text("orders", style="bold red"), Text("12.5 KiB/s", justify="right", no_wrap=True)),

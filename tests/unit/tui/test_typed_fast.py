@@ -6,9 +6,9 @@ from textual.widgets import Input
 
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
-from tui.driver import EscapeParser
 from tui.screens.base import ViewScreen
-from tui.services import Services
+from tui.session import Services
+from tui.terminal.driver import EscapeParser
 from tui.widgets.row_table import RowTable
 
 
@@ -38,7 +38,7 @@ async def test_escape_clears_a_filter_and_what_follows_is_no_command(
         _arrive(app, "escape")
         await settle(pilot, lambda: not line.display, "none")
         assert _place(app) == path
-        assert isinstance(app.screen.focused, RowTable)
+        await settle(pilot, lambda: isinstance(app.screen.focused, RowTable), "the table")
         _arrive(app, "escape")
         await settle(pilot, lambda: _place(app) == "overview", "one level back")
 

@@ -18,7 +18,7 @@ from tests.unit.tui.test_move_told import RUNNING
 from tui.app import PartiscopeApp
 from tui.screens.confirm import ConfirmScreen, RateScreen
 from tui.screens.moves import MoveScreen
-from tui.services import Services
+from tui.session import Services
 
 GOES = Change("mv-1", None, None, "1 partition goes where it was.")
 DOUBT = "▲ plan is current: orders-1 is elsewhere [by now]"
@@ -64,7 +64,7 @@ async def test_a_question_that_comes_late_covers_nothing_else(
 ) -> None:
     app = PartiscopeApp(services, path="moves/mv-1")
     session = SlowSession()
-    app._session = session  # type: ignore[assignment]
+    app.session._operations = session  # type: ignore[assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         await ask(app, pilot)
         await settle(pilot, lambda: "looking at what would go back" in told(app), "that it looks")
@@ -85,7 +85,7 @@ async def test_what_cannot_go_back_is_told_and_not_asked(
 ) -> None:
     app = PartiscopeApp(services, path="moves/mv-1")
     session = SlowSession()
-    app._session = session  # type: ignore[assignment]
+    app.session._operations = session  # type: ignore[assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the move")
         await pilot.press("u")
@@ -101,7 +101,7 @@ async def test_what_was_confirmed_is_done_wherever_one_has_gone_and_covers_nothi
 ) -> None:
     app = PartiscopeApp(services, path="moves/mv-1")
     session = SlowSession()
-    app._session = session  # type: ignore[assignment]
+    app.session._operations = session  # type: ignore[assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         await ask(app, pilot)
         session.answers.put_nowait(QUESTION)

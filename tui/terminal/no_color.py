@@ -1,4 +1,4 @@
-"""``NO_COLOR``: the terminal's own two colours; what is selected is shown in reverse."""
+"""``NO_COLOR``: the terminal's own two colours; selections are reversed (Textual issue 2829)."""
 
 from functools import lru_cache
 from typing import Final

@@ -1,5 +1,5 @@
 """Textual's driver of a terminal: only what changed is sent, Escape is a key of its own, and the
-terminal is left as it was whatever ends the process."""
+terminal is left as it was whatever ends the process. Its parser waits for Textual issue 6663."""
 
 import asyncio
 from codecs import getincrementaldecoder
@@ -13,8 +13,8 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key
 
-from tui.ending import Ending
-from tui.mirror import ScreenMirror
+from tui.terminal.ending import Ending
+from tui.terminal.mirror import ScreenMirror
 
 IDLE_S: Final = 0.1
 """How long input is waited for before it is looked whether the application has ended."""

@@ -1,4 +1,5 @@
-"""End of the process from outside: SIGTERM, SIGHUP and their like leave the terminal as it was.
+"""End of the process from outside: SIGTERM, SIGHUP and their like leave the terminal as it was
+(Textual issue 5140).
 
 The application is asked to leave as after ``q``, then the process dies of the signal, as whoever
 sent it expects. An application that does not leave in time loses the terminal all the same.

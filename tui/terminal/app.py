@@ -1,4 +1,4 @@
-"""One key after the other, however many arrive at once."""
+"""Textual's application with what it lacks in a terminal that is slow, shared or far away."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections import deque
 from typing import Any, Final
 
 from textual.app import App
+from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.events import Event, Key
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
+
+from control.views.printable import printable_in_place
+from tui.terminal.driver import SparingDriver
+from tui.terminal.no_color import NoColors
 
 HELD_S_MAX: Final = 0.5
 """A key whose widget is gone before it has dealt with it holds the next ones no longer."""
@@ -16,20 +22,63 @@ QUIET_ROUNDS: Final = 2
 """Rounds from the focus to the app without anything left in a queue."""
 
 
-class KeysInOrder(App[None]):
-    """Hands out a key once the one before has been dealt with.
+class TerminalApp(App[None]):
+    """Hands out a key once the one before has been dealt with; sends only cells that changed.
 
     Textual puts a key into the queue of the widget that has the focus, from where it rises to the
     app; Tab, Backspace and all other bindings act only there. A letter that came with it would be
     taken by the first widget meanwhile, and "ab", Backspace, "c" would be "ab". Keys do come
-    together, over SSH or where the machine is busy (Textual issue 6605).
+    together, over SSH or where the machine is busy. Waits for Textual issue 6605.
     """
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self) -> None:
+        super().__init__(driver_class=SparingDriver)
+        if self.no_color:
+            self._filters[-1:] = [NoColors()]
         self._keys: deque[Key] = deque()
         self._on_its_way: Key | None = None
         self._quiet_rounds = 0
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Every message is text as it is: it may hold names that others chose."""
+        _ = markup
+        words = printable_in_place(message)
+        super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
+
+    def on_resize(self) -> None:
+        """Terminals move text about when their size changes."""
+        self._forget_screen()
+
+    def action_repaint(self) -> None:
+        """``ctrl+l``: somebody else wrote on this terminal."""
+        self._forget_screen()
+        self.refresh()
+
+    def action_mouse(self) -> None:
+        """``M``: the mouse is ours, or the terminal's, which then selects text with it."""
+        if isinstance(self._driver, SparingDriver):
+            is_ours = self._driver.turn_mouse()
+            ours = "mouse on: clicks select and open here; M gives it back to the terminal"
+            theirs = "mouse off: the terminal selects text with it; M turns it on"
+            self.notify(ours if is_ours else theirs)
+
+    def _forget_screen(self) -> None:
+        if isinstance(self._driver, SparingDriver):
+            self._driver.forget()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A view that was still being built when the application was left lacks its widgets."""
+        if isinstance(error, NoMatches) and (self._exit or not self.is_running):
+            return
+        super()._handle_exception(error)
 
     async def on_event(self, event: Event) -> None:
         """Keys that come from the terminal wait for their turn."""
@@ -40,18 +89,16 @@ class KeysInOrder(App[None]):
             await super().on_event(event)
 
     async def _hand_out(self) -> None:
-        while self._keys and self._on_its_way is None:
+        while self._keys and self._on_its_way is None and self.screen_stack:
             if not self.screen.is_mounted:
                 self._wait_for(self.screen)
                 return
             key, taker = self._keys.popleft(), self.focused or self.screen
             self._on_its_way = key
             await super().on_event(key)
-            if key.is_forwarded:
-                self.set_timer(HELD_S_MAX, lambda key=key: self._dealt_with(key))
-                self._follow(key, taker)
-            else:
-                self._on_its_way = None
+            # One that a binding took at once may have sent a message that opens a view.
+            self.set_timer(HELD_S_MAX, lambda key=key: self._dealt_with(key))
+            self._follow(key, taker)
 
     def _wait_for(self, screen: Screen[Any]) -> None:
         """Keys are for what is seen next: until it has its widgets, and one of them the focus."""

@@ -7,15 +7,14 @@ from rich.style import Style
 from rich.text import Text
 from textual.coordinate import Coordinate
 from textual.geometry import Region
-
-from tui.widgets.kept_cursor import KeptCursorTable
+from textual.widgets import DataTable
 
 LINES_KEPT: Final = 120
 CELLS_OF_LINE: Final = 12
 """As painted; more than a large screen shows."""
 
 
-class QuickTable(KeptCursorTable):
+class QuickTable(DataTable[Text]):
     """Its texts have a style and a justification as a whole, and no line breaks."""
 
     _paints_nothing = False
