@@ -213,7 +213,7 @@ async def test_a_message_in_full_is_decoded_and_sent_again(
             headers = (("shop", b"7"),)
             record = OutgoingRecord(topic=topic, key=b"k", value=b'{"a":1}', headers=headers)
             await producer.send(record)
-        app.action_open(f"browse/{topic}")
+        app.navigator.open(f"browse/{topic}")
         await settle(pilot, lambda: "1 record read" in _title(app), "the record")
         await pilot.press("enter")
         await settle(pilot, lambda: "value (json)" in _line(app, "#message-text"), "it in full")
@@ -236,7 +236,7 @@ async def test_a_search_that_is_stopped_says_how_far_it_came(
     fill(our_cluster.bootstrap, topic, count=150_000)
     async with app.run_test(size=(100, 40)) as pilot:
         search = "since=earliest&limit=1000000&cel=value.n+%3D%3D+-1"
-        app.action_open(f"browse/{topic}?{search}")
+        app.navigator.open(f"browse/{topic}?{search}")
         await settle(pilot, lambda: "S stops" in _title(app), "that it runs")
         await pilot.press("S")
         await settle(pilot, lambda: "stopped by hand" in _title(app), "that it has stopped")

@@ -40,6 +40,7 @@ from control.views.tables.messages import (
 )
 from control.views.tables.query import Page
 from control.views.tables.rows import Row
+from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
 from tui.session import TerminalSession
 from tui.widgets.filter_line import FilterLine
@@ -124,10 +125,11 @@ class BrowseScreen(ViewScreen):
         """One in full."""
         record = self._records.get(message.row.key)
         if record is not None:
-            self.app.push_screen(
-                MessageScreen(record, self._decoder),
-                lambda path: None if path is None else self.partiscope.action_open(str(path)),
-            )
+            self.app.push_screen(MessageScreen(record, self._decoder), self._go_on_to)
+
+    def _go_on_to(self, path: ViewPath | None) -> None:
+        if path is not None:
+            self.post_message(PathChosen(str(path)))
 
     def action_go_to(self, name: str) -> None:
         """To a field; ``more`` shows further ones, or hides them."""
@@ -167,7 +169,7 @@ class BrowseScreen(ViewScreen):
     async def _work(self, wanted: MessageSearch, before: Browsed | None = None) -> None:
         """Runs a step; says in the title if it fails."""
         try:
-            self._decoder = wanted.chosen_decoder(self.partiscope.session.settings)
+            self._decoder = wanted.chosen_decoder(self.session.operations.settings)
             if self._is_following:
                 await self._follow(wanted)
             else:
