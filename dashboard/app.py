@@ -22,7 +22,6 @@ from dashboard.context import ClusterContext, PageContext
 from dashboard.frame import shell
 from dashboard.live import news
 from dashboard.pages.browse import register_follow
-from dashboard.pages.lists import PAGES
 from dashboard.server import export, message_files, record_bytes, table_rows
 from dashboard.server.callback_sharing import CallbackSharing
 from dashboard.server.cluster_routing import ClusterDash, ClusterRouting
@@ -40,8 +39,8 @@ def create_app(context: PageContext) -> Dash:
     """The Dash application; its ``server`` is an ASGI app without the guard around it."""
     # Without FastAPI's own documentation pages, which would load scripts from elsewhere.
     server: Any = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    export.register(server, context, PAGES)
-    table_rows.register(server, context, PAGES)
+    export.register(server, context)
+    table_rows.register(server, context)
     record_bytes.register(server, context)
     message_files.register(server, context)
     register_follow(server, context)

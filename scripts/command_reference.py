@@ -33,13 +33,12 @@ each command. Grammar, exit statuses, times and tables: [Command line](command-l
 Flag = tuple[str, str]
 
 
-def main() -> None:
-    """Write the document, or say whether it is current."""
-    text = written()
+def write_or_check(document: Path, text: str) -> None:
+    """Write the document, or with --check say whether it is current."""
     if "--check" not in sys.argv[1:]:
-        DOCUMENT.write_text(text)
-    elif DOCUMENT.read_text() != text:
-        sys.exit(f"{DOCUMENT.relative_to(ROOT)} is not current: run scripts/command_reference.py")
+        document.write_text(text)
+    elif document.read_text() != text:
+        sys.exit(f"{document.relative_to(ROOT)} is not current: run {sys.argv[0]}")
 
 
 def written() -> str:
@@ -104,4 +103,4 @@ def _plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    write_or_check(DOCUMENT, written())

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from control.views.paths import PathError, ViewPath, parse_path
-from control.views.tables.rows import FindingRow
+from control.views.tables.findings import FindingRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 moves. The chart of bytes moved against balance reached is drawn here for terminals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from control.planner.explain import Reasons
@@ -12,15 +12,16 @@ from control.planner.proposal import Proposal
 from control.planner.reassignment_json import format_reassignment
 from control.planner.verify import Violation
 from control.views import format as text
-from control.views.tables.column import Column
-from control.views.tables.moves import ChangeRow, change_columns, change_row
+from control.views.tables.moves import CHANGES, change_row
+from control.views.tables.rows import Row
 
 CHANGES_MAX: Final = 200
+_PLAN_TITLES: Final = {"before": "now", "after": "planned"}
 VIOLATIONS_MAX: Final = 5
 """So many rules that a plan leaves broken are named."""
-PLAN_COLUMNS: Final = (
-    *change_columns("now", "planned"),
-    Column(id="why", title="why it moves", is_number=False, rank=2),
+PLAN_COLUMNS: Final = tuple(
+    replace(it, title=_PLAN_TITLES.get(it.id, it.title))
+    for it in (*CHANGES.columns, *CHANGES.only("why"))
 )
 _MARGIN: Final = 9
 """Columns left of the chart's axis: ``+12.3 % │``."""
@@ -75,7 +76,7 @@ def nothing_to_move(
     return "This plan moves nothing, and yet this is not as it should be", named + rest
 
 
-def plan_rows(plan: Plan, alternative: Alternative) -> list[ChangeRow]:
+def plan_rows(plan: Plan, alternative: Alternative) -> list[Row]:
     """The first `CHANGES_MAX` partitions of an alternative, each with why it moves."""
     reasons = Reasons(plan.before, plan.request)
     return [

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dash import html
 
 from control.views import format as text
-from control.views.tables.rows import BrokerRow
+from control.views.tables.rows import Row
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes, empty
 from dashboard.figures.base import BAND, nice_ticks
@@ -30,7 +30,7 @@ _NAMES_MAX: Final = 16
 """Of more bars not each is named."""
 
 
-def broker_bars(rows: Sequence[BrokerRow], measure: str) -> Any:
+def broker_bars(rows: Sequence[Row], measure: str) -> Any:
     """One bar per broker; replicas are stacked into leaders and followers."""
     if not rows:
         return empty("no broker has reported yet")
@@ -71,7 +71,7 @@ def broker_bars(rows: Sequence[BrokerRow], measure: str) -> Any:
 
 
 def _bar(
-    row: BrokerRow, measure: str, mean: float, *, full: float, is_crowded: bool, is_named: bool
+    row: Row, measure: str, mean: float, *, full: float, is_crowded: bool, is_named: bool
 ) -> html.A:
     value = _value(row, measure)
     skew = (value - mean) / mean * 100 if mean else 0.0
@@ -98,7 +98,7 @@ def _bar(
     )
 
 
-def _parts(row: BrokerRow, measure: str, value: float) -> list[tuple[str, float]]:
+def _parts(row: Row, measure: str, value: float) -> list[tuple[str, float]]:
     """From the top down."""
     if measure != "replicas":
         return [("leader", value)]
@@ -121,7 +121,7 @@ def _up(value: float, full: float, height: float | None = None) -> dict[str, str
     return {"bottom": f"{value / full:.2%}", **tall}
 
 
-def _value(row: BrokerRow, measure: str) -> float:
+def _value(row: Row, measure: str) -> float:
     value = row.cell(measure).value
     return float(value) if isinstance(value, int | float) else 0.0
 

@@ -5,8 +5,7 @@ The grid keeps scroll place, selection and column widths while its rows are refr
 have identities (their keys) and blocks are refreshed in place.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 from uuid import uuid4
@@ -14,9 +13,8 @@ from uuid import uuid4
 import dash_ag_grid as dag
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
-from control.views.tables.column import Column, ColumnError, chosen
+from control.views.tables.column import Column, ColumnError, Table, chosen
 from control.views.tables.export import FORMATS
-from control.views.tables.query import TableSpec
 from dashboard import ids
 from dashboard.components.markup import MARKUP
 from dashboard.components.parts import attributes
@@ -25,14 +23,6 @@ from dashboard.theme import DARK, LIGHT
 BLOCK_ROWS: Final = 100
 """Asked for at once; over the border of two blocks the browser asks for both side by side."""
 NAME_WIDTH: Final = 150
-EXAMPLES: Final = {
-    "topics": "lag>10000 partitions>=12 status:under-replicated",
-    "partitions": "lag>10000 broker:102 status:under-replicated",
-    "brokers": "disk>80 rack:a",
-    "groups": "lag>10000 status:STOP loses<1d",
-    "lags": "lag>10000 broker:102 stuck>5m",
-}
-"""A filter for each kind of table."""
 _THEME_SIZES: Final = (
     "fontFamily: 'inherit', fontSize: 13, rowHeight: 34, headerHeight: 36,"
     " cellHorizontalPadding: 10"
@@ -43,20 +33,10 @@ GRID_THEME: Final = (
     f".withParams({{{_THEME_SIZES}, accentColor: '{DARK.leader}', browserColorScheme: 'dark',"
     f" foregroundColor: '{DARK.text}', backgroundColor: '{DARK.surface}'}}, 'dark')"
 )
-_WIDE: Final = {"status": 128, "isr": 116, "size_bytes": 88, "replicas": 112, "topics": 160,
-                "partition": 80, "records": 88, "high_watermark": 134, "start": 84,
-                "in_bytes": 92, "out_bytes": 92,
-                "in_records": 92, "segments": 90, "lag_time": 92, "clears": 108, "committed": 92,
-                "loses": 104, "consumed": 88, "stuck": 96, "member": 136, "velocity": 100,
-                "members": 88, "partitions": 92}  # fmt: skip
-_GROUP_STATUS: Final = 92
-"""Words of groups are short."""
-_NARROWEST: Final = 76
 
 
 def grid_block(
-    kind: str,
-    spec: TableSpec[Any],
+    table: Table,
     *,
     query: Mapping[str, str],
     scope: str | None = None,
@@ -64,22 +44,22 @@ def grid_block(
 ) -> html.Div:
     """Filter field, counts and the grid itself; ``query`` is that of the view's path, the
     column ``without`` says the same in every row of ``scope``."""
-    shown = tuple(column for column in spec.columns if column.id != without)
-    spec = replace(spec, columns=shown)
+    kind = table.name
+    shown = table.without(without)
     return html.Div(
         [
             dcc.Store(id=ids.grid_scope(kind), data=scope),
             html.Div(
                 [
                     html.Label("filter", htmlFor=ids.grid_filter(kind), className="unseen"),
-                    _filter_field(kind, query),
+                    _filter_field(kind, table.example, query),
                     _count_line(kind),
-                    _column_choice(kind, spec, query.get("cols", "")),
+                    _column_choice(kind, shown, query.get("cols", "")),
                     *_exports(),
                 ],
                 className="filter-line",
             ),
-            _grid(kind, spec, query.get("sort", "")),
+            _grid(kind, shown, query.get("sort", "")),
         ],
         className="grid-block",
     )
@@ -105,7 +85,7 @@ def register_grid(app: Dash, kind: str) -> None:
     )
 
 
-def _filter_field(kind: str, query: Mapping[str, str]) -> html.Div:
+def _filter_field(kind: str, example: str, query: Mapping[str, str]) -> html.Div:
     """A field of the browser's own: one that Dash keeps gets its text back late, over letters that
     were typed meanwhile. Tables listen to the field itself (`assets/modules/grids.js`)."""
     given = {
@@ -113,7 +93,7 @@ def _filter_field(kind: str, query: Mapping[str, str]) -> html.Div:
         "type": "search",
         "class": "filter-input",
         "value": query.get("q", ""),
-        "placeholder": f"filter, e.g. {EXAMPLES[kind]}   ( / )",
+        "placeholder": f"filter, e.g. {example}   ( / )",
         "autocomplete": "off",
         "spellcheck": "false",
     }
@@ -128,13 +108,13 @@ def _count_line(kind: str) -> html.Span:
     return html.Span("", id=ids.grid_count(kind), className="count", role="status")
 
 
-def _column_choice(kind: str, spec: TableSpec[Any], wanted: str) -> html.Details:
+def _column_choice(kind: str, columns: Sequence[Column], wanted: str) -> html.Details:
     """Which columns are shown: those that the path names, else (the browser sees to that) those
     that were chosen last, else all."""
-    others = spec.columns[1:]
+    others = columns[1:]
     problem = ""
     try:
-        shown = [column.id for column in chosen(spec.columns, wanted) if column in others]
+        shown = [column.id for column in chosen(columns, wanted) if column in others]
     except ColumnError as error:
         shown, problem = [column.id for column in others], str(error)
     return html.Details(
@@ -167,11 +147,11 @@ def _exports() -> list[html.Button]:
     ]
 
 
-def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
+def _grid(kind: str, columns: Sequence[Column], sort: str) -> dag.AgGrid:
     return dag.AgGrid(
         id=ids.grid(kind),
         rowModelType="infinite",
-        columnDefs=[_column_def(column, spec, sort) for column in spec.columns],
+        columnDefs=[_column_def(it, sort, is_first=it is columns[0]) for it in columns],
         defaultColDef={
             "resizable": True,
             "suppressMovable": True,
@@ -219,34 +199,23 @@ def _grid(kind: str, spec: TableSpec[Any], sort: str) -> dag.AgGrid:
     )  # fmt: skip
 
 
-def _min_width(column: Column, spec: TableSpec[Any]) -> int:
-    is_of_groups = any(other.id == "velocity" for other in spec.columns)
-    if column.id == "status" and is_of_groups:
-        return _GROUP_STATUS
-    return _WIDE.get(column.id, _NARROWEST)
-
-
-def _width(column: Column, spec: TableSpec[Any]) -> int:
-    """At first; names are then shown whole where there is room (``fitNames``)."""
-    is_name = column is spec.columns[0] and not column.is_number
-    return NAME_WIDTH if is_name else _min_width(column, spec)
-
-
-def _column_def(column: Column, spec: TableSpec[Any], sort: str) -> dict[str, Any]:
-    ordered = column.id in spec.sorts
+def _column_def(column: Column, sort: str, *, is_first: bool) -> dict[str, Any]:
+    ordered = bool(column.sort)
+    # Names are shown whole where there is room (``fitNames``).
+    width = NAME_WIDTH if is_first and not column.is_number else column.width
     shown: dict[str, Any] = {
         "field": column.id,
         "colId": column.id,
         "headerName": column.title,
-        "headerTooltip": column.why or None,
+        "headerTooltip": column.help or None,
         "tooltipField": None if column.is_number else column.id,
         "sortable": ordered,
         "cellClass": f"rank-{column.rank}" + (" number" if column.is_number else ""),
         "headerClass": "ag-right-aligned-header" if column.is_number else "",
-        "pinned": "left" if column is spec.columns[0] else None,
-        "minWidth": _min_width(column, spec),
-        "width": _width(column, spec),
-        "flex": None if column is spec.columns[0] else 1,
+        "pinned": "left" if is_first else None,
+        "minWidth": column.width,
+        "width": width,
+        "flex": None if is_first else 1,
     }
     if sort.removeprefix("-") == column.id and ordered:
         shown["sort"] = "desc" if sort.startswith("-") else "asc"

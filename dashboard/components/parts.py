@@ -10,8 +10,8 @@ from dash import dcc, html
 
 from control.model.command_line import typed
 from control.views.next_steps import action_of
-from control.views.tables.row_builders import in_words
-from control.views.tables.rows import SHAPES, Cell, FindingRow, Tone
+from control.views.tables.findings import FindingRow, in_words
+from control.views.tables.rows import SHAPES, Cell, Tone
 from dashboard import ids
 from dashboard.figures.base import HEIGHT, Figure
 

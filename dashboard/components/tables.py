@@ -39,7 +39,7 @@ def rows_table(
 
 
 def _head(column: Column) -> html.Th:
-    return html.Th(column.title, title=column.why or None, className=_class_of(column))
+    return html.Th(column.title, title=column.help or None, className=_class_of(column))
 
 
 def _cell(cell: Cell, column: Column, path: str, *, reloads: bool) -> html.Td:

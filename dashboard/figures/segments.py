@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from control.views import format as text
-from control.views.tables.rows import SegmentRow
+from control.views.tables.rows import Row
 from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks
 from dashboard.theme import palette
 
 
-def segment_bars(rows: Sequence[SegmentRow], scheme: str) -> Figure:
+def segment_bars(rows: Sequence[Row], scheme: str) -> Figure:
     """Oldest on the left; the active segment is hatched, for it still grows."""
     if not rows:
         return empty_figure("n/a: segment sizes are told by our own brokers only", scheme)

@@ -12,7 +12,7 @@ from control.views.cluster.collector_requests import load_cell
 from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables import query as table_query
+from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import TableQuery
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
@@ -37,7 +37,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         html.Div(id=ids.BROKER_TILES, className="tiles"),
         html.Div(_actions(broker), className="actions"),
         card("Throughput of what it leads", graph(ids.BROKER_THROUGHPUT, 200)),
-        grid_block("partitions", table_query.PARTITIONS, query=query),
+        grid_block(PARTITIONS, query=query),
     ]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from dash import Dash, Input, Output, html
 
-from control.views.cluster.all_clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.paths import ViewPath
 from dashboard import ids
 from dashboard.components.parts import crumbs
@@ -34,4 +34,4 @@ def table(context: PageContext) -> Any:
     """A row per cluster; its link loads the page anew, for a tab is about one cluster."""
     known = [(place.watched, place.feed.current) for place in context.clusters.values()]
     rows = cluster_rows(known, now_ms=context.now_ms())
-    return rows_table(rows, CLUSTER_COLUMNS, reloads=True)
+    return rows_table(rows, CLUSTERS.columns, reloads=True)

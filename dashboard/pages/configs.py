@@ -13,7 +13,7 @@ from control.views.format import clock_text
 from control.views.paths import ViewPath, parse_path
 from control.views.tables import configs
 from control.views.tables.column import Column
-from control.views.tables.configs import ConfigRow
+from control.views.tables.rows import Row
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.forms import problem, text_field
@@ -124,10 +124,10 @@ def table(found: Found, wanted: str, *, read_ms: int) -> Any:
     by_name = {entry.name: entry for entry in found.entries}
     if not rows:
         return empty(f"No config has {wanted!r} in its name or text")
-    columns = configs.CONFIG_COLUMNS if found.other is None else configs.compared_columns(
+    columns = configs.CONFIGS.columns if found.other is None else configs.compared_columns(
         found.beside
     )  # fmt: skip
-    head = [html.Th(it.title, title=it.why or None, className=f"text rank-{it.rank}")
+    head = [html.Th(it.title, title=it.help or None, className=f"text rank-{it.rank}")
             for it in columns]  # fmt: skip
     body = [_line(found.resource, by_name[row.key], row, columns) for row in rows]
     changed = sum(configs.is_changed(scope, entry) for entry in found.entries)
@@ -142,7 +142,7 @@ def table(found: Found, wanted: str, *, read_ms: int) -> Any:
 
 
 def _line(
-    resource: ConfigResource, entry: ConfigEntry, row: ConfigRow, columns: Sequence[Column]
+    resource: ConfigResource, entry: ConfigEntry, row: Row, columns: Sequence[Column]
 ) -> html.Tr:
     cells = [
         html.Td(row.cell(it.id).text, className=f"text rank-{it.rank} tone-{row.cell(it.id).tone}")

@@ -10,9 +10,9 @@ from control.views import series
 from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables import query as table_query
+from control.views.tables.commits import COMMITS
 from control.views.tables.query import TableQuery
-from control.views.tables.rows import GroupRow
+from control.views.tables.rows import Row
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
@@ -36,7 +36,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
             className="actions",
         ),
         card("Lag by partition, in records", graph(ids.GROUP_LAG)),
-        grid_block("lags", table_query.GROUP_PARTITIONS, query=path.query, scope=group),
+        grid_block(COMMITS, query=path.query, scope=group),
     ]
 
 
@@ -59,7 +59,7 @@ def group_figure(context: PageContext, group: str, scheme: str, span: series.Spa
     return lines.lines(found, scheme, keep=f"group {group}", marks=marks, span=span)
 
 
-def because(row: GroupRow) -> list[Any]:
+def because(row: Row) -> list[Any]:
     """Why a partition, and with it perhaps the group, has no verdict."""
     reason = row.status_unknown_because
     return [tile("no verdict because", reason)] if reason.value else []

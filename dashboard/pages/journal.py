@@ -5,7 +5,7 @@ from typing import Any
 from dash import Dash, Input, Output, html
 
 from control.views.paths import ViewPath
-from control.views.tables.journal import JOURNAL_COLUMNS, journal_row
+from control.views.tables.journal import JOURNAL
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.components.tables import rows_table
@@ -39,8 +39,8 @@ def journal_block(context: PageContext) -> Any:
         return empty("The journal cannot be read at the moment", moves.trouble)
     if not moves.journal:
         return empty("Nothing was changed yet", "Moves, new topics and resets are listed here")
-    rows = [journal_row(line) for line in moves.journal[:LINES_SHOWN_MAX]]
-    table = rows_table(rows, JOURNAL_COLUMNS)
+    rows = [JOURNAL.row(line) for line in moves.journal[:LINES_SHOWN_MAX]]
+    table = rows_table(rows, JOURNAL.columns)
     if len(moves.journal) <= LINES_SHOWN_MAX:
         return table
     more = f"the newest {LINES_SHOWN_MAX} of {len(moves.journal):,}"

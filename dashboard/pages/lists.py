@@ -1,7 +1,6 @@
 """Views that are one large table: topics, partitions, brokers, groups."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
@@ -13,9 +12,13 @@ from control.views import series
 from control.views.cluster.skew import broker_skew, most_skewed
 from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
-from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import LISTS, OperatorSnapshot
 from control.views.tables import query as table_query
-from control.views.tables.query import Page, TableQuery
+from control.views.tables.brokers import BROKERS
+from control.views.tables.groups import GROUPS
+from control.views.tables.partitions import PARTITIONS
+from control.views.tables.query import TableQuery
+from control.views.tables.topics import TOPICS
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block, register_grid
@@ -26,7 +29,6 @@ from dashboard.figures import lines
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
 from dashboard.live.displayed_snapshot import Time, chart
-from dashboard.server.table_rows import PageOf
 
 
 def topics_layout(context: PageContext, path: ViewPath) -> list[Any]:
@@ -37,7 +39,7 @@ def topics_layout(context: PageContext, path: ViewPath) -> list[Any]:
     return [
         crumbs([("Topics", "topics")]),
         html.Div(operation_button(CreateTopic.FORM), className="actions"),
-        grid_block("topics", table_query.TOPICS, query=path.query),
+        grid_block(TOPICS, query=path.query),
     ]
 
 
@@ -50,9 +52,7 @@ def topic_layout(context: PageContext, path: ViewPath) -> list[Any]:
         dcc.Store(id=ids.TOPIC_PATH, data=topic),
         html.Div(id=ids.TOPIC_TILES, className="tiles"),
         card("Throughput", graph(ids.TOPIC_THROUGHPUT, 180)),
-        grid_block(
-            "partitions", table_query.PARTITIONS, query=path.query, scope=topic, without="topic"
-        ),
+        grid_block(PARTITIONS, query=path.query, scope=topic, without="topic"),
     ]
 
 
@@ -60,7 +60,7 @@ def partitions_layout(context: PageContext, path: ViewPath) -> list[Any]:
     """All partitions of all topics."""
     return [
         crumbs([("Partitions", "partitions")]),
-        grid_block("partitions", table_query.PARTITIONS, query=path.query),
+        grid_block(PARTITIONS, query=path.query),
     ]
 
 
@@ -68,7 +68,7 @@ def brokers_layout(context: PageContext, path: ViewPath) -> list[Any]:
     """All registered brokers."""
     return [
         crumbs([("Brokers", "brokers")]),
-        grid_block("brokers", table_query.BROKERS, query=path.query),
+        grid_block(BROKERS, query=path.query),
         card("Bytes against the mean, over time", graph(ids.SKEW_CHART, 220)),
     ]
 
@@ -77,13 +77,13 @@ def groups_layout(context: PageContext, path: ViewPath) -> list[Any]:
     """All consumer groups."""
     return [
         crumbs([("Groups", "groups")]),
-        grid_block("groups", table_query.GROUPS, query=path.query),
+        grid_block(GROUPS, query=path.query),
     ]
 
 
 def register(app: Dash, context: PageContext) -> None:
     """Tables, and what stands beside them."""
-    for kind in PAGES:
+    for kind in LISTS:
         register_grid(app, kind)
 
     topic = Detail(
@@ -162,32 +162,3 @@ def _topic_actions(topic: str) -> list[Any]:
         ),
         *(operation_button(form, {"topic": topic}) for form in forms_about(FieldKind.TOPIC)),
     ]
-
-
-def _topics(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.topic_page(snapshot, query)
-
-
-def _partitions(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.partition_page(snapshot, query, topic=scope)
-
-
-def _brokers(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.broker_page(snapshot, query)
-
-
-def _groups(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.group_page(snapshot, query)
-
-
-def _lags(snapshot: OperatorSnapshot, query: TableQuery, scope: str | None) -> Page[Any]:
-    return views.group_partition_page(snapshot, query, group=scope or "")
-
-
-PAGES: Final[Mapping[str, PageOf]] = {
-    "topics": _topics,
-    "partitions": _partitions,
-    "brokers": _brokers,
-    "groups": _groups,
-    "lags": _lags,
-}

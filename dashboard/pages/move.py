@@ -16,7 +16,7 @@ from control.operations.previews import Previewed
 from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.tables.moves import (
-    MOVING_COLUMNS,
+    MOVING,
     change_columns_of,
     done_percent,
     earlier_notes,
@@ -295,7 +295,7 @@ def _on_their_way(context: PageContext, state: OperationState) -> list[Any]:
         warnings.append(html.P(f"and {hidden} more stand still", className="note"))
     more = len(progress.in_flight) + progress.in_flight_more - len(rows)
     note = [html.P(f"and {more} more", className="note")] if rows and more > 0 else []
-    table = [card("On their way", rows_table(rows, MOVING_COLUMNS), *note)] if rows else []
+    table = [card("On their way", rows_table(rows, MOVING.columns), *note)] if rows else []
     waits = [html.P(words, className="note")] if (words := spread_words(progress)) else []
     return [*waits, *warnings, *table]
 

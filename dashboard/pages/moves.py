@@ -6,7 +6,7 @@ from dash import Dash, Input, Output, html
 
 from control.model.command_line import typed
 from control.views.paths import ViewPath
-from control.views.tables.moves import MOVE_COLUMNS, move_row
+from control.views.tables.moves import MOVES, move_row
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.components.tables import rows_table
@@ -47,5 +47,5 @@ def moves_block(context: PageContext) -> Any:
     if len(moves) > ROWS_MAX:
         words = f"the newest {ROWS_MAX} of {len(moves):,}; `partiscope moves` lists all"
         notes.append(html.P(typed(words), className="note"))
-    table = rows_table([move_row(move, now_ms=now_ms) for move in moves[:ROWS_MAX]], MOVE_COLUMNS)
+    table = rows_table([move_row(move, now_ms=now_ms) for move in moves[:ROWS_MAX]], MOVES.columns)
     return html.Div([*notes, table])

@@ -6,13 +6,14 @@ from dash import Dash, Input, Output, html
 
 from control.views import format as text
 from control.views import series
+from control.views.cluster.racks import RACKS, rack_rows
 from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.column import BROKER_COLUMNS, GROUP_COLUMNS
+from control.views.tables.brokers import BROKERS
+from control.views.tables.groups import GROUPS
 from control.views.tables.query import LIMIT_MAX, TableQuery
-from control.views.tables.racks import RACK_COLUMNS, rack_rows
-from control.views.tables.rows import BrokerRow
+from control.views.tables.rows import Row
 from dashboard import ids
 from dashboard.components import bars, heat_box
 from dashboard.components.heat_map import heat_map, register_heat_map
@@ -35,11 +36,9 @@ from dashboard.live.displayed_snapshot import AT_ONCE, Look, Time, answer, chart
 FINDINGS_MAX: Final = 5
 GROUPS_MAX: Final = 8
 LAG_LINES_MAX: Final = 5
-_BROKER_COLUMNS: Final = tuple(item for item in BROKER_COLUMNS if item.id not in {"status", "age"})
-_GROUP_COLUMNS: Final = tuple(
-    item
-    for item in GROUP_COLUMNS
-    if item.id in {"group", "status", "lag", "lag_time", "velocity", "clears", "loses"}
+_BROKER_COLUMNS: Final = BROKERS.without("status", "age")
+_GROUP_COLUMNS: Final = GROUPS.only(
+    "group", "status", "lag", "lag_time", "velocity", "clears", "loses"
 )
 
 
@@ -172,7 +171,7 @@ def blocks(snapshot: OperatorSnapshot) -> tuple[Any, ...]:
     )
 
 
-def broker_rows(snapshot: OperatorSnapshot) -> tuple[BrokerRow, ...]:
+def broker_rows(snapshot: OperatorSnapshot) -> tuple[Row, ...]:
     """All brokers."""
     return views.broker_page(snapshot, TableQuery(limit=LIMIT_MAX)).rows
 
@@ -230,7 +229,7 @@ def rack_block(snapshot: OperatorSnapshot) -> Any:
             "All brokers are in one rack, or name none",
             "`broker.rack` in a broker's settings names its rack",
         )
-    return rows_table(rows, RACK_COLUMNS)
+    return rows_table(rows, RACKS.columns)
 
 
 def group_block(snapshot: OperatorSnapshot) -> Any:

@@ -11,8 +11,9 @@ from control.views import series
 from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.column import GROUP_OF_PARTITION_COLUMNS, REPLICA_COLUMNS, SEGMENT_COLUMNS
-from control.views.tables.rows import GroupPartitionRow
+from control.views.tables.commits import GROUPS_OF_PARTITION
+from control.views.tables.partition_parts import REPLICAS, SEGMENTS
+from control.views.tables.rows import Row
 from dashboard import ids
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.components.tables import rows_table
@@ -24,7 +25,7 @@ from dashboard.live.displayed_snapshot import Time, answer, chart
 
 _SHORT: Final = "≥: it was short already when it was first looked at"
 _GROUP_COLUMNS: Final = tuple(
-    item for item in GROUP_OF_PARTITION_COLUMNS if item.id not in {"end", "consumed", "member"}
+    item for item in GROUPS_OF_PARTITION if item.id not in {"end", "consumed", "member"}
 )
 
 
@@ -123,15 +124,15 @@ def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
     segments = views.segment_rows(snapshot, name)
     return (
         tiles,
-        rows_table(views.replica_rows(snapshot, name), REPLICA_COLUMNS),
+        rows_table(views.replica_rows(snapshot, name), REPLICAS.columns),
         rows_table([_led_to_group(row) for row in groups], _GROUP_COLUMNS)
         if groups
         else empty("No group has committed an offset here"),
-        rows_table(segments, SEGMENT_COLUMNS, link=False) if segments else empty("n/a"),
+        rows_table(segments, SEGMENTS.columns, link=False) if segments else empty("n/a"),
     )
 
 
-def _led_to_group(row: GroupPartitionRow) -> GroupPartitionRow:
+def _led_to_group(row: Row) -> Row:
     """This partition is shown already: the row leads to the group."""
     return replace(row, path=str(ViewPath(view="group", params={"group": row.group.text})))
 

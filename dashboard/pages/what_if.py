@@ -7,7 +7,7 @@ from dash import ClientsideFunction, Dash, Input, Output, html
 
 from control.views.cluster.what_if import (
     LOSS_KINDS,
-    SURVIVOR_COLUMNS,
+    SURVIVORS,
     WhatIf,
     hit_page,
     losses,
@@ -16,7 +16,7 @@ from control.views.cluster.what_if import (
 )
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.column import PARTITION_COLUMNS
+from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import TableQuery
 from control.views.tables.rows import Tone
 from dashboard import ids
@@ -26,10 +26,8 @@ from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import AT_ONCE, answer
 
 PARTITIONS_SHOWN_MAX: Final = 50
-_HIT_COLUMNS: Final = tuple(
-    column
-    for column in PARTITION_COLUMNS
-    if column.id in {"topic", "partition", "status", "leader", "replicas", "isr", "in_bytes"}
+_HIT_COLUMNS: Final = PARTITIONS.only(
+    "topic", "partition", "status", "leader", "replicas", "isr", "in_bytes"
 )
 
 
@@ -114,7 +112,7 @@ def blocks(found: WhatIf) -> list[Any]:
         html.Div([finding_words(row) for row in bad] or [calm_line(words)], className="findings"),
         card(
             "Who bears it: leaders and their traffic",
-            rows_table(found.survivors, SURVIVOR_COLUMNS),
+            rows_table(found.survivors, SURVIVORS.columns),
         ),
         card(
             "Partitions that lose a replica, worst first",

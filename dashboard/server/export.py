@@ -1,34 +1,32 @@
 """The tables as files: ``/export/partitions.csv?q=lag>0&sort=-lag&scope=orders&cols=lag``."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
 from control.views.plans import plan_files
+from control.views.snapshots.snapshot import LISTS, list_page
 from control.views.tables.export import ExportError, export
 from control.views.tables.query import TableQuery
 from control.views.times import TimeError, parse_moment
 from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import displayed_snapshot
 from dashboard.pages.plan_map import find_plan
-from dashboard.server.table_rows import PageOf
+from dashboard.server.table_rows import no_such_table
 
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
-def register(server: FastAPI, context: PageContext, pages: Mapping[str, PageOf]) -> None:
+def register(server: FastAPI, context: PageContext) -> None:
     """One route for all tables, one for plans."""
     _register_plans(server, context)
 
     @server.get("/export/{kind}.{format}", include_in_schema=False)
     def answer(kind: str, format: str, request: Request) -> Response:  # noqa: A002
         given = request.query_params
-        page_of = pages.get(kind)
-        if page_of is None:
-            names = ", ".join(pages)
-            return PlainTextResponse(f"404: no table {kind!r}; there are {names}\n", 404)
+        if kind not in LISTS:
+            return no_such_table(kind)
         at = given.get("at", "")
         try:
             if at:
@@ -42,7 +40,7 @@ def register(server: FastAPI, context: PageContext, pages: Mapping[str, PageOf])
         if snapshot.why_empty:
             return PlainTextResponse(f"404: {snapshot.why_empty}\n", 404)
         try:
-            pieces = export(lambda it: page_of(snapshot, it, scope), query, format=format)
+            pieces = export(lambda it: list_page(snapshot, kind, it, scope), query, format=format)
         except ExportError as error:
             return PlainTextResponse(f"400: {error}\n", 400)
         name = f'attachment; filename="{kind}.{format}"'

@@ -7,13 +7,13 @@ who scrolls must not wait for the page's other news.
 
 import gzip
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
 
-from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.snapshots.snapshot import LISTS, list_page
 from control.views.tables.column import Column
 from control.views.tables.query import Page, TableQuery
 from control.views.tables.rows import Row
@@ -25,19 +25,15 @@ LEVEL: Final = 1
 """Of gzip: a block is sent once. It becomes a tenth, in a millisecond."""
 _GZIP: Final = "gzip"
 
-PageOf = Callable[[OperatorSnapshot, TableQuery, str | None], Page[Any]]
-"""A page of one table; the last is the view's scope: a topic, a group."""
 
-
-def register(server: FastAPI, context: PageContext, pages: Mapping[str, PageOf]) -> None:
+def register(server: FastAPI, context: PageContext) -> None:
     """One route for all tables."""
 
     @server.get("/rows/{kind}", include_in_schema=False)
     def answer(kind: str, request: Request) -> Response:
         given = request.query_params
-        page_of = pages.get(kind)
-        if page_of is None:
-            return PlainTextResponse(f"404: no table {kind!r}; there are {', '.join(pages)}\n", 404)
+        if kind not in LISTS:
+            return no_such_table(kind)
         try:
             query = query_of(given)
         except ValueError as error:
@@ -45,7 +41,7 @@ def register(server: FastAPI, context: PageContext, pages: Mapping[str, PageOf])
         context.chosen.prefetch.asked()
         snapshot = displayed_snapshot(context, {"at": given.get("at", "")})
         body = json.dumps(
-            answer_of(page_of(snapshot, query, given.get("scope")), snapshot.why_empty),
+            answer_of(list_page(snapshot, kind, query, given.get("scope")), snapshot.why_empty),
             ensure_ascii=False,
             separators=(",", ":"),
         ).encode()
@@ -54,6 +50,11 @@ def register(server: FastAPI, context: PageContext, pages: Mapping[str, PageOf])
             body = gzip.compress(body, LEVEL)
             headers["content-encoding"] = _GZIP
         return Response(body, media_type="application/json", headers=headers)
+
+
+def no_such_table(name: str) -> Response:
+    """The answer to a question for a table that is not there."""
+    return PlainTextResponse(f"404: no table {name!r}; there are {', '.join(LISTS)}\n", 404)
 
 
 def query_of(given: Mapping[str, str]) -> TableQuery:
@@ -72,7 +73,7 @@ def query_of(given: Mapping[str, str]) -> TableQuery:
     )
 
 
-def answer_of(page: Page[Any], why_empty: str = "") -> dict[str, Any]:
+def answer_of(page: Page, why_empty: str = "") -> dict[str, Any]:
     """Rows as the grid takes them, how many there are, and the words beside the filter."""
     problem = why_empty or page.problem
     return {
@@ -94,7 +95,7 @@ def row_of(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
     return texts
 
 
-def count_words(page: Page[Any]) -> str:
+def count_words(page: Page) -> str:
     """``12 of 1,234 rows``."""
     if page.matching == page.total:
         return f"{page.total:,} rows"

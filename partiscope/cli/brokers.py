@@ -7,6 +7,7 @@ import typer
 from control.operations.catalogue.cordon import Cordon
 from control.operations.catalogue.uncordon import Uncordon
 from control.views.snapshots.snapshot import broker_page
+from control.views.tables.export import values_of
 from control.views.tables.query import LIMIT_MAX, TableQuery
 from partiscope.cli.drain import Broker, drain
 from partiscope.cli.exits import CommandError, Exit
@@ -21,7 +22,6 @@ from partiscope.cli.listing import (
     Wish,
     show_list,
     snapshot_for,
-    values_of,
 )
 from partiscope.cli.operations import Reason, run_operations
 from partiscope.cli.options import Bootstrap, DryRun, Json, Store, Yes, write_json

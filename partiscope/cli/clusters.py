@@ -1,13 +1,15 @@
 """``partiscope clusters``: all watched clusters side by side, for a terminal line or a script."""
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from control.model.fleet import WatchedCluster
-from control.views.cluster.all_clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.snapshots.collector_findings import read_reports
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot_asking
+from control.views.tables.rows import Cell
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Data, Json, Store, target_with, write_json
 from partiscope.cli.tables import write_rows
@@ -26,12 +28,12 @@ def clusters(store: Store = None, data: Data = None, as_json: Json = False) -> N
     now_ms = time.time_ns() // 1_000_000
     rows = cluster_rows(_snapshots(target, now_ms), now_ms=now_ms)
     if as_json:
-        write_json({"clusters": [_document(dict(row.cells())) for row in rows]})
+        write_json({"clusters": [_document(row.cells) for row in rows]})
         return
-    write_rows(CLUSTER_COLUMNS, rows)
+    write_rows(CLUSTERS.columns, rows)
 
 
-def _document(cells: dict[str, Any]) -> dict[str, Any]:
+def _document(cells: Mapping[str, Cell]) -> dict[str, Any]:
     return {name: cell.text if name in _WORDS else cell.value for name, cell in cells.items()}
 
 

@@ -1,14 +1,13 @@
 """``partiscope journal``: every change that a screen or script made to the cluster."""
 
 import asyncio
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from control.operations.bus.client import whoami
 from control.operations.bus.journal import Journal, JournalLine
-from control.views.tables.journal import JOURNAL_COLUMNS, journal_row
+from control.views.tables.journal import JOURNAL
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.listing import cells_of
 from partiscope.cli.options import Bootstrap, Bus, Json, target_with, write_json
@@ -30,11 +29,11 @@ def journal(
     since_ms = 0 if since is None else moment_of(since, "--since")
     lines = [line for line in asyncio.run(_lines(target)) if line.at_ms >= since_ms]
     newest = sorted(lines, key=lambda line: line.at_ms, reverse=True)[:limit]
-    rows = [journal_row(line) for line in newest]
+    rows = [JOURNAL.row(line) for line in newest]
     if as_json:
         write_json({"journal": [cells_of(row) for row in rows], "total": len(lines)})
     else:
-        write_rows(JOURNAL_COLUMNS, [replace(row, at=zoned(row.at)) for row in rows])
+        write_rows(JOURNAL.columns, [row.with_cells(at=zoned(row.at)) for row in rows])
 
 
 async def _lines(target: Target) -> tuple[JournalLine, ...]:

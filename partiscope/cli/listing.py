@@ -10,7 +10,7 @@ import typer
 
 from control.views.snapshots.past import NothingKeptError, look_back
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.export import export, exported
+from control.views.tables.export import export, values_of
 from control.views.tables.query import LIMIT_MAX, Page, TableQuery
 from control.views.tables.rows import Cell, CellValue, Row
 from partiscope.cli.exits import CommandError, Exit
@@ -75,7 +75,7 @@ def snapshot_for(
         raise CommandError(str(error), Exit.UNREACHABLE) from error
 
 
-def show_list(page_of: Callable[[TableQuery], Page[Any]], wish: Wish) -> None:
+def show_list(page_of: Callable[[TableQuery], Page], wish: Wish) -> None:
     """A table, on stdout, as text, JSON or CSV.
 
     Raises:
@@ -92,15 +92,11 @@ def show_list(page_of: Callable[[TableQuery], Page[Any]], wish: Wish) -> None:
         write_page(page, is_chosen=bool(wish.columns), more="--columns, --csv, --json")
 
 
-def values_of(page: Page[Any]) -> list[dict[str, Any]]:
-    """All rows that pass the filter, as they are exported."""
-    rows: list[dict[str, Any]] = exported(page).to_pylist()
-    return rows
-
-
 def cells_of(row: Row) -> dict[str, Any]:
     """Values of a row of a small table by its columns' ids; words for a status."""
-    return {name: cell.text if name == "status" else _plain(cell) for name, cell in row.cells()}
+    return {
+        name: cell.text if name == "status" else _plain(cell) for name, cell in row.cells.items()
+    }
 
 
 def _plain(cell: Cell) -> CellValue:

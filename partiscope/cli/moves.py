@@ -22,14 +22,14 @@ from control.operations.session import OperationSession
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
 from control.views.preflight_checks import check_words
 from control.views.tables.moves import (
-    MOVE_COLUMNS,
-    MoveRow,
+    MOVES,
     change_columns_of,
     ended_rows,
     fate_words,
     move_row,
     spread_words,
 )
+from control.views.tables.rows import Row
 from partiscope.cli.confirm import require_control
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import (
@@ -321,11 +321,11 @@ def _list(states: list[OperationState], *, as_json: bool) -> None:
         return
     now = now_ms()
     rows = [move_row(state, now_ms=now) for state in states]
-    write_rows(MOVE_COLUMNS, [_with_zone(row, now) for row in rows])
+    write_rows(MOVES.columns, [_with_zone(row, now) for row in rows])
 
 
-def _with_zone(row: MoveRow, now: int) -> MoveRow:
+def _with_zone(row: Row, now: int) -> Row:
     eta = row.eta
     if ":" in eta.text:  # not one that is told as a duration
         eta = replace(eta, text=f"{eta.text}{zone_text(now)}")
-    return replace(row, submitted=zoned(row.submitted), eta=eta)
+    return row.with_cells(submitted=zoned(row.submitted), eta=eta)

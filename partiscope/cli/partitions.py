@@ -12,7 +12,9 @@ from control.views.snapshots.snapshot import (
     partition_page,
     replica_rows,
 )
-from control.views.tables.column import GROUP_OF_PARTITION_COLUMNS, REPLICA_COLUMNS
+from control.views.tables.commits import GROUPS_OF_PARTITION
+from control.views.tables.export import values_of
+from control.views.tables.partition_parts import REPLICAS
 from control.views.tables.query import LIMIT_MAX, TableQuery
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
@@ -27,7 +29,6 @@ from partiscope.cli.listing import (
     cells_of,
     show_list,
     snapshot_for,
-    values_of,
 )
 from partiscope.cli.options import Bootstrap, Json, Store, write_json
 from partiscope.cli.tables import write_figures, write_rows
@@ -90,6 +91,6 @@ def describe(
         return
     write_figures(page.columns, page.rows[0])
     sys.stdout.write("\nREPLICAS\n")
-    write_rows(REPLICA_COLUMNS, replicas)
+    write_rows(REPLICAS.columns, replicas)
     sys.stdout.write("\nGROUPS\n")
-    write_rows(GROUP_OF_PARTITION_COLUMNS, groups)
+    write_rows(GROUPS_OF_PARTITION, groups)

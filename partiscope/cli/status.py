@@ -22,9 +22,9 @@ from control.views.snapshots.snapshot import (
     build_snapshot_asking,
     group_page,
 )
-from control.views.tables.export import exported
+from control.views.tables.export import values_of
+from control.views.tables.findings import consequence_words
 from control.views.tables.query import Page, TableQuery
-from control.views.tables.row_builders import consequence_words
 from control.views.tables.rows import SHAPES, Tone
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Bootstrap, Data, Json, Store, target_with, write_json
@@ -121,8 +121,8 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
             }
             for finding in snapshot.findings
         ],
-        "brokers": _values(broker_page(snapshot, query)),
-        "groups": _values(group_page(snapshot, query)),
+        "brokers": values_of(broker_page(snapshot, query)),
+        "groups": values_of(group_page(snapshot, query)),
         "metrics_job": job_document(snapshot, now_ms),
         "collector": None if snapshot.watch is None else asdict(snapshot.watch),
     }
@@ -138,12 +138,6 @@ def _finding_document(finding: Finding) -> dict[str, Any]:
         "since_ms": finding.since_ms,
         "next_step": typed(phrase(finding.next_step, finding.facts)),
     }
-
-
-def _values(page: Page[Any]) -> list[dict[str, Any]]:
-    """As the tables are exported: words for a status, null for what is unknown or endless."""
-    rows: list[dict[str, Any]] = exported(page).to_pylist()
-    return rows
 
 
 def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
@@ -195,5 +189,5 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
             sys.stdout.write(f"{it.title.ljust(width)}  {it.cell.text}\n")
 
 
-def _print_page(page: Page[Any], names: tuple[str, ...]) -> None:
+def _print_page(page: Page, names: tuple[str, ...]) -> None:
     write_rows([column for column in page.columns if column.id in names], page.rows)

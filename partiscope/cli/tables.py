@@ -9,10 +9,11 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from control.views.printable import visible
-from control.views.tables.column import Column
+from control.views.tables import units
+from control.views.tables.column import Column, column
 from control.views.tables.query import Page
 from control.views.tables.rows import Row, Tone
 
@@ -34,12 +35,12 @@ _COLORS: Final = {
 
 def figure(title: str, *, rank: int = 1) -> Column:
     """A column of numbers; a higher ``rank`` is left out earlier."""
-    return Column(id=title, title=title, rank=rank)
+    return column(title, title, units.COUNT, rank=rank)
 
 
 def words(title: str, *, rank: int = 1, is_long: bool = False) -> Column:
     """A column of texts; ``is_long``: of any length, so that they are shortened."""
-    return Column(id=title, title=title, rank=rank, is_number=False, is_long=is_long)
+    return column(title, title, rank=rank, is_long=is_long)
 
 
 def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
@@ -61,7 +62,7 @@ def write_rows(
     _write(columns, texts, tones, is_chosen=is_chosen, more=more)
 
 
-def write_page(page: Page[Any], *, is_chosen: bool = False, more: str = "--json") -> None:
+def write_page(page: Page, *, is_chosen: bool = False, more: str = "--json") -> None:
     """Print a page of a table; how many rows it leaves out is told on stderr."""
     write_rows(page.columns, page.rows, is_chosen=is_chosen, more=more)
     if len(page.rows) < page.matching:

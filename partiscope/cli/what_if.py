@@ -5,13 +5,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from control.views.cluster.what_if import SURVIVOR_COLUMNS, Loss, WhatIf, hit_page, losses
+from control.views.cluster.what_if import SURVIVORS, Loss, WhatIf, hit_page, losses
 from control.views.cluster.what_if import what_if as ask
 from control.views.format import plural_text
 from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.export import values_of
 from control.views.tables.query import TableQuery
 from partiscope.cli.exits import CommandError, Exit
-from partiscope.cli.listing import At, cells_of, snapshot_for, values_of
+from partiscope.cli.listing import At, cells_of, snapshot_for
 from partiscope.cli.options import Bootstrap, Json, Store, write_json
 from partiscope.cli.tables import write_page, write_rows
 
@@ -45,7 +46,7 @@ def what_if(
         f"{answer.replicas.text} replicas unreachable. Groups held up: {answer.groups.text}\n"
         "\nSURVIVORS\n"
     )
-    write_rows(SURVIVOR_COLUMNS, answer.survivors)
+    write_rows(SURVIVORS.columns, answer.survivors)
     hit = hit_page(answer, TableQuery(limit=HIT_MAX))
     sys.stdout.write(
         f"\nITS PARTITIONS, as they would be ({plural_text(hit.total, 'partition')})\n"

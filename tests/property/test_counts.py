@@ -68,7 +68,7 @@ def listed(snapshot: OperatorSnapshot, path: str) -> int:
     """How many rows the view at this path shows."""
     found = parse_path(path)
     query = TableQuery(filter=found.query.get("q", ""))
-    pages: dict[str, Callable[..., Page[Any]]] = {
+    pages: dict[str, Callable[..., Page]] = {
         "topics": views.topic_page,
         "partitions": views.partition_page,
         "groups": views.group_page,

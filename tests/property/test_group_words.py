@@ -9,7 +9,7 @@ from control.model.status import RANKS, UNJUDGED
 from control.views.format import NONE, phrase
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
-from control.views.tables.rows import GroupPartitionRow, GroupRow, Tone
+from control.views.tables.rows import Row, Tone
 from tests.unit.control.clusters import NOW_MS, commit, group, partition, tables
 
 LOG = (40, 100)
@@ -70,7 +70,7 @@ def groups(draw: st.DrawFn) -> OperatorSnapshot:
     return build_snapshot(made, version=1, now_ms=NOW_MS)
 
 
-def assert_in_step(row: GroupRow | GroupPartitionRow) -> None:
+def assert_in_step(row: Row) -> None:
     """What is said of pace, of waiting and of the verdict fits together."""
     word, velocity = row.status.text, row.velocity.value
     falls = isinstance(velocity, float) and velocity < -1

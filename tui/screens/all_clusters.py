@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from control.views.cluster.all_clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.query import Page
 from tui.screens.base import ViewScreen, heading
@@ -35,9 +35,7 @@ class AllClustersScreen(ViewScreen):
         known = [(each.watched, each.feed.current) for each in self.session.every_services]
         rows = cluster_rows(known, now_ms=self.session.now_ms)
         self.put("#clusters-title", heading("CLUSTERS", f" {len(rows)}"))
-        page: Page[Any] = Page(
-            rows=rows, columns=CLUSTER_COLUMNS, total=len(rows), matching=len(rows)
-        )
+        page = Page.whole(rows, CLUSTERS.columns)
         self.query_one(RowTable).show(page)
 
     def _ask(self) -> None:

@@ -32,7 +32,7 @@ from control.views.printable import printable, readable
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.messages import (
     ISOLATION_WORDS,
-    MESSAGE_COLUMNS,
+    MESSAGES,
     gap_words,
     message_row,
     progress_words,
@@ -240,9 +240,7 @@ class BrowseScreen(ViewScreen):
         rows: tuple[Row, ...] = tuple(row for row, _ in shown)
         self._records = {row.key: record for row, record in shown}
         self.put("#browse-title", _title(self._wanted.topic, words))
-        self.query_one(RowTable).show(
-            Page(rows=rows, columns=MESSAGE_COLUMNS, total=len(rows), matching=len(rows))
-        )
+        self.query_one(RowTable).show(Page.whole(rows, MESSAGES.columns))
 
 
 class SearchFields(Vertical):

@@ -1,7 +1,7 @@
 """Every config of a topic or broker, or those of two side by side; Enter explains one."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -17,7 +17,7 @@ from control.views.paths import ViewPath
 from control.views.printable import printable
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.configs import (
-    CONFIG_COLUMNS,
+    CONFIGS,
     compared_columns,
     config_rows,
     facts,
@@ -142,10 +142,8 @@ class ConfigsScreen(ViewScreen):
         query = {"q": wanted, "with": other.strip()}
         self.path = ViewPath(view=self.path.view, params=self.path.params, query=query)
         rows = config_rows(self._resource, self._entries, filter=wanted, other=self._other)
-        columns = CONFIG_COLUMNS if self._other is None else compared_columns(other.strip())
-        page: Page[Any] = Page(
-            rows=rows, columns=columns, total=len(self._entries), matching=len(rows)
-        )
+        columns = CONFIGS.columns if self._other is None else compared_columns(other.strip())
+        page = Page.whole(rows, columns)
         self.query_one(RowTable).show(page)
         self._title(_counted(self._resource.scope, self._entries, self._read_ms))
 
@@ -177,7 +175,7 @@ class ConfigScreen(ModalScreen[None]):
         """A line for each fact."""
         text = Text(printable(self._entry.name), style="bold")
         (row,) = config_rows(self._resource, [self._entry])
-        cells = [(it.title, row.cell(it.id).text) for it in CONFIG_COLUMNS[1:]]
+        cells = [(it.title, row.cell(it.id).text) for it in CONFIGS.columns[1:]]
         for name, words in (*cells, *facts(self._resource.scope, self._entry)):
             if not words:
                 continue

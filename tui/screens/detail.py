@@ -1,8 +1,7 @@
 """One topic, one broker, one group: its own figures, how they went, its partitions as a table."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -12,29 +11,21 @@ from control.views.cluster.collector_requests import load_cell
 from control.views.format import count_text
 from control.views.paths import ViewPath
 from control.views.series import broker_throughput, topic_throughput, total_lag
-from control.views.snapshots.snapshot import (
-    OperatorSnapshot,
-    broker_page,
-    group_page,
-    group_partition_page,
-    partition_page,
-    topic_page,
-)
+from control.views.snapshots.snapshot import OperatorSnapshot, list_page
 from control.views.tables.query import Page, TableQuery
 from tui.screens.history import HistoryScreen, throughput_line
 from tui.screens.tables import TableScreen
 from tui.tones import facts_text
 from tui.widgets.chart import Frame
 
-PageOf = Callable[[OperatorSnapshot, TableQuery], Page[Any]]
-
 
 class DetailScreen(HistoryScreen, TableScreen):
     """A row of a list in full, above what belongs to it."""
 
     HISTORY_LINE = "#history-line"
-    LIST: ClassVar[PageOf]
+    LIST: ClassVar[str]
     """The list that it is a row of; the path's parameter has the name of its first column."""
+    KIND = "partitions"
     TITLE_WORD: ClassVar[str] = ""
     UNKNOWN: ClassVar[str]
     """What to say when the list does not have it."""
@@ -54,7 +45,7 @@ class DetailScreen(HistoryScreen, TableScreen):
         """Also its own row of the list."""
         super().show(snapshot)
         own = TableQuery(filter=f'{self.path.view}="{self.name_here}"', limit=1)
-        found = type(self).LIST(snapshot, own)
+        found = list_page(snapshot, self.LIST, own)
         head = Text(f"{self.TITLE_WORD}{self.name_here}", style="bold")
         if not found.rows:
             self.put("#tiles", head.append(f"  {self.UNKNOWN} (Esc goes back)", style="yellow"))
@@ -66,7 +57,7 @@ class DetailScreen(HistoryScreen, TableScreen):
 class TopicScreen(DetailScreen):
     """The partitions of one topic."""
 
-    LIST = topic_page
+    LIST = "topics"
     UNKNOWN = "is not known: it may be new, or deleted"
 
     @property
@@ -74,9 +65,9 @@ class TopicScreen(DetailScreen):
         """The view is about the topic, wherever the cursor stands."""
         return ""
 
-    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page:
         """Only this topic's."""
-        return partition_page(snapshot, query, topic=self.name_here)
+        return list_page(snapshot, self.KIND, query, self.name_here)
 
     def read_history(self, cluster: str, frame: Frame) -> Text:
         """Throughput of producers and consumers."""
@@ -87,7 +78,7 @@ class TopicScreen(DetailScreen):
 class BrokerScreen(DetailScreen):
     """One broker: its load, the collector's requests, and its partitions."""
 
-    LIST = broker_page
+    LIST = "brokers"
     TITLE_WORD = "broker "
     UNKNOWN = "is not registered"
 
@@ -110,10 +101,10 @@ class BrokerScreen(DetailScreen):
         """The plan that decommissions it."""
         return ViewPath(view="plan", query={"remove_brokers": self.name_here})
 
-    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page:
         """Only this broker's."""
         here = f"broker:{self.name_here} {query.filter}".strip()
-        return partition_page(snapshot, replace(query, filter=here))
+        return list_page(snapshot, self.KIND, replace(query, filter=here))
 
     def read_history(self, cluster: str, frame: Frame) -> Text:
         """Throughput of the partitions that it leads."""
@@ -125,12 +116,13 @@ class BrokerScreen(DetailScreen):
 class GroupScreen(DetailScreen):
     """One group's partitions, the worst first, then the largest lag."""
 
-    LIST = group_page
+    LIST = "groups"
+    KIND = "lags"
     UNKNOWN = "is not known: it may be new, or its offsets have expired"
 
-    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page:
         """Only this group's."""
-        return group_partition_page(snapshot, query, group=self.name_here)
+        return list_page(snapshot, self.KIND, query, self.name_here)
 
     def read_history(self, cluster: str, frame: Frame) -> Text:
         """Its lag as a whole."""

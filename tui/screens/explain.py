@@ -38,4 +38,4 @@ class ExplainScreen(ModalScreen[None]):
         line = Text(f"{column.title:<16}", style="bold")
         if self._row is not None:
             line.append_text(cell_text(self._row.cell(column.id), with_shape=True))
-        return line.append(f"\n  {column.why}", style="dim") if column.why else line
+        return line.append(f"\n  {column.help}", style="dim") if column.help else line

@@ -1,14 +1,14 @@
 """The journal: who changed what, when and why; Enter opens a reassignment, where it was one."""
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
 from textual.app import ComposeResult
 from textual.widgets import Static
 
 from control.kafka.errors import KafkaPortError
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.journal import JOURNAL_COLUMNS, journal_row
+from control.views.tables.journal import JOURNAL
 from control.views.tables.query import Page
 from tui.screens.base import ViewScreen, heading
 from tui.widgets.row_table import RowTable
@@ -45,11 +45,9 @@ class JournalScreen(ViewScreen):
         except KafkaPortError as error:
             self.put("#journal-title", heading("JOURNAL", f" ✖ {error.title}: {error.next_step}"))
             return
-        rows = tuple(journal_row(line) for line in lines[:LINES_MAX])
+        rows = tuple(JOURNAL.row(line) for line in lines[:LINES_MAX])
         hint = "" if rows else "  nothing was changed yet"
         self.put("#journal-title", heading("JOURNAL", f"{len(lines)}{hint}"))
-        page: Page[Any] = Page(
-            rows=rows, columns=JOURNAL_COLUMNS, total=len(lines), matching=len(lines)
-        )
+        page = Page.whole(rows, JOURNAL.columns)
         if self.is_attached:
             self.query_one(RowTable).show(page)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -35,7 +35,7 @@ from control.views.paths import ViewPath
 from control.views.preflight_checks import check_words
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.moves import (
-    MOVE_COLUMNS,
+    MOVES,
     done_percent,
     earlier_notes,
     ended_rows,
@@ -105,7 +105,7 @@ class MovesScreen(ViewScreen):
         self.put("#moves-title", heading("MOVES", f"{len(states)}{hint}"))
         now_ms = self.session.now_ms
         rows = tuple(move_row(state, now_ms=now_ms) for state in states)
-        page: Page[Any] = Page(rows=rows, columns=MOVE_COLUMNS, total=len(rows), matching=len(rows))
+        page = Page.whole(rows, MOVES.columns)
         if self.is_attached:
             self.query_one(RowTable).show(page)
 

@@ -7,14 +7,14 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from control.views.cluster.racks import RACKS, rack_rows
 from control.views.format import count_text
 from control.views.next_steps import action_of
 from control.views.paths import ViewPath, parse_path
 from control.views.series import Series, cluster_throughput, total_lag
 from control.views.snapshots.snapshot import OperatorSnapshot, broker_page, group_page
 from control.views.tables.query import Page, TableQuery
-from control.views.tables.racks import RACK_COLUMNS, RackRow, rack_rows
-from control.views.tables.rows import BrokerRow
+from control.views.tables.rows import Row
 from tui.screens.base import heading
 from tui.screens.history import HistoryScreen, throughput_line
 from tui.tones import STYLES, cell_text
@@ -93,17 +93,17 @@ class OverviewScreen(HistoryScreen):
     def _title(self, name: str, count: int) -> None:
         self.put(f"#{name}-title", heading(name.upper(), str(count)))
 
-    def _racks(self, rows: tuple[RackRow, ...]) -> None:
+    def _racks(self, rows: tuple[Row, ...]) -> None:
         """Where there are any, and room for them."""
         is_shown = len(rows) > 1 and self.app.size.height >= RACKS_FROM_LINES
         for block in (self.query_one("#racks-title"), self.query_one("#racks")):
             block.display = is_shown
         if is_shown:
             self._title("racks", len(rows))
-            page = Page(rows=rows, columns=RACK_COLUMNS, total=len(rows), matching=len(rows))
+            page = Page.whole(rows, RACKS.columns)
             self.query_one("#racks", RowTable).show(page)
 
-    def _bytes(self, rows: list[BrokerRow]) -> Text:
+    def _bytes(self, rows: list[Row]) -> Text:
         known = [(row, float(row.size_bytes.value or 0)) for row in rows]
         top = max((size for _, size in known), default=0.0)
         if not top:

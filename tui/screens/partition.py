@@ -1,6 +1,6 @@
 """One partition: facts, replicas, the groups that read it, history, segments."""
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -19,9 +19,10 @@ from control.views.snapshots.snapshot import (
     replica_rows,
     segment_rows,
 )
-from control.views.tables import column as columns
+from control.views.tables.commits import GROUPS_OF_PARTITION
+from control.views.tables.partition_parts import REPLICAS
 from control.views.tables.query import Page
-from control.views.tables.rows import PartitionRow, Row, SegmentRow
+from control.views.tables.rows import Row
 from tui.screens.base import heading
 from tui.screens.history import HistoryScreen
 from tui.session import TerminalSession
@@ -85,10 +86,8 @@ class PartitionScreen(HistoryScreen):
             return
         tiles.update(_tiles(self._partition, row, self.app.size.width - 2))
         replicas, groups = replica_rows(snapshot, self._partition), self._groups(snapshot)
-        self.query_one("#replicas", RowTable).show(_page(replicas, columns.REPLICA_COLUMNS))
-        self.query_one("#partition-groups", RowTable).show(
-            _page(groups, columns.GROUP_OF_PARTITION_COLUMNS)
-        )
+        self.query_one("#replicas", RowTable).show(Page.whole(replicas, REPLICAS.columns))
+        self.query_one("#partition-groups", RowTable).show(Page.whole(groups, GROUPS_OF_PARTITION))
         self.query_one("#no-groups").display = not groups
         self.query_one("#partition-groups").display = bool(groups)
         width = max(10, self.size.width - 50)
@@ -109,11 +108,7 @@ class PartitionScreen(HistoryScreen):
         return _history(found, max(20, self.line_width - 38), frame)
 
 
-def _page(rows: tuple[Any, ...], shown: tuple[columns.Column, ...]) -> Page[Any]:
-    return Page(rows=rows, columns=shown, total=len(rows), matching=len(rows))
-
-
-def _tiles(name: TopicPartition, row: PartitionRow, width: int) -> Text:
+def _tiles(name: TopicPartition, row: Row, width: int) -> Text:
     facts = (
         ("status", row.status),
         ("leader", row.leader),
@@ -130,7 +125,7 @@ def _tiles(name: TopicPartition, row: PartitionRow, width: int) -> Text:
     return facts_text(Text(f"{name.topic}-{name.partition}", style="bold"), facts, width)
 
 
-def _segments(rows: tuple[SegmentRow, ...], width: int) -> Text:
+def _segments(rows: tuple[Row, ...], width: int) -> Text:
     if not rows:
         return Text("n/a: this broker does not tell its segments", style="dim")
     top = max(float(row.size_bytes.value or 0) for row in rows) or 1.0

@@ -1,8 +1,7 @@
 """Views that are one table: brokers, topics, partitions, groups, findings."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from rich.text import Text
@@ -11,13 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
 
 from control.views.paths import ViewPath
-from control.views.snapshots.snapshot import (
-    OperatorSnapshot,
-    broker_page,
-    group_page,
-    partition_page,
-    topic_page,
-)
+from control.views.snapshots.snapshot import LISTS, OperatorSnapshot, list_page
 from control.views.tables.export import ExportError, export
 from control.views.tables.query import Page, TableQuery
 from tui.screens.base import ViewScreen, heading
@@ -28,13 +21,6 @@ from tui.widgets.row_table import RowTable
 
 ROWS_MAX: Final = 500
 """Rows in the terminal at once; the filter finds the others."""
-
-PAGES: Final[dict[str, Callable[[OperatorSnapshot, TableQuery], Page[Any]]]] = {
-    "brokers": broker_page,
-    "topics": topic_page,
-    "partitions": partition_page,
-    "groups": group_page,
-}
 
 
 class TableScreen(ViewScreen):
@@ -49,6 +35,9 @@ class TableScreen(ViewScreen):
         Binding("J", "export('json')", "export JSON", show=False),
     ]
 
+    KIND: ClassVar[str] = ""
+    """Name of its list; empty: the view has the same name."""
+
     def __init__(self, path: ViewPath, session: TerminalSession) -> None:
         super().__init__(path, session)
         self._filter = path.query.get("q", "")
@@ -56,7 +45,7 @@ class TableScreen(ViewScreen):
         self._chosen = path.query.get("cols", "")
         self._columns: list[tuple[str, str]] = []
         self._numbers: set[str] = set()
-        self._prepared: tuple[OperatorSnapshot, TableQuery, Page[Any]] | None = None
+        self._prepared: tuple[OperatorSnapshot, TableQuery, Page] | None = None
 
     @property
     def topic_here(self) -> str:
@@ -80,9 +69,8 @@ class TableScreen(ViewScreen):
 
     def compose_body(self) -> ComposeResult:
         """Filter, title, table."""
-        filter_line = FilterLine(
-            self._filter, placeholder="filter, e.g. lag>1000 broker:102", id="filter"
-        )
+        example = LISTS[self.KIND or self.path.view].kind.example
+        filter_line = FilterLine(self._filter, placeholder=f"filter, e.g. {example}", id="filter")
         filter_line.display = bool(self._filter)
         yield filter_line
         yield Static(id="table-title")
@@ -92,9 +80,9 @@ class TableScreen(ViewScreen):
         """The table has the keys first, not the filter."""
         self.query_one(RowTable).focus()
 
-    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page[Any]:
+    def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page:
         """The rows of this view."""
-        return PAGES[self.path.view](snapshot, query)
+        return list_page(snapshot, self.path.view, query)
 
     def prepare(self, snapshot: OperatorSnapshot) -> None:
         """The rows."""
@@ -108,7 +96,7 @@ class TableScreen(ViewScreen):
         prepared, self._prepared = self._prepared, None
         is_prepared = prepared is not None and prepared[0] is snapshot and prepared[1] == query
         page = prepared[2] if prepared and is_prepared else self.page(snapshot, query)
-        all_columns = page.columns if page.spec is None else page.spec.columns
+        all_columns = page.every_column
         self._columns = [(column.id, column.title) for column in all_columns]
         self._numbers = {column.id for column in all_columns if column.is_number}
         self.put("#table-title", _title(self.path, page, query))
@@ -209,7 +197,7 @@ _KINDS: Final = {
 """What the table of such a view holds."""
 
 
-def _title(path: ViewPath, page: Page[Any], query: TableQuery) -> Text:
+def _title(path: ViewPath, page: Page, query: TableQuery) -> Text:
     """Which table, how much of it, in which order; or why not."""
     kind, *names = str(ViewPath(view=path.view, params=path.params)).split("/")
     place = " ".join((_KINDS.get(path.view, kind.upper()), *map(unquote, names)))
@@ -217,8 +205,7 @@ def _title(path: ViewPath, page: Page[Any], query: TableQuery) -> Text:
         return heading(place, f" ▲ {page.problem}", "yellow")
     shown = f"{len(page.rows)} of {page.matching}" if len(page.rows) < page.matching else ""
     filtered = f"{page.matching} of {page.total} match" if query.filter else f"{page.total}"
-    columns = page.columns if page.spec is None else page.spec.columns
-    titles = {column.id: column.title for column in columns}
+    titles = {column.id: column.title for column in page.every_column}
     name = query.sort.lstrip("-")
     order = f"  by {titles.get(name, name)}{' ↓' if query.sort[:1] == '-' else ' ↑'}"
     return heading(place, f" {shown or filtered}{order if query.sort else ''}")

@@ -1,6 +1,6 @@
 """Loss of a broker or a rack: partitions that go offline, new leaders, extra load on survivors."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -11,7 +11,7 @@ from textual.widgets.option_list import Option
 
 from control.views.cluster.what_if import (
     LOSS_KINDS,
-    SURVIVOR_COLUMNS,
+    SURVIVORS,
     Loss,
     WhatIf,
     hit_page,
@@ -105,12 +105,7 @@ class WhatIfScreen(ViewScreen):
             return
         answer = what_if(snapshot, self._losses[at])
         self.put("#answer", _words(answer))
-        survivors: Page[Any] = Page(
-            rows=answer.survivors,
-            columns=SURVIVOR_COLUMNS,
-            total=len(answer.survivors),
-            matching=len(answer.survivors),
-        )
+        survivors = Page.whole(answer.survivors, SURVIVORS.columns)
         self.query_one("#survivors", RowTable).show(survivors)
         hit = hit_page(answer, TableQuery(limit=HIT_MAX))
         self.put("#hit-title", heading("ITS PARTITIONS", f"{hit.total}, as they would be"))

@@ -8,8 +8,7 @@ from textual.widgets.option_list import Option
 
 from control.model.command_line import typed
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.row_builders import consequence_words
-from control.views.tables.rows import FindingRow
+from control.views.tables.findings import FindingRow, consequence_words
 from tui.messages import PathChosen
 from tui.tones import STYLES
 

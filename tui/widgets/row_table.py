@@ -1,6 +1,6 @@
 """A table of view rows that refreshes without flicker: cursor and scroll stay with their row."""
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -52,7 +52,7 @@ class RowTable(KeptCursorTable):
         """Key of the row that was selected until it disappeared; it is selected again if it
         returns before the cursor is moved."""
         self._shown: tuple[str, ...] = ()
-        self._page: Page[Any] | None = None
+        self._page: Page | None = None
         self._is_chosen = False
         self._sorted_by = ""
         self._widths: dict[str, int] = {}
@@ -72,7 +72,7 @@ class RowTable(KeptCursorTable):
         return "" if cell is None else str(cell.value)
 
     @property
-    def page(self) -> Page[Any] | None:
+    def page(self) -> Page | None:
         """The shown rows, with the columns that have no room."""
         return self._page
 
@@ -81,7 +81,7 @@ class RowTable(KeptCursorTable):
         """Ids of the columns on screen, in order."""
         return self._shown
 
-    def show(self, page: Page[Any], *, is_chosen: bool = False, sorted_by: str = "") -> None:
+    def show(self, page: Page, *, is_chosen: bool = False, sorted_by: str = "") -> None:
         """Show a newer page of the same table; columns that the operator chose are all shown,
         of others those that have room, and always that by which it is sorted."""
         self._page, self._is_chosen, self._sorted_by = page, is_chosen, sorted_by
@@ -204,9 +204,9 @@ class RowTable(KeptCursorTable):
         return text
 
 
-def _with_sorted(page: Page[Any], name: str) -> tuple[Column, ...]:
+def _with_sorted(page: Page, name: str) -> tuple[Column, ...]:
     """Its columns, and the one that it is sorted by where that was left out."""
-    known = () if page.spec is None else page.spec.columns
+    known = () if page.kind is None else page.kind.columns
     shown = {column.id for column in page.columns}
     return page.columns + tuple(it for it in known if it.id == name and name not in shown)
 

@@ -9,6 +9,7 @@ from control.model.snapshot import JobHealth
 from control.views import format as text
 from control.views.series import Series
 from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.cells import count_cell, record_rate_cell
 from control.views.tables.rows import Cell, Tone
 
 
@@ -34,15 +35,15 @@ def job_figures(snapshot: OperatorSnapshot, now_ms: int) -> tuple[JobFigure, ...
                 "How often the slowest broker samples itself; a batch should take less"),
         _figure("delay_ms", "delay", _delay(health, interval_ms),
                 "From the begin of the newest round of samples until it was in the store"),
-        _figure("records_per_s", "samples in", _rate(health.records_per_s),
+        _figure("records_per_s", "samples in", record_rate_cell(health.records_per_s),
                 "Records of the metrics topic that it reads; each tells many partitions"),
-        _figure("state_rows", "state rows", _count(health.state_rows),
+        _figure("state_rows", "state rows", count_cell(health.state_rows),
                 "Replicas and commits that it remembers"),
         _figure("bad_records_total", "unreadable", _trouble(health.bad_records_total),
                 "Samples that could not be read, since the store began; put aside in bad/"),
         _figure("lost_records_total", "lost", _trouble(health.lost_records_total),
                 "Samples that were gone from the topic before they were read"),
-        _figure("late_rounds_total", "late rounds", _count(health.late_rounds_total),
+        _figure("late_rounds_total", "late rounds", count_cell(health.late_rounds_total),
                 "Rounds that came after a newer one of their broker: the newer one counts"),
         _figure("age_ms", "written", _age(age_ms, interval_ms),
                 "When its newest batch was in the store"),
@@ -90,14 +91,6 @@ def _age(age_ms: int, interval_ms: int) -> Cell:
 
 def _duration(value: float | None, tone: Tone = Tone.PLAIN) -> Cell:
     return Cell(value, text.duration_text(value), tone)
-
-
-def _rate(value: float | None) -> Cell:
-    return Cell(value, text.record_rate_text(value))
-
-
-def _count(value: int | None) -> Cell:
-    return Cell(value, text.count_text(value))
 
 
 def _trouble(value: int | None) -> Cell:

@@ -13,6 +13,7 @@ from control.model.job_health import stale_after_ms
 from control.model.snapshot import JobHealth
 from control.model.status import INTERNAL_PREFIX, Severity
 from control.views import format as text
+from control.views.tables.cells import UNKNOWN, count_cell
 from control.views.tables.rows import Cell, Tone
 
 HEAT_TOPICS_MAX: Final = 60
@@ -60,17 +61,16 @@ def headline(evidence: Evidence) -> Headline:
     snapshot, loads = evidence.snapshot, evidence.loads
     statuses = evidence.statuses
     if snapshot.is_empty:
-        unknown = Cell(None, text.NA, Tone.MUTED)
         named = Cell(snapshot.cluster, snapshot.cluster or text.NONE)
-        every = {item.name: unknown for item in fields(Headline)}
+        every = {item.name: UNKNOWN for item in fields(Headline)}
         return Headline(**{**every, "cluster": named})
     return Headline(
         cluster=Cell(snapshot.cluster, snapshot.cluster or text.NONE),
         brokers=_brokers_cell(evidence),
         controller=_controller_cell(evidence),
-        topics=_count(len(snapshot.topics)),
-        partitions=_count(snapshot.partitions.num_rows),
-        replicas=_count(len(evidence.placement.row)),
+        topics=count_cell(len(snapshot.topics)),
+        partitions=count_cell(snapshot.partitions.num_rows),
+        replicas=count_cell(len(evidence.placement.row)),
         size_bytes=_sum_cell(loads.size_bytes, text.bytes_text),
         in_bytes=_sum_cell(loads.in_bytes_per_s, text.byte_rate_text),
         out_bytes=_sum_cell(loads.out_bytes_per_s, text.byte_rate_text),
@@ -196,10 +196,6 @@ def _controller_cell(evidence: Evidence) -> Cell:
     mask = pc.fill_null(snapshot.brokers["is_controller"], False)
     ids = snapshot.brokers.filter(mask)["broker"].to_pylist()
     return Cell(ids[0], f"controller {ids[0]}") if ids else Cell(None, "no controller")
-
-
-def _count(value: int) -> Cell:
-    return Cell(value, text.count_text(value))
 
 
 def trouble_cell(count: int, tone: Tone) -> Cell:

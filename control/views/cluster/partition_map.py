@@ -20,8 +20,9 @@ from control.model.status import INTERNAL_PREFIX
 from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables import row_builders
-from control.views.tables.query import PARTITIONS, TableQuery, matching
+from control.views.tables.cells import isr_short_cell
+from control.views.tables.partitions import PARTITIONS
+from control.views.tables.query import TableQuery, matching
 
 MEASURES: Final = {
     "size_bytes": "bytes",
@@ -101,7 +102,7 @@ class PartitionMap:
         words = f"{self.to_text(value)} {MEASURES[self.measure]}"
         if self.measure == "isr_short_ms":
             short_ms = None if math.isnan(value) else value
-            short = row_builders.isr_short_cell(short_ms, is_at_least=found["is_at_least"])
+            short = isr_short_cell(short_ms, is_at_least=found["is_at_least"])
             words = f"ISR short for {short.text}" if short_ms else "ISR whole"
         return {**found, "words": words, "path": str(path)}
 

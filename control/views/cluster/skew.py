@@ -7,13 +7,13 @@ import numpy as np
 
 from control.model.columns import floats, ints
 from control.views.series import POINTS_MAX, HistoryReader, Series, Span, with_gaps
-from control.views.tables.rows import BrokerRow
+from control.views.tables.rows import Row
 
 LINES_MAX: Final = 8
 """More lines cannot be told apart; those furthest from the mean now are taken."""
 
 
-def most_skewed(rows: Sequence[BrokerRow]) -> tuple[int, ...]:
+def most_skewed(rows: Sequence[Row]) -> tuple[int, ...]:
     """The brokers of the lines, in order of ids."""
     ranked = sorted(rows, key=lambda row: -abs(_number(row.skew.value)))
     return tuple(sorted(int(_number(row.broker.value)) for row in ranked[:LINES_MAX]))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,15 @@ from control.model.loss import without_brokers
 from control.views import format as text
 from control.views.cluster.overview import trouble_cell
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.column import Column
-from control.views.tables.query import PARTITIONS, Page, TableQuery, page_of
-from control.views.tables.row_builders import STAR
-from control.views.tables.rows import Cell, FindingRow, PartitionRow, Row, Tone
+from control.views.tables import units
+from control.views.tables.brokers import controller_cell
+from control.views.tables.cells import count_cell
+from control.views.tables.column import Column, Table, column, name_column, worded
+from control.views.tables.findings import FindingRow
+from control.views.tables.partitions import PARTITIONS
+from control.views.tables.query import Page, TableQuery, page_of
+from control.views.tables.rows import Cell, Row, Tone
+from control.views.tables.units import Unit
 
 NAMES_MAX: Final = 3
 LOSS_KINDS: Final = ("broker", "rack")
@@ -42,20 +47,6 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurvivorRow(Row):
-    """A broker that is left: what it leads now and would lead then."""
-
-    broker: Cell
-    rack: Cell
-    leaders: Cell
-    leaders_after: Cell
-    in_bytes: Cell
-    in_bytes_after: Cell
-    out_bytes: Cell
-    out_bytes_after: Cell
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
     """The answer, figures as cells."""
 
@@ -67,21 +58,9 @@ class WhatIf:
     replicas: Cell
     groups: Cell
     """Groups that read a partition which would be offline."""
-    survivors: tuple[SurvivorRow, ...]
+    survivors: tuple[Row, ...]
     findings: tuple[FindingRow, ...]
     """What would stand that does not stand now, worst first."""
-
-
-SURVIVOR_COLUMNS: Final = (
-    Column(id="broker", title="broker", why="★ the controller", is_number=False, rank=1),
-    Column(id="rack", title="rack", is_number=False, rank=3, is_long=True),
-    Column(id="leaders", title="leads now", rank=2),
-    Column(id="leaders_after", title="would lead", rank=1),
-    Column(id="in_bytes", title="in/s now", rank=3),
-    Column(id="in_bytes_after", title="in/s then", rank=1),
-    Column(id="out_bytes", title="out/s now", rank=3),
-    Column(id="out_bytes_after", title="out/s then", rank=2),
-)
 
 
 def losses(snapshot: OperatorSnapshot) -> tuple[Loss, ...]:
@@ -126,14 +105,14 @@ def what_if(snapshot: OperatorSnapshot, loss: Loss) -> WhatIf:
         under_min_isr=trouble_cell(
             then.count("under-min-isr") - now.count("under-min-isr"), Tone.CRITICAL
         ),
-        new_leaders=_count(_led_by(snapshot, loss)),
-        replicas=_count(_held_by(snapshot, loss)),
+        new_leaders=count_cell(_led_by(snapshot, loss)),
+        replicas=count_cell(_held_by(snapshot, loss)),
         groups=Cell(
             len(held_up),
             ", ".join(held_up) or "none",
             Tone.CRITICAL if held_up else Tone.FINE,
         ),
-        survivors=_survivors(snapshot, after, loss),
+        survivors=_survivors(snapshot, after),
         findings=tuple(
             row
             for row, finding in zip(after.finding_rows, after.findings, strict=True)
@@ -142,7 +121,7 @@ def what_if(snapshot: OperatorSnapshot, loss: Loss) -> WhatIf:
     )
 
 
-def hit_page(answer: WhatIf, query: TableQuery | None = None) -> Page[PartitionRow]:
+def hit_page(answer: WhatIf, query: TableQuery | None = None) -> Page:
     """Partitions that would be offline or lack replicas, worst first, as they would be."""
     table = answer.after.partition_table
     brokers = list(answer.loss.brokers)
@@ -163,36 +142,10 @@ def _after(snapshot: OperatorSnapshot, loss: Loss) -> OperatorSnapshot:
     return replace(snapshot, evidence=evidence, findings=find_all(evidence))
 
 
-def _survivors(
-    snapshot: OperatorSnapshot, after: OperatorSnapshot, loss: Loss
-) -> tuple[SurvivorRow, ...]:
+def _survivors(snapshot: OperatorSnapshot, after: OperatorSnapshot) -> tuple[Row, ...]:
     now = {record["broker"]: record for record in snapshot.broker_table.to_pylist()}
-    rows = []
-    for record in after.broker_table.to_pylist():
-        broker = record["broker"]
-        if record["is_fenced"]:
-            continue
-        before = now[broker]
-        star = STAR if record["is_controller"] else ""
-        rows.append(
-            SurvivorRow(
-                key=str(broker),
-                path=f"brokers/{broker}",
-                broker=Cell(broker, f"{star}{broker}"),
-                rack=Cell(record["rack"], record["rack"] or text.NONE),
-                leaders=_count(before["leaders"]),
-                leaders_after=_more(before["leaders"], record["leaders"], text.count_text),
-                in_bytes=_rate(before["in_bytes_per_s"]),
-                in_bytes_after=_more(
-                    before["in_bytes_per_s"], record["in_bytes_per_s"], text.byte_rate_text
-                ),
-                out_bytes=_rate(before["out_bytes_per_s"]),
-                out_bytes_after=_more(
-                    before["out_bytes_per_s"], record["out_bytes_per_s"], text.byte_rate_text
-                ),
-            )
-        )
-    return tuple(rows)
+    left = [it for it in after.broker_table.to_pylist() if not it["is_fenced"]]
+    return SURVIVORS.rows({**it, "now": now[it["broker"]]} for it in left)
 
 
 def _more(now: float | None, then: float | None, to_text: text.ToText) -> Cell:
@@ -218,9 +171,34 @@ def _groups_held_up(after: OperatorSnapshot) -> list[str]:
     return sorted(pc.unique(offline["group_id"]).to_pylist())
 
 
-def _count(value: float | None) -> Cell:
-    return Cell(value, text.count_text(value))
+def _now(id: str, title: str, unit: Unit, source: str = "", *, rank: int = 3) -> Column:  # noqa: A002
+    """A column of what a broker carries now."""
+    return column(id, title, unit, rank=rank, cell=lambda it: unit.cell(it["now"][source or id]))
 
 
-def _rate(value: float | None) -> Cell:
-    return Cell(value, text.byte_rate_text(value))
+def _after_loss(id: str, title: str, unit: Unit, source: str, *, rank: int) -> Column:  # noqa: A002
+    """A column of what it would carry then, with the difference."""
+
+    def cell(it: Mapping[str, Any]) -> Cell:
+        to_text = text.count_text if unit is units.COUNT else text.byte_rate_text
+        return _more(it["now"][source], it[source], to_text)
+
+    return column(id, title, unit, rank=rank, cell=cell)
+
+
+SURVIVORS: Final = Table(
+    name="survivors",
+    about="A row per broker that is left after a loss: what it leads now and would lead then",
+    key=lambda it: str(it["broker"]),
+    path=lambda it: f"brokers/{it['broker']}",
+    columns=(
+        column("broker", "broker", units.TEXT, "★ the controller", rank=1, cell=controller_cell),
+        name_column("rack", "rack", cell=worded(lambda it: it["rack"])),
+        _now("leaders", "leads now", units.COUNT, rank=2),
+        _after_loss("leaders_after", "would lead", units.COUNT, "leaders", rank=1),
+        _now("in_bytes", "in/s now", units.BYTE_RATE, "in_bytes_per_s"),
+        _after_loss("in_bytes_after", "in/s then", units.BYTE_RATE, "in_bytes_per_s", rank=1),
+        _now("out_bytes", "out/s now", units.BYTE_RATE, "out_bytes_per_s"),
+        _after_loss("out_bytes_after", "out/s then", units.BYTE_RATE, "out_bytes_per_s", rank=2),
+    ),
+)  # fmt: skip

@@ -1,6 +1,6 @@
 """Everything the screens show, as of one version of the store; immutable and shared by all."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -26,34 +26,17 @@ from control.views.refusals import refusals
 from control.views.series import HistoryReader
 from control.views.snapshots.collector_findings import watch_findings
 from control.views.snapshots.finding_dates import dated
-from control.views.tables import arrow_tables as tables
-from control.views.tables import row_builders
-from control.views.tables.broker_table import broker_table
-from control.views.tables.query import (
-    BROKERS,
-    GROUP_PARTITIONS,
-    GROUPS,
-    PARTITIONS,
-    TOPICS,
-    Page,
-    R,
-    TableQuery,
-    TableSpec,
-    page_of,
-)
-from control.views.tables.rows import (
-    BrokerRow,
-    Cell,
-    FindingRow,
-    GroupPartitionRow,
-    GroupRow,
-    PartitionRow,
-    ReplicaRow,
-    SegmentRow,
-    Tone,
-    TopicRow,
-)
-from control.views.tables.sort_cache import Orders
+from control.views.tables.brokers import BROKERS, broker_table
+from control.views.tables.column import Table
+from control.views.tables.commits import COMMITS, commit_table
+from control.views.tables.findings import FindingRow, finding_row
+from control.views.tables.groups import GROUPS, group_table
+from control.views.tables.partition_parts import REPLICAS
+from control.views.tables.partition_parts import segment_rows as segment_rows_of
+from control.views.tables.partitions import PARTITIONS, partition_table
+from control.views.tables.query import Page, SortCache, TableQuery, page_of
+from control.views.tables.rows import Cell, Row, Tone
+from control.views.tables.topics import TOPICS, topic_table
 
 STORE_KIND: Final = "store-unreadable"
 """The finding that no newer figures can be read."""
@@ -156,28 +139,28 @@ class OperatorSnapshot:
 
     @cached_property
     def partition_table(self) -> pa.Table:
-        return tables.partition_table(self.evidence, self.short_isr)
+        return partition_table(self.evidence, self.short_isr)
 
     @cached_property
     def topic_table(self) -> pa.Table:
-        return tables.topic_table(self.partition_table)
+        return topic_table(self.partition_table)
 
     @cached_property
     def commit_table(self) -> pa.Table:
-        return tables.commit_table(self.evidence)
+        return commit_table(self.evidence)
 
     @cached_property
     def group_table(self) -> pa.Table:
-        return tables.group_table(self.evidence, self.commit_table)
+        return group_table(self.evidence, self.commit_table)
 
     @cached_property
-    def orders(self) -> Orders:
+    def orders(self) -> SortCache:
         """Orders of these tables that were asked for: pages of one table share theirs."""
-        return Orders()
+        return SortCache()
 
     @cached_property
     def finding_rows(self) -> tuple[FindingRow, ...]:
-        return tuple(row_builders.finding_row(item, now_ms=self.built_ms) for item in self.findings)
+        return tuple(finding_row(item, now_ms=self.built_ms) for item in self.findings)
 
     def job_cell(self, now_ms: int) -> Cell:
         """The metrics job in a word: how long its batches take, or that it is late."""
@@ -258,63 +241,82 @@ def build_snapshot_asking(
     return build_snapshot(tables_now, now_ms=now_ms, cluster=cluster, answering=answering, **known)
 
 
-def broker_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[BrokerRow]:
+@dataclass(frozen=True, slots=True)
+class _List:
+    kind: Table
+    table: Callable[[OperatorSnapshot], pa.Table]
+    scope: str = ""
+    """Column of what a list can be narrowed to: a topic, a group."""
+
+
+LISTS: Final[Mapping[str, _List]] = {
+    it.kind.name: it
+    for it in (
+        _List(TOPICS, lambda snapshot: snapshot.topic_table),
+        _List(PARTITIONS, lambda snapshot: snapshot.partition_table, "topic"),
+        _List(BROKERS, lambda snapshot: snapshot.broker_table),
+        _List(GROUPS, lambda snapshot: snapshot.group_table),
+        _List(COMMITS, lambda snapshot: snapshot.commit_table, "group_id"),
+    )
+}
+"""The large tables, by the names that addresses and exports have for them."""
+
+
+def list_page(
+    snapshot: OperatorSnapshot,
+    name: str,
+    query: TableQuery | None = None,
+    scope: str | None = None,
+) -> Page:
+    """A page of one of ``LISTS``; ``scope``: only the rows of this topic or group."""
+    asked, wanted = query or TableQuery(), LISTS[name]
+    table = wanted.table(snapshot)
+    if scope is not None and wanted.scope:
+        table = _where(table, **{wanted.scope: scope})
+    key = (name, scope, asked.filter, asked.sort)
+    return page_of(table, wanted.kind, asked, known=lambda find: snapshot.orders.of(key, find))
+
+
+def broker_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page:
     """A page of the brokers."""
-    return _page(snapshot, snapshot.broker_table, BROKERS, query)
+    return list_page(snapshot, "brokers", query)
 
 
-def topic_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[TopicRow]:
+def topic_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page:
     """A page of the topics."""
-    return _page(snapshot, snapshot.topic_table, TOPICS, query)
+    return list_page(snapshot, "topics", query)
 
 
 def partition_page(
     snapshot: OperatorSnapshot, query: TableQuery | None = None, *, topic: str | None = None
-) -> Page[PartitionRow]:
+) -> Page:
     """All partitions, or those of one topic."""
-    table = _where(snapshot.partition_table, topic=topic)
-    return _page(snapshot, table, PARTITIONS, query, scope=topic)
+    return list_page(snapshot, "partitions", query, topic)
 
 
-def group_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page[GroupRow]:
+def group_page(snapshot: OperatorSnapshot, query: TableQuery | None = None) -> Page:
     """A page of the groups."""
-    return _page(snapshot, snapshot.group_table, GROUPS, query)
+    return list_page(snapshot, "groups", query)
 
 
 def group_partition_page(
     snapshot: OperatorSnapshot, query: TableQuery | None = None, *, group: str
-) -> Page[GroupPartitionRow]:
+) -> Page:
     """A page of the partitions that a group has committed or owns, the worst first."""
-    table = _where(snapshot.commit_table, group_id=group)
-    return _page(snapshot, table, GROUP_PARTITIONS, query, scope=group)
+    return list_page(snapshot, "lags", query, group)
 
 
-def _page(
-    snapshot: OperatorSnapshot,
-    table: pa.Table,
-    spec: TableSpec[R],
-    query: TableQuery | None,
-    *,
-    scope: str | None = None,
-) -> Page[R]:
-    asked = query or TableQuery()
-    key = (id(spec), scope, asked.filter, asked.sort)
-    return page_of(table, spec, asked, known=lambda find: snapshot.orders.of(key, find))
-
-
-def groups_of_partition(
-    snapshot: OperatorSnapshot, name: TopicPartition
-) -> tuple[GroupPartitionRow, ...]:
+def groups_of_partition(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Row, ...]:
     """The groups that read this partition."""
     table = _where(snapshot.commit_table, topic=name.topic, partition=name.partition)
     table = table.sort_by([("rank", "ascending"), ("lag", "descending"), ("group_id", "ascending")])
-    return tuple(row_builders.group_partition_row(record) for record in table.to_pylist())
+    return COMMITS.rows(table.to_pylist())
 
 
-def partition_row(snapshot: OperatorSnapshot, name: TopicPartition) -> PartitionRow | None:
+def partition_row(snapshot: OperatorSnapshot, name: TopicPartition) -> Row | None:
     """One partition; None when it does not exist."""
     record = partition_record(snapshot, name)
-    return None if record is None else row_builders.partition_row(record)
+    return None if record is None else PARTITIONS.row(record)
 
 
 def partition_record(snapshot: OperatorSnapshot, name: TopicPartition) -> dict[str, Any] | None:
@@ -324,43 +326,31 @@ def partition_record(snapshot: OperatorSnapshot, name: TopicPartition) -> dict[s
     return rows[0] if rows else None
 
 
-def segment_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[SegmentRow, ...]:
+def segment_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Row, ...]:
     """The newest segments of a partition's leader, oldest first; empty where unknown."""
     record = partition_record(snapshot, name)
-    return () if record is None else row_builders.segment_rows(record)
+    return () if record is None else segment_rows_of(record)
 
 
-def replica_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[ReplicaRow, ...]:
+def replica_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Row, ...]:
     """One per assigned replica, in assignment order; what its broker did not report is n/a."""
     record = partition_record(snapshot, name)
     if record is None:
         return ()
-    reported = {
-        row["broker"]: row
-        for row in _where(
-            snapshot.cluster.replicas, topic=name.topic, partition=name.partition
-        ).to_pylist()
-    }
-    racks = dict(
-        zip(
-            snapshot.broker_table["broker"].to_pylist(),
-            snapshot.broker_table["rack"].to_pylist(),
-            strict=True,
-        )
-    )
-    return tuple(
-        row_builders.replica_row(
-            {
-                **_UNREPORTED,
-                **reported.get(broker, {}),
-                "broker": broker,
-                "rack": racks.get(broker),
-                "is_leader": broker == record["leader"],
-                "is_in_sync": broker in record["isr"],
-                "is_preferred": place == 0,
-            },
-            now_ms=snapshot.built_ms,
-        )
+    found = _where(snapshot.cluster.replicas, topic=name.topic, partition=name.partition)
+    reported = {row["broker"]: row for row in found.to_pylist()}
+    known = snapshot.broker_table.select(["broker", "rack"]).to_pylist()
+    racks = {row["broker"]: row["rack"] for row in known}
+    return REPLICAS.rows(
+        {
+            **(told := {**_UNREPORTED, **reported.get(broker, {})}),
+            "broker": broker,
+            "rack": racks.get(broker),
+            "is_leader": broker == record["leader"],
+            "is_in_sync": broker in record["isr"],
+            "is_preferred": place == 0,
+            "age_ms": None if (at := told["read_ms"]) is None else max(snapshot.built_ms - at, 0),
+        }
         for place, broker in enumerate(record["replicas"])
     )
 
@@ -368,8 +358,7 @@ def replica_rows(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Repl
 _UNREPORTED = dict.fromkeys(("log_end_offset", "size_bytes", "segments", "follower_lag", "read_ms"))
 
 
-def _where(table: pa.Table, **wanted: str | int | None) -> pa.Table:
+def _where(table: pa.Table, **wanted: str | int) -> pa.Table:
     for column, value in wanted.items():
-        if value is not None:
-            table = table.filter(pc.equal(table[column], value))
+        table = table.filter(pc.equal(table[column], value))
     return table

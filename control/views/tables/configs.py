@@ -6,10 +6,10 @@ Which values are valid is not told by any Kafka: it is known of Kafka 4.1 and sh
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from html import unescape
 from re import sub
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.protocol.known_configs import ConfigType, KnownConfig, broker_configs, topic_configs
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
@@ -17,7 +17,8 @@ from control.model.units import bytes_text, duration_text
 from control.operations.catalogue.configs import HIDDEN
 from control.views.format import NONE
 from control.views.paths import ViewPath
-from control.views.tables.column import Column
+from control.views.tables import units
+from control.views.tables.column import Column, Table, column, name_column, worded
 from control.views.tables.rows import Cell, Row, Tone
 
 SOURCES: Final = {1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default"}
@@ -29,32 +30,47 @@ _UNITS_MS: Final = {".ms": 1, ".seconds": 1000, ".minutes": 60_000, ".hours": 3_
 _LIMITLESS: Final = frozenset({2**31 - 1, 2**63 - 1})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigRow(Row):
-    """One config; its key is its name."""
-
-    config: Cell
-    value: Cell
-    default: Cell
-    """What would hold without the own setting."""
-    source: Cell
-    other: Cell
-    """The value of what it is compared with."""
+class _Line(NamedTuple):
+    scope: ConfigScope
+    entry: ConfigEntry
+    beside: Mapping[str, ConfigEntry] | None
+    """Configs of what it is compared with, by name."""
 
 
-CONFIG_COLUMNS: Final = (
-    Column(id="config", title="config", is_number=False, rank=1, is_long=True),
-    Column(id="value", title="value", is_number=False, rank=1, is_long=True),
-    Column(
-        id="default",
-        title="otherwise",
-        why="What would hold without the own setting",
-        is_number=False,
-        rank=2,
-        is_long=True,
+def _value_cell(line: _Line) -> Cell:
+    tone = Tone.NOTICE if is_changed(line.scope, line.entry) else Tone.PLAIN
+    return Cell(line.entry.value, value_text(line.entry), tone)
+
+
+def _default_cell(line: _Line) -> Cell:
+    entry, otherwise = line.entry, value_otherwise(line.scope, line.entry)
+    words = "" if otherwise == entry.value else _told(entry.name, otherwise)
+    return Cell(otherwise, words, Tone.MUTED)
+
+
+def _other_cell(line: _Line) -> Cell:
+    than = (line.beside or {}).get(line.entry.name)
+    words = NONE if than is None else value_text(than)
+    return Cell(words, words, Tone.NOTICE if _differs(line.entry, line.beside) else Tone.MUTED)
+
+
+CONFIGS: Final = Table(
+    name="configs",
+    about="A row per config of a topic or broker, first what is set there",
+    key=lambda line: line.entry.name,
+    columns=(
+        name_column("config", "config", rank=1, cell=worded(lambda line: line.entry.name)),
+        name_column("value", "value", rank=1, cell=_value_cell),
+        name_column("default", "otherwise", "What would hold without the own setting", rank=2,
+                    cell=_default_cell),
+        column("source", "from", units.TEXT, "Where the value comes from", rank=2,
+               cell=lambda line: Cell(line.entry.source, _source(line.entry))),
     ),
-    Column(id="source", title="from", why="Where the value comes from", is_number=False, rank=2),
-)
+    unlisted=(
+        name_column("other", "other", "The value of what it is compared with", rank=1,
+                    cell=_other_cell),
+    ),
+)  # fmt: skip
 
 
 def resource_of(path: ViewPath) -> ConfigResource:
@@ -66,9 +82,8 @@ def resource_of(path: ViewPath) -> ConfigResource:
 
 def compared_columns(other: str) -> tuple[Column, ...]:
     """The columns of a comparison with ``other``."""
-    config, value, default, source = CONFIG_COLUMNS
-    beside = Column(id="other", title=other, is_number=False, rank=1, is_long=True)
-    return (config, value, beside, default, source)
+    shown = CONFIGS.only("config", "value", "other", "default", "source")
+    return tuple(replace(it, title=other) if it.id == "other" else it for it in shown)
 
 
 def config_rows(
@@ -77,7 +92,7 @@ def config_rows(
     *,
     filter: str = "",  # noqa: A002 - as the address has it
     other: Sequence[ConfigEntry] | None = None,
-) -> tuple[ConfigRow, ...]:
+) -> tuple[Row, ...]:
     """A row for each config whose name or text holds ``filter``: first what differs from the
     other one (where there is one), then what is set here, then by name."""
     wanted = filter.strip().lower()
@@ -87,7 +102,8 @@ def config_rows(
         for entry in entries
         if wanted in entry.name or wanted in entry.documentation.lower()
     ]
-    return tuple(_row(resource.scope, entry, beside) for *_, entry in sorted(ranked, key=_order))
+    ordered = sorted(ranked, key=_order)
+    return CONFIGS.rows(_Line(resource.scope, entry, beside) for *_, entry in ordered)
 
 
 def is_changed(scope: ConfigScope, entry: ConfigEntry) -> bool:
@@ -181,25 +197,6 @@ def document(scope: ConfigScope, entry: ConfigEntry) -> Mapping[str, str | bool 
         "is_read_only": entry.is_read_only,
         "is_sensitive": entry.is_sensitive,
     }
-
-
-def _row(
-    scope: ConfigScope, entry: ConfigEntry, beside: Mapping[str, ConfigEntry] | None
-) -> ConfigRow:
-    otherwise = value_otherwise(scope, entry)
-    is_same = otherwise == entry.value
-    than = (beside or {}).get(entry.name)
-    other = NONE if than is None else value_text(than)
-    tone = Tone.NOTICE if is_changed(scope, entry) else Tone.PLAIN
-    return ConfigRow(
-        key=entry.name,
-        path="",
-        config=Cell(entry.name, entry.name),
-        value=Cell(entry.value, value_text(entry), tone),
-        default=Cell(otherwise, "" if is_same else _told(entry.name, otherwise), Tone.MUTED),
-        source=Cell(entry.source, _source(entry)),
-        other=Cell(other, other, Tone.NOTICE if _differs(entry, beside) else Tone.MUTED),
-    )
 
 
 def _differs(entry: ConfigEntry, beside: Mapping[str, ConfigEntry] | None) -> bool:

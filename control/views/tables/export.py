@@ -23,7 +23,7 @@ from control.views.tables.query import Page, TableQuery
 FORMATS: Final = ("csv", "json")
 ROWS_AT_ONCE: Final = 10_000
 _FORMULA: Final = r"^([=+\-@\t\r])"
-PageOf = Callable[[TableQuery], Page[Any]]
+PageOf = Callable[[TableQuery], Page]
 
 
 class ExportError(ValueError):
@@ -45,14 +45,17 @@ def export(page_of: PageOf, query: TableQuery, *, format: str) -> Iterator[str]:
     return _as_csv(table) if format == "csv" else _as_json(table)
 
 
-def exported(page: Page[Any]) -> pa.Table:
+def exported(page: Page) -> pa.Table:
     """All rows that the page was cut from, in its columns, as they are exported."""
-    found, spec = page.found, page.spec
+    found = page.found
     assert found is not None
-    assert spec is not None
-    origin = {**spec.sorts, **spec.exports}
-    told = {it.id: origin[it.id] for it in page.columns}
-    return pa.table({name: _plain(found[source]) for name, source in told.items()})
+    return pa.table({it.id: _plain(found[it.export]) for it in page.columns})
+
+
+def values_of(page: Page) -> list[dict[str, Any]]:
+    """The same rows as numbers and words; null for what is unknown or endless."""
+    rows: list[dict[str, Any]] = exported(page).to_pylist()
+    return rows
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -8,28 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from control.views import format as text
 from control.views.series import Span
-from control.views.tables.column import Column
-from control.views.tables.rows import Cell, Row, Tone
+from control.views.tables import units
+from control.views.tables.column import Table, column, name_column, worded
+from control.views.tables.rows import Cell, Tone
 
 if TYPE_CHECKING:  # a Kafka client comes with it, and terminals start without one
     from control.operations.bus.journal import JournalLine, Values
 
 MARKS_MAX: Final = 20
 """More marks than this on one chart hide it; the newest are kept."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalRow(Row):
-    """One line; its path opens the move, where it was one, and is empty else."""
-
-    at: Cell
-    what: Cell
-    change: Cell
-    outcome: Cell
-    who: Cell
-    reason: Cell
-    cluster: Cell
-    operation: Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,23 +27,6 @@ class Mark:
     words: str
 
 
-JOURNAL_COLUMNS: Final = (
-    Column(id="at", title="when", is_number=False, rank=1),
-    Column(id="what", title="what", is_number=False, rank=1, is_long=True),
-    Column(id="outcome", title="outcome", is_number=False, rank=1),
-    Column(id="who", title="who", is_number=False, rank=2, is_long=True),
-    Column(id="reason", title="why", is_number=False, rank=2, is_long=True),
-    Column(
-        id="change",
-        title="from → to",
-        why="Values before and after, the first few of them",
-        is_number=False,
-        rank=2,
-        is_long=True,
-    ),
-    Column(id="cluster", title="cluster", is_number=False, rank=3, is_long=True),
-    Column(id="operation", title="operation", is_number=False, rank=3),
-)
 _TONES: Final = {
     "done": Tone.FINE,
     "failed": Tone.CRITICAL,
@@ -67,25 +37,6 @@ _TONES: Final = {
 CHANGES_MAX: Final = 3
 """Values of one line that its row shows; export and JSON have them all."""
 MOVE_PREFIX: Final = "mv-"
-
-
-def journal_row(line: JournalLine) -> JournalRow:
-    """A line as all faces list it."""
-    is_move = line.operation_id.startswith(MOVE_PREFIX)
-    cluster = line.cluster_id or line.bootstrap or text.NONE
-    outcome = f"{line.outcome}: {line.error}" if line.error else line.outcome
-    return JournalRow(
-        key=line.operation_id,
-        path=f"moves/{line.operation_id}" if is_move else "",
-        at=Cell(line.at_ms, text.date_time_text(line.at_ms)),
-        what=Cell(line.what, line.what),
-        change=_change_cell(line),
-        outcome=Cell(line.outcome, outcome, _TONES.get(line.outcome, Tone.PLAIN)),
-        who=Cell(line.who, line.who or text.NONE),
-        reason=Cell(line.reason, line.reason or text.NONE),
-        cluster=Cell(cluster, cluster),
-        operation=Cell(line.operation_id, line.operation_id),
-    )
 
 
 def _change_cell(line: JournalLine) -> Cell:
@@ -110,6 +61,37 @@ def _change(line: JournalLine, name: str) -> str:
 def _value(values: Values, name: str) -> str:
     value = values.get(name)
     return "none" if value is None else str(value)
+
+
+def _path(line: JournalLine) -> str:
+    """The view of the reassignment that the line is about; empty for others."""
+    is_move = line.operation_id.startswith(MOVE_PREFIX)
+    return f"moves/{line.operation_id}" if is_move else ""
+
+
+def _outcome_cell(line: JournalLine) -> Cell:
+    told = f"{line.outcome}: {line.error}" if line.error else line.outcome
+    return Cell(line.outcome, told, _TONES.get(line.outcome, Tone.PLAIN))
+
+
+JOURNAL: Final = Table(
+    name="journal",
+    about="A row per operation that was tried or done, the newest first",
+    key=lambda line: line.operation_id,
+    path=_path,
+    columns=(
+        column("at", "when", units.TIME, rank=1,
+               cell=lambda line: Cell(line.at_ms, text.date_time_text(line.at_ms))),
+        name_column("what", "what", rank=1, cell=worded(lambda line: line.what, missing="")),
+        column("outcome", "outcome", rank=1, cell=_outcome_cell),
+        name_column("who", "who", rank=2, cell=worded(lambda line: line.who)),
+        name_column("reason", "why", rank=2, cell=worded(lambda line: line.reason)),
+        name_column("change", "from → to", "Values before and after, the first few of them",
+                    rank=2, cell=_change_cell),
+        name_column("cluster", "cluster", cell=worded(lambda it: it.cluster_id or it.bootstrap)),
+        column("operation", "operation", cell=worded(lambda line: line.operation_id)),
+    ),
+)  # fmt: skip
 
 
 def marks(lines: Iterable[JournalLine], span: Span) -> Sequence[Mark]:

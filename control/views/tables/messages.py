@@ -1,9 +1,8 @@
 """Rows of messages for all screens: one record of a topic, as it can be read."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from control.kafka.browsing import GAPS_TOLD_MAX, Browsed, Skipped
 from control.kafka.records import FetchedRecord, Gap, Isolation, Transaction
@@ -12,7 +11,8 @@ from control.lab.decoding.decoder import DecodedRecord
 from control.lab.decoding.formats import Decoded, Format
 from control.views import format as text
 from control.views.printable import printable, readable
-from control.views.tables.column import Column
+from control.views.tables import cells, units
+from control.views.tables.column import Table, column, worded
 from control.views.tables.rows import SHAPES, Cell, Row, Tone
 
 ISOLATION_WORDS: Final = f"{Isolation.READ_UNCOMMITTED}: aborted and open records are marked"
@@ -21,65 +21,12 @@ SHOWN_CHARACTERS_MAX: Final = 400
 """Of a key or value in a list; the whole of it stands in its details."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRow(Row):
-    """One record; its key is ``topic-partition@offset``."""
-
-    partition: Cell
-    offset: Cell
-    at: Cell
-    record_key: Cell
-    record_value: Cell
-    size: Cell
-    codec: Cell
-    headers: Cell
-    transaction: Cell
-
-
-MESSAGE_COLUMNS: Final = (
-    Column(id="partition", title="partition", rank=1),
-    Column(id="offset", title="offset", rank=1),
-    Column(id="at", title="time", why="Of the record, local time", is_number=False, rank=2),
-    Column(id="record_key", title="key", is_number=False, rank=2),
-    Column(id="record_value", title="value", is_number=False, rank=1),
-    Column(id="size", title="size", why="Key and value, without overhead", rank=3),
-    Column(id="codec", title="codec", why="Compression of its batch", is_number=False, rank=3),
-    Column(id="headers", title="headers", is_number=False, rank=3),
-    Column(
-        id="transaction",
-        title="transaction",
-        why="Aborted: consumers that read committed records never see it",
-        is_number=False,
-        rank=3,
-    ),
-)
 _TRANSACTION_TONES: Final = {
     Transaction.ABORTED: Tone.WARNING,
     Transaction.OPEN: Tone.NOTICE,
     Transaction.COMMITTED: Tone.PLAIN,
     Transaction.NONE: Tone.MUTED,
 }
-
-
-def message_row(record: FetchedRecord, decoded: DecodedRecord | None = None) -> MessageRow:
-    """A record in one line. One that was aborted says so in its value, which is always shown."""
-    decoded = decoded or DecodedRecord(key=None, value=None)
-    transaction = record.transaction
-    return MessageRow(
-        key=f"{record.topic}-{record.partition}@{record.offset}",
-        path=f"browse/{record.topic}?partition={record.partition}&offset={record.offset}",
-        partition=Cell(record.partition, str(record.partition)),
-        offset=Cell(record.offset, text.count_text(record.offset)),
-        at=Cell(record.timestamp_ms, moment_text(record.timestamp_ms)),
-        record_key=_part_cell(record.key, record.key_bytes, decoded.key),
-        record_value=_value_cell(record, decoded.value),
-        size=Cell(record.size_bytes, text.bytes_text(record.size_bytes)),
-        codec=Cell(record.codec_name, record.codec_name),
-        headers=Cell(len(record.headers), headers_text(record)),
-        transaction=Cell(
-            transaction.value, transaction.value or text.NONE, _TRANSACTION_TONES[transaction]
-        ),
-    )
 
 
 def gap_words(gap: Gap) -> str:
@@ -238,3 +185,60 @@ def _value_cell(record: FetchedRecord, decoded: Decoded | None) -> Cell:
         words = f"[{record.transaction}] {cell.text}"
         return Cell(words, words, _TRANSACTION_TONES[record.transaction])
     return cell
+
+
+class _Shown(NamedTuple):
+    record: FetchedRecord
+    decoded: DecodedRecord
+
+
+def message_row(record: FetchedRecord, decoded: DecodedRecord | None = None) -> Row:
+    """A record in one line. One that was aborted says so in its value, which is always shown."""
+    return MESSAGES.row(_Shown(record, decoded or DecodedRecord(key=None, value=None)))
+
+
+def _key_cell(shown: _Shown) -> Cell:
+    record = shown.record
+    return _part_cell(record.key, record.key_bytes, shown.decoded.key)
+
+
+def _transaction_cell(shown: _Shown) -> Cell:
+    it = shown.record.transaction
+    return Cell(it.value, it.value or text.NONE, _TRANSACTION_TONES[it])
+
+
+def _at_cell(shown: _Shown) -> Cell:
+    at_ms = shown.record.timestamp_ms
+    return Cell(at_ms, moment_text(at_ms))
+
+
+def _path(shown: _Shown) -> str:
+    record = shown.record
+    return f"browse/{record.topic}?partition={record.partition}&offset={record.offset}"
+
+
+MESSAGES: Final = Table(
+    name="messages",
+    about="A row per record of a topic",
+    key=lambda it: f"{it.record.topic}-{it.record.partition}@{it.record.offset}",
+    path=_path,
+    columns=(
+        column("partition", "partition", units.ID, rank=1,
+               cell=lambda it: cells.id_cell(it.record.partition)),
+        column("offset", "offset", units.OFFSET, rank=1,
+               cell=lambda it: cells.count_cell(it.record.offset)),
+        column("at", "time", units.TIME, "Of the record, local time", rank=2, cell=_at_cell),
+        column("record_key", "key", rank=2, cell=_key_cell),
+        column("record_value", "value", rank=1,
+               cell=lambda it: _value_cell(it.record, it.decoded.value)),
+        column("size", "size", units.BYTES, "Key and value, without overhead",
+               cell=lambda it: cells.bytes_cell(it.record.size_bytes)),
+        column("codec", "codec", units.TEXT, "Compression of its batch",
+               cell=worded(lambda it: it.record.codec_name)),
+        column("headers", "headers",
+               cell=lambda it: Cell(len(it.record.headers), headers_text(it.record))),
+        column("transaction", "transaction", units.TEXT,
+               "Aborted: consumers that read committed records never see it",
+               cell=_transaction_cell),
+    ),
+)  # fmt: skip

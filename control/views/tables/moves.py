@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from control.views import format as text
 from control.views.paths import ViewPath
-from control.views.tables.column import Column
+from control.views.tables import cells, units
+from control.views.tables.column import Column, Table, column, counted, name_column, worded
 from control.views.tables.rows import Cell, Row, Tone
 
 if TYPE_CHECKING:  # a Kafka client comes with them, and terminals start without one
@@ -18,98 +18,11 @@ if TYPE_CHECKING:  # a Kafka client comes with them, and terminals start without
     from control.planner.proposal import PartitionChange
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoveRow(Row):
-    """One reassignment."""
-
-    move: Cell
-    status: Cell
-    done: Cell
-    rate: Cell
-    eta: Cell
-    partitions: Cell
-    size_bytes: Cell
-    copied: Cell
-    estimated: Cell
-    took: Cell
-    submitted: Cell
-    who: Cell
-    reason: Cell
-    message: Cell
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MovingRow(Row):
-    """One partition on its way."""
-
-    name: Cell
-    done: Cell
-    size_bytes: Cell
-    rate: Cell
-    eta: Cell
-    stalled: Cell
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRow(Row):
-    """One partition of a plan: before, after, data to copy, and what became of it."""
-
-    name: Cell
-    before: Cell
-    after: Cell
-    new_leader: Cell
-    moved: Cell
-    why: Cell
-    fate: Cell
-
-
 TOPICS_MAX: Final = 200
 """Characters of topics' names in a link."""
 
-MOVE_COLUMNS: Final = (
-    Column(id="move", title="move", is_number=False, rank=1),
-    Column(id="status", title="status", is_number=False, rank=1),
-    Column(id="done", title="done", rank=1),
-    Column(id="rate", title="rate", rank=2),
-    Column(id="eta", title="ends", why="An interval, not a promise", is_number=False, rank=2),
-    Column(id="partitions", title="partitions", rank=3),
-    Column(id="size_bytes", title="planned", why="Data to copy, as planned", rank=2),
-    Column(id="copied", title="copied", why="Data copied so far", rank=3),
-    Column(id="estimated", title="estimated", why="How long, as told before it began", rank=3),
-    Column(id="took", title="took", rank=3),
-    Column(id="submitted", title="submitted", is_number=False, rank=3),
-    Column(id="who", title="who", is_number=False, rank=3, is_long=True),
-    Column(id="reason", title="why", is_number=False, rank=3, is_long=True),
-)
-MOVING_COLUMNS: Final = (
-    Column(id="name", title="partition", is_number=False, rank=1),
-    Column(id="done", title="done", rank=1),
-    Column(id="size_bytes", title="bytes", rank=2),
-    Column(id="rate", title="rate", rank=2),
-    Column(id="eta", title="ends", why="An interval, not a promise", is_number=False, rank=1),
-    Column(id="stalled", title="stands still", is_number=False, rank=1),
-)
-
-
-def change_columns(before: str, after: str) -> tuple[Column, ...]:
-    """Columns of a ChangeRow: replicas before (or now) and after."""
-    return (
-        Column(id="name", title="partition", is_number=False, rank=1),
-        Column(id="before", title=before, why="The first leads", is_number=False, rank=1),
-        Column(id="after", title=after, why="The first leads", is_number=False, rank=1),
-        Column(id="new_leader", title="new leader?", is_number=False, rank=2),
-        Column(id="moved", title="data to copy", rank=2),
-    )
-
-
-CHANGE_COLUMNS: Final = change_columns("before", "after")
-FATE_COLUMNS: Final = (
-    *CHANGE_COLUMNS,
-    Column(id="fate", title="ended", why="Result of this partition", is_number=False, rank=1),
-)
 MOVED: Final = "moved"
-NO_FATE: Final = Cell(None, text.NONE)
-
+NONE_YET: Final = Cell(None, text.NONE)
 SOON_S: Final = 600.0
 _TONES: Final = {
     "running": Tone.NOTICE,
@@ -125,51 +38,67 @@ _TONES: Final = {
 }
 
 
-def move_row(move: OperationState, *, now_ms: int) -> MoveRow:
-    """A reassignment as both screens list it."""
-    word = str(move.outcome or move.phase)
-    progress = move.progress
-    total = move.planned_bytes
-    running = move.outcome is None and progress is not None
-    return MoveRow(
-        key=move.operation_id,
-        path=f"moves/{move.operation_id}",
-        move=Cell(move.operation_id, move.operation_id),
-        status=Cell(word, word, _TONES.get(word, Tone.PLAIN)),
-        done=done_cell(progress),
-        rate=Cell(progress.rate_bytes_per_s, text.byte_rate_text(progress.rate_bytes_per_s))
-        if running and progress is not None
-        else Cell(None, text.NONE),
-        eta=eta_cell(progress, told_ms=move.updated_ms, now_ms=now_ms)
-        if running
-        else Cell(None, text.NONE),
-        partitions=Cell(move.partitions_count, text.count_text(move.partitions_count)),
-        size_bytes=Cell(total, text.bytes_text(total)),
-        copied=_copied_cell(progress),
-        estimated=estimated_cell(move.expected_s),
-        took=took_cell(move.took_s),
-        submitted=Cell(move.submitted_ms, text.clock_text(move.submitted_ms, now_ms=now_ms)),
-        who=Cell(move.who, move.who or text.NONE),
-        reason=Cell(move.reason, move.reason or text.NONE),
-        message=Cell(move.message, move.message or text.NONE),
-    )
+class _Seen(NamedTuple):
+    move: OperationState
+    now_ms: int
 
 
-def moving_rows(move: OperationState, *, now_ms: int) -> list[MovingRow]:
+class _Part(NamedTuple):
+    part: MovingPartition
+    reason: str
+    """Why it stands still; empty: it does not."""
+    told_ms: int
+    now_ms: int
+
+
+class _Change(NamedTuple):
+    change: PartitionChange
+    why: str
+    fate: Cell
+
+
+def move_row(move: OperationState, *, now_ms: int) -> Row:
+    """A reassignment as all faces list it."""
+    return MOVES.row(_Seen(move, now_ms))
+
+
+def _running(move: OperationState) -> MoveProgress | None:
+    return move.progress if move.outcome is None else None
+
+
+def _move_status_cell(seen: _Seen) -> Cell:
+    word = str(seen.move.outcome or seen.move.phase)
+    return Cell(word, word, _TONES.get(word, Tone.PLAIN))
+
+
+def _rate_cell(seen: _Seen) -> Cell:
+    progress = _running(seen.move)
+    return NONE_YET if progress is None else cells.byte_rate_cell(progress.rate_bytes_per_s)
+
+
+def _move_eta_cell(seen: _Seen) -> Cell:
+    progress = _running(seen.move)
+    if progress is None:
+        return NONE_YET
+    return eta_cell(progress, told_ms=seen.move.updated_ms, now_ms=seen.now_ms)
+
+
+def _submitted_cell(seen: _Seen) -> Cell:
+    at_ms = seen.move.submitted_ms
+    return Cell(at_ms, text.clock_text(at_ms, now_ms=seen.now_ms))
+
+
+def moving_rows(move: OperationState, *, now_ms: int) -> Sequence[Row]:
     """The partitions on their way, one by one; who stands still says why."""
     progress = move.progress
     if progress is None:
         return []
     reasons = {(item.topic, item.partition): item.reason for item in progress.stalled}
-    return [
-        _moving_row(
-            part,
-            reasons.pop((part.topic, part.partition), ""),
-            told_ms=move.updated_ms,
-            now_ms=now_ms,
-        )
+    told_ms = move.updated_ms
+    return MOVING.rows(
+        _Part(part, reasons.pop((part.topic, part.partition), ""), told_ms, now_ms)
         for part in progress.moving
-    ]
+    )
 
 
 def heard_of_words(move: OperationState, *, now_ms: int) -> str:
@@ -190,26 +119,28 @@ def spread_words(progress: MoveProgress) -> str:
     return f"the last begins in {over}, so that producers wait less"
 
 
-def _moving_row(part: MovingPartition, reason: str, *, told_ms: int, now_ms: int) -> MovingRow:
-    name = f"{part.topic}-{part.partition}"
-    share = part.bytes_done / part.bytes_total * 100.0 if part.bytes_total else None
-    done, total = text.bytes_text(part.bytes_done), text.bytes_text(part.bytes_total)
-    return MovingRow(
-        key=name,
-        path=f"topics/{part.topic}/partitions/{part.partition}",
-        name=Cell(name, name),
-        done=Cell(share, text.NONE if share is None else text.percent_text(float(int(share)))),
-        size_bytes=Cell(part.bytes_done, f"{done} of {total}"),
-        rate=Cell(part.rate_bytes_per_s, text.byte_rate_text(part.rate_bytes_per_s)),
-        eta=eta_cell(part, told_ms=told_ms, now_ms=now_ms),
-        stalled=Cell(reason, reason or text.NONE, Tone.WARNING if reason else Tone.PLAIN),
-    )
+def _share_cell(percent: float | None) -> Cell:
+    return Cell(percent, text.NONE if percent is None else text.percent_text(float(int(percent))))
+
+
+def _part_done_cell(it: _Part) -> Cell:
+    done, total = it.part.bytes_done, it.part.bytes_total
+    return _share_cell(done / total * 100.0 if total else None)
+
+
+def _part_size_cell(it: _Part) -> Cell:
+    done, total = it.part.bytes_done, it.part.bytes_total
+    return Cell(done, f"{text.bytes_text(done)} of {text.bytes_text(total)}")
+
+
+def _stalled_cell(it: _Part) -> Cell:
+    return Cell(it.reason, it.reason or text.NONE, Tone.WARNING if it.reason else Tone.PLAIN)
 
 
 def estimated_cell(expected_s: tuple[float, float] | None) -> Cell:
     """How long it would take, as told before it began."""
     if expected_s is None:
-        return Cell(None, text.NONE)
+        return NONE_YET
     low, high = (text.duration_text(seconds * 1000) for seconds in expected_s)
     return Cell(expected_s[1], f"{text.ESTIMATE}{low} – {high}")
 
@@ -229,9 +160,7 @@ def throttle_cell(rate: int | None, *, is_gone: bool) -> Cell:
 
 
 def _copied_cell(progress: MoveProgress | None) -> Cell:
-    if progress is None:
-        return Cell(None, text.NONE)
-    return Cell(progress.bytes_done, text.bytes_text(progress.bytes_done))
+    return NONE_YET if progress is None else cells.bytes_cell(progress.bytes_done)
 
 
 def done_percent(progress: MoveProgress | None) -> float | None:
@@ -247,8 +176,7 @@ def done_percent(progress: MoveProgress | None) -> float | None:
 
 def done_cell(progress: MoveProgress | None) -> Cell:
     """Share that is done."""
-    share = done_percent(progress)
-    return Cell(share, text.NONE if share is None else text.percent_text(float(int(share))))
+    return _share_cell(done_percent(progress))
 
 
 def eta_cell(progress: MoveProgress | MovingPartition | None, *, told_ms: int, now_ms: int) -> Cell:
@@ -276,7 +204,7 @@ def fate_words(move: OperationState) -> str:
     return ", ".join(f"{count:,} {fate}" for fate, count in counts.items())
 
 
-def ended_rows(move: OperationState) -> list[ChangeRow]:
+def ended_rows(move: OperationState) -> list[Row]:
     """Its partitions with what became of them, those that did not move first; no word of it while
     it runs, or where that is not known."""
     fates = move.fates if len(move.fates) == len(move.changes) else ("",) * len(move.changes)
@@ -289,17 +217,17 @@ def ended_rows(move: OperationState) -> list[ChangeRow]:
 
 def change_columns_of(move: OperationState) -> tuple[Column, ...]:
     """With what became of them, once that is known."""
-    return FATE_COLUMNS if move.fates else CHANGE_COLUMNS
+    return (*CHANGES.columns, *CHANGES.only("fate")) if move.fates else CHANGES.columns
 
 
 def _fate_cell(fate: str, reason: str) -> Cell:
     if not fate:
-        return NO_FATE
+        return NONE_YET
     words = f"{fate}: {reason}" if reason and fate == "not moved" else fate
     return Cell(fate, words, Tone.FINE if fate == MOVED else Tone.WARNING)
 
 
-def _name(change: PartitionChange) -> str:
+def _name(change: PartitionChange | MovingPartition) -> str:
     return f"{change.topic}-{change.partition}"
 
 
@@ -309,21 +237,85 @@ def plan_anew_path(changes: Sequence[PartitionChange]) -> ViewPath:
     return ViewPath(view="plan", query={"topics": topics} if len(topics) <= TOPICS_MAX else {})
 
 
-def change_row(change: PartitionChange, why: str = text.NONE, fate: Cell = NO_FATE) -> ChangeRow:
+def change_row(change: PartitionChange, why: str = text.NONE, fate: Cell = NONE_YET) -> Row:
     """One line of a plan's diff."""
-    name = _name(change)
-    led = change.has_new_leader
-    return ChangeRow(
-        key=name,
-        path=f"topics/{change.topic}/partitions/{change.partition}",
-        name=Cell(name, name),
-        before=Cell(None, text.ids_text(change.before)),
-        after=Cell(None, text.ids_text(change.after)),
-        new_leader=Cell(int(led), f"yes, {change.after[0]}" if led else "no"),
-        moved=Cell(
-            change.moved_bytes,
-            text.bytes_text(change.moved_bytes) if change.adding else "no data",
-        ),
-        why=Cell(None, why),
-        fate=fate,
-    )
+    return CHANGES.row(_Change(change, why, fate))
+
+
+def _new_leader_cell(it: _Change) -> Cell:
+    led = it.change.has_new_leader
+    return Cell(int(led), f"yes, {it.change.after[0]}" if led else "no")
+
+
+def _moved_cell(it: _Change) -> Cell:
+    moved = it.change.moved_bytes
+    return Cell(moved, text.bytes_text(moved) if it.change.adding else "no data")
+
+
+_ENDS_HELP: Final = "An interval, not a promise"
+MOVES: Final = Table(
+    name="moves",
+    about="A row per reassignment, running and past",
+    key=lambda seen: seen.move.operation_id,
+    path=lambda seen: f"moves/{seen.move.operation_id}",
+    columns=(
+        column("move", "move", rank=1, cell=worded(lambda seen: seen.move.operation_id)),
+        column("status", "status", rank=1, cell=_move_status_cell),
+        column("done", "done", units.PERCENT,
+               rank=1, cell=lambda seen: done_cell(seen.move.progress)),
+        column("rate", "rate", units.BYTE_RATE, rank=2, cell=_rate_cell),
+        column("eta", "ends", units.TIME, _ENDS_HELP, rank=2, cell=_move_eta_cell),
+        column("partitions", "partitions", units.COUNT,
+               cell=counted(lambda seen: seen.move.partitions_count)),
+        column("size_bytes", "planned", units.BYTES, "Data to copy, as planned", rank=2,
+               cell=lambda seen: cells.bytes_cell(seen.move.planned_bytes)),
+        column("copied", "copied", units.BYTES, "Data copied so far",
+               cell=lambda seen: _copied_cell(seen.move.progress)),
+        column("estimated", "estimated", units.DURATION, "How long, as told before it began",
+               cell=lambda seen: estimated_cell(seen.move.expected_s)),
+        column("took", "took", units.DURATION, cell=lambda seen: took_cell(seen.move.took_s)),
+        column("submitted", "submitted", units.TIME, cell=_submitted_cell),
+        name_column("who", "who", cell=worded(lambda seen: seen.move.who)),
+        name_column("reason", "why", cell=worded(lambda seen: seen.move.reason)),
+    ),
+    unlisted=(
+        column("message", "message", cell=worded(lambda seen: seen.move.message)),
+    ),
+)  # fmt: skip
+MOVING: Final = Table(
+    name="moving partitions",
+    about="A row per partition that a running reassignment copies",
+    key=lambda it: _name(it.part),
+    path=lambda it: f"topics/{it.part.topic}/partitions/{it.part.partition}",
+    columns=(
+        column("name", "partition", rank=1, cell=worded(lambda it: _name(it.part))),
+        column("done", "done", units.PERCENT, rank=1, cell=_part_done_cell),
+        column("size_bytes", "bytes", units.BYTES, rank=2, cell=_part_size_cell),
+        column("rate", "rate", units.BYTE_RATE, rank=2,
+               cell=lambda it: cells.byte_rate_cell(it.part.rate_bytes_per_s)),
+        column("eta", "ends", units.TIME, _ENDS_HELP, rank=1,
+               cell=lambda it: eta_cell(it.part, told_ms=it.told_ms, now_ms=it.now_ms)),
+        column("stalled", "stands still", rank=1, cell=_stalled_cell),
+    ),
+)  # fmt: skip
+_LEADS_HELP: Final = "The first leads"
+CHANGES: Final = Table(
+    name="changes",
+    about="A row per partition that a reassignment changes, in a plan and afterwards",
+    key=lambda it: _name(it.change),
+    path=lambda it: f"topics/{it.change.topic}/partitions/{it.change.partition}",
+    columns=(
+        column("name", "partition", rank=1, cell=worded(lambda it: _name(it.change))),
+        column("before", "before", units.IDS, _LEADS_HELP, rank=1,
+               cell=lambda it: Cell(None, text.ids_text(it.change.before))),
+        column("after", "after", units.IDS, _LEADS_HELP, rank=1,
+               cell=lambda it: Cell(None, text.ids_text(it.change.after))),
+        column("new_leader", "new leader?", rank=2, cell=_new_leader_cell),
+        column("moved", "data to copy", units.BYTES, rank=2, cell=_moved_cell),
+    ),
+    unlisted=(
+        column("why", "why it moves", rank=2, cell=lambda it: Cell(None, it.why)),
+        column("fate", "ended", units.TEXT, "Result of this partition", rank=1,
+               cell=lambda it: it.fate),
+    ),
+)  # fmt: skip

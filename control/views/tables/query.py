@@ -5,25 +5,25 @@ are ever gathered. Sorting is stable and by value, never by text; unknown values
 directions.
 """
 
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, TypeVar
+from threading import Lock
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.views.tables import column as columns
-from control.views.tables import row_builders
-from control.views.tables.column import Column, ColumnError, chosen
-from control.views.tables.filters import FieldKind, FilterError, FilterField, filter_mask
+from control.views.tables.column import Column, ColumnError, Table, chosen
+from control.views.tables.filters import FilterError, filter_mask
 from control.views.tables.rows import Row
 
+ORDERS_MAX: Final = 16
+"""Of 133,000 rows each takes one megabyte."""
 LIMIT_MAX: Final = 1_000
 """No screen shows more rows at once; a larger limit is cut down to this."""
-
-R = TypeVar("R", bound=Row, covariant=True)
 
 Order = npt.NDArray[np.int64] | None
 """Row numbers of a table; None: all of them, in its own order."""
@@ -42,10 +42,10 @@ class TableQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page(Generic[R]):
+class Page:
     """One page of rows, and what it was cut from."""
 
-    rows: tuple[R, ...]
+    rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     total: int
     """Rows of the whole table."""
@@ -55,9 +55,20 @@ class Page(Generic[R]):
     problem: str = ""
     """Why filter, sort or columns could not be followed; the rows are then empty."""
     table: pa.Table | None = field(default=None, compare=False, repr=False)
-    """What it was cut from, as ``spec`` reads it; None with a problem."""
+    """What it was cut from, as ``kind`` declares it; None with a problem."""
     order: Order = field(default=None, compare=False, repr=False)
-    spec: "TableSpec[Any] | None" = field(default=None, compare=False, repr=False)
+    kind: Table | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def whole(cls, rows: Sequence[Row], columns: Sequence[Column]) -> Self:
+        """All rows of a small table, as they stand."""
+        count = len(rows)
+        return cls(rows=tuple(rows), columns=tuple(columns), total=count, matching=count)
+
+    @property
+    def every_column(self) -> tuple[Column, ...]:
+        """Its columns with those that were not chosen."""
+        return self.columns if self.kind is None else self.kind.columns
 
     @property
     def found(self) -> pa.Table | None:
@@ -65,38 +76,23 @@ class Page(Generic[R]):
         return None if self.table is None else _taken(self.table, self.order)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableSpec(Generic[R]):
-    """How one kind of table is filtered, sorted and shown."""
-
-    columns: tuple[Column, ...]
-    name_column: str
-    fields: Mapping[str, FilterField]
-    sorts: Mapping[str, str]
-    """Column of the table that a column of the screen is sorted by."""
-    build: Callable[[Mapping[str, Any]], R]
-    exports: Mapping[str, str] = field(default_factory=dict)
-    """Column of the table that a column of the screen is exported from, where it is not the one
-    that it is sorted by."""
-
-
 def page_of(
     table: pa.Table,
-    spec: TableSpec[R],
+    kind: Table,
     query: TableQuery,
     *,
     known: Callable[[Callable[[], Order]], Order] = lambda find: find(),
-) -> Page[R]:
+) -> Page:
     """The wanted page. What cannot be followed of the query is told in ``problem``.
 
     ``known`` may have the order of these very rows by this filter and sort already.
     """
-    empty: Page[R] = Page(
-        rows=(), columns=spec.columns, total=table.num_rows, matching=0, offset=query.offset
+    empty = Page(
+        rows=(), columns=kind.columns, total=table.num_rows, matching=0, offset=query.offset
     )
     try:
-        shown = chosen(spec.columns, query.columns)
-        order = known(lambda: order_of(table, spec, query))
+        shown = chosen(kind.columns, query.columns)
+        order = known(lambda: order_of(table, kind, query))
     except (FilterError, ColumnError) as error:
         return replace(empty, problem=str(error))
     limit, start = min(max(query.limit, 0), LIMIT_MAX), max(query.offset, 0)
@@ -104,28 +100,27 @@ def page_of(
         matching_count, cut = table.num_rows, table.slice(start, limit)
     else:
         matching_count, cut = len(order), table.take(order[start : start + limit])
-    rows = tuple(spec.build(record) for record in cut.to_pylist())
     return replace(
         empty,
-        rows=rows,
+        rows=kind.rows(cut.to_pylist()),
         columns=shown,
         matching=matching_count,
         table=table,
         order=order,
-        spec=spec,
+        kind=kind,
     )
 
 
-def matching(table: pa.Table, spec: TableSpec[R], query: TableQuery) -> pa.Table:
+def matching(table: pa.Table, kind: Table, query: TableQuery) -> pa.Table:
     """All rows that pass the filter, sorted.
 
     Raises:
         FilterError: a filter or sort that cannot be followed.
     """
-    return _taken(table, order_of(table, spec, query))
+    return _taken(table, order_of(table, kind, query))
 
 
-def order_of(table: pa.Table, spec: TableSpec[R], query: TableQuery) -> Order:
+def order_of(table: pa.Table, kind: Table, query: TableQuery) -> Order:
     """Numbers of the rows that pass the filter, sorted.
 
     Raises:
@@ -133,14 +128,14 @@ def order_of(table: pa.Table, spec: TableSpec[R], query: TableQuery) -> Order:
     """
     rows: Order = None
     if query.filter.strip():
-        mask = filter_mask(table, query.filter, spec.fields, name_column=spec.name_column)
+        mask = filter_mask(table, query.filter, kind.filters, name_column=kind.searched)
         rows = np.flatnonzero(mask)
     if not query.sort:
         return rows
     name = query.sort.removeprefix("-")
-    if name not in spec.sorts:
-        raise FilterError(f"no column {name!r} to sort by; there are {', '.join(spec.sorts)}")
-    column = table[spec.sorts[name]]
+    if name not in kind.sorts:
+        raise FilterError(f"no column {name!r} to sort by; there are {', '.join(kind.sorts)}")
+    column = table[kind.sorts[name]]
     column = column if rows is None else column.take(rows)
     sorted_rows = np.asarray(_order(column, descending=query.sort.startswith("-")))
     return sorted_rows if rows is None else rows[sorted_rows]
@@ -158,211 +153,23 @@ def _order(column: pa.ChunkedArray, *, descending: bool) -> pa.Array:
     return pc.sort_indices(values, sort_keys=keys)
 
 
-def _text(column: str) -> FilterField:
-    return FilterField(column, FieldKind.TEXT)
+class SortCache:
+    """The last orders of one snapshot's tables that were asked for: who pages, jumps or refreshes
+    does not filter and sort again. Safe between threads; two that ask at once may both find it."""
 
+    def __init__(self) -> None:
+        self._known: OrderedDict[Hashable, Order] = OrderedDict()
+        self._lock = Lock()
 
-def _number(column: str) -> FilterField:
-    return FilterField(column, FieldKind.NUMBER)
-
-
-def _ids(column: str) -> FilterField:
-    return FilterField(column, FieldKind.IDS)
-
-
-def _duration(column: str) -> FilterField:
-    return FilterField(column, FieldKind.DURATION)
-
-
-_STATUS: Final = FilterField("statuses", FieldKind.WORDS)
-
-PARTITIONS: Final = TableSpec(
-    columns=columns.PARTITION_COLUMNS,
-    name_column="name",
-    fields={
-        "topic": _text("topic"),
-        "partition": _number("partition"),
-        "broker": _ids("replicas"),
-        "replica": _ids("replicas"),
-        "isr": _ids("isr"),
-        "short": _duration("isr_short_ms"),
-        "leader": _number("leader"),
-        "status": _STATUS,
-        "lag": _number("lag"),
-        "size": _number("size_bytes"),
-        "bytes": _number("size_bytes"),
-        "records": _number("records"),
-        "segments": _number("segments"),
-        "in": _number("in_bytes_per_s"),
-        "out": _number("out_bytes_per_s"),
-        "rate": _number("in_records_per_s"),
-        "groups": _number("groups"),
-        "start": _number("log_start_offset"),
-        "end": _number("high_watermark"),
-    },
-    sorts={
-        "topic": "topic",
-        "partition": "partition",
-        "status": "judged_rank",
-        "leader": "led_by",
-        "replicas": "replica_count",
-        "isr": "isr_count",
-        "size_bytes": "size_bytes",
-        "records": "records",
-        "segments": "segments",
-        "in_records": "in_records_per_s",
-        "in_bytes": "in_bytes_per_s",
-        "out_bytes": "out_bytes_per_s",
-        "lag": "lag",
-        "log_start_offset": "log_start_offset",
-        "high_watermark": "high_watermark",
-        "age": "age_ms",
-    },
-    build=row_builders.partition_row,
-    exports={"status": "status", "leader": "leader", "replicas": "replicas", "isr": "isr"},
-)
-TOPICS: Final = TableSpec(
-    columns=columns.TOPIC_COLUMNS,
-    name_column="topic",
-    fields={
-        "topic": _text("topic"),
-        "status": _STATUS,
-        "partitions": _number("partition_count"),
-        "size": _number("all_bytes_sum"),
-        "bytes": _number("all_bytes_sum"),
-        "in": _number("in_bytes_per_s_sum"),
-        "out": _number("out_bytes_per_s_sum"),
-        "rate": _number("in_records_per_s_sum"),
-        "lag": _number("lag_max"),
-    },
-    sorts={
-        "topic": "topic",
-        "status": "judged_rank",
-        "partitions": "partition_count",
-        "replicas": "replicas_count_max",
-        "size_bytes": "all_bytes_sum",
-        "in_records": "in_records_per_s_sum",
-        "in_bytes": "in_bytes_per_s_sum",
-        "out_bytes": "out_bytes_per_s_sum",
-        "lag": "lag_max",
-    },
-    build=row_builders.topic_row,
-    exports={"status": "status"},
-)
-GROUPS: Final = TableSpec(
-    columns=columns.GROUP_COLUMNS,
-    name_column="group_id",
-    fields={
-        "group": _text("group_id"),
-        "topic": _text("topics"),
-        "status": _STATUS,
-        "state": _text("state"),
-        "type": _text("group_type"),
-        "assignor": _text("protocol"),
-        "lag": _number("lag_sum"),
-        "members": _number("members"),
-        "partitions": _number("partition_count"),
-        "clears": _duration("clears_ms"),
-        "loses": _duration("retention_risk_ms_min"),
-        "time": _duration("lag_ms_max"),
-        "trend": _number("trend_per_s"),
-        "consumes": _number("consumed_records_per_s_sum"),
-    },
-    sorts={
-        "group": "group_id",
-        "status": "judged_rank",
-        "lag": "lag_sum",
-        "lag_time": "lag_ms_max",
-        "velocity": "trend_per_s",
-        "clears": "clears_ms",
-        "loses": "retention_risk_ms_min",
-        "consumed": "consumed_records_per_s_sum",
-        "members": "members",
-        "partitions": "partition_count",
-        "topics": "topics",
-        "type": "group_type",
-        "state": "state",
-        "epoch": "group_epoch",
-        "assignor": "protocol",
-        "rests_on": "rests_on",
-        "status_unknown_because": "unjudged",
-    },
-    build=row_builders.group_row,
-    exports={"status": "verdict"},
-)
-GROUP_PARTITIONS: Final = TableSpec(
-    columns=columns.GROUP_PARTITION_COLUMNS,
-    name_column="name",
-    fields={
-        "group": _text("group_id"),
-        "topic": _text("topic"),
-        "partition": _number("partition"),
-        "status": _STATUS,
-        "lag": _number("lag"),
-        "leader": _number("leader"),
-        "broker": _number("leader"),
-        "member": _text("member_id"),
-        "clears": _duration("clears_ms"),
-        "loses": _duration("retention_risk_ms"),
-        "time": _duration("lag_ms"),
-        "trend": _number("lag_records_per_s"),
-        "consumes": _number("consumed_records_per_s"),
-        "stuck": _duration("stuck_ms"),
-        "readable": _number("readable"),
-    },
-    sorts={
-        "group": "group_id",
-        "topic": "topic",
-        "partition": "partition",
-        "status": "judged_rank",
-        "lag": "lag",
-        "readable": "readable",
-        "lag_time": "lag_ms",
-        "velocity": "lag_records_per_s",
-        "clears": "clears_ms",
-        "loses": "retention_risk_ms",
-        "committed": "committed_offset",
-        "end": "end_offset",
-        "consumed": "consumed_records_per_s",
-        "stuck": "stuck_ms",
-        "leader": "led_by",
-        "member": "member_id",
-        "status_unknown_because": "unjudged",
-    },
-    build=row_builders.group_partition_row,
-    exports={"status": "verdict", "leader": "leader"},
-)
-BROKERS: Final = TableSpec(
-    columns=columns.BROKER_COLUMNS,
-    name_column="name",
-    fields={
-        "broker": _number("broker"),
-        "rack": _text("rack"),
-        "replicas": _number("replicas"),
-        "leaders": _number("leaders"),
-        "size": _number("size_bytes"),
-        "bytes": _number("size_bytes"),
-        "skew": _number("skew_percent"),
-        "disk": _number("disk_percent"),
-        "full": _duration("full_ms"),
-        "in": _number("in_bytes_per_s"),
-        "out": _number("out_bytes_per_s"),
-        "status": _text("status"),
-    },
-    sorts={
-        "broker": "broker",
-        "rack": "rack",
-        "status": "status_rank",
-        "replicas": "replicas",
-        "leaders": "leaders",
-        "size_bytes": "size_bytes",
-        "in_bytes": "in_bytes_per_s",
-        "out_bytes": "out_bytes_per_s",
-        "skew": "skew_percent",
-        "full_in": "full_ms",
-        "disk": "disk_percent",
-        "age": "age_ms",
-    },
-    build=row_builders.broker_row,
-    exports={"status": "status"},
-)
+    def of(self, key: Hashable, find: Callable[[], Order]) -> Order:
+        """The order under this key; ``find`` finds it where it is not known."""
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        order = find()
+        with self._lock:
+            self._known[key] = order
+            while len(self._known) > ORDERS_MAX:
+                self._known.popitem(last=False)
+        return order

@@ -38,10 +38,11 @@ def test_a_documented_command_is_taken(program: dict[str, Any], command: str) ->
     chosen.make_context(chosen.name, words)  # raises what the operator would be told
 
 
-def test_the_reference_of_commands_is_what_the_program_says() -> None:
-    """Run `scripts/command_reference.py` where it is not."""
+@pytest.mark.parametrize("script", ["command_reference", "column_reference"])
+def test_a_reference_is_what_the_program_says(script: str) -> None:
+    """Run the script where it is not."""
     done = subprocess.run(
-        [sys.executable, "scripts/command_reference.py", "--check"],
+        [sys.executable, f"scripts/{script}.py", "--check"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from control.views.tables.column import BROKER_COLUMNS, PARTITION_COLUMNS
+from control.views.tables.brokers import BROKERS
+from control.views.tables.partitions import PARTITIONS
 from partiscope.cli.app import run
 from tests.support.node_cluster import ROOT
 from tests.unit.partiscope.test_told import store
@@ -67,10 +68,10 @@ def test_wide_screens_and_chosen_columns_have_more(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     heads = lines("partitions")[0]
-    assert all(column.title in heads for column in PARTITION_COLUMNS)
+    assert all(column.title in heads for column in PARTITIONS.columns)
     monkeypatch.setenv("COLUMNS", "40")
     heads = lines("brokers", "--columns", "all")[0]
-    assert all(column.title in heads for column in BROKER_COLUMNS)
+    assert all(column.title in heads for column in BROKERS.columns)
     assert lines("brokers", "--columns", "leaders")[0].split() == ["broker", "leaders"]
 
 

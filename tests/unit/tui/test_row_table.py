@@ -7,7 +7,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import OptionList
 
-from control.views.tables.messages import MESSAGE_COLUMNS, MessageRow, message_row
+from control.views.tables.messages import MESSAGES, message_row
 from control.views.tables.query import Page
 from tests.snapshots.canned import records
 from tests.support.settle import settle
@@ -25,9 +25,9 @@ class _OneTable(App[None]):
         yield RowTable(id="table", opens=False)
 
 
-def _page() -> Page[MessageRow]:
+def _page() -> Page:
     rows = tuple(message_row(replace(record, value=LONG)) for record in records())
-    return Page(rows=rows, columns=MESSAGE_COLUMNS, total=len(rows), matching=len(rows))
+    return Page.whole(rows, MESSAGES.columns)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from control.model.fleet import WatchedCluster
 from control.model.freshness import doubtful_brokers
 from control.model.status import Severity
-from control.views.cluster.all_clusters import _row as cluster_row
+from control.views.cluster.all_clusters import cluster_rows
 from control.views.snapshots.snapshot import (
     OperatorSnapshot,
     broker_page,
@@ -97,7 +97,7 @@ def test_of_a_silent_cluster_no_face_shows_a_rate_or_a_verdict() -> None:
     assert row["status"] is None
     assert "all brokers are silent" in row["status_unknown_because"]
     assert row["lag"] == 30, "what was read stays"
-    listed = cluster_row(WatchedCluster(), snapshot, now_ms)
+    (listed,) = cluster_rows([(WatchedCluster(), snapshot)], now_ms=now_ms)
     assert listed.brokers.text == "0/3 brokers heard"
     assert listed.in_bytes.text == "n/a"
     assert "1 not-known" in listed.groups.text

@@ -6,7 +6,7 @@ from control.model.findings import Finding, Operation
 from control.model.status import Severity
 from control.views.next_steps import action_of
 from control.views.paths import parse_path
-from control.views.tables.row_builders import finding_row
+from control.views.tables.findings import finding_row
 
 
 def finding(kind: str, operation: Operation, subject: str = "brokers/103") -> Finding:

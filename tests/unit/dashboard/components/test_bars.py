@@ -7,7 +7,7 @@ import pytest
 
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import build_snapshot
-from control.views.tables.rows import BrokerRow
+from control.views.tables.rows import Row
 from dashboard.components import bars
 from dashboard.components.bars import ROOM, broker_bars
 from dashboard.components.markup import MARKUP
@@ -17,7 +17,7 @@ from tests.unit.dashboard.page_context import words_of
 
 
 @pytest.fixture
-def rows() -> tuple[BrokerRow, ...]:
+def rows() -> tuple[Row, ...]:
     """12 MiB, 4 MiB and nothing; 2, 1 and no replicas."""
     tables = clusters.tables(
         brokers=[clusters.broker(101), clusters.broker(102), clusters.broker(103)],
@@ -37,7 +37,7 @@ def parts(box: Any, kind: str) -> list[float]:
     return [float(height) / 100 * ROOM for height in found]
 
 
-def test_bars_are_as_tall_as_what_they_stand_for(rows: tuple[BrokerRow, ...]) -> None:
+def test_bars_are_as_tall_as_what_they_stand_for(rows: tuple[Row, ...]) -> None:
     assert parts(broker_bars(rows, "size_bytes"), "leader") == pytest.approx(
         [1, 1 / 3, 0], abs=1e-3
     )
@@ -47,7 +47,7 @@ def test_bars_are_as_tall_as_what_they_stand_for(rows: tuple[BrokerRow, ...]) ->
     assert "leaders followers" in words_of(stacked)
 
 
-def test_each_bar_leads_to_its_broker_and_tells_its_figure(rows: tuple[BrokerRow, ...]) -> None:
+def test_each_bar_leads_to_its_broker_and_tells_its_figure(rows: tuple[Row, ...]) -> None:
     drawn = getattr(broker_bars(rows, "size_bytes"), MARKUP)
 
     assert re.findall(r'href="(/brokers/\d+)"', drawn) == [
@@ -58,6 +58,6 @@ def test_each_bar_leads_to_its_broker_and_tells_its_figure(rows: tuple[BrokerRow
 
 
 @pytest.mark.parametrize("measure", bars.MEASURES)
-def test_the_mean_is_told_with_its_unit(rows: tuple[BrokerRow, ...], measure: str) -> None:
+def test_the_mean_is_told_with_its_unit(rows: tuple[Row, ...], measure: str) -> None:
     assert "band ±10 %" in words_of(broker_bars(rows, measure))
     assert "no broker" in words_of(broker_bars([], measure))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from control.views.cluster.all_clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.snapshots import snapshot as views
 from dashboard.context import PageContext
 from dashboard.frame import times
@@ -73,7 +73,7 @@ def test_a_moment_that_is_not_kept_says_why_and_nothing_looks_well(
     assert words in answer["words"]
     assert answer["is_problem"]
     (row,) = cluster_rows([(context.watched, past)], now_ms=context.now_ms())
-    assert "✔" not in "".join(row.cell(it.id).shaped(is_number=True) for it in CLUSTER_COLUMNS)
+    assert "✔" not in "".join(row.cell(it.id).shaped(is_number=True) for it in CLUSTERS.columns)
 
 
 def test_in_a_gap_the_figures_before_it_are_shown_and_nothing_looks_well(
@@ -89,7 +89,7 @@ def test_in_a_gap_the_figures_before_it_are_shown_and_nothing_looks_well(
     assert "silent for" in told
     assert "No findings" not in told
     (row,) = cluster_rows([(context.watched, past)], now_ms=context.now_ms())
-    assert "✔" not in "".join(row.cell(it.id).shaped(is_number=True) for it in CLUSTER_COLUMNS)
+    assert "✔" not in "".join(row.cell(it.id).shaped(is_number=True) for it in CLUSTERS.columns)
 
 
 def test_the_bar_says_when_or_that_nothing_is_kept(context: PageContext) -> None:

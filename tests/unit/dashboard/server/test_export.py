@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from fastapi import FastAPI, Request
 
-from dashboard.pages.lists import PAGES
 from dashboard.server import export
 from tests.unit.dashboard.page_context import context_on
 
@@ -14,7 +13,7 @@ from tests.unit.dashboard.page_context import context_on
 @pytest.mark.parametrize(("at", "status"), [("", 200), ("yesterday", 400), ("9" * 20, 400)])
 def test_a_time_that_is_none_is_refused(tmp_path: Path, at: str, status: int) -> None:
     server = FastAPI()
-    export.register(server, context_on(tmp_path), PAGES)
+    export.register(server, context_on(tmp_path))
     route: Any = server.routes[-1]
     scope = {"type": "http", "query_string": f"at={at}".encode(), "headers": []}
     answer = route.endpoint("partitions", "csv", Request(scope))

@@ -11,7 +11,6 @@ from fastapi import FastAPI, Request
 from control.views.snapshots import snapshot as views
 from control.views.tables.query import TableQuery
 from dashboard.components.grid import BLOCK_ROWS
-from dashboard.pages.lists import PAGES
 from dashboard.server import table_rows
 from dashboard.server.table_rows import answer_of, count_words, query_of, row_of
 from tests.unit.dashboard.page_context import context_on
@@ -61,7 +60,7 @@ def test_the_route_answers_what_is_asked_and_says_what_is_wrong(
     tmp_path: Path, kind: str, query: str, status: int, found: list[str] | str
 ) -> None:
     server = FastAPI()
-    table_rows.register(server, context_on(tmp_path), PAGES)
+    table_rows.register(server, context_on(tmp_path))
     route: Any = server.routes[-1]
     headers = [(b"accept-encoding", b"gzip, br")]
     scope = {"type": "http", "query_string": query.encode(), "headers": headers}

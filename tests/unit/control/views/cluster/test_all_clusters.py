@@ -5,7 +5,7 @@ from pathlib import Path
 from control.model.findings import Finding
 from control.model.fleet import WatchedCluster
 from control.model.status import Severity
-from control.views.cluster.all_clusters import CLUSTER_COLUMNS, cluster_rows
+from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.snapshots.snapshot import build_snapshot
 from control.views.tables.rows import Tone
 from spark_metrics.aggregates import AggregatesReader
@@ -40,7 +40,7 @@ def test_a_row_tells_what_its_cluster_is_like(tmp_path: Path) -> None:
     assert unknown.health.text == "no figures yet"
     figures = ("brokers", "topics", "partitions", "groups", "lag", "in_bytes", "age")
     assert {unknown.cell(name).value for name in figures} == {None}, "unknown, and not 0"
-    assert {column.id for column in CLUSTER_COLUMNS} == {name for name, _ in told.cells()}
+    assert {column.id for column in CLUSTERS.columns} == {name for name, _ in told.cells.items()}
 
 
 def _count(findings: tuple[Finding, ...], severity: Severity) -> int:

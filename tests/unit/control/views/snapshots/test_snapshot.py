@@ -8,8 +8,8 @@ from control.model.ids import TopicPartition
 from control.views.paths import ViewPath, parse_path
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
+from control.views.tables.findings import consequence_words
 from control.views.tables.query import TableQuery
-from control.views.tables.row_builders import consequence_words
 from control.views.tables.rows import Tone
 from tests.unit.control import clusters
 from tests.unit.control.clusters import NOW_MS

@@ -12,7 +12,6 @@ from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from control.views.snapshots.store import open_store
 from control.views.tables.export import ExportError, export, exported
 from control.views.tables.query import LIMIT_MAX, Page, TableQuery
-from control.views.tables.rows import PartitionRow
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.unit.control.clusters import NOW_MS, commit, group, tables
 
@@ -30,7 +29,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> OperatorSnapshot:
     return build_snapshot(found.tables, version=found.version, now_ms=1)
 
 
-def page_of(snapshot: OperatorSnapshot, query: TableQuery) -> Page[PartitionRow]:
+def page_of(snapshot: OperatorSnapshot, query: TableQuery) -> Page:
     return views.partition_page(snapshot, query)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from control.operations.bus.journal import JournalLine
 from control.views.series import Span
-from control.views.tables.journal import MARKS_MAX, journal_row, marks
+from control.views.tables.journal import JOURNAL, MARKS_MAX, marks
 
 
 def line(at_ms: int, operation_id: str = "mv-1", outcome: str = "done") -> JournalLine:
@@ -20,9 +20,9 @@ def line(at_ms: int, operation_id: str = "mv-1", outcome: str = "done") -> Journ
 
 
 def test_a_move_opens_and_what_needed_no_executor_does_not() -> None:
-    assert journal_row(line(1)).path == "moves/mv-1"
-    assert journal_row(line(1, "do-1")).path == ""
-    assert journal_row(line(1)).reason.text == "–"
+    assert JOURNAL.row(line(1)).path == "moves/mv-1"
+    assert JOURNAL.row(line(1, "do-1")).path == ""
+    assert JOURNAL.row(line(1)).reason.text == "–"
 
 
 def test_a_line_tells_the_day_the_second_the_cluster_and_what_became_of_what() -> None:
@@ -33,7 +33,7 @@ def test_a_line_tells_the_day_the_second_the_cluster_and_what_became_of_what() -
         before={"a": 1, "b": None, "c": "x", "d": 4},
         after={"a": 2, "b": "on", "c": None, "d": 5},
     )
-    row = journal_row(told)
+    row = JOURNAL.row(told)
     assert re.fullmatch(r"2026-11-2\d \d\d:\d\d:31", row.at.text)
     assert row.change.text == "a: 1 → 2; b: none → on; c: x → none; … 1 more"
     assert "d: 4 → 5" in str(row.change.value)
@@ -45,7 +45,7 @@ def test_what_was_only_counted_has_no_value_before() -> None:
     told = replace(
         line(1, "do-1"), before={"records": None}, after={"acknowledged": 7, "records": 9}
     )
-    assert journal_row(told).change.text == "acknowledged: 7; records: none → 9"
+    assert JOURNAL.row(told).change.text == "acknowledged: 7; records: none → 9"
 
 
 def test_marks_are_those_of_the_span_oldest_first() -> None:

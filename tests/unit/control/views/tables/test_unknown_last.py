@@ -1,23 +1,18 @@
 """Whatever a table is sorted by, rows of which it is not known come last, in both directions."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from control.model.ids import ClusterId
 from control.model.status import UNJUDGED
 from control.views.snapshots.snapshot import (
+    LISTS,
     OperatorSnapshot,
-    broker_page,
     build_snapshot,
-    group_page,
-    group_partition_page,
-    partition_page,
-    topic_page,
+    list_page,
 )
-from control.views.tables.query import Page, TableQuery
+from control.views.tables.query import TableQuery
 from control.views.tables.rows import Cell
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.store_builder import CLUSTER, Row, StoreBuilder, SyntheticSizes, synthetic_rows
@@ -37,13 +32,7 @@ KEPT: Final = frozenset(
         "is_fenced",
     ]
 )
-PAGES: Final[dict[str, Callable[[OperatorSnapshot, TableQuery], Page[Any]]]] = {
-    "brokers": broker_page,
-    "topics": topic_page,
-    "partitions": partition_page,
-    "groups": group_page,
-    "group": partial(group_partition_page, group="group-1"),
-}
+SCOPES: Final = {"lags": "group-1"}
 
 
 def _with_gaps() -> dict[str, list[Row]]:
@@ -73,14 +62,12 @@ def _is_unknown(cell: Cell) -> bool:
 
 
 @pytest.mark.parametrize("way", ["", "-"], ids=["up", "down"])
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", LISTS)
 def test_unknown_comes_last(snapshot: OperatorSnapshot, name: str, way: str) -> None:
-    page_of = PAGES[name]
-    page = page_of(snapshot, TableQuery())
-    assert page.spec is not None
     found = 0
-    for column in page.spec.columns:
-        sorted_page = page_of(snapshot, TableQuery(sort=f"{way}{column.id}", limit=1_000))
+    for column in LISTS[name].kind.columns:
+        query = TableQuery(sort=f"{way}{column.id}", limit=1_000)
+        sorted_page = list_page(snapshot, name, query, SCOPES.get(name))
         assert not sorted_page.problem, f"{column.id} is shown and cannot be sorted by"
         if column.id == "clears":  # "never" is known there
             continue

@@ -1,8 +1,7 @@
 """Racks where one broker does not tell its bytes, or has no rack."""
 
-from control.views.snapshots.snapshot import build_snapshot
-from control.views.tables.query import BROKERS, TableQuery, page_of
-from control.views.tables.racks import rack_rows
+from control.views.cluster.racks import rack_rows
+from control.views.snapshots.snapshot import broker_page, build_snapshot
 from tests.unit.control.clusters import MIB, NOW_MS, broker, partition, replica, tables
 
 
@@ -16,10 +15,7 @@ def test_a_broker_without_bytes_leaves_only_its_own_rack_without_a_skew() -> Non
         replicas=[replica(f"t{b}", 0, b, size_bytes=sizes[b]) for b in (1, 2, 3)],
     )
     snapshot = build_snapshot(rows, version=1, now_ms=NOW_MS)
-    found = {
-        row.key: row
-        for row in rack_rows(page_of(snapshot.broker_table, BROKERS, TableQuery()).rows)
-    }
+    found = {row.key: row for row in rack_rows(broker_page(snapshot).rows)}
     assert {name: row.skew.text for name, row in found.items()} == {
         "a": "+50 %",
         "b": "−25 %",

@@ -1,0 +1,153 @@
+"""The table of brokers: what the store says of each, and what it carries."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from control.model.columns import FloatColumn, floats
+from control.model.health import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, Evidence
+from control.model.load import BrokerLoads
+from control.model.status import BROKER_SEVERITIES
+from control.views import format as text
+from control.views.tables import arrow, cells, units
+from control.views.tables.column import Table, column, name_column, worded
+from control.views.tables.filters import FieldKind, FilterField
+from control.views.tables.partitions import IN_HELP, OUT_HELP, SIZE_HELP
+from control.views.tables.rows import TONE_OF, Cell, Tone
+
+_YEAR_MS: Final = 365 * cells.DAY_MS
+_KEPT: Final = ("broker", "host", "port", "rack", "is_fenced", "is_controller", "interval_ms")
+Record = Mapping[str, Any]
+
+
+def controller_cell(record: Record) -> Cell:
+    """A broker's id, with a star when it is the active controller."""
+    broker = record["broker"]
+    return Cell(broker, f"{cells.STAR if record['is_controller'] else ''}{broker}")
+
+
+def _status_cell(record: Record) -> Cell:
+    """Whether a broker is alive, sorted by how bad it is."""
+    word = record["status"]
+    return Cell(list(BROKER_SEVERITIES).index(word), word, TONE_OF[BROKER_SEVERITIES[word]])
+
+
+def _size_cell(record: Record) -> Cell:
+    return cells.bytes_cell(record["size_bytes"], estimated=record["is_estimated"])
+
+
+def _disk_cell(record: Record) -> Cell:
+    used_percent, tone = record["disk_percent"], Tone.PLAIN
+    if used_percent is not None and used_percent >= DISK_WARNING_PERCENT:
+        tone = Tone.CRITICAL if used_percent >= DISK_CRITICAL_PERCENT else Tone.WARNING
+    return Cell(used_percent, text.percent_text(used_percent), tone)
+
+
+def full_cell(full_ms: float | None) -> Cell:
+    """``≈ 9 d`` until the disk is full."""
+    if full_ms is None:
+        return Cell(None, text.NA)
+    return Cell(full_ms, "> 1 y") if full_ms > _YEAR_MS else cells.soon_cell(full_ms)
+
+
+BROKERS: Final = Table(
+    name="brokers",
+    about="A row per registered broker, by id",
+    key=lambda record: str(record["broker"]),
+    path=lambda record: f"brokers/{record['broker']}",
+    searched="name",
+    example="disk>80 rack:a",
+    columns=(
+        column("broker", "broker", units.TEXT,
+               "★ the active controller", rank=1, cell=controller_cell,
+               filter="broker", filter_on=FilterField("broker", FieldKind.NUMBER)),
+        column("status", "status", units.TEXT, rank=1, sort="status_rank", cell=_status_cell,
+               filter="status", width=128),
+        name_column("rack", "rack", filter="rack", cell=worded(lambda record: record["rack"])),
+        column("replicas", "replicas", units.COUNT, "Assigned replicas, in sync or not", rank=2,
+               filter="replicas", width=112),
+        column("leaders", "leaders", units.COUNT,
+               "Partitions that it leads", rank=2, filter="leaders"),
+        column("size_bytes", "bytes", units.BYTES, SIZE_HELP, rank=1, cell=_size_cell,
+               filter="size bytes"),
+        column("in_bytes", "in/s", units.BYTE_RATE, IN_HELP, rank=2, source="in_bytes_per_s",
+               filter="in"),
+        column("out_bytes", "out/s", units.BYTE_RATE,
+               OUT_HELP, source="out_bytes_per_s", filter="out"),
+        column("skew", "skew", units.PERCENT,
+               "Bytes against the mean of all registered brokers", rank=2,
+               source="skew_percent", filter="skew",
+               cell=lambda record: cells.skew_cell(record["skew_percent"])),
+        column("disk", "disk", units.PERCENT, "Used share of its log directory's disk",
+               source="disk_percent", cell=_disk_cell, filter="disk"),
+        column("full_in", "full in", units.DURATION,
+               "At the earliest, as fast as now and without retention", rank=2, source="full_ms",
+               cell=lambda record: full_cell(record["full_ms"]), filter="full"),
+        column("age", "age", units.AGE, "Since it last sampled itself", source="age_ms"),
+    ),
+)  # fmt: skip
+
+
+def broker_table(evidence: Evidence) -> pa.Table:
+    """One row per registered broker, by id.
+
+    Loads are counted from the assignment (so that a planned one can be shown beside the present
+    one); disk and age come from the broker's own samples.
+    """
+    store = evidence.snapshot.brokers.sort_by("broker").combine_chunks()
+    total, usable = floats(store["disk_total_bytes"]), floats(store["disk_usable_bytes"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        disk = np.where(total > 0, (total - usable) / total * 100.0, np.nan)
+    columns = {name: store[name] for name in _KEPT}
+    statuses = _statuses(store, evidence.freshness.silent)
+    columns |= {
+        "name": pa.array([f"broker {item}" for item in store["broker"].to_pylist()], pa.string()),
+        "status": statuses,
+        "status_rank": pc.index_in(statuses, pa.array(list(BROKER_SEVERITIES))),
+        "disk_total_bytes": store["disk_total_bytes"],
+        "disk_percent": arrow.nullable(disk),
+        "age_ms": arrow.nullable(np.maximum(evidence.now_ms - floats(store["sampled_ms"]), 0.0)),
+        **load_columns(evidence.loads),
+        "full_ms": arrow.nullable(_full_ms(evidence, floats(store["disk_usable_bytes"]))),
+    }
+    return pa.table(columns)
+
+
+def _statuses(store: pa.Table, silent: frozenset[int]) -> pa.Array:
+    is_silent = pc.is_in(store["broker"], pa.array(sorted(silent), pa.int32()))
+    named = pc.list_value_length(pc.split_pattern(store["cordoned_log_dirs"], ","))
+    is_cordoned = pc.and_(
+        pc.not_equal(store["cordoned_log_dirs"], ""), pc.greater_equal(named, store["log_dirs"])
+    )
+    alive = pc.if_else(pc.fill_null(is_cordoned, False), "cordoned", "alive")
+    return pc.if_else(store["is_fenced"], "fenced", pc.if_else(is_silent, "silent", alive))
+
+
+def _full_ms(evidence: Evidence, usable: FloatColumn) -> FloatColumn:
+    """When each broker's disk is full at the earliest: what is free over what is written to all
+    its replicas. Retention, which makes room meanwhile, is not counted."""
+    placed, brokers = evidence.placement, evidence.loads.brokers
+    rates = floats(evidence.snapshot.partitions["in_bytes_per_s"])[placed.row]
+    is_known = np.isin(placed.broker, brokers) & ~np.isnan(rates)
+    place = np.searchsorted(brokers, placed.broker[is_known])
+    written = np.bincount(place, weights=rates[is_known], minlength=len(brokers))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(
+            written > 0, usable / written * 1000.0, np.where(usable > 0, np.inf, np.nan)
+        )
+
+
+def load_columns(loads: BrokerLoads) -> dict[str, pa.Array]:
+    """The loads as columns, in order of broker ids."""
+    return {
+        "replicas": arrow.nullable(loads.replicas),
+        "leaders": arrow.nullable(loads.leaders),
+        "size_bytes": arrow.nullable(loads.size_bytes),
+        "is_estimated": pa.array(loads.is_estimated),
+        "in_bytes_per_s": arrow.nullable(loads.in_bytes_per_s),
+        "out_bytes_per_s": arrow.nullable(loads.out_bytes_per_s),
+        "skew_percent": arrow.nullable(loads.skew_percent("size_bytes")),
+    }

@@ -1,0 +1,219 @@
+"""The table of commits: a row per group and partition that it committed or owns."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from control.model.columns import FloatColumn, IntColumn, floats, ints, look_up, partition_keys
+from control.model.health import Evidence
+from control.model.status import (
+    BEYOND,
+    GROUP_SEVERITIES,
+    NO_COMMIT,
+    RANKS,
+    UNJUDGED,
+    VELOCITY_DEAD_BAND_RECORDS_PER_S,
+    words_of,
+)
+from control.views.format import plural_text
+from control.views.tables import arrow, cells, units
+from control.views.tables.cells import NEVER_MS
+from control.views.tables.column import Table, column, name_column, worded
+from control.views.tables.partitions import STATUSES, partition_path
+from control.views.tables.rows import Cell, Tone
+
+LAG_TIME_HELP: Final = "How old the next unread record is: lag over the produce rate, an estimate"
+VELOCITY_HELP: Final = "How fast lag grows (+) or shrinks (−)"
+CLEARS_HELP: Final = "When lag reaches 0 at this pace"
+LOSES_HELP: Final = "When retention deletes the next unread record, at this pace; – none waits"
+Record = Mapping[str, Any]
+
+
+def _has_lag(record: Record) -> bool:
+    """Where nothing is committed, or beyond the log's end, there is no lag to speak of."""
+    return record["committed_offset"] is not None and record["status"] != BEYOND
+
+
+def _if_lagging(cell: Callable[[Record], Cell]) -> Callable[[Record], Cell]:
+    return lambda record: cell(record) if _has_lag(record) else cells.NOTHING
+
+
+def _readable_cell(record: Record) -> Cell:
+    is_beyond = record["status"] == BEYOND
+    return cells.NOTHING if is_beyond else cells.count_cell(record["readable"])
+
+
+def _committed_cell(record: Record) -> Cell:
+    committed = record["committed_offset"]
+    is_missing = committed is None
+    return Cell(None, "no commit", Tone.MUTED) if is_missing else cells.count_cell(committed)
+
+
+COMMITS: Final = Table(
+    name="lags",
+    about="A row per partition that a group committed or owns, the worst first",
+    key=lambda record: f"{record['group_id']} {record['topic']}-{record['partition']}",
+    path=partition_path,
+    searched="name",
+    example="lag>10000 broker:102 stuck>5m",
+    columns=(
+        name_column("topic", "topic", rank=1, filter="topic"),
+        column("partition", "partition", units.ID, rank=1, filter="partition", width=80),
+        column("status", "status", units.TEXT, rank=1, source="verdict", sort="judged_rank",
+               cell=lambda record: cells.group_status_cell(record["status"]),
+               filter="status", filter_on=STATUSES, width=92),
+        column("lag", "lag", units.COUNT,
+               "High watermark less committed offset; – without a commit",
+               rank=1, cell=lambda it: cells.lag_cell(it["lag"], has_group=_has_lag(it)),
+               filter="lag"),
+        column("readable", "to read", units.COUNT,
+               "Lag less what is deleted; without a commit, the whole log",
+               cell=_readable_cell, filter="readable"),
+        column("lag_time", "time lag", units.DURATION, LAG_TIME_HELP, rank=2, source="lag_ms",
+               cell=_if_lagging(lambda it: cells.lag_time_cell(it["lag_ms"])),
+               filter="time", width=92),
+        column("velocity", "lag trend", units.RECORD_RATE, VELOCITY_HELP, rank=2,
+               source="lag_records_per_s",
+               cell=_if_lagging(
+                   lambda it: cells.velocity_cell(it["lag_records_per_s"], it["lag"])),
+               filter="trend", width=100),
+        column("clears", "clears in", units.DURATION, CLEARS_HELP, source="clears_ms",
+               cell=_if_lagging(lambda it: cells.clears_cell(it["clears_ms"], it["status"])),
+               filter="clears", width=108),
+        column("loses", "data loss in", units.DURATION,
+               LOSES_HELP, rank=2, source="retention_risk_ms",
+               cell=lambda it: cells.loses_cell(it["retention_risk_ms"], it["lag"]),
+               filter="loses", width=104),
+        column("committed", "committed", units.OFFSET, "Committed offset", rank=2,
+               source="committed_offset", cell=_committed_cell, width=92),
+        column("end", "end", units.OFFSET, "Earliest high watermark read at or after the commit",
+               source="end_offset"),
+        column("consumed", "consumes", units.RECORD_RATE, "Records per second by its commits",
+               source="consumed_records_per_s",
+               cell=_if_lagging(lambda it: cells.record_rate_cell(it["consumed_records_per_s"])),
+               filter="consumes", width=88),
+        column("stuck", "stuck for", units.DURATION,
+               "How long its offset has stood still, with lag",
+               source="stuck_ms", cell=lambda it: cells.stuck_cell(it["stuck_ms"], it["status"]),
+               filter="stuck", width=96),
+        column("leader", "leader", units.ID, sort="led_by", filter="leader broker",
+               cell=lambda it: cells.leader_cell(it["leader"])),
+        name_column("member", "member", "Member that owns the partition", rank=2,
+                    source="member_id", filter="member", width=136,
+                    cell=worded(lambda it: it["member_id"])),
+        name_column("status_unknown_because", "no verdict because",
+                    "Why there is no verdict", rank=2, source="unjudged",
+                    cell=worded(lambda it: it["unjudged"])),
+    ),
+    unlisted=(name_column("group", "group", rank=1, source="group_id", filter="group"),),
+)  # fmt: skip
+GROUPS_OF_PARTITION: Final = COMMITS.only(
+    "group", *(it.id for it in COMMITS.without("topic", "partition", "leader"))
+)
+"""The same for one partition: a line per group."""
+
+
+def commit_table(evidence: Evidence) -> pa.Table:
+    """One row per group and partition that it committed or owns; worst first, then most lag.
+
+    Adds to the store's columns: name, status, statuses, rank, verdict (the status, null where
+    there is none) and unjudged (why), lag_ms (the job's; where it knows none, lag over the
+    produce rate, at least as long as the group has stood still), clears_ms, readable (records that
+    are there to read: lag less what is lost, without a commit all that the log holds), leader.
+
+    A commit beyond the end of the log has no lag, nor what follows from it.
+    """
+    commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
+    wanted, present = partition_keys(commits, partitions)
+    place = look_up(wanted, present)
+    rates = np.append(floats(partitions["in_records_per_s"]), np.nan)[place]
+    leaders = np.append(ints(partitions["leader"]), -1)[place]
+    records = floats(partitions["high_watermark"]) - floats(partitions["log_start_offset"])
+    held = np.append(records, np.nan)[place]
+    ranks = evidence.commit_ranks
+    words = words_of(ranks, GROUP_SEVERITIES)
+    is_dead = pc.is_valid(evidence.unjudged).to_numpy(zero_copy_only=False)
+    is_beyond = floats(commits["committed_offset"]) > floats(commits["end_offset"])
+    has_commit = pc.is_valid(commits["committed_offset"]).to_numpy()
+    lag = np.where(is_beyond, np.nan, floats(commits["lag"]))
+    stuck_ms = evidence.now_ms - floats(commits["stuck_since_ms"])
+    estimated_ms = _lag_ms(lag, rates, stuck_ms)
+    told_ms = floats(commits["time_lag_ms"])
+    time_ms = np.where(np.isnan(told_ms), estimated_ms, told_ms)
+    readable = np.where(has_commit, lag - np.nan_to_num(floats(commits["lost_records"])), held)
+    risk_ms = np.where(ranks == RANKS["LOST"], 0.0, floats(commits["retention_risk_ms"]))
+    added = {
+        "name": pc.binary_join_element_wise(
+            commits["group_id"], arrow.partition_names(commits), " "
+        ),
+        "status": words,
+        "statuses": pc.binary_join_element_wise("", words, "", " "),
+        "rank": pa.array(ranks, pa.int32()),
+        "judged_rank": arrow.judged_ranks(ranks, words),
+        **_verdicts(words, _reasons(words, readable, evidence.unjudged)),
+        "lag": arrow.nullable(lag).cast(pa.int64()),
+        "lag_ms": arrow.nullable(np.where(is_dead | is_beyond, np.nan, time_ms)),
+        "clears_ms": arrow.nullable(np.where(is_dead, np.nan, _clears_ms(commits, lag))),
+        "stuck_ms": arrow.nullable(stuck_ms),
+        "retention_risk_ms": arrow.nullable(risk_ms),
+        "readable": arrow.nullable(readable),
+        "leader": pa.array(leaders),
+        "led_by": arrow.led_by(leaders),
+    }
+    made = arrow.with_columns(commits, added)
+    order = ["group_id", "rank", "-lag", arrow.INTERNAL, "topic", "partition"]
+    return arrow.sorted_by(made, order)
+
+
+def _reasons(words: pa.Array, readable: FloatColumn, reasons: pa.Array) -> pa.Array:
+    """Why there can be no verdict, and of what has no commit what is there to read."""
+    rows = np.flatnonzero(np.asarray(words, dtype=object) == NO_COMMIT)
+    if not rows.size:
+        return reasons
+    counts = (plural_text(it, "record") for it in readable[rows])
+    told = [f"nothing committed; {count} there to read" for count in counts]
+    of_commits = pa.array(told, pa.string()).take(_places(rows, len(words)))
+    return pc.coalesce(reasons, of_commits)
+
+
+def _places(rows: IntColumn, count: int) -> pa.Array:
+    """Place of each row among these; null: it is none of them."""
+    places = np.full(count, -1)
+    places[rows] = np.arange(rows.size)
+    return pa.array(places, mask=places < 0)
+
+
+def _verdicts(words: pa.Array, reasons: pa.Array) -> dict[str, pa.Array]:
+    """The words that are verdicts, and why the others are none: the reason that stands against
+    one, or what the word itself means."""
+    place = pc.index_in(words, pa.array(list(UNJUDGED)))
+    meant = pa.array(list(UNJUDGED.values()), pa.string()).take(place)
+    why = pc.if_else(pc.is_null(place), None, pc.coalesce(reasons, meant))
+    return {"verdict": pc.if_else(pc.is_null(place), words, None), "unjudged": why}
+
+
+def _clears_ms(commits: pa.Table, lag: FloatColumn) -> FloatColumn:
+    """When lag will be gone, as the job tells it; ``NEVER_MS``: not at this speed.
+
+    NaN where lag or speed is not known. Of lag that falls and of which nothing is told (a mean of
+    the past) it follows from both.
+    """
+    velocity = floats(commits["lag_records_per_s"])
+    falls = velocity < -VELOCITY_DEAD_BAND_RECORDS_PER_S
+    told_ms = np.where(lag > 0, floats(commits["time_to_clear_ms"]), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        told_ms = np.where(np.isnan(told_ms) & falls, lag / -velocity * 1000.0, told_ms)
+    told_ms = np.where(falls | np.isnan(velocity), told_ms, np.nan)
+    is_never = np.isnan(told_ms) & (lag > 0) & ~np.isnan(velocity)
+    return np.where(lag == 0, 0.0, np.where(is_never, NEVER_MS, told_ms))
+
+
+def _lag_ms(lag: FloatColumn, in_rate: FloatColumn, stuck_ms: FloatColumn) -> FloatColumn:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_rate = np.where(in_rate > 0, lag / in_rate * 1000.0, np.nan)
+    # fmax takes the one that is known where the other is not.
+    estimate = np.fmax(by_rate, stuck_ms)
+    return np.where(lag == 0, 0.0, estimate)

@@ -1,0 +1,202 @@
+"""The table of partitions: a row per partition, as its leader sees it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from control.model.columns import (
+    BoolColumn,
+    FloatColumn,
+    floats,
+    ints,
+    list_lengths,
+    look_up,
+    partition_keys,
+)
+from control.model.health import Evidence
+from control.model.isr_age import places_in
+from control.model.status import NOT_KNOWN, PARTITION_SEVERITIES, preferred_leaders, words_of
+from control.views import format as text
+from control.views.tables import arrow, cells, units
+from control.views.tables.column import Column, Table, column, name_column
+from control.views.tables.filters import FieldKind, FilterField
+from control.views.tables.rows import Cell, Tone
+from control.views.tables.units import Unit
+
+STATUSES: Final = FilterField("statuses", FieldKind.WORDS)
+"""Filters find any status that applies, not only the worst."""
+SIZE_HELP: Final = "Bytes of the .log files on disk"
+IN_HELP: Final = "Bytes per second that producers append"
+OUT_HELP: Final = "Bytes per second that consumers read"
+RECORDS_HELP: Final = "Records per second that producers append"
+LAG_HELP: Final = "High watermark less committed offset; the worst group's"
+
+Record = Mapping[str, Any]
+
+
+def _is_old(record: Record) -> bool:
+    """No leader of it is heard of: its figures are the last known ones."""
+    return record["status"] in ("offline", NOT_KNOWN)
+
+
+def _last_known(unit: Unit, source: str) -> Callable[[Record], Cell]:
+    """Cells of figures that are muted once nobody tells newer ones."""
+
+    def cell(record: Record) -> Cell:
+        told = unit.cell(record[source])
+        return replace(told, tone=Tone.MUTED) if _is_old(record) else told
+
+    return cell
+
+
+def _last_read(id: str, title: str, unit: Unit, help: str, **more: Any) -> Column:  # noqa: A002
+    return column(id, title, unit, help, cell=_last_known(unit, id), **more)
+
+
+def _leader_cell(record: Record) -> Cell:
+    return cells.leader_cell(record["leader"], is_preferred=record["is_preferred"])
+
+
+def _isr_cell(record: Record) -> Cell:
+    """``3/3``, and which are missing: ``2/3 (−103)``."""
+    isr: Sequence[int] = record["isr"]
+    replicas: Sequence[int] = record["replicas"]
+    missing = [item for item in replicas if item not in isr]
+    lacks = f" ({', '.join(f'{text.MINUS}{item}' for item in missing)})" if missing else ""
+    tone = Tone.WARNING if missing else Tone.PLAIN
+    return Cell(len(isr) - len(replicas), f"{len(isr)}/{len(replicas)}{lacks}", tone)
+
+
+def _isr_short_cell(record: Record) -> Cell:
+    return cells.isr_short_cell(record["isr_short_ms"], is_at_least=record["is_at_least"])
+
+
+def _lag_cell(record: Record) -> Cell:
+    return cells.lag_cell(record["lag"], has_group=bool(record["groups"]))
+
+
+def _age_cell(record: Record) -> Cell:
+    age = cells.age_cell(record["age_ms"])
+    return replace(age, tone=Tone.WARNING) if _is_old(record) else age
+
+
+def partition_path(record: Record) -> str:
+    """The view of a record's partition."""
+    return f"topics/{record['topic']}/partitions/{record['partition']}"
+
+
+PARTITIONS: Final = Table(
+    name="partitions",
+    about="A row per partition, as its leader sees it",
+    key=lambda record: record["name"],
+    path=partition_path,
+    searched="name",
+    example="lag>10000 broker:102 status:under-replicated",
+    columns=(
+        name_column("topic", "topic", rank=1, filter="topic"),
+        column("partition", "partition", units.ID, rank=1, filter="partition", width=80),
+        column("status", "status", units.TEXT, "The worst that applies", rank=1, sort="judged_rank",
+               cell=lambda record: cells.status_cell(record["status"]),
+               filter="status", filter_on=STATUSES, width=128),
+        column("leader", "leader", units.ID, "★ the preferred one", rank=2, sort="led_by",
+               cell=_leader_cell, filter="leader"),
+        column("replicas", "replicas", units.IDS,
+               "In assignment order: the first is preferred", rank=2,
+               sort="replica_count", filter="broker replica", width=112),
+        column("isr", "ISR", units.IDS, "Replicas in sync", sort="isr_count", cell=_isr_cell,
+               filter="isr", width=116),
+        _last_read("size_bytes", "bytes", units.BYTES, f"{SIZE_HELP}, the leader's replica", rank=2,
+                   filter="size bytes"),
+        _last_read("records", "records", units.COUNT, "High watermark less log start offset",
+                   filter="records", width=88),
+        _last_read("segments", "segments", units.COUNT, "Log segments of the leader's replica",
+                   filter="segments", width=90),
+        column("in_records", "records/s", units.RECORD_RATE, RECORDS_HELP, rank=2,
+               source="in_records_per_s", filter="rate"),
+        column("in_bytes", "in/s", units.BYTE_RATE, IN_HELP, source="in_bytes_per_s", filter="in"),
+        column("out_bytes", "out/s", units.BYTE_RATE,
+               OUT_HELP, source="out_bytes_per_s", filter="out"),
+        column("lag", "lag", units.COUNT, LAG_HELP, rank=1, cell=_lag_cell, filter="lag"),
+        _last_read("log_start_offset", "start", units.OFFSET, "Log start offset", filter="start"),
+        _last_read("high_watermark", "high watermark", units.OFFSET, "Consumers read below it",
+                   filter="end", width=134),
+        column("age", "age", units.AGE,
+               "Since its leader's figures were read; of one offline the last known",
+               source="age_ms", cell=_age_cell),
+    ),
+    unlisted=(
+        column("isr_short", "ISR short for", units.DURATION, "How long a replica has been missing",
+               source="isr_short_ms", cell=_isr_short_cell, filter="short"),
+        column("groups", "groups", units.COUNT, "Groups that read it", filter="groups"),
+    ),
+)  # fmt: skip
+
+
+def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
+    """One row per partition, by name; ``short_isr`` as ``control.model.isr_age`` makes it.
+
+    Adds to the store's columns: name, status, statuses (all words that apply), rank (of the
+    status, 0 worst), judged_rank and arrow.led_by (to sort by: null where unknown), is_preferred,
+    isr_short_ms (for how long the ISR is short; null: it is
+    whole), is_at_least (it may be short for longer), records, all_bytes (of all replicas), lag (of
+    the worst group), groups, age_ms (of its leader's figures).
+    """
+    store = evidence.snapshot.partitions
+    ranks = evidence.statuses.ranks()
+    words = words_of(ranks, PARTITION_SEVERITIES)
+    lag, groups = _lag_by_partition(evidence)
+    short_ms, is_at_least = _isr_short(evidence, short_isr)
+    leader = ints(store["leader"])
+    records = floats(store["high_watermark"]) - floats(store["log_start_offset"])
+    added = {
+        "name": arrow.partition_names(store),
+        "status": words,
+        "statuses": evidence.statuses.words(),
+        "rank": pa.array(ranks, pa.int32()),
+        "is_preferred": pa.array((leader < 0) | (leader == preferred_leaders(store))),
+        "judged_rank": arrow.judged_ranks(ranks, words),
+        "led_by": arrow.led_by(ints(store["leader"], unknown=-1)),
+        "replica_count": pa.array(list_lengths(store["replicas"])),
+        "isr_count": pa.array(list_lengths(store["isr"])),
+        "isr_short_ms": arrow.nullable(short_ms),
+        "is_at_least": pa.array(is_at_least),
+        "records": arrow.nullable(records),
+        "all_bytes": arrow.nullable(_bytes_of_all_replicas(evidence)),
+        "lag": arrow.nullable(lag),
+        "groups": pa.array(groups),
+        "age_ms": arrow.nullable(np.maximum(evidence.now_ms - floats(store["read_ms"]), 0.0)),
+    }
+    return arrow.sorted_by(arrow.with_columns(store, added), [arrow.INTERNAL, "topic", "partition"])
+
+
+def _lag_by_partition(evidence: Evidence) -> tuple[FloatColumn, Any]:
+    """The lag of the worst group, NaN where no group reads, and how many groups read."""
+    commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
+    wanted, present = partition_keys(commits, partitions)
+    place = look_up(wanted, present)
+    lag = floats(commits["lag"])
+    known = (place >= 0) & ~np.isnan(lag)
+    worst = np.full(partitions.num_rows, -np.inf)
+    np.maximum.at(worst, place[known], lag[known])
+    groups = np.bincount(place[place >= 0], minlength=partitions.num_rows)
+    return np.where(np.isinf(worst), np.nan, worst), groups
+
+
+def _isr_short(evidence: Evidence, short: pa.Table) -> tuple[FloatColumn, BoolColumn]:
+    """For how long each ISR is short (NaN: it is whole), and whether it may be so for longer."""
+    place = places_in(short, evidence.snapshot.partitions)
+    since = np.append(floats(short["since_ms"]), np.nan)[place]
+    at_least = np.append(np.asarray(short["is_at_least"], dtype=np.bool_), False)[place]
+    # A second at the least: it is short, if only since now.
+    return np.maximum(evidence.now_ms - since, 1000.0), at_least
+
+
+def _bytes_of_all_replicas(evidence: Evidence) -> FloatColumn:
+    """By partition; NaN where no replica's size is known."""
+    placed, rows = evidence.placement, evidence.snapshot.partitions.num_rows
+    known = ~np.isnan(placed.size_bytes)
+    total = np.bincount(placed.row[known], weights=placed.size_bytes[known], minlength=rows)
+    return np.where(np.bincount(placed.row[known], minlength=rows) > 0, total, np.nan)

@@ -1,0 +1,95 @@
+"""The table of topics: a row per topic, summed up from its partitions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from control.model.columns import list_lengths
+from control.model.status import OK, PARTITION_SEVERITIES
+from control.views.tables import arrow, cells, units
+from control.views.tables.column import Table, column, name_column
+from control.views.tables.partitions import (
+    IN_HELP,
+    LAG_HELP,
+    OUT_HELP,
+    RECORDS_HELP,
+    SIZE_HELP,
+    STATUSES,
+)
+from control.views.tables.rows import Cell
+
+
+def _factor_cell(record: Mapping[str, Any]) -> Cell:
+    least, most = record["replicas_count_min"], record["replicas_count_max"]
+    return Cell(most, str(least) if least == most else f"{least}–{most}")
+
+
+TOPICS: Final = Table(
+    name="topics",
+    about="A row per topic, summed up from its partitions",
+    key=lambda record: record["topic"],
+    path=lambda record: f"topics/{record['topic']}",
+    searched="topic",
+    example="lag>10000 partitions>=12 status:under-replicated",
+    columns=(
+        name_column("topic", "topic", rank=1, filter="topic"),
+        column("status", "status", units.TEXT,
+               "The worst of its partitions", rank=1, sort="judged_rank",
+               cell=lambda record: cells.status_cell(record["status"]),
+               filter="status", filter_on=STATUSES, width=128),
+        column("partitions", "partitions", units.COUNT, rank=2, source="partition_count",
+               filter="partitions", width=92),
+        column("replicas", "replicas", units.COUNT, "Replication factor; a range when it differs",
+               source="replicas_count_max", cell=_factor_cell, width=112),
+        column("size_bytes", "bytes", units.BYTES, f"{SIZE_HELP}, all replicas", rank=1,
+               source="all_bytes_sum", filter="size bytes"),
+        column("in_records", "records/s", units.RECORD_RATE, RECORDS_HELP, rank=2,
+               source="in_records_per_s_sum", filter="rate"),
+        column("in_bytes", "in/s", units.BYTE_RATE, IN_HELP, rank=2,
+               source="in_bytes_per_s_sum", filter="in"),
+        column("out_bytes", "out/s", units.BYTE_RATE, OUT_HELP, source="out_bytes_per_s_sum",
+               filter="out"),
+        column("lag", "lag", units.COUNT, LAG_HELP, rank=2, source="lag_max", filter="lag",
+               cell=lambda record: cells.lag_cell(record["lag_max"], has_group=False)),
+    ),
+)  # fmt: skip
+
+
+def topic_table(partitions: pa.Table) -> pa.Table:
+    """One row per topic, summed up from ``partition_table``; ``statuses`` are all words that apply
+    to one of its partitions."""
+    replicas = pa.array(list_lengths(partitions["replicas"]))
+    plus = arrow.with_columns(partitions, {"replicas_count": replicas})
+    sums = ["all_bytes", "in_records_per_s", "in_bytes_per_s", "out_bytes_per_s"]
+    grouped = plus.group_by("topic").aggregate(
+        [
+            ("partition", "count"),
+            ("rank", "min"),
+            ("statuses", "distinct"),
+            ("replicas_count", "min"),
+            ("replicas_count", "max"),
+            ("lag", "max"),
+            *((name, "sum") for name in sums),
+        ]
+    )
+    words = list(PARTITION_SEVERITIES)
+    statuses = [words[rank] for rank in grouped["rank_min"].to_pylist()]
+    told = grouped["statuses_distinct"].to_pylist()
+    named = arrow.with_columns(
+        grouped.drop_columns("statuses_distinct"),
+        {
+            "status": pa.array(statuses, pa.string()),
+            "judged_rank": arrow.judged_ranks(grouped["rank_min"], pa.array(statuses, pa.string())),
+            "statuses": pa.array(map(_united, told), pa.string()),
+        },
+    )
+    return arrow.sorted_by(named, [arrow.INTERNAL, "topic"])
+
+
+def _united(told: Sequence[str]) -> str:
+    """The words of some partitions together, as of one; it is ok where all of them are."""
+    words = {word: None for each in told for word in each.split()}
+    if len(words) > 1:
+        words.pop(OK, None)
+    return f" {' '.join(words)} "

@@ -1,0 +1,80 @@
+"""Writes docs/reference/columns.md from the tables' declarations: every column of every table.
+
+    .venv/bin/python scripts/column_reference.py [--check]
+
+With --check it writes nothing, and exits with 1 where the document is not what it would write.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from command_reference import ROOT, write_or_check
+
+from control.views.cluster.all_clusters import CLUSTERS
+from control.views.cluster.racks import RACKS
+from control.views.cluster.what_if import SURVIVORS
+from control.views.snapshots.snapshot import LISTS
+from control.views.tables.column import Column, Table
+from control.views.tables.configs import CONFIGS
+from control.views.tables.findings import FINDINGS
+from control.views.tables.journal import JOURNAL
+from control.views.tables.messages import MESSAGES
+from control.views.tables.moves import CHANGES, MOVES, MOVING
+from control.views.tables.partition_parts import REPLICAS, SEGMENTS
+
+DOCUMENT: Final = ROOT / "docs" / "reference" / "columns.md"
+NAMES: Final = {"lags": "partitions of a group"}
+HEAD: Final = """\
+# Columns
+
+The tables' declarations write this page (`scripts/column_reference.py`). Page, terminal, command
+line and exports show these columns.
+
+The id is the name in `--columns`, `--sort`, `cols=`, `sort=` and exports. Exported numbers are in
+the unit of the column. The field is the name in [filters](filters.md).
+"""
+SMALL: Final = """\
+## Small tables
+
+They have no filters and no export: the whole table is on the screen.
+"""
+OTHERS: Final = (REPLICAS, SEGMENTS, FINDINGS, RACKS, SURVIVORS, CLUSTERS, MOVES, MOVING, CHANGES,
+                 JOURNAL, CONFIGS, MESSAGES)  # fmt: skip
+
+
+def written() -> str:
+    """The whole document."""
+    parts = [HEAD]
+    for wanted in LISTS.values():
+        parts += _large(wanted.kind)
+    parts.append(SMALL)
+    for table in OTHERS:
+        parts += _small(table)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _large(table: Table) -> Iterator[str]:
+    example = f"Example of a filter: `{table.example}`."
+    yield f"## {NAMES.get(table.name, table.name).capitalize()}\n\n{table.about}. {example}\n"
+    yield "| id | title | unit | field | |\n|---|---|---|---|---|"
+    for it in table.columns:
+        yield f"| `{it.id}` | {it.title} | {it.unit.name} | {_fields(it)} | {it.help} |"
+    if more := "; ".join(f"{_fields(it)}: {it.help or it.title}" for it in table.unlisted):
+        yield f"\nFields without a column: {more}."
+    yield ""
+
+
+def _small(table: Table) -> Iterator[str]:
+    yield f"### {table.name.capitalize()}\n\n{table.about}.\n"
+    yield "| id | title | unit | |\n|---|---|---|---|"
+    for it in (*table.columns, *table.unlisted):
+        yield f"| `{it.id}` | {it.title} | {it.unit.name} | {it.help} |"
+    yield ""
+
+
+def _fields(column: Column) -> str:
+    return " ".join(f"`{name}`" for name in column.filters)
+
+
+if __name__ == "__main__":
+    write_or_check(DOCUMENT, written())
