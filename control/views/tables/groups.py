@@ -133,8 +133,10 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     sums = ("lag", "consumed_records_per_s")
     is_owned = pc.equal(commits["status"], NO_COMMIT)
     unread = pc.if_else(is_owned, commits["readable"], None)
+    is_open = pc.and_(pc.is_valid(commits["committed_offset"]), pc.is_null(commits["lag"]))
+    added = {"is_owned": is_owned, "unread": unread, "lag_is_open": is_open}
     grouped = (
-        arrow.with_columns(commits, {"is_owned": is_owned, "unread": unread})
+        arrow.with_columns(commits, added)
         .group_by("group_id")
         .aggregate(
             [
@@ -144,6 +146,7 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
                 ("lag_ms", "max"),
                 ("stuck_ms", "max"),
                 ("is_owned", "sum"),
+                ("lag_is_open", "any"),
                 ("unread", "sum"),
                 ("retention_risk_ms", "min"),
                 ("topic", "distinct"),
@@ -154,6 +157,12 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     topics = [", ".join(sorted(item)) for item in grouped["topic_distinct"].to_pylist()]
     grouped = arrow.with_columns(
         grouped.drop_columns("topic_distinct"), {"topics": pa.array(topics, pa.string())}
+    )
+    # Nothing waits only where that is known of all partitions.
+    is_unknown = pc.and_(grouped["lag_is_open_any"], pc.equal(grouped["lag_sum"], 0))
+    grouped = arrow.with_columns(
+        grouped.drop_columns("lag_sum"),
+        {"lag_sum": pc.if_else(is_unknown, None, grouped["lag_sum"])},
     )
     grouped = grouped.join(_pace_columns(commits), "group_id")
     told = ["group_id", "state", "protocol", "members", "group_type", "group_epoch",

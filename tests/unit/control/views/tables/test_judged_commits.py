@@ -48,3 +48,12 @@ def test_a_group_clears_when_its_slowest_partition_does(
     snapshot = build_snapshot(made, version=1, now_ms=NOW_MS)
     (row,) = group_page(snapshot).rows
     assert row.clears.text == shown
+
+
+def test_nothing_waits_only_where_that_is_known_of_all_partitions() -> None:
+    read = commit("g", "t", 0, committed_offset=100, end_offset=100, lag=0, status="OK")
+    unknown = commit("g", "t", 1, committed_offset=0, end_offset=None, lag=None, status="WARN")
+    for commits, lag in (([read], 0), ([read, unknown], None)):
+        made = tables(commits=commits, groups=[group("g")])
+        (row,) = group_page(build_snapshot(made, version=1, now_ms=NOW_MS)).rows
+        assert row.lag.value == lag
