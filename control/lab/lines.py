@@ -20,8 +20,11 @@ LINE_BYTES_MAX: Final = 64 << 20
 TAB: Final = b"\t"
 _FIELDS: Final = frozenset({"key", "value", "headers", "partition", "timestamp_ms"})
 _READ_ONLY_FIELDS: Final = frozenset(
-    {"topic", "offset", "size_bytes", "codec", "magic", "crc", "crc_is_valid", "transaction"}
-)
+    {
+        "topic", "offset", "timestamp_type", "decoded", "size_bytes", "codec", "magic", "crc",
+        "crc_is_valid", "transaction", "batch",
+    }
+)  # fmt: skip
 """What ``tail --json`` tells besides; the topic is the one that is sent to."""
 Header = tuple[str, bytes | None]
 _NUMBERS_MAX: Final = {"partition": (1 << 31) - 1, "timestamp_ms": (1 << 63) - 1}

@@ -46,6 +46,8 @@ READERS_MAX: Final = 20
 PACE_S: Final = 0.5
 """Between two messages to a tab, however fast records come."""
 RETRY_S: Final = 2.0
+STOPPING_S: Final = 5.0
+"""A scan that is stopped has so long to finish what it is at, and then tells what it found."""
 WAIT_MS: Final = 200
 LOST: Final = "the connection to the page was lost: records that came meanwhile are not shown"
 
@@ -262,6 +264,8 @@ class _Tab:
         try:
             while not (await asyncio.wait([task], timeout=PACE_S))[0]:
                 if scan.is_stopped:
+                    if (await asyncio.wait([task], timeout=STOPPING_S))[0]:
+                        break
                     raise ValueError("stopped before the cluster answered; read again")
                 drawn = await asyncio.to_thread(self._drawing.scanning, scan, seen)
                 await self._tell(drawn, is_running=True)

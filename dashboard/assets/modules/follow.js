@@ -90,6 +90,12 @@ function queryOf([partition, start, at, until, q, regex, key, header, path, cel,
   return { partition, offset, since, until, q, regex, key, header, path, cel, limit, kf, vf };
 }
 
+// For the address, which leaves out what is detected.
+function inAddress(query) {
+  const named = (format) => (format === "auto" ? "" : format);
+  return { ...query, kf: named(query.kf), vf: named(query.vf) };
+}
+
 // Answers the words of the button: of a callback without an answer Dash makes no first call in a
 // view that came by a link.
 export function follow(isOn, read, more, stopped, ...values) {
@@ -99,7 +105,7 @@ export function follow(isOn, read, more, stopped, ...values) {
   const query = queryOf(values);
   if (isOn) {
     ask(topic, { do: "follow", query }, PAUSE_MS);
-    keepInUrl({ ...query, follow: "yes" });
+    keepInUrl({ ...inAddress(query), follow: "yes" });
     set("browse-more", { style: HIDDEN });
   } else if (by.has("browse-stop")) {
     send({ do: "stop" });
@@ -107,7 +113,7 @@ export function follow(isOn, read, more, stopped, ...values) {
     ask(topic, { do: "more", query });
   } else if (by.has("browse-read") || topic !== topicOf) {
     ask(topic, { do: "read", query });
-    keepInUrl({ ...query, follow: "" });
+    keepInUrl({ ...inAddress(query), follow: "" });
   } else if (by.has("browse-follows")) {
     stop();
     keepInUrl({ follow: "" });
