@@ -19,7 +19,7 @@ from control.operations.catalogue.drain import Drain
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.operation import Done
 from control.operations.catalogue.uncordon import Uncordon
-from control.operations.errors import StalePreviewError
+from control.operations.errors import InvalidInputError, StalePreviewError
 from control.operations.reassignment.draining import DrainStep, replicas_on
 from control.operations.session import OperationSession
 from tests.contract.operations_rig import (
@@ -120,6 +120,17 @@ async def test_a_broker_is_drained_step_by_step(
         await session.perform(stale)
     drains = [it for it in await session.journal.lines() if it.what == f"drain broker {DRAINED}"]
     assert len(drains) == 2
+
+
+async def test_a_broker_whose_replicas_have_nowhere_to_go_is_not_drained(
+    session: OperationSession,
+) -> None:
+    """No traceback: the planner's proof in words, and nothing is changed."""
+    placed = {0: (101, 102, 103, DRAINED)}
+    await session.admin.create_topic(NewTopic(name=unique("everywhere"), assignment=placed))
+    with pytest.raises(InvalidInputError, match=r"\[104\] cannot be decommissioned: too few"):
+        await session.preview(Drain(broker=DRAINED))
+    assert not any(log_dir.is_cordoned for log_dir in await session.admin.log_dirs([DRAINED]))
 
 
 @pytest.mark.soak

@@ -21,7 +21,7 @@ from control.operations.reassignment.draining import (
     emptying_move,
     replicas_on,
 )
-from control.planner.goals import Goal, PlanRequest
+from control.planner.goals import Goal, GoalError, PlanRequest
 
 AGAIN = "then drain it once more: that goes on with the next step"
 
@@ -86,7 +86,7 @@ class Drain(Operation):
         """The next step. There is nothing to change while a reassignment moves its replicas, and
         while it is empty and runs: the notes then say what to wait for.
 
-        :raises GoalError: its replicas have nowhere to go.
+        :raises InvalidInputError: its replicas have nowhere to go.
         """
         cordon = await self._cordon(context)
         state = await self._read(context, may_receive=cordon is not None)
@@ -165,7 +165,10 @@ class Drain(Operation):
         if not state.replicas:
             return Effect(command=self, changes=changes, notes=notes, facts=state)
         request = PlanRequest(goal=Goal.MINIMAL, remove_brokers=(self.broker,))
-        plan = await context.planning.plan(request)
+        try:
+            plan = await context.planning.plan(request)
+        except GoalError as error:
+            raise InvalidInputError({"broker": str(error)}) from error
         least = min((it.proposal for it in plan.alternatives), key=lambda it: it.moved_bytes)
         move = Reassign(proposal=least, throttle=self.throttle)
         effect = await move.preview(context)

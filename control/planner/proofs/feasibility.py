@@ -219,8 +219,8 @@ class _Feasibility:
         ]
         if stuck:
             raise GoalError(
-                f"brokers {sorted(removed)} cannot be decommissioned: {named(stuck)} needs "
-                f"brokers without a replica of it, and too few of {sorted(self.targets)} are. "
+                f"brokers {sorted(removed)} cannot be decommissioned: too few of the others, "
+                f"{sorted(self.targets)}, are without a replica of {named(stuck)}. "
                 f"Keep one of them, add a broker, or lower the replication factor first"
             )
 

@@ -224,7 +224,7 @@ def test_a_lower_replication_factor_drops_from_crowded_racks_and_keeps_the_leade
         ),
         (
             PlanRequest(remove_brokers=(1,)),
-            r"\[1\] cannot be decommissioned: t-0 needs .* of \[2, 3\].*"
+            r"\[1\] cannot be decommissioned: .*\[2, 3\], are without a replica of t-0.*"
             r"lower the replication factor",
         ),
         (PlanRequest(goal=Goal.RELIEVE), "name the brokers to relieve"),
