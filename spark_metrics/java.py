@@ -1,4 +1,4 @@
-"""Finds a Java that Spark can run on: 17 or 21 (Spark 4.0's Hadoop fails on 23 and newer)."""
+"""Finds a Java that Spark can run on: 17 or 21; newer ones are not tried."""
 
 import os
 import re

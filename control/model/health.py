@@ -222,8 +222,8 @@ def find_cordons(evidence: Evidence) -> Iterator[Finding]:
             "it; {replicas:plural:replica} stay there."
             if is_whole
             else "They receive no new replicas: {named}.",
-            next_step="Decommission it (`partiscope plan --goal minimal --remove-brokers "
-            f"{broker}`), or `partiscope brokers uncordon {broker}`",
+            next_step=f"Drain it (`partiscope brokers drain {broker}`), or "
+            f"`partiscope brokers uncordon {broker}`",
             facts={
                 "cordoned": cordoned,
                 "log_dirs": row["log_dirs"],

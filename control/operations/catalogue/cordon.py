@@ -30,5 +30,5 @@ class Cordon(Cordoning):
         replicas = sum(not it.is_future for log_dir in held for it in log_dir.replicas)
         stays = f"its {counted(replicas, 'replica')} stay" if replicas else "it holds no replica"
         refused = "Kafka refuses every reassignment and new topic that names it"
-        moves = f"`partiscope plan --goal minimal --remove-brokers {self.broker}` moves them away"
+        moves = f"`partiscope brokers drain {self.broker}` moves them away"
         return (f"{stays}; {refused}", *([moves] if replicas else []))

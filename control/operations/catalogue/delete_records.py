@@ -14,7 +14,7 @@ from control.operations.catalogue.fields import (
     PARTITIONS,
     REASON,
     TOPIC,
-    chosen_partitions,
+    named_partitions,
     partition_words,
 )
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
@@ -107,7 +107,7 @@ class DeleteRecords(Operation):
         :raises InvalidInputError: no such partition, an offset beyond the end, a compacted topic.
         """
         (topic,) = await context.admin.topics([self.topic])
-        keys = chosen_partitions(topic, self.partitions)
+        keys = named_partitions(topic, self.partitions)
         await self._require_delete_policy(context.admin)
         target = parse_target(self.before)
         bounds = await read_bounds(context.admin, keys, target)

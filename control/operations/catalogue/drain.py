@@ -21,6 +21,7 @@ from control.operations.reassignment.draining import (
     emptying_move,
     replicas_on,
 )
+from control.operations.reassignment.facts import cordoned_brokers
 from control.planner.goals import Goal, GoalError, PlanRequest
 
 AGAIN = "then drain it once more: that goes on with the next step"
@@ -160,7 +161,7 @@ class Drain(Operation):
         notes: tuple[str, ...] = ()
         if cordon is not None:
             changes = (Change(f"broker {self.broker}", "open", "cordoned"),)
-        elif state.is_alive and not await _is_cordoned(context, self.broker):
+        elif state.is_alive and self.broker not in await cordoned_brokers(context.admin):
             notes = ("this Kafka cannot cordon (4.3 can): it may still place new topics there",)
         if not state.replicas:
             return Effect(command=self, changes=changes, notes=notes, facts=state)
@@ -184,11 +185,6 @@ class Drain(Operation):
             review=review,
             refusal=effect.refusal,
         )
-
-
-async def _is_cordoned(context: OperationContext, broker: int) -> bool:
-    log_dirs = await context.admin.log_dirs([broker], partitions=())
-    return bool(log_dirs) and all(log_dir.is_cordoned for log_dir in log_dirs)
 
 
 def _waits_for(state: DrainState) -> str:

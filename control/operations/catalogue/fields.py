@@ -25,7 +25,7 @@ PARTITIONS: Final = FormField(
 REASON: Final = FormField(name="reason", label="Reason", help="for the journal")
 
 
-def chosen_partitions(topic: TopicMetadata, numbers: Iterable[int]) -> list[TopicPartition]:
+def named_partitions(topic: TopicMetadata, numbers: Iterable[int]) -> list[TopicPartition]:
     """The partitions that ``PARTITIONS`` names; without a number every one.
 
     :raises InvalidInputError: there is no such partition.

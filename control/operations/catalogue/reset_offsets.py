@@ -12,7 +12,7 @@ from control.operations.catalogue.fields import (
     PARTITIONS,
     REASON,
     TOPIC,
-    chosen_partitions,
+    named_partitions,
     partition_words,
 )
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
@@ -93,7 +93,7 @@ class ResetOffsets(Operation):
         """
         (topic,) = await context.admin.topics([self.topic])
         target = parse_target(self.to)
-        bounds = await read_bounds(context.admin, chosen_partitions(topic, self.partitions), target)
+        bounds = await read_bounds(context.admin, named_partitions(topic, self.partitions), target)
         await require_no_members(context.admin, self.group)
         committed = await context.admin.groups.committed_offsets(self.group)
         then = {key: each.resolved(target, committed.get(key)) for key, each in bounds.items()}
