@@ -33,7 +33,7 @@ class ConfigSource(IntEnum):
 
 
 class NodeConfig(Protocol):
-    """The part of broker.config.BrokerConfig that is used here."""
+    """The part of broker.config.broker_config.BrokerConfig that is used here."""
 
     @property
     def node_id(self) -> int: ...

@@ -12,7 +12,7 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 
 class OffsetsTopicConfig(Protocol):
-    """The part of broker.config.BrokerConfig that is used here."""
+    """The part of broker.config.broker_config.BrokerConfig that is used here."""
 
     @property
     def offsets_topic_num_partitions(self) -> int: ...

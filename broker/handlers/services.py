@@ -6,7 +6,7 @@ from enum import Flag, auto
 from typing import Any, Protocol
 
 from broker.clock import Clock
-from broker.config import BrokerConfig
+from broker.config.broker_config import BrokerConfig
 from broker.controller.metadata import MetadataService
 from broker.controller.service import ControllerService
 from broker.groups.coordinator import GroupCoordinator

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from broker.clock import Clock
-from broker.config import BrokerConfig
+from broker.config.broker_config import BrokerConfig
 from broker.log.log_manager import LogManager
 from broker.protocol.hot.fetch import FetchRequest
 from broker.replication.appender import Appender, OnDone

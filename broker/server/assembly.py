@@ -7,7 +7,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from broker.clock import Clock
-from broker.config import BrokerConfig, ConfigError, Endpoint
+from broker.config.broker_config import BrokerConfig, ConfigError, Endpoint
 from broker.controller.active import ActiveController
 from broker.controller.cordons import is_cordoned
 from broker.controller.internal_topics import internal_topics

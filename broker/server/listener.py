@@ -6,7 +6,7 @@ import logging
 import socket
 
 from broker.background import Repeater
-from broker.config import Endpoint
+from broker.config.broker_config import Endpoint
 from broker.server.connection import RECEIVE_BUFFER_BYTES, Connection
 from broker.server.dispatch import ListenerContext
 

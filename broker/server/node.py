@@ -15,7 +15,7 @@ from broker.background import (
     set_process_end,
 )
 from broker.clock import Clock, SystemClock
-from broker.config import BrokerConfig, ConfigError
+from broker.config.broker_config import BrokerConfig, ConfigError
 from broker.controller.errors import InconsistentClusterError
 from broker.controller.image import ImageDelta, MetadataImage
 from broker.log.errors import LogError

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from broker.config import BrokerConfig
+from broker.config.broker_config import BrokerConfig
 from broker.controller.configs import effective_broker_config, effective_topic_config
 from broker.controller.metadata import MetadataService
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from broker.clock import Clock, SystemClock
-from broker.config import BrokerConfig, Endpoint
+from broker.config.broker_config import BrokerConfig, Endpoint
 from broker.controller.active import ActiveController
 from broker.controller.internal_topics import internal_topics
 from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle

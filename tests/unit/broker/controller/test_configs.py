@@ -3,7 +3,7 @@ from dataclasses import dataclass, field, fields
 
 import pytest
 
-from broker.config import BrokerConfig
+from broker.config.broker_config import BrokerConfig
 from broker.controller import records
 from broker.controller.config_control import (
     AlterOperation,

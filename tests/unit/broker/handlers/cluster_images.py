@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from broker.clock import SystemClock
-from broker.config import BrokerConfig
+from broker.config.broker_config import BrokerConfig
 from broker.controller.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from broker.controller.metadata import MetadataService
 from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request

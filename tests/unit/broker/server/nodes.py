@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from broker.config import BrokerConfig
+from broker.config.broker_config import BrokerConfig
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch
 from broker.server.node import Node

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.clock import SystemClock
-from broker.config import Endpoint
+from broker.config.broker_config import Endpoint
 from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
 from broker.protocol import codec

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from broker.config import Endpoint
+from broker.config.broker_config import Endpoint
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
 from broker.server.listener import ListenError, ListenerServer

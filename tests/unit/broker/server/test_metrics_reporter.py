@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.config import BrokerConfig
+from broker.config.broker_config import BrokerConfig
 from broker.controller.image import PartitionImage
 from broker.groups.offset_manager import CommitRequested
 from broker.groups.records import CommittedOffset

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import BrokerConfig, ConfigError, Endpoint
-from broker.properties import parse_properties
+from broker.config.broker_config import BrokerConfig, ConfigError, Endpoint
+from broker.config.properties import parse_properties
 
 LEAST = {
     "node.id": "101",

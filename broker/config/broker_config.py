@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from broker.known_properties import KNOWN_ELSEWHERE
+from broker.config.known_properties import KNOWN_ELSEWHERE
+from broker.config.properties import PropertiesError, parse_properties
 from broker.metrics_schema import JOB_ROWS_PER_S
-from broker.properties import PropertiesError, parse_properties
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Configuration of one node, from Kafka-style properties."""
