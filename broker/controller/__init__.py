@@ -1,1 +1,1 @@
-"""Cluster metadata: image, records, decisions (decide/replay), placement, configs."""
+"""Decisions of the active controller (`decide`), and the way to it."""

@@ -20,20 +20,20 @@ from broker.controller.brokers import (
     decide_register,
 )
 from broker.controller.config_control import UNCLEAN_CONFIG
-from broker.controller.configs import (
+from broker.controller.decision import Decide, Decision
+from broker.controller.errors import NotControllerError
+from broker.controller.periodic import ControllerSettings, PeriodicElections
+from broker.controller.sessions import BrokerSessions
+from broker.controller.topics import TopicDefaults
+from broker.metadata.effective_configs import (
     ConfigEntry,
     NodeConfig,
     describe_topic_configs,
     topic_flag,
 )
-from broker.controller.decision import Decide, Decision
-from broker.controller.errors import NotControllerError
-from broker.controller.image import MetadataImage
-from broker.controller.periodic import ControllerSettings, PeriodicElections
-from broker.controller.record_codec import encode_record
-from broker.controller.replay import replay_batch
-from broker.controller.sessions import BrokerSessions
-from broker.controller.topics import TopicDefaults
+from broker.metadata.image import MetadataImage
+from broker.metadata.record_codec import encode_record
+from broker.metadata.replay import replay_batch
 from broker.quorum.errors import NotLeaderError
 from broker.quorum.node import QuorumNode
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from broker.controller.errors import InvalidReplicaAssignmentError
-from broker.controller.image import MetadataImage
 from broker.controller.partition_change import IsActive
 from broker.controller.placement import UsableBroker
+from broker.metadata.image import MetadataImage
 
 Replicas = tuple[int, ...]
 

@@ -17,8 +17,8 @@ from broker.controller.errors import (
     InconsistentClusterError,
     StaleBrokerEpochError,
 )
-from broker.controller.image import BrokerImage, MetadataImage
-from broker.controller.records import (
+from broker.metadata.image import BrokerImage, MetadataImage
+from broker.metadata.records import (
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,
     MetadataRecord,

@@ -11,16 +11,17 @@ from broker.controller.errors import (
     ControllerError,
     InvalidConfigError,
     InvalidConfigRequestError,
+    InvalidTopicError,
     UnknownTopicError,
 )
-from broker.controller.image import (
+from broker.metadata.image import (
     ConfigResource,
     MetadataImage,
     ResourceType,
     topic_resource,
 )
-from broker.controller.records import ConfigRecord, MetadataRecord
-from broker.controller.topic_names import check_topic_name
+from broker.metadata.records import ConfigRecord, MetadataRecord
+from broker.metadata.topic_names import problem_of_topic_name
 from broker.protocol.known_configs import (
     ConfigType,
     KnownConfig,
@@ -61,6 +62,13 @@ class AlterResource:
 
 ConfigVerdicts = dict[ConfigResource, Verdict[None]]
 CurrentDefault = Callable[[str], str]
+
+
+def check_topic_name(name: str) -> None:
+    """Raise InvalidTopicError with Kafka's words for a name that cannot be."""
+    problem = problem_of_topic_name(name)
+    if problem:
+        raise InvalidTopicError(f"Topic name is invalid: {problem}")
 
 
 def check_topic_configs(configs: Mapping[str, str | None]) -> None:

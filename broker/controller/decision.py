@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from broker.controller.errors import ControllerError
-from broker.controller.image import MetadataImage
-from broker.controller.records import MetadataRecord
+from broker.metadata.image import MetadataImage
+from broker.metadata.records import MetadataRecord
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -14,7 +14,6 @@ from broker.controller.errors import (
     PreferredLeaderNotAvailableError,
     UnknownTopicError,
 )
-from broker.controller.image import NO_LEADER, MetadataImage, PartitionImage
 from broker.controller.partition_change import (
     Election,
     IsActive,
@@ -22,7 +21,8 @@ from broker.controller.partition_change import (
     build_change,
     changed_partition,
 )
-from broker.controller.records import MetadataRecord
+from broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
+from broker.metadata.records import MetadataRecord
 
 ELECTIONS_MAX: Final = 1_000
 

@@ -18,9 +18,9 @@ from broker.controller.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from broker.controller.image import MetadataImage, PartitionImage
 from broker.controller.partition_change import PartitionChange, build_change, changed_partition
-from broker.controller.records import MetadataRecord
+from broker.metadata.image import MetadataImage, PartitionImage
+from broker.metadata.records import MetadataRecord
 
 UNKNOWN_BROKER_EPOCH = -1
 

@@ -10,8 +10,8 @@ from uuid import UUID
 from broker.background import Tasks, end_process
 from broker.clock import Clock
 from broker.controller.errors import ControllerUnavailableError, InconsistentClusterError
-from broker.controller.metadata import MetadataService
 from broker.controller.service import ControllerService
+from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.quorum.loop import sleep_ms
 

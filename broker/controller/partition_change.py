@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from broker.controller.image import NO_LEADER, PartitionImage
-from broker.controller.records import NO_LEADER_CHANGE, PartitionChangeRecord
-from broker.controller.replay import merge_partition
+from broker.metadata.image import NO_LEADER, PartitionImage
+from broker.metadata.records import NO_LEADER_CHANGE, PartitionChangeRecord
+from broker.metadata.replay import merge_partition
 
 IsActive = Callable[[int], bool]
 

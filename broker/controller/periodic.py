@@ -14,8 +14,8 @@ from broker.controller.elections import (
     build_preferred_elections,
     build_unclean_elections,
 )
-from broker.controller.image import MetadataImage
-from broker.controller.records import MetadataRecord
+from broker.metadata.image import MetadataImage
+from broker.metadata.records import MetadataRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

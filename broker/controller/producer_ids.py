@@ -5,8 +5,8 @@ from typing import Final
 
 from broker.controller.brokers import check_epoch
 from broker.controller.decision import Decision
-from broker.controller.image import MetadataImage
-from broker.controller.records import ProducerIdsRecord
+from broker.metadata.image import MetadataImage
+from broker.metadata.records import ProducerIdsRecord
 
 BLOCK_SIZE: Final = 1_000
 

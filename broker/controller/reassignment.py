@@ -24,9 +24,9 @@ from broker.controller.errors import (
     NoReassignmentInProgressError,
     UnknownTopicError,
 )
-from broker.controller.image import MetadataImage, PartitionImage
 from broker.controller.partition_change import Election, PartitionChange, build_change
-from broker.controller.records import MetadataRecord, PartitionChangeRecord
+from broker.metadata.image import MetadataImage, PartitionImage
+from broker.metadata.records import MetadataRecord, PartitionChangeRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

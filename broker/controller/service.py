@@ -13,20 +13,20 @@ from typing import Any, Final
 
 from broker.clock import Clock
 from broker.controller.active import ActiveController
-from broker.controller.delta import ReplayedBatch
 from broker.controller.errors import ControllerUnavailableError, NotControllerError
-from broker.controller.image import MetadataImage
 from broker.controller.internal_topics import (
     CREATE_TOPICS,
     CREATE_TOPICS_VERSION,
     InternalTopic,
     build_creation,
 )
-from broker.controller.metadata import MetadataService
-from broker.controller.record_codec import decode_record
-from broker.controller.replay import replay_batch
-from broker.controller.snapshot import build_image, image_difference
 from broker.controller.snapshotter import Snapshotter
+from broker.metadata.delta import ReplayedBatch
+from broker.metadata.image import MetadataImage
+from broker.metadata.metadata_service import MetadataService
+from broker.metadata.record_codec import decode_record
+from broker.metadata.replay import replay_batch
+from broker.metadata.snapshot import build_image, image_difference
 from broker.protocol import codec
 from broker.quorum.config import QuorumConfig, Voter
 from broker.quorum.loop import sleep_ms

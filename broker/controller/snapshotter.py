@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Iterator
 
 from broker.background import Tasks, log_failure
-from broker.controller.image import MetadataImage
-from broker.controller.record_codec import encode_record
-from broker.controller.snapshot import image_records
 from broker.log.errors import ForceFailedError, LogError
+from broker.metadata.image import MetadataImage
+from broker.metadata.record_codec import encode_record
+from broker.metadata.snapshot import image_records
 from broker.quorum.metadata_log import MetadataLog
 from broker.quorum.snapshot_id import SnapshotId
 

@@ -14,7 +14,7 @@ from broker.controller.assignments import (
     initial_isr,
     usable_brokers,
 )
-from broker.controller.config_control import check_topic_configs
+from broker.controller.config_control import check_topic_configs, check_topic_name
 from broker.controller.decision import Accepted, Decision, Rejected, Verdict
 from broker.controller.elections import active_in
 from broker.controller.errors import (
@@ -29,16 +29,16 @@ from broker.controller.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from broker.controller.image import MetadataImage, ResourceType
 from broker.controller.placement import Dice, place_replicas
-from broker.controller.records import (
+from broker.metadata.image import MetadataImage, ResourceType
+from broker.metadata.records import (
     ConfigRecord,
     MetadataRecord,
     PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
-from broker.controller.topic_names import check_topic_name, find_collision
+from broker.metadata.topic_names import find_collision
 
 DEFAULT: Final = -1
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000

@@ -7,12 +7,12 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active import ActiveController
 from broker.controller.config_control import AlterResource, ConfigVerdicts, decide_alter_configs
-from broker.controller.cordons import CORDONED_CONFIG, problem_of_cordon
 from broker.controller.decision import Rejected
 from broker.controller.errors import InvalidConfigRequestError
-from broker.controller.image import ConfigResource, ResourceType
 from broker.handlers.controller_apis import Refuse, forward, verdict_fields
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.cordons import CORDONED_CONFIG, problem_of_cordon
+from broker.metadata.image import ConfigResource, ResourceType
 from broker.protocol import codec
 
 ReadResource = Callable[[ConfigResource, Any], AlterResource | None]

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.image import MetadataImage
 from broker.handlers.partition_errors import (
     leader_hint,
     located_error,
@@ -23,6 +22,7 @@ from broker.handlers.partition_errors import (
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
 from broker.handlers.topic_view import INTERNAL_TOPICS
+from broker.metadata.image import MetadataImage
 from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.leaders import LeaderHint
 from broker.protocol.hot.produce import (

@@ -11,7 +11,6 @@ answers to followers carry the log's start and, as last stable offset, its end.
 from functools import partial
 from uuid import UUID
 
-from broker.controller.image import MetadataImage
 from broker.handlers.partition_errors import (
     leader_hint,
     located_error,
@@ -20,6 +19,7 @@ from broker.handlers.partition_errors import (
 )
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
+from broker.metadata.image import MetadataImage
 from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.fetch import (
     FetchResult,

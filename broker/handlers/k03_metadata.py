@@ -15,7 +15,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.image import TopicImage
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import (
@@ -25,6 +24,7 @@ from broker.handlers.topic_view import (
     view_brokers,
     view_controller,
 )
+from broker.metadata.image import TopicImage
 from broker.protocol import codec
 from broker.protocol.hot.metadata import encode_metadata, encode_topic
 

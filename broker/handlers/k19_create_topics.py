@@ -11,12 +11,12 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active import ActiveController
-from broker.controller.configs import ConfigEntry
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.topics import CreatedTopic, NewTopic, decide_create_topics
 from broker.handlers.controller_apis import controller_api, forward, verdict_fields
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.effective_configs import ConfigEntry
 from broker.protocol import codec
 
 API_KEY: Final = 19

@@ -12,22 +12,22 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.configs import (
-    ConfigEntry,
-    describe_broker,
-    describe_default_broker,
-    describe_topic,
-)
+from broker.controller.config_control import check_topic_name
 from broker.controller.errors import (
     ControllerError,
     InvalidConfigRequestError,
     UnknownTopicError,
 )
-from broker.controller.image import ResourceType
-from broker.controller.topic_names import check_topic_name
 from broker.handlers.controller_apis import error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.effective_configs import (
+    ConfigEntry,
+    describe_broker,
+    describe_default_broker,
+    describe_topic,
+)
+from broker.metadata.image import ResourceType
 from broker.protocol import codec
 
 API_KEY: Final = 32

@@ -10,11 +10,11 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active import ActiveController
 from broker.controller.config_control import AlterOperation, AlterResource, ConfigChange
-from broker.controller.image import ConfigResource
 from broker.handlers import alter_config_requests
 from broker.handlers.controller_apis import controller_api
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.image import ConfigResource
 
 API_KEY: Final = 33
 

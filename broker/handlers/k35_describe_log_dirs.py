@@ -13,9 +13,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.cordons import is_cordoned
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.cordons import is_cordoned
 from broker.protocol import codec
 from broker.replication.partition import Partition
 

@@ -12,7 +12,6 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active import ActiveController
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.errors import BrokerNotRegisteredError, StaleBrokerEpochError
-from broker.controller.image import PartitionImage
 from broker.controller.isr import (
     AlterPartition,
     IsrChange,
@@ -23,6 +22,7 @@ from broker.controller.isr import (
 from broker.handlers.controller_apis import controller_api, error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.image import PartitionImage
 from broker.protocol import codec
 
 API_KEY: Final = 56

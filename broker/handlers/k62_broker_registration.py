@@ -13,10 +13,10 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active import ActiveController
 from broker.controller.brokers import RegisterBroker
 from broker.controller.errors import DuplicateBrokerError, InconsistentClusterError
-from broker.controller.records import BrokerEndpoint
 from broker.handlers.controller_apis import controller_api, error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 
 NIL: Final = UUID(int=0)

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.image import ResourceType
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.image import ResourceType
 from broker.protocol import codec
 
 API_KEY: Final = 74

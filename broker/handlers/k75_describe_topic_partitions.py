@@ -11,11 +11,11 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.image import MetadataImage, TopicImage
 from broker.handlers.k03_metadata import is_legal_topic_name
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import view_partition, view_topic_head
+from broker.metadata.image import MetadataImage, TopicImage
 from broker.protocol import codec
 
 API_KEY = 75

@@ -7,8 +7,8 @@ of brokers are the very same objects.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from broker.controller.image import BrokerImage, MetadataImage, TopicImage
 from broker.handlers.topic_view import view_topic
+from broker.metadata.image import BrokerImage, MetadataImage, TopicImage
 from broker.protocol.hot.metadata import encode_topic
 
 BLOBS_MAX = 50_000

@@ -4,8 +4,8 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.image import MetadataImage
 from broker.log import errors as log_errors
+from broker.metadata.image import MetadataImage
 from broker.protocol.hot.leaders import LeaderHint, NodeEndpoint
 from broker.replication import errors
 

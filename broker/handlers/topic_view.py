@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 
 INTERNAL_TOPICS: Final = frozenset(("__consumer_offsets", "__transaction_state"))
 OPERATIONS_OMITTED: Final = -(2**31)

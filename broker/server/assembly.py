@@ -9,10 +9,8 @@ from uuid import UUID, uuid4
 from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig, ConfigError, Endpoint
 from broker.controller.active import ActiveController
-from broker.controller.cordons import is_cordoned
 from broker.controller.internal_topics import internal_topics
 from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
-from broker.controller.metadata import MetadataService
 from broker.controller.periodic import ControllerSettings
 from broker.controller.service import ControllerService
 from broker.controller.topics import TopicDefaults
@@ -25,6 +23,8 @@ from broker.log.config import LogConfig
 from broker.log.durable import force_file
 from broker.log.log_manager import LogManager
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from broker.metadata.cordons import is_cordoned
+from broker.metadata.metadata_service import MetadataService
 from broker.quorum.config import QuorumConfig, Voter, parse_voters
 from broker.quorum.metadata_log import MetadataLog
 from broker.quorum.node import QuorumNode

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.image import MetadataImage, PartitionImage
 from broker.handlers.services import NodeServices
+from broker.metadata.image import MetadataImage, PartitionImage
 from broker.metrics_schema import METRICS_TOPIC
 from broker.protocol import codec
 from broker.protocol.compression import ZSTD

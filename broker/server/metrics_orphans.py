@@ -7,8 +7,8 @@ registered any more.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from broker.controller.image import MetadataImage, PartitionImage, TopicImage
 from broker.handlers.services import NodeServices
+from broker.metadata.image import MetadataImage, PartitionImage, TopicImage
 from broker.metrics_schema import ReplicaSample, Row, UnchangedReplica
 from broker.server.metrics_samples import Repeats, min_isr_of
 

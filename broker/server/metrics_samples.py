@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from broker.clock import Clock
-from broker.controller.cordons import is_cordoned
-from broker.controller.image import MetadataImage, PartitionImage, topic_resource
 from broker.groups.directory import GroupReading
 from broker.handlers.services import NodeServices
+from broker.metadata.cordons import is_cordoned
+from broker.metadata.image import MetadataImage, PartitionImage, topic_resource
 from broker.metrics_schema import (
     SEGMENT_SIZES_MAX,
     BrokerSample,

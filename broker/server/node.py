@@ -17,8 +17,8 @@ from broker.background import (
 from broker.clock import Clock, SystemClock
 from broker.config.broker_config import BrokerConfig, ConfigError
 from broker.controller.errors import InconsistentClusterError
-from broker.controller.image import ImageDelta, MetadataImage
 from broker.log.errors import LogError
+from broker.metadata.image import ImageDelta, MetadataImage
 from broker.protocol import codec
 from broker.quorum.vote_file import VoteFileError
 from broker.replication.isr_keeper import ALTER_PARTITION, ALTER_PARTITION_VERSION

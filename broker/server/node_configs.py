@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from broker.config.broker_config import BrokerConfig
-from broker.controller.configs import effective_broker_config, effective_topic_config
-from broker.controller.metadata import MetadataService
+from broker.metadata.effective_configs import effective_broker_config, effective_topic_config
+from broker.metadata.metadata_service import MetadataService
 
 
 class NodeConfigs:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from broker.clock import SystemClock
-from broker.controller.record_codec import SCHEMAS, encode_record
-from broker.controller.snapshot import image_records
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
+from broker.metadata.record_codec import SCHEMAS, encode_record
+from broker.metadata.snapshot import image_records
 from broker.quorum.metadata_log import MetadataLog
 from broker.quorum.snapshot_id import SnapshotId
 from tests.support.kafka_oracle import KAFKA_TODAY, run_tool
-from tests.unit.broker.controller.test_record_codec import EXAMPLES
-from tests.unit.broker.controller.test_snapshot import rich_image
+from tests.unit.broker.metadata.test_record_codec import EXAMPLES
+from tests.unit.broker.metadata.test_snapshot import rich_image
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.usefixtures("kafka_today_libs")]
 

@@ -15,8 +15,6 @@ from typing import Any, Final, NamedTuple
 import pytest
 from kio.schema.index import api_key_map, schema_name_map
 
-from broker.controller.record_codec import decode_record, encode_record
-from broker.controller.records import RecordError
 from broker.groups.consumer_protocol import assigned_partitions, subscribed_topics
 from broker.groups.errors import RecordFormatError
 from broker.groups.records import (
@@ -27,6 +25,8 @@ from broker.groups.records import (
     encode_offset_key,
 )
 from broker.groups.wire import Writer
+from broker.metadata.record_codec import decode_record, encode_record
+from broker.metadata.records import RecordError
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from broker.protocol.hot.cursor import encode_uvarint
@@ -38,7 +38,7 @@ from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, 
 from broker.protocol.rewrite import plain_records, scan_records
 from tests.support.mutations import mutated
 from tests.support.node_cluster import ROOT
-from tests.unit.broker.controller.test_record_codec import EXAMPLES
+from tests.unit.broker.metadata.test_record_codec import EXAMPLES
 from tests.unit.broker.protocol.messages import sample
 
 SEEDS: Final = (1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 62)))

@@ -11,7 +11,6 @@ from broker.config.broker_config import BrokerConfig, Endpoint
 from broker.controller.active import ActiveController
 from broker.controller.internal_topics import internal_topics
 from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
-from broker.controller.metadata import MetadataService
 from broker.controller.periodic import ControllerSettings
 from broker.controller.service import ControllerService
 from broker.controller.topics import TopicDefaults
@@ -22,6 +21,7 @@ from broker.log.config import LogConfig
 from broker.log.log_manager import LogManager
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
+from broker.metadata.metadata_service import MetadataService
 from broker.quorum.config import QuorumConfig, Voter, parse_voters
 from broker.quorum.metadata_log import MetadataLog
 from broker.quorum.node import QuorumNode

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
-from broker.controller import records
 from broker.controller.decision import Decision
-from broker.controller.image import MetadataImage, PartitionImage
-from broker.controller.records import MetadataRecord
-from broker.controller.replay import replay_batch
+from broker.metadata import records
+from broker.metadata.image import MetadataImage, PartitionImage
+from broker.metadata.records import MetadataRecord
+from broker.metadata.replay import replay_batch
 
 CLUSTER_ID = "test-cluster"
 

@@ -4,22 +4,12 @@ from dataclasses import dataclass, field, fields
 import pytest
 
 from broker.config.broker_config import BrokerConfig
-from broker.controller import records
 from broker.controller.config_control import (
     AlterOperation,
     AlterResource,
     ConfigChange,
     check_value,
     decide_alter_configs,
-)
-from broker.controller.configs import (
-    ConfigSource,
-    describe_broker,
-    describe_default_broker,
-    describe_topic,
-    effective_broker_config,
-    effective_topic_config,
-    topic_flag,
 )
 from broker.controller.decision import Accepted
 from broker.controller.errors import (
@@ -29,7 +19,18 @@ from broker.controller.errors import (
     InvalidTopicError,
     UnknownTopicError,
 )
-from broker.controller.image import (
+from broker.log.config import LogConfig
+from broker.metadata import records
+from broker.metadata.effective_configs import (
+    ConfigSource,
+    describe_broker,
+    describe_default_broker,
+    describe_topic,
+    effective_broker_config,
+    effective_topic_config,
+    topic_flag,
+)
+from broker.metadata.image import (
     NO_LEADER,
     ConfigResource,
     MetadataImage,
@@ -37,7 +38,6 @@ from broker.controller.image import (
     broker_resource,
     topic_resource,
 )
-from broker.log.config import LogConfig
 from broker.protocol.known_configs import broker_configs, topic_configs
 from tests.unit.broker.controller.images import (
     apply,

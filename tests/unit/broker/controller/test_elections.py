@@ -27,8 +27,8 @@ from broker.controller.errors import (
     StaleBrokerEpochError,
     UnknownTopicError,
 )
-from broker.controller.image import NO_LEADER, MetadataImage
-from broker.controller.records import BrokerEndpoint, RegisterBrokerRecord
+from broker.metadata.image import NO_LEADER, MetadataImage
+from broker.metadata.records import BrokerEndpoint, RegisterBrokerRecord
 from tests.unit.broker.controller.images import (
     CLUSTER_ID,
     always,

@@ -12,13 +12,13 @@ from broker.controller.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from broker.controller.image import MetadataImage
 from broker.controller.isr import AlterPartition, IsrChange, IsrMember, decide_alter_partition
 from broker.controller.reassignment import (
     AlterReassignments,
     Reassignment,
     decide_alter_reassignments,
 )
+from broker.metadata.image import MetadataImage
 from tests.unit.broker.controller.images import (
     cluster,
     decided,

@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 
 from broker.controller.errors import ControllerUnavailableError
-from broker.controller.image import MetadataImage
 from broker.controller.service import ControllerService
+from broker.metadata.image import MetadataImage
 from broker.protocol import codec
 from broker.quorum.snapshot_files import Snapshot
 from broker.server.peers import PeerClient

@@ -9,9 +9,9 @@ import pytest
 
 from broker.controller import periodic
 from broker.controller.active import ActiveController
-from broker.controller.image import NO_LEADER, MetadataImage, broker_resource
 from broker.controller.periodic import ControllerSettings, PeriodicElections
-from broker.controller.records import ConfigRecord
+from broker.metadata.image import NO_LEADER, MetadataImage, broker_resource
+from broker.metadata.records import ConfigRecord
 from tests.support.metadata_plane import node_config
 from tests.unit.broker.controller.images import (
     always,

@@ -8,13 +8,13 @@ from broker.controller.errors import (
     NoReassignmentInProgressError,
     UnknownTopicError,
 )
-from broker.controller.image import MetadataImage
 from broker.controller.reassignment import (
     AlterReassignments,
     Reassignment,
     decide_alter_reassignments,
     list_reassignments,
 )
+from broker.metadata.image import MetadataImage
 from tests.unit.broker.controller.images import (
     always,
     cluster,

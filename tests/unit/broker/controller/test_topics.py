@@ -19,7 +19,6 @@ from broker.controller.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from broker.controller.image import MetadataImage, topic_resource
 from broker.controller.topics import (
     NewPartitions,
     NewTopic,
@@ -28,6 +27,7 @@ from broker.controller.topics import (
     decide_create_topics,
     decide_delete_topics,
 )
+from broker.metadata.image import MetadataImage, topic_resource
 from tests.unit.broker.controller.images import (
     cluster,
     decided,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from broker.controller.image import (
+from broker.metadata.image import (
     BrokerImage,
     ImageDelta,
     MetadataImage,

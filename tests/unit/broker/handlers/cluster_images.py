@@ -6,9 +6,9 @@ from uuid import UUID
 
 from broker.clock import SystemClock
 from broker.config.broker_config import BrokerConfig
-from broker.controller.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
-from broker.controller.metadata import MetadataService
 from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
+from broker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 
 INCARNATION = UUID(int=1)

@@ -9,7 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from broker.controller.image import topic_resource
 from broker.handlers.k00_produce import handle_produce
 from broker.handlers.k01_fetch import handle_fetch
 from broker.handlers.k02_list_offsets import handle_list_offsets
@@ -18,6 +17,7 @@ from broker.handlers.k22_init_producer_id import handle_init_producer_id
 from broker.handlers.k23_offset_for_leader_epoch import handle_offset_for_leader_epoch
 from broker.handlers.k35_describe_log_dirs import handle_describe_log_dirs
 from broker.handlers.services import Request
+from broker.metadata.image import topic_resource
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch
 from broker.replication.producer_ids import ProducerIdAllocator

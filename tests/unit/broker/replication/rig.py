@@ -12,7 +12,11 @@ from uuid import UUID
 
 from broker.clock import SystemClock
 from broker.config.broker_config import BrokerConfig
-from broker.controller.image import (
+from broker.handlers.k01_fetch import handle_fetch
+from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
+from broker.log.config import LogConfig
+from broker.log.log_manager import LogManager
+from broker.metadata.image import (
     BrokerImage,
     ConfigResource,
     ImageDelta,
@@ -22,11 +26,7 @@ from broker.controller.image import (
     broker_resource,
     topic_resource,
 )
-from broker.controller.metadata import MetadataService
-from broker.handlers.k01_fetch import handle_fetch
-from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
-from broker.log.config import LogConfig
-from broker.log.log_manager import LogManager
+from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
 from broker.replication.partition import Partition

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from broker.clock import SystemClock
-from broker.controller.image import broker_resource, topic_resource
 from broker.log.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
+from broker.metadata.image import broker_resource, topic_resource
 from broker.replication import arrivals
 from broker.replication.errors import (
     AppendTimedOutError,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from broker.controller.image import broker_resource, topic_resource
+from broker.metadata.image import broker_resource, topic_resource
 from tests.support.settle import until
 from tests.unit.broker.replication.rig import Rig
 

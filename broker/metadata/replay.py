@@ -5,9 +5,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from broker.controller import records
-from broker.controller.delta import MetadataDelta, ReplayedBatch
-from broker.controller.image import (
+from broker.metadata import records
+from broker.metadata.delta import MetadataDelta, ReplayedBatch
+from broker.metadata.image import (
     BrokerImage,
     ConfigResource,
     MetadataImage,
@@ -16,7 +16,7 @@ from broker.controller.image import (
     TopicImage,
     topic_resource,
 )
-from broker.controller.records import NO_LEADER_CHANGE, MetadataRecord
+from broker.metadata.records import NO_LEADER_CHANGE, MetadataRecord
 
 
 def replay(image: MetadataImage, record: MetadataRecord) -> MetadataImage:

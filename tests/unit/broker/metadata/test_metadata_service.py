@@ -1,10 +1,10 @@
 from uuid import UUID
 
-from broker.controller import records
-from broker.controller.image import ImageDelta, MetadataImage
-from broker.controller.metadata import MetadataService
-from broker.controller.records import MetadataRecord
-from broker.controller.replay import replay_batch
+from broker.metadata import records
+from broker.metadata.image import ImageDelta, MetadataImage
+from broker.metadata.metadata_service import MetadataService
+from broker.metadata.records import MetadataRecord
+from broker.metadata.replay import replay_batch
 from tests.unit.broker.controller.images import topic_id
 
 

@@ -4,9 +4,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
-from broker.controller.image import ImageDelta, MetadataImage, PartitionImage, TopicImage
-from broker.controller.record_codec import decode_record
-from broker.controller.records import (
+from broker.metadata.image import ImageDelta, MetadataImage, PartitionImage, TopicImage
+from broker.metadata.record_codec import decode_record
+from broker.metadata.records import (
     BrokerEndpoint,
     ConfigRecord,
     FeatureLevelRecord,
@@ -16,7 +16,7 @@ from broker.controller.records import (
     RegisterBrokerRecord,
     TopicRecord,
 )
-from broker.controller.replay import replay_batch
+from broker.metadata.replay import replay_batch
 
 K = TypeVar("K", bound=Hashable)
 

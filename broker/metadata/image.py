@@ -1,6 +1,6 @@
 """The cluster's metadata at one offset of the metadata log: immutable, shared by everyone.
 
-A new image is made only by replaying committed records (broker.controller.delta); unchanged
+A new image is made only by replaying committed records (broker.metadata.delta); unchanged
 parts are shared between the old image and the new one, so holding on to an image is cheap and
 comparing parts by identity is allowed. Named after Kafka's org.apache.kafka.image.
 """

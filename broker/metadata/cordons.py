@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from broker.controller.configs import NodeConfig, broker_config_value
-from broker.controller.image import MetadataImage
+from broker.metadata.effective_configs import NodeConfig, broker_config_value
+from broker.metadata.image import MetadataImage
 
 CORDONED_CONFIG: Final = "cordoned.log.dirs"
 ALL: Final = "*"

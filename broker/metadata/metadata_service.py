@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from broker.background import attempt
-from broker.controller.delta import ReplayedBatch
-from broker.controller.image import ImageDelta, MetadataImage
+from broker.metadata.delta import ReplayedBatch
+from broker.metadata.image import ImageDelta, MetadataImage
 
 MetadataCallback = Callable[[MetadataImage, MetadataImage, ImageDelta], None]
 

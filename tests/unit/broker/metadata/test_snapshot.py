@@ -1,8 +1,8 @@
-from broker.controller import records
-from broker.controller.image import MetadataImage
-from broker.controller.record_codec import encode_record
-from broker.controller.replay import replay_batch
-from broker.controller.snapshot import build_image, image_difference, image_records
+from broker.metadata import records
+from broker.metadata.image import MetadataImage
+from broker.metadata.record_codec import encode_record
+from broker.metadata.replay import replay_batch
+from broker.metadata.snapshot import build_image, image_difference, image_records
 from tests.unit.broker.controller.images import (
     CLUSTER_ID,
     apply,

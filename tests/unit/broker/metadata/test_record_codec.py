@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.controller import records
-from broker.controller.record_codec import SCHEMAS, decode_record, encode_record
-from broker.controller.records import MetadataRecord, RecordError, UnknownRecordError
+from broker.metadata import records
+from broker.metadata.record_codec import SCHEMAS, decode_record, encode_record
+from broker.metadata.records import MetadataRecord, RecordError, UnknownRecordError
 
 TOPIC_ID = UUID("00000000-0000-0000-0000-0000000000ff")
 
@@ -145,7 +145,7 @@ def _name(type_: Any) -> str:
 
 
 def _plain(type_: Any) -> str:
-    return str(type_).replace("broker.controller.records.", "").replace("uuid.", "")
+    return str(type_).replace("broker.metadata.records.", "").replace("uuid.", "")
 
 
 @given(_any_record())

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from broker.controller.errors import InvalidTopicError
-
 NAME_LENGTH_MAX: Final = 249
 INTERNAL_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state"}
@@ -13,26 +11,8 @@ INTERNAL_TOPICS: Final = frozenset(
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
 
 
-def check_topic_name(name: str) -> None:
-    """Raise InvalidTopicError with Kafka's words for a name that cannot be."""
-    problem = _problem(name)
-    if problem:
-        raise InvalidTopicError(f"Topic name is invalid: {problem}")
-
-
-def find_collision(name: str, others: Iterable[str]) -> str | None:
-    """A topic whose name differs only in '.' and '_', which metric names cannot tell apart."""
-    if "." not in name and "_" not in name:
-        return None
-    unified = _unify(name)
-    return next((other for other in others if other != name and _unify(other) == unified), None)
-
-
-def _unify(name: str) -> str:
-    return name.replace(".", "_")
-
-
-def _problem(name: str) -> str:
+def problem_of_topic_name(name: str) -> str:
+    """Kafka's words on a name that cannot be; empty for one that can."""
     if not name:
         return "the empty string is not allowed"
     if name in (".", ".."):
@@ -45,3 +25,15 @@ def _problem(name: str) -> str:
             "'.', '_' and '-'"
         )
     return ""
+
+
+def find_collision(name: str, others: Iterable[str]) -> str | None:
+    """A topic whose name differs only in '.' and '_', which metric names cannot tell apart."""
+    if "." not in name and "_" not in name:
+        return None
+    unified = _unify(name)
+    return next((other for other in others if other != name and _unify(other) == unified), None)
+
+
+def _unify(name: str) -> str:
+    return name.replace(".", "_")

@@ -3,15 +3,15 @@ from uuid import UUID
 
 import pytest
 
-from broker.controller import records
-from broker.controller.delta import ReplayError
-from broker.controller.image import (
+from broker.metadata import records
+from broker.metadata.delta import ReplayError
+from broker.metadata.image import (
     MetadataImage,
     broker_resource,
     topic_resource,
 )
-from broker.controller.records import MetadataRecord
-from broker.controller.replay import replay, replay_batch
+from broker.metadata.records import MetadataRecord
+from broker.metadata.replay import replay, replay_batch
 from tests.unit.broker.controller.images import apply, cluster, get, topic_id, with_topic
 
 

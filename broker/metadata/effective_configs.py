@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from broker.controller.image import MetadataImage, broker_resource, topic_resource
+from broker.metadata.image import MetadataImage, broker_resource, topic_resource
 from broker.protocol.known_configs import (
     ConfigType,
     KnownConfig,

@@ -1,7 +1,7 @@
 """Changes collected over one image, and the next image they make.
 
 Applying N records that touch T topics copies the top-level maps once and each touched topic
-once, so it costs O(N + T), never O(N * T). broker.controller.replay says what each record does.
+once, so it costs O(N + T), never O(N * T). broker.metadata.replay says what each record does.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 from uuid import UUID
 
-from broker.controller.image import (
+from broker.metadata.image import (
     BrokerImage,
     ConfigResource,
     ImageDelta,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 from uuid import UUID
 
-from broker.controller import records
-from broker.controller.records import MetadataRecord, RecordError, UnknownRecordError
+from broker.metadata import records
+from broker.metadata.records import MetadataRecord, RecordError, UnknownRecordError
 
 FRAME_VERSION: Final = 1
 

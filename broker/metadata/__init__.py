@@ -1,0 +1,1 @@
+"""The cluster's metadata: records of the metadata log, and the image that they make."""
