@@ -9,7 +9,7 @@ import fcntl
 import os
 from uuid import UUID
 
-from broker.log.checkpoints import (
+from broker.log.checkpoint.checkpoint_format import (
     CLEAN_SHUTDOWN_FILE,
     META_PROPERTIES_FILE,
     decode_clean_shutdown,

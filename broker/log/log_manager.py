@@ -14,17 +14,17 @@ from typing import Final
 from uuid import UUID
 
 from broker.clock import Clock
-from broker.log.checkpoint_files import CheckpointFiles
-from broker.log.checkpoints import TopicPartition
-from broker.log.cleaner import CleanableLogs, Cleaner
+from broker.log.checkpoint.checkpoint_format import TopicPartition
+from broker.log.checkpoint.file_writer import FileWriter
+from broker.log.checkpoint.offset_checkpoints import CheckpointFiles
+from broker.log.cleaner.log_cleaner import CleanableLogs, Cleaner
 from broker.log.config import LogConfig
 from broker.log.data_directory import DataDirectory
-from broker.log.disk_health import DiskHealth
-from broker.log.durable import rename
+from broker.log.disk.delayed_delete import Remover, RetiredFiles
+from broker.log.disk.disk_health import DiskHealth
+from broker.log.disk.durable import rename
+from broker.log.disk.flush import Flusher
 from broker.log.errors import LogError, StorageError, storage_error
-from broker.log.file_writer import FileWriter
-from broker.log.files import FilePool, raise_open_files_limit
-from broker.log.flush import Flusher
 from broker.log.names import (
     DELETE_DIRECTORY_SUFFIX,
     METADATA_TOPIC,
@@ -33,8 +33,7 @@ from broker.log.names import (
     partition_directory_name,
 )
 from broker.log.partition_log import PartitionLog, settle_topic_id
-from broker.log.removal import Remover
-from broker.log.retired import RetiredFiles
+from broker.log.segment.open_files import FilePool, raise_open_files_limit
 
 _logger: Final = logging.getLogger(__name__)
 RETENTION_CHECK_MS: Final = 300_000

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from broker.log.epoch_cache import EpochCache, EpochEnd
+from broker.log.checkpoint.epoch_cache import EpochCache, EpochEnd
 from broker.log.errors import CorruptSegmentError, OffsetOutOfRangeError
-from broker.log.files import FileSlice
 from broker.log.log_times import Point, end_times
-from broker.log.scan import BatchSpot
-from broker.log.segment import Segment
-from broker.log.segment_reader import SegmentInfo
+from broker.log.segment.batch_scan import BatchSpot
+from broker.log.segment.open_files import FileSlice
+from broker.log.segment.segment import Segment
+from broker.log.segment.segment_reader import SegmentInfo
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import NO_TIMESTAMP, Record, iter_records
 

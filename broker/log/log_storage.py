@@ -11,17 +11,17 @@ from uuid import UUID
 
 from broker.clock import Clock
 from broker.log.config import LogConfig
+from broker.log.disk.delayed_delete import RetiredFiles
+from broker.log.disk.flush import FlushJob
 from broker.log.errors import OffsetOutOfRangeError, StorageError
-from broker.log.flush import FlushJob
-from broker.log.loader import LoadedLog, LoadRequest, load_producers, new_segment
+from broker.log.load.loader import LoadedLog, LoadRequest, load_producers, new_segment
+from broker.log.load.recovery import RecoveryFinding
 from broker.log.log_reader import LogReader
 from broker.log.names import DELETED_SUFFIX, INDEX_SUFFIXES, LOG_SUFFIX
-from broker.log.producer_snapshot import list_snapshots, remove_snapshots, write_snapshot
-from broker.log.producer_state import ProducerState
-from broker.log.recovery import RecoveryFinding
+from broker.log.producer.producer_snapshot import list_snapshots, remove_snapshots, write_snapshot
+from broker.log.producer.producer_state import ProducerState
 from broker.log.retention import DeletedSegments, SegmentAge, plan_deletion
-from broker.log.retired import RetiredFiles
-from broker.log.segment import RELATIVE_OFFSET_MAX, Segment
+from broker.log.segment.segment import RELATIVE_OFFSET_MAX, Segment
 
 
 class LogName(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from broker.log.segment_reader import SegmentReader
+from broker.log.segment.segment_reader import SegmentReader
 
 Point = tuple[int, int]
 """Where the log ended, and when: an offset, and milliseconds since the epoch."""

@@ -10,29 +10,29 @@ from typing import Final
 from uuid import UUID
 
 from broker.clock import Clock, SystemClock
-from broker.log.append_plan import (
+from broker.log.checkpoint.checkpoint_format import (
+    decode_partition_metadata,
+    encode_partition_metadata,
+    read_file,
+    write_file,
+)
+from broker.log.checkpoint.file_writer import FileWriter
+from broker.log.cleaner.compacted_log import CompactedLog
+from broker.log.config import LogConfig
+from broker.log.errors import StorageError
+from broker.log.load.loader import LoadRequest, load_log
+from broker.log.log_storage import Incoming, LogName, is_roll_due
+from broker.log.log_validator import (
     AppendInfo,
     AppendPlan,
     LeaderRules,
     plan_as_follower,
     plan_as_leader,
 )
-from broker.log.checkpoints import (
-    decode_partition_metadata,
-    encode_partition_metadata,
-    read_file,
-    write_file,
-)
-from broker.log.compacted_log import CompactedLog
-from broker.log.config import LogConfig
-from broker.log.errors import StorageError
-from broker.log.file_writer import FileWriter
-from broker.log.files import FilePool
-from broker.log.loader import LoadRequest, load_log
-from broker.log.log_storage import Incoming, LogName, is_roll_due
 from broker.log.names import PARTITION_METADATA_FILE, encode_uuid
-from broker.log.producer_snapshot import list_snapshots, remove_snapshots
-from broker.log.producer_state import ProducerState
+from broker.log.producer.producer_snapshot import list_snapshots, remove_snapshots
+from broker.log.producer.producer_state import ProducerState
+from broker.log.segment.open_files import FilePool
 from broker.protocol.records import NO_TIMESTAMP
 
 _SYSTEM_CLOCK: Final = SystemClock()

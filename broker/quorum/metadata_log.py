@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from broker.clock import Clock
-from broker.log.flush import FlushJob
+from broker.log.disk.flush import FlushJob
 from broker.protocol.records import (
     NewRecord,
     build_batch,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from broker.log.durable import force_file, rename_durably
+from broker.log.disk.durable import force_file, rename_durably
 from broker.protocol.errors import ProtocolError
 from broker.protocol.records import (
     NewRecord,

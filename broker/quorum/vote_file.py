@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from broker.log.durable import replace_file
+from broker.log.disk.durable import replace_file
 from broker.quorum.vote import Vote
 
 FILE_NAME: Final = "quorum-state"

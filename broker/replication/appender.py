@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 
 from broker.clock import Clock
-from broker.log.append_plan import AppendInfo
 from broker.log.errors import LogError, StorageError
+from broker.log.log_validator import AppendInfo
 from broker.replication.errors import (
     InvalidRequiredAcksError,
     NotEnoughReplicasError,

@@ -15,9 +15,9 @@ from uuid import UUID
 
 from broker.background import Tasks, attempt, log_failure
 from broker.log.errors import LogError
+from broker.log.load.new_log_directory import discard_directory, prepare_directory
 from broker.log.log_manager import LogManager
 from broker.log.names import partition_directory_name
-from broker.log.preparation import discard_directory, prepare_directory
 from broker.replication.ports import MetadataPort, PartitionView
 
 AT_ONCE_MAX: Final = 16

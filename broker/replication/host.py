@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from broker.log.disk_health import DiskHealth
+from broker.log.disk.disk_health import DiskHealth
 from broker.replication.effects import (
     BecameLeader,
     FollowLeader,

@@ -4,7 +4,7 @@ broker.log.errors, mapped to Kafka's codes by the handlers."""
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from broker.log.files import FileSlice
+from broker.log.segment.open_files import FileSlice
 
 
 class AppendResult(NamedTuple):

@@ -20,7 +20,7 @@ from broker.handlers.controller_apis import CONTROLLER_APIS
 from broker.handlers.registry import load_registry
 from broker.handlers.services import Listener, NodeServices
 from broker.log.config import LogConfig
-from broker.log.durable import force_file
+from broker.log.disk.durable import force_file
 from broker.log.log_manager import LogManager
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.metadata.cordons import is_cordoned

@@ -9,8 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from broker.log.errors import OffsetOutOfRangeError, StorageError
-from broker.log.explore import (
+from broker.log.dump_log import (
     RecordView,
     SegmentView,
     find_record,
@@ -18,6 +17,7 @@ from broker.log.explore import (
     read_index,
     read_time_index,
 )
+from broker.log.errors import OffsetOutOfRangeError, StorageError
 from control.kafka.errors import NoSuchPartitionError
 from control.views.format import bytes_text, count_text
 from control.views.printable import printable, told_bytes

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from broker.log.compactor import Compaction
+from broker.log.cleaner.cleaning_run import Compaction
 from broker.log.config import LogConfig
 from broker.log.partition_log import PartitionLog
 from broker.protocol.records import (

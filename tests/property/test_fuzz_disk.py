@@ -13,14 +13,14 @@ from uuid import UUID
 import pytest
 
 from broker.log.config import LogConfig
-from broker.log.errors import LogError, RecordsRejectedError, StorageError
-from broker.log.explore import (
+from broker.log.dump_log import (
     iter_batches,
     list_kept_files,
     list_segments,
     read_index,
     read_time_index,
 )
+from broker.log.errors import LogError, RecordsRejectedError, StorageError
 from broker.log.log_manager import LogManager
 from broker.log.partition_log import PartitionLog
 from broker.protocol.errors import ProtocolError

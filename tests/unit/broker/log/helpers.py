@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from broker.log.append_plan import AppendInfo
 from broker.log.config import LogConfig
+from broker.log.log_validator import AppendInfo
 from broker.log.partition_log import PartitionLog
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers
 

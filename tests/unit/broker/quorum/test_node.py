@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from broker.clock import SystemClock
-from broker.log.flush import FlushJob
+from broker.log.disk.flush import FlushJob
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
 from broker.quorum.config import QuorumConfig, Voter

@@ -1,0 +1,1 @@
+"""The small text files beside the segments, in Kafka's formats."""

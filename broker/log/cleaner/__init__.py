@@ -1,0 +1,1 @@
+"""Log compaction: what to clean, one run, and the thread that runs."""

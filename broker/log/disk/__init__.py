@@ -1,0 +1,1 @@
+"""What makes files durable, and what becomes of a disk that fails."""

@@ -1,0 +1,1 @@
+"""Opening a partition's directory, also after a crash."""

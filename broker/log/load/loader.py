@@ -1,0 +1,222 @@
+"""Opening a partition's directory: what is there, where it ends, who wrote it last.
+
+After a clean shutdown only the newest segment's tail is read; after a crash see recovery.py.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from broker.log.checkpoint.epoch_cache import EpochCache
+from broker.log.checkpoint.file_writer import FileWriter
+from broker.log.config import LogConfig
+from broker.log.errors import CorruptSegmentError, StorageError, storage_error
+from broker.log.load.new_log_directory import is_untouched
+from broker.log.load.recovery import RecoveryFinding, recover_segments
+from broker.log.names import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    INDEX_SUFFIXES,
+    LEADER_EPOCH_FILE,
+    LOG_SUFFIX,
+    base_offset_of,
+    segment_path,
+)
+from broker.log.producer.producer_snapshot import (
+    load_newest_snapshot,
+    remove_snapshots,
+    snapshot_offsets,
+)
+from broker.log.producer.producer_state import ProducerState
+from broker.log.segment.open_files import FilePool
+from broker.log.segment.segment import Segment
+from broker.log.segment.segment_swap import settle_swaps
+from broker.protocol.records import BatchHeader
+
+_LEFTOVERS: Final = (DELETED_SUFFIX, CLEANED_SUFFIX, ".tmp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRequest:
+    """Where a partition lies and what the checkpoints say of it."""
+
+    directory: str
+    config: LogConfig
+    files: FilePool
+    recovery_point: int
+    log_start_offset: int
+    is_clean: bool
+    now_ms: int
+    writer: FileWriter | None = None
+    """Replaces small files; without one they are replaced at once."""
+
+
+@dataclass(slots=True, kw_only=True)
+class LoadedLog:
+    """Contents of a partition's directory; the last segment is active."""
+
+    segments: list[Segment]
+    producers: ProducerState
+    epochs: EpochCache
+    findings: list[RecoveryFinding] = field(default_factory=list)
+
+
+def load_log(request: LoadRequest) -> LoadedLog:
+    """Open the directory, creating it with one empty segment when it is new.
+
+    :raises StorageError: the disk refused.
+    """
+    try:
+        names = _list_directory(request.directory)
+        _remove_leftovers(request.directory, names)
+        if settle_swaps(request.directory, names):
+            names = _list_directory(request.directory)
+        is_new = not request.log_start_offset and is_untouched(request.directory, names)
+        segments = [] if is_new else _find_segments(request, names)
+    except OSError as error:
+        raise storage_error(f"Opening {request.directory} failed", error) from error
+    snapshots = snapshot_offsets(names)
+    epochs, are_epochs_whole = _load_epochs(request)
+    loaded = LoadedLog(segments=segments, producers=ProducerState(), epochs=epochs)
+    if not segments:
+        segments.append(new_segment(request, request.log_start_offset))
+        return loaded
+    _open_tail(request, loaded)
+    end = segments[-1].next_offset
+    if end < request.log_start_offset:
+        # Everything left is older than what was deleted on purpose: start anew from there.
+        for segment in segments:
+            segment.remove()
+        loaded.segments[:] = [new_segment(request, request.log_start_offset)]
+        remove_snapshots(request.directory, set(snapshots))
+        snapshots = []
+    if not are_epochs_whole and any(segment.size_bytes for segment in loaded.segments):
+        epochs.clear()
+        _replay_epochs(loaded.segments, epochs)
+    epochs.truncate_from_end(loaded.segments[-1].next_offset)
+    loaded.producers = load_producers(request.directory, snapshots, loaded.segments)
+    return loaded
+
+
+def new_segment(request: LoadRequest, base_offset: int) -> Segment:
+    """An empty active segment, on disk.
+
+    Files that lie in its place belong to nobody: the log ends there (LocalLog.roll).
+
+    :raises StorageError: the disk refused.
+    """
+    segment = Segment(
+        request.directory, base_offset, files=request.files, created_ms=request.now_ms
+    )
+    try:
+        for suffix in INDEX_SUFFIXES:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(segment_path(request.directory, base_offset, suffix))
+        os.ftruncate(segment.open().fd, 0)
+    except OSError as error:
+        raise storage_error(f"Creating {segment.path} failed", error) from error
+    return segment
+
+
+def _list_directory(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except FileNotFoundError:
+        os.makedirs(directory)
+        return []
+
+
+def _remove_leftovers(directory: str, names: Iterable[str]) -> None:
+    for name in names:
+        if name.endswith(_LEFTOVERS):
+            os.unlink(f"{directory}/{name}")
+
+
+def _find_segments(request: LoadRequest, names: Iterable[str]) -> list[Segment]:
+    found = (base_offset_of(name, LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX))
+    bases = sorted(base for base in found if base is not None)
+    return (
+        [
+            Segment.found(request.directory, base, files=request.files, next_offset=following)
+            for base, following in zip(bases, [*bases[1:], bases[-1]], strict=True)
+        ]
+        if bases
+        else []
+    )
+
+
+def _load_epochs(request: LoadRequest) -> tuple[EpochCache, bool]:
+    path = f"{request.directory}/{LEADER_EPOCH_FILE}"
+    try:
+        return EpochCache.load(path, writer=request.writer), True
+    except StorageError:
+        return EpochCache(path, writer=request.writer), False
+
+
+def _open_tail(request: LoadRequest, loaded: LoadedLog) -> None:
+    """Make the newest segment active, after recovery where the shutdown was not clean."""
+    segments = loaded.segments
+    if request.is_clean:
+        try:
+            segments[-1].activate()
+            return
+        except CorruptSegmentError:
+            # Somebody changed the file since: check all of that segment.
+            recovery_point = segments[-1].base_offset
+            segments[-1] = _found_again(request, segments[-1])
+    else:
+        recovery_point = request.recovery_point
+    loaded.findings = recover_segments(
+        segments, recovery_point, request.config, _EpochReplay(loaded.epochs)
+    )
+    segments[-1].activate()
+
+
+def _found_again(request: LoadRequest, segment: Segment) -> Segment:
+    base_offset = segment.base_offset
+    request.files.forget(segment.path)
+    return Segment.found(
+        request.directory, base_offset, files=request.files, next_offset=base_offset
+    )
+
+
+class _EpochReplay:
+    """Notes each leader epoch when its first batch comes by."""
+
+    def __init__(self, epochs: EpochCache) -> None:
+        self._epochs = epochs
+
+    def __call__(self, header: BatchHeader) -> None:
+        epoch, latest = header.partition_leader_epoch, self._epochs.latest_epoch
+        if epoch >= 0 and (latest is None or epoch > latest):
+            self._epochs.assign(epoch, header.base_offset)
+
+
+def _replay_epochs(segments: Iterable[Segment], epochs: EpochCache) -> None:
+    replay = _EpochReplay(epochs)
+    for segment in segments:
+        for header, _ in segment.headers(0):
+            replay(header)
+
+
+def load_producers(directory: str, snapshots: list[int], segments: list[Segment]) -> ProducerState:
+    """Producers as they stand at the log's end: newest snapshot, then the batches behind it.
+
+    Snapshots above the end, and those that no segment needs, are removed.
+    """
+    end = segments[-1].next_offset
+    bases = {segment.base_offset for segment in segments}
+    newest = max((offset for offset in snapshots if offset <= end), default=-1)
+    stale = {o for o in snapshots if o > end or (o not in bases and o != newest)}
+    remove_snapshots(directory, stale)
+    kept = [offset for offset in snapshots if offset not in stale]
+    state, start = load_newest_snapshot(directory, kept, offset_max=end)
+    for segment in segments:
+        if segment.next_offset <= start:
+            continue
+        for header, _ in segment.headers(segment.indexes.position_before(start)):
+            if header.base_offset >= start:
+                state.replay(header)
+    return state

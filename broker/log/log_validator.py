@@ -1,0 +1,276 @@
+"""Validates an append and plans its writes before the first byte goes out.
+
+A leader gives offsets and its epoch to batches as they came: of each it replaces the first 16
+bytes (base offset, length, leader epoch), which lie before the CRC's range, and leaves the rest
+where the socket put it. Only LogAppendTime needs a new header and CRC, and a topic's own
+compression.type the whole batch anew where its producer chose another codec.
+Source: org.apache.kafka.storage.internals.log.{UnifiedLog,LogValidator} (Kafka 4.x).
+"""
+
+import struct
+from dataclasses import dataclass, field
+from typing import Final
+
+import fastcrc
+
+from broker.log.config import INT64_MAX, LogConfig
+from broker.log.errors import (
+    BatchTooLargeError,
+    CorruptBatchError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    OffsetsOutOfOrderError,
+    UnsupportedMagicError,
+)
+from broker.log.producer.producer_state import ProducerAppend, ProducerState
+from broker.log.segment.segment_indexes import PlacedBatch
+from broker.protocol.compression import CODEC_NAMES
+from broker.protocol.errors import MalformedRecordsError
+from broker.protocol.records import (
+    CRC_START,
+    HEADER_BYTES,
+    MAGIC_V2,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_FLAG,
+    BatchHeader,
+    batch_crc_is_valid,
+    iter_batch_headers,
+    iter_records,
+    parse_batch_header,
+)
+from broker.protocol.rewrite import recompress_batch
+
+_PATCH: Final = struct.Struct(">qii")
+_PATCH_BYTES: Final = _PATCH.size
+_AFTER_CRC: Final = struct.Struct(">hiqq")
+_ATTRIBUTES_TO_TIMESTAMPS: Final = CRC_START + _AFTER_CRC.size
+_MAGIC_POSITION: Final = 16
+_CRC: Final = struct.Struct(">bI")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendInfo:
+    """Result of an append; times in ms, -1 where they do not apply.
+
+    `duplicate`: an idempotent producer repeated a batch; the offsets are those of the original
+    and nothing was written. Without batches `last_offset` is one less than `base_offset`.
+    """
+
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+    log_append_time_ms: int
+    duplicate: bool
+    batches: int
+    bytes: int
+    log_start_offset: int
+
+
+@dataclass(slots=True, kw_only=True)
+class AppendPlan:
+    """Buffers to write in this order, and what they mean."""
+
+    next_offset: int
+    buffers: list[memoryview | bytes] = field(default_factory=list)
+    batches: list[PlacedBatch] = field(default_factory=list)
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    producers: ProducerAppend | None = None
+    max_timestamp: int = NO_TIMESTAMP
+    size_bytes: int = 0
+    duplicate: PlacedBatch | None = None
+
+    def place(self, header: BatchHeader, base_offset: int, max_timestamp: int) -> None:
+        """Note where a batch goes."""
+        last_offset = base_offset + header.last_offset_delta
+        size_bytes = header.size_bytes
+        self.batches.append(PlacedBatch(base_offset, last_offset, max_timestamp, size_bytes))
+        self.next_offset = last_offset + 1
+        self.size_bytes += size_bytes
+        self.max_timestamp = max(self.max_timestamp, max_timestamp)
+
+    def admit(self, state: ProducerState, header: BatchHeader, *, is_checked: bool) -> None:
+        """Take an idempotent producer's batch into account, at the plan's next offset."""
+        if header.producer_id >= 0:
+            if self.producers is None:
+                self.producers = state.begin()
+            self.producers.add(header, self.next_offset, is_checked=is_checked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderRules:
+    """Rules by which a leader validates batches; `is_from_client` adds what only brokers may do."""
+
+    config: LogConfig
+    leader_epoch: int
+    now_ms: int
+    is_from_client: bool
+
+
+def plan_as_leader(
+    records: memoryview, next_offset: int, producers: ProducerState, rules: LeaderRules
+) -> AppendPlan:
+    """Give each batch its offsets, from `next_offset` on.
+
+    :raises RecordsRejectedError: any batch is not fit; then none is written.
+    """
+    if len(records) > _MAGIC_POSITION and records[_MAGIC_POSITION] != MAGIC_V2:
+        # Formats 0 and 1 have shorter headers, but the magic stands in the same place.
+        raise UnsupportedMagicError(f"record format {records[_MAGIC_POSITION]} is not {MAGIC_V2}")
+    plan = AppendPlan(next_offset=next_offset)
+    end = 0
+    for header, position in _headers(records):
+        end = position + header.size_bytes
+        batch = records[position:end]
+        _check_batch(batch, header, rules)
+        duplicate = producers.find_duplicate(header) if header.producer_id >= 0 else None
+        if duplicate is not None:
+            plan.duplicate = PlacedBatch(
+                duplicate.base_offset, duplicate.last_offset, duplicate.timestamp, 0
+            )
+            return plan
+        if header.producer_id >= 0:
+            plan.admit(producers, header, is_checked=True)
+        if rules.config.codec_of(header.codec) != header.codec:
+            batch = _recompressed(batch, header, rules)
+            header = parse_batch_header(batch)
+        timestamp = header.max_timestamp
+        if rules.config.is_log_append_time:
+            timestamp = rules.now_ms
+            plan.buffers.append(_restamped(batch, header, plan.next_offset, rules))
+            plan.buffers.append(batch[HEADER_BYTES:])
+        else:
+            patch = _PATCH.pack(plan.next_offset, header.batch_length, rules.leader_epoch)
+            plan.buffers.append(patch)
+            plan.buffers.append(batch[_PATCH_BYTES:])
+        plan.place(header, plan.next_offset, timestamp)
+    if end != len(records) or not plan.batches:
+        raise CorruptBatchError(f"{len(records) - end} of {len(records)} bytes are not a batch")
+    if plan.size_bytes > rules.config.segment_bytes:
+        raise BatchTooLargeError(
+            f"{plan.size_bytes} bytes exceed segment.bytes={rules.config.segment_bytes}"
+        )
+    plan.epochs.append((rules.leader_epoch, plan.batches[0].base_offset))
+    return plan
+
+
+def plan_as_follower(records: memoryview, next_offset: int, producers: ProducerState) -> AppendPlan:
+    """Take over whole batches with the offsets and epochs that the leader gave them.
+
+    A partial batch at the end (a fetch cut by its size limit) is left out.
+
+    :raises RecordsRejectedError: a batch is damaged or does not follow the log's end.
+    """
+    plan = AppendPlan(next_offset=next_offset)
+    end = 0
+    for header, position in _headers(records):
+        end = position + header.size_bytes
+        _check_format(records[position:end], header)
+        if header.base_offset < plan.next_offset:
+            raise OffsetsOutOfOrderError(
+                f"a batch at offset {header.base_offset} cannot follow {plan.next_offset - 1}"
+            )
+        plan.next_offset = header.base_offset
+        plan.admit(producers, header, is_checked=False)
+        epoch = header.partition_leader_epoch
+        if epoch >= 0 and (not plan.epochs or plan.epochs[-1][0] < epoch):
+            plan.epochs.append((epoch, header.base_offset))
+        plan.place(header, header.base_offset, header.max_timestamp)
+    if end:
+        plan.buffers.append(records[:end])
+    return plan
+
+
+def _headers(records: memoryview) -> list[tuple[BatchHeader, int]]:
+    try:
+        return list(iter_batch_headers(records))
+    except MalformedRecordsError as error:
+        raise CorruptBatchError(str(error)) from error
+
+
+def _check_format(batch: memoryview, header: BatchHeader) -> None:
+    if header.magic != MAGIC_V2:
+        raise UnsupportedMagicError(f"record format {header.magic}; this broker stores {MAGIC_V2}")
+    if not batch_crc_is_valid(batch, header):
+        raise CorruptBatchError(f"the CRC of the batch at offset {header.base_offset} is wrong")
+    if header.last_offset_delta < 0:
+        raise CorruptBatchError(f"a last offset delta of {header.last_offset_delta}")
+
+
+def _check_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> None:
+    config = rules.config
+    _check_size(header.size_bytes, rules)
+    _check_format(batch, header)
+    if header.records_count != header.last_offset_delta + 1:
+        raise InvalidRecordError(
+            f"{header.records_count} records cannot span {header.last_offset_delta + 1} offsets"
+        )
+    if not rules.is_from_client:
+        return
+    if header.codec not in CODEC_NAMES:
+        raise InvalidRecordError(f"compression codec {header.codec} is none that Kafka knows")
+    if header.is_control:
+        raise InvalidRecordError("clients may not write control records")
+    if header.is_transactional:
+        # Nobody could end the transaction: readers and compaction would wait for it for ever.
+        raise InvalidRecordError("transactions are not served")
+    _check_timestamps(header, config, rules.now_ms)
+    if config.is_compacted:
+        _check_keys(batch)
+
+
+def _check_size(size_bytes: int, rules: LeaderRules) -> None:
+    limit = rules.config.max_message_bytes
+    if rules.is_from_client and size_bytes > limit:
+        raise BatchTooLargeError(f"a batch of {size_bytes} bytes exceeds max.message.bytes={limit}")
+
+
+def _recompressed(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> memoryview:
+    """The batch in the codec of the topic, which may be larger than the one that came."""
+    codec = rules.config.codec_of(header.codec)
+    try:
+        stored = recompress_batch(batch, header, codec, rules.config.compression_level(codec))
+    except MalformedRecordsError as error:
+        raise CorruptBatchError(str(error)) from error
+    _check_size(len(stored), rules)
+    return memoryview(stored)
+
+
+def _check_timestamps(header: BatchHeader, config: LogConfig, now_ms: int) -> None:
+    if header.is_log_append_time:
+        raise InvalidTimestampError("clients may not mark a batch as LogAppendTime")
+    if config.is_log_append_time or header.max_timestamp == NO_TIMESTAMP:
+        return
+    if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+        raise InvalidTimestampError(
+            f"timestamp {header.max_timestamp} is {header.max_timestamp - now_ms} ms in the "
+            f"future; message.timestamp.after.max.ms={config.message_timestamp_after_max_ms}"
+        )
+    before_max_ms = config.message_timestamp_before_max_ms
+    if before_max_ms != INT64_MAX and now_ms - header.base_timestamp > before_max_ms:
+        raise InvalidTimestampError(
+            f"timestamp {header.base_timestamp} is {now_ms - header.base_timestamp} ms old; "
+            f"message.timestamp.before.max.ms={before_max_ms}"
+        )
+
+
+def _check_keys(batch: memoryview) -> None:
+    try:
+        if any(record.key is None for record in iter_records(batch)):
+            raise InvalidRecordError("a compacted topic takes no record without key")
+    except MalformedRecordsError as error:
+        raise CorruptBatchError(str(error)) from error
+
+
+def _restamped(
+    batch: memoryview, header: BatchHeader, base_offset: int, rules: LeaderRules
+) -> bytes:
+    """The 61 header bytes with the broker's time, and the CRC that follows from it."""
+    checked = _AFTER_CRC.pack(
+        header.attributes | TIMESTAMP_TYPE_FLAG,
+        header.last_offset_delta,
+        header.base_timestamp,
+        rules.now_ms,
+    ) + bytes(batch[_ATTRIBUTES_TO_TIMESTAMPS:HEADER_BYTES])
+    crc: int = fastcrc.crc32.iscsi(batch[HEADER_BYTES:], fastcrc.crc32.iscsi(checked))
+    patch = _PATCH.pack(base_offset, header.batch_length, rules.leader_epoch)
+    return patch + _CRC.pack(header.magic, crc) + checked

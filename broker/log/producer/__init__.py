@@ -1,0 +1,1 @@
+"""Idempotent producers of a log."""

@@ -1,0 +1,1 @@
+"""One segment: batches, indexes, and the files that are open."""
