@@ -225,7 +225,7 @@ def test_core_is_reachable_without_screens_and_spark() -> None:
 
 
 CYCLES_ALLOWED: Final[dict[str, str]] = {
-    "broker.quorum": "states answer with other states; they are to return transitions",
+    "broker.raft": "states answer with other states; they are to return transitions",
     "broker.replication": "a fetch and its session know each other",
     "broker.server": "a connection dispatches, and what is dispatched answers by it",
 }

@@ -34,8 +34,8 @@ from broker.metadata.effective_configs import (
 from broker.metadata.image import MetadataImage
 from broker.metadata.record_codec import encode_record
 from broker.metadata.replay import replay_batch
-from broker.quorum.errors import NotLeaderError
-from broker.quorum.node import QuorumNode
+from broker.raft.errors import NotLeaderError
+from broker.raft.node import QuorumNode
 
 T = TypeVar("T")
 

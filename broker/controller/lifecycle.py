@@ -13,7 +13,7 @@ from broker.controller.errors import ControllerUnavailableError, InconsistentClu
 from broker.controller.service import ControllerService
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
-from broker.quorum.loop import sleep_ms
+from broker.raft.timers import sleep_ms
 
 BROKER_REGISTRATION: Final = 62
 BROKER_REGISTRATION_VERSION: Final = 4

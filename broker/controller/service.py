@@ -28,12 +28,12 @@ from broker.metadata.record_codec import decode_record
 from broker.metadata.replay import replay_batch
 from broker.metadata.snapshot import build_image, image_difference
 from broker.protocol import codec
-from broker.quorum.config import QuorumConfig, Voter
-from broker.quorum.loop import sleep_ms
-from broker.quorum.metadata_log import CommittedBatch
-from broker.quorum.node import QuorumNode
-from broker.quorum.ports import Peer
-from broker.quorum.snapshot_files import Snapshot
+from broker.raft.config import QuorumConfig, Voter
+from broker.raft.metadata_log import CommittedBatch
+from broker.raft.node import QuorumNode
+from broker.raft.ports import Peer
+from broker.raft.snapshot_files import Snapshot
+from broker.raft.timers import sleep_ms
 
 ENVELOPE: Final = 58
 ENVELOPE_VERSION: Final = 0

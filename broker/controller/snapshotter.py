@@ -10,8 +10,8 @@ from broker.log.errors import ForceFailedError, LogError
 from broker.metadata.image import MetadataImage
 from broker.metadata.record_codec import encode_record
 from broker.metadata.snapshot import image_records
-from broker.quorum.metadata_log import MetadataLog
-from broker.quorum.snapshot_id import SnapshotId
+from broker.raft.metadata_log import MetadataLog
+from broker.raft.snapshot_id import SnapshotId
 
 RECORDS_BETWEEN_MIN = 20_000
 

@@ -16,7 +16,7 @@ from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.log.names import METADATA_TOPIC
 from broker.protocol import codec
-from broker.quorum.progress import Fetched
+from broker.raft.states.progress import Fetched
 
 API_KEY: Final = 55
 

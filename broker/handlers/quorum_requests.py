@@ -6,8 +6,8 @@ from kio.schema.errors import ErrorCode
 
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
-from broker.quorum import wire
-from broker.quorum.errors import NotLeaderError
+from broker.raft import wire
+from broker.raft.errors import NotLeaderError
 
 
 async def ask_quorum(request: Request, node: NodeServices) -> Any:

@@ -25,10 +25,10 @@ from broker.log.log_manager import LogManager
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.metadata.cordons import is_cordoned
 from broker.metadata.metadata_service import MetadataService
-from broker.quorum.config import QuorumConfig, Voter, parse_voters
-from broker.quorum.metadata_log import MetadataLog
-from broker.quorum.node import QuorumNode
-from broker.quorum.vote_file import VoteFile
+from broker.raft.config import QuorumConfig, Voter, parse_voters
+from broker.raft.metadata_log import MetadataLog
+from broker.raft.node import QuorumNode
+from broker.raft.vote_file import VoteFile
 from broker.replication.producer_ids import ProducerIdAllocator
 from broker.replication.replica_manager import ReplicaManager
 from broker.server.dispatch import ListenerContext

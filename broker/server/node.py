@@ -20,7 +20,7 @@ from broker.controller.errors import InconsistentClusterError
 from broker.log.errors import LogError
 from broker.metadata.image import ImageDelta, MetadataImage
 from broker.protocol import codec
-from broker.quorum.vote_file import VoteFileError
+from broker.raft.vote_file import VoteFileError
 from broker.replication.isr_keeper import ALTER_PARTITION, ALTER_PARTITION_VERSION
 from broker.replication.producer_ids import ALLOCATE_PRODUCER_IDS, ALLOCATE_PRODUCER_IDS_VERSION
 from broker.server.assembly import NodeParts, assemble, open_logs

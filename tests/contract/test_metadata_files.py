@@ -11,8 +11,8 @@ from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
 from broker.metadata.record_codec import SCHEMAS, encode_record
 from broker.metadata.snapshot import image_records
-from broker.quorum.metadata_log import MetadataLog
-from broker.quorum.snapshot_id import SnapshotId
+from broker.raft.metadata_log import MetadataLog
+from broker.raft.snapshot_id import SnapshotId
 from tests.support.kafka_oracle import KAFKA_TODAY, run_tool
 from tests.unit.broker.metadata.test_record_codec import EXAMPLES
 from tests.unit.broker.metadata.test_snapshot import rich_image

@@ -31,10 +31,10 @@ from broker.protocol.records import (
     iter_batch_headers,
     iter_records,
 )
-from broker.quorum.snapshot_files import SnapshotFiles
-from broker.quorum.snapshot_id import SnapshotId
-from broker.quorum.vote import Vote
-from broker.quorum.vote_file import VoteFile, VoteFileError
+from broker.raft.snapshot_files import SnapshotFiles
+from broker.raft.snapshot_id import SnapshotId
+from broker.raft.vote import Vote
+from broker.raft.vote_file import VoteFile, VoteFileError
 from tests.property.test_compaction import compact
 from tests.support.mutations import mutated
 from tests.unit.broker.log.helpers import NOW_MS, FakeClock, append, read_all, sequenced

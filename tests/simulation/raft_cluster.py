@@ -7,10 +7,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from broker.quorum.config import QuorumConfig, Voter
-from broker.quorum.core import RaftCore
-from broker.quorum.errors import NotLeaderError
-from broker.quorum.events import (
+from broker.raft.config import QuorumConfig, Voter
+from broker.raft.errors import NotLeaderError
+from broker.raft.events import (
     Effect,
     Event,
     FlushBegun,
@@ -27,9 +26,10 @@ from broker.quorum.events import (
     VoteChanged,
     VoteWritten,
 )
-from broker.quorum.leader import Leader
-from broker.quorum.messages import Request
-from broker.quorum.vote import Vote
+from broker.raft.messages import Request
+from broker.raft.states.leader import Leader
+from broker.raft.vote import Vote
+from broker.raft.voter import RaftCore
 from tests.simulation.raft_log import Entry, MemoryLog
 
 REQUEST_TIMEOUT_MS = 1_500

@@ -4,9 +4,9 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from broker.quorum.messages import EpochEnd
-from broker.quorum.ports import Flush
-from broker.quorum.snapshot_id import SnapshotId, SnapshotPart
+from broker.raft.messages import EpochEnd
+from broker.raft.ports import Flush
+from broker.raft.snapshot_id import SnapshotId, SnapshotPart
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.quorum.leader import Leader
+from broker.raft.states.leader import Leader
 from tests.simulation.raft_cluster import Cluster
 from tests.simulation.raft_log import MemoryLog
 

@@ -13,7 +13,7 @@ from broker.controller.errors import ControllerUnavailableError
 from broker.controller.service import ControllerService
 from broker.metadata.image import MetadataImage
 from broker.protocol import codec
-from broker.quorum.snapshot_files import Snapshot
+from broker.raft.snapshot_files import Snapshot
 from broker.server.peers import PeerClient
 from tests.support.metadata_plane import MetadataNode, node_config
 from tests.support.ports import free_ports

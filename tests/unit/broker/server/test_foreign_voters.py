@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from broker.quorum import wire
-from broker.quorum.messages import (
+from broker.raft import wire
+from broker.raft.messages import (
     BeginEpochRequest,
     EndEpochRequest,
     FetchRequest,
@@ -16,7 +16,7 @@ from broker.quorum.messages import (
     Request,
     VoteRequest,
 )
-from broker.quorum.snapshot_id import SnapshotId
+from broker.raft.snapshot_id import SnapshotId
 from tests.support.wire import ask
 from tests.unit.broker.server.nodes import new_nodes, parts, running, until
 
@@ -81,7 +81,7 @@ async def test_a_voter_with_another_cluster_id_is_told_so_and_never_leads(
         )
         stopping = asyncio.Event()
         starting = asyncio.create_task(stranger.start(stopping))
-        with caplog.at_level(logging.ERROR, "broker.quorum"):
+        with caplog.at_level(logging.ERROR, "broker.raft"):
             await until(lambda: "it belongs to another cluster than another" in caplog.text)
         assert parts(stranger).quorum.leader_id is None
         assert parts(stranger).metadata.image.offset == -1

@@ -11,10 +11,10 @@ import pytest
 
 import broker
 from broker.log.disk.durable import replace_file
-from broker.quorum.snapshot_files import SnapshotFiles
-from broker.quorum.snapshot_id import SnapshotId
-from broker.quorum.vote import Vote
-from broker.quorum.vote_file import VoteFile
+from broker.raft.snapshot_files import SnapshotFiles
+from broker.raft.snapshot_id import SnapshotId
+from broker.raft.vote import Vote
+from broker.raft.vote_file import VoteFile
 from tests.unit.broker.log.helpers import append, batch, open_log
 
 BROKER: Final = Path(broker.__file__).parent

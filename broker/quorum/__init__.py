@@ -1,1 +1,0 @@
-"""The metadata quorum: Raft states as pure event handlers, and the shell that drives them."""

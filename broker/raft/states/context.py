@@ -1,0 +1,183 @@
+"""Context of a state: log, epoch, time, dice, and effects."""
+
+from broker.raft.config import QuorumConfig
+from broker.raft.errors import CommittedTruncationError
+from broker.raft.events import (
+    Effect,
+    FlushNeeded,
+    HighWatermarkAdvanced,
+    Reply,
+    Send,
+    SnapshotInstalled,
+    VoteChanged,
+)
+from broker.raft.messages import (
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    Request,
+    Response,
+    RpcError,
+)
+from broker.raft.ports import Dice, QuorumLog
+from broker.raft.snapshot_id import SnapshotId
+from broker.raft.states.state import Backoff, State
+from broker.raft.vote import Vote
+
+
+class RaftContext:
+    """The surroundings of the states of one voter; collects the effects of one event.
+
+    A vote or a higher epoch is durable before any message says so: what this voter would say
+    meanwhile is held back until the disk has it.
+    """
+
+    state: State
+
+    def __init__(
+        self,
+        *,
+        config: QuorumConfig,
+        log: QuorumLog,
+        vote: Vote,
+        dice: Dice,
+        now_ms: int,
+        committed_offset: int = 0,
+    ) -> None:
+        self.config = config
+        self.log = log
+        self.now_ms = now_ms
+        self.high_watermark = max(log.start_offset, committed_offset)
+        self.vote = vote
+        if log.last_epoch > self.vote.epoch:
+            self.vote = Vote(epoch=log.last_epoch)
+        self._dice = dice
+        self._effects: list[Effect] = []
+        self._unwritten_vote: Vote | None = None
+        self._held_back: list[Send | Reply] = []
+        """No more than the others' requests and what one round of an election sends each."""
+        self._is_flush_requested = False
+        self._is_durable = True
+
+    @property
+    def epoch(self) -> int:
+        """The highest epoch this node has seen."""
+        return self.vote.epoch
+
+    @property
+    def voted_id(self) -> int | None:
+        """Whom this node voted for in this epoch."""
+        return self.vote.voted_id
+
+    @property
+    def leader_id(self) -> int | None:
+        """The leader of this epoch, when known."""
+        return self.state.leader_id
+
+    def emit(self, effect: Effect) -> None:
+        """Want something done."""
+        if self._unwritten_vote is not None and isinstance(effect, Send | Reply):
+            self._held_back.append(effect)
+        else:
+            self._effects.append(effect)
+
+    def change_vote(self, vote: Vote) -> None:
+        """Vote, or know of a later epoch, from now on."""
+        if (vote.epoch, vote.voted_id) != (self.vote.epoch, self.vote.voted_id):
+            self._unwritten_vote = vote
+            self.emit(VoteChanged(vote=vote))
+        self.vote = vote
+
+    def note_vote_written(self, vote: Vote) -> None:
+        """It is durable: say what waited for it, unless the vote has changed again."""
+        if vote == self._unwritten_vote:
+            self._unwritten_vote = None
+            self._effects += self._held_back
+            self._held_back = []
+
+    def take_effects(self) -> tuple[Effect, ...]:
+        """Everything wanted since the last call."""
+        effects = tuple(self._effects)
+        self._effects.clear()
+        return effects
+
+    def send(self, peer: int, request: Request) -> None:
+        """Send a request."""
+        self.emit(Send(peer=peer, request=request))
+
+    def reply(self, token: int, response: Response) -> None:
+        """Answer a request."""
+        self.emit(Reply(token=token, response=response))
+
+    def refuse_fetch(self, token: int, error: RpcError) -> None:
+        """Answer a fetch with an error and what is known of the leader."""
+        self.reply(token, FetchResponse(epoch=self.epoch, leader_id=self.leader_id, error=error))
+
+    def refuse_fetch_snapshot(
+        self, token: int, request: FetchSnapshotRequest, error: RpcError
+    ) -> None:
+        """Answer a fetch of a snapshot with an error and what is known of the leader."""
+        response = FetchSnapshotResponse(
+            epoch=self.epoch, leader_id=self.leader_id, snapshot=request.snapshot, error=error
+        )
+        self.reply(token, response)
+
+    def install_snapshot(self, snapshot: SnapshotId) -> bool:
+        """Let a fetched snapshot take the log's place; False when its bytes are damaged.
+
+        :raises CommittedTruncationError: it lacks what is committed here.
+        """
+        if snapshot.end_offset < self.high_watermark:
+            raise CommittedTruncationError(
+                f"the leader's snapshot ends at {snapshot.end_offset}, below the high watermark "
+                f"{self.high_watermark}"
+            )
+        if not self.log.install_snapshot(snapshot):
+            return False
+        self._note_durable()
+        self.high_watermark = snapshot.end_offset
+        self.emit(SnapshotInstalled(snapshot=snapshot))
+        return True
+
+    def request_flush(self) -> None:
+        """Have everything appended flushed soon, once for all appends until then."""
+        self._is_durable = False
+        if not self._is_flush_requested:
+            self._is_flush_requested = True
+            self.emit(FlushNeeded())
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether everything appended is on the disk, as far as was reported."""
+        return self._is_durable
+
+    def _note_durable(self) -> None:
+        self._is_flush_requested, self._is_durable = False, True
+
+    def advance_high_watermark(self, offset: int) -> None:
+        """Note that all below is committed; lower news is old news."""
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            self.emit(HighWatermarkAdvanced(high_watermark=offset))
+
+    def fetch_request(self, *, wait_ms_max: int) -> FetchRequest:
+        """Request for the records after our log's end."""
+        return FetchRequest(
+            replica_id=self.config.node_id,
+            epoch=self.epoch,
+            fetch_offset=self.log.end_offset,
+            last_fetched_epoch=self.log.last_epoch,
+            high_watermark=self.high_watermark,
+            wait_ms_max=wait_ms_max,
+        )
+
+    def random_deadline_ms(self, span_ms: int) -> int:
+        """A moment within the next `span_ms`, at least 1 ms from now."""
+        return self.now_ms + 1 + self._dice.randrange(max(1, span_ms))
+
+    def new_backoff(self) -> Backoff:
+        """Pauses between retries to one peer."""
+        return Backoff(
+            first_ms=self.config.retry_backoff_ms, max_ms=self.config.retry_backoff_ms_max
+        )

@@ -1,0 +1,191 @@
+"""Follower: pulls the log from the leader of its epoch."""
+
+from typing import TYPE_CHECKING
+
+from broker.raft.errors import CommittedTruncationError
+from broker.raft.events import RequestFailed, ResponseReceived
+from broker.raft.messages import (
+    EpochEnd,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    RpcError,
+    VoteRequest,
+)
+from broker.raft.snapshot_id import SnapshotId
+from broker.raft.states.state import Backoff, State
+
+if TYPE_CHECKING:
+    from broker.raft.states.roles import RaftRoles
+
+
+class Follower(State):
+    """Keeps one Fetch in flight; each fetch offset acknowledges what is flushed here.
+
+    When no fetch succeeds for `fetch_timeout_ms` the follower stands for election; an observer
+    asks the voters who leads. A refused connection says that the leader's process is gone, so the
+    wait is then cut to a random part of the election timeout; this only costs an election if it
+    was wrong, never safety.
+
+    Where the leader's log does not reach back to the end of ours, its newest snapshot is fetched
+    part by part and takes the log's place.
+    """
+
+    name = "follower"
+
+    def __init__(self, *, leader_id: int, fetch_deadline_ms: int, backoff: Backoff) -> None:
+        self._leader_id = leader_id
+        self._fetch_deadline_ms = fetch_deadline_ms
+        self._backoff = backoff
+        self._retry_at_ms: int | None = None
+        self._fetched_ms: int | None = None
+        self._is_suspicious = False
+        self._in_flight: FetchRequest | FetchSnapshotRequest | None = None
+        self._waits_for_flush = False
+        self._snapshot: SnapshotId | None = None
+        self._position = 0
+
+    @property
+    def leader_id(self) -> int | None:
+        """The leader it follows."""
+        return self._leader_id
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """The next retry or the end of trust."""
+        if self._retry_at_ms is None:
+            return self._fetch_deadline_ms
+        return min(self._fetch_deadline_ms, self._retry_at_ms)
+
+    def enter(self, core: "RaftRoles") -> None:
+        """Begin to fetch, once all that this voter appended before (as a leader) is durable.
+
+        A fetch offset acknowledges; acknowledging what a crash can still take would let the
+        quorum lose committed records.
+        """
+        if core.is_durable:
+            self._fetch(core)
+        else:
+            core.request_flush()
+            self._waits_for_flush = True
+
+    def tick(self, core: "RaftRoles") -> None:
+        """Leave a silent leader, or try again."""
+        if core.now_ms >= self._fetch_deadline_ms:
+            core.give_up(self._leader_id)
+        elif self._retry_at_ms is not None and core.now_ms >= self._retry_at_ms:
+            self._fetch(core)
+
+    def grants(self, core: "RaftRoles", request: VoteRequest) -> bool:
+        """No vote in an epoch that has a leader; a promise only when it has gone silent."""
+        if not request.pre_vote or request.candidate_id == self._leader_id:
+            return request.pre_vote
+        if self._is_suspicious or self._fetched_ms is None:
+            return True
+        silence_ms = core.now_ms - self._fetched_ms
+        return silence_ms > core.config.fetch_wait_ms_max + core.config.election_timeout_ms
+
+    def handle_response(self, core: "RaftRoles", event: ResponseReceived) -> None:
+        """Take records in, or follow the leader's word about where the logs part."""
+        if event.request is not self._in_flight:
+            return
+        response = event.response
+        if not isinstance(response, FetchResponse | FetchSnapshotResponse):
+            return
+        if response.error is not RpcError.NONE:
+            self._handle_error(core, response)
+            return
+        self._note_success(core)
+        self._in_flight = None
+        if isinstance(response, FetchResponse):
+            self._take_records(core, response)
+        else:
+            self._take_part(core, response)
+        if not self._waits_for_flush:
+            self._fetch(core)
+
+    def handle_flushed(self, core: "RaftRoles", offset: int) -> None:
+        """Appended records are durable: the next fetch may acknowledge them. The disk's time is no
+        silence of the leader."""
+        if self._waits_for_flush and offset >= core.log.end_offset:
+            self._waits_for_flush = False
+            self._fetch_deadline_ms = core.now_ms + core.config.fetch_timeout_ms
+            self._fetch(core)
+
+    def _take_records(self, core: "RaftRoles", response: FetchResponse) -> None:
+        if response.snapshot is not None:
+            self._snapshot, self._position = response.snapshot, 0
+            return
+        if response.diverging is not None:
+            # What is left may part from the leader's log, too, so none of it counts as committed.
+            self._truncate(core, response.diverging)
+            return
+        if response.records:
+            core.log.append_fetched(response.records)
+            core.request_flush()
+            self._waits_for_flush = True
+        core.advance_high_watermark(min(response.high_watermark, core.log.end_offset))
+
+    def _take_part(self, core: "RaftRoles", response: FetchSnapshotResponse) -> None:
+        """The next bytes of the snapshot; the last ones complete it."""
+        if response.snapshot != self._snapshot or response.position != self._position:
+            return
+        core.log.write_snapshot_part(response.snapshot, response.position, response.data)
+        self._position += len(response.data)
+        if self._position >= response.size_bytes:
+            # One that turns out to be damaged is asked for again.
+            core.install_snapshot(response.snapshot)
+            self._snapshot = None
+
+    def handle_failure(self, core: "RaftRoles", event: RequestFailed) -> None:
+        """Try again soon; a refused connection shortens the trust in the leader."""
+        if event.request is not self._in_flight:
+            return
+        if event.is_refused and not self._is_suspicious:
+            self._is_suspicious = True
+            patience_ms = core.random_deadline_ms(core.config.election_timeout_ms // 2)
+            self._fetch_deadline_ms = min(self._fetch_deadline_ms, patience_ms)
+        self._retry_at_ms = core.now_ms + self._backoff.next_ms()
+
+    def _handle_error(
+        self, core: "RaftRoles", response: FetchResponse | FetchSnapshotResponse
+    ) -> None:
+        # A snapshot that is gone was replaced by a newer one, which the next fetch names.
+        self._snapshot = None
+        if response.error is RpcError.NOT_LEADER_OR_FOLLOWER:
+            core.become_unattached(epoch=core.epoch, voted_id=core.voted_id)
+        else:
+            self._retry_at_ms = core.now_ms + self._backoff.next_ms()
+
+    def _note_success(self, core: "RaftRoles") -> None:
+        self._backoff.reset()
+        self._is_suspicious = False
+        self._fetched_ms = core.now_ms
+        self._fetch_deadline_ms = core.now_ms + core.config.fetch_timeout_ms
+
+    def _truncate(self, core: "RaftRoles", diverging: EpochEnd) -> None:
+        own = core.log.end_offset_for_epoch(diverging.epoch)
+        offset = min(own.end_offset, diverging.end_offset)
+        if offset < core.high_watermark:
+            raise CommittedTruncationError(
+                f"leader {self._leader_id} of epoch {core.epoch} says the logs part at {offset}, "
+                f"below the high watermark {core.high_watermark}"
+            )
+        core.log.truncate_to(offset)
+
+    def _fetch(self, core: "RaftRoles") -> None:
+        self._retry_at_ms = None
+        self._in_flight = self._next_request(core)
+        core.send(self._leader_id, self._in_flight)
+
+    def _next_request(self, core: "RaftRoles") -> FetchRequest | FetchSnapshotRequest:
+        if self._snapshot is not None:
+            return FetchSnapshotRequest(
+                replica_id=core.config.node_id,
+                epoch=core.epoch,
+                snapshot=self._snapshot,
+                position=self._position,
+                bytes_max=core.config.fetch_bytes_max,
+            )
+        return core.fetch_request(wait_ms_max=core.config.fetch_wait_ms_max)
