@@ -18,8 +18,8 @@ from broker.handlers.services import Listener, NodeServices, Request
 from broker.log.errors import LogError
 from broker.protocol import codec
 from broker.replication.errors import UnknownPartitionError
-from broker.replication.fetch_reader import CONSUMER, check_leader
-from broker.replication.partition import Partition
+from broker.replication.leader.fetch_reader import CONSUMER, check_leader
+from broker.replication.partition.partition import Partition
 
 API_KEY = 2
 LATEST = -1

@@ -10,10 +10,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.coordinator.producer_ids import ProducerIdsUnavailableError
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.protocol import codec
-from broker.replication.producer_ids import ProducerIdsUnavailableError
 
 API_KEY = 22
 

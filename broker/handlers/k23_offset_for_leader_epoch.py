@@ -14,7 +14,7 @@ from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.protocol import codec
 from broker.replication.errors import UnknownPartitionError
-from broker.replication.fetch_reader import check_leader
+from broker.replication.leader.fetch_reader import check_leader
 
 API_KEY = 23
 

@@ -17,7 +17,7 @@ from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.metadata.cordons import is_cordoned
 from broker.protocol import codec
-from broker.replication.partition import Partition
+from broker.replication.partition.partition import Partition
 
 API_KEY = 35
 

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig
 from broker.controller.service import ControllerService
+from broker.coordinator.producer_ids import ProducerIdAllocator
 from broker.groups.coordinator import GroupCoordinator
 from broker.handlers.metadata_blobs import MetadataBlobs
 from broker.log.log_manager import LogManager
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.protocol.errors import RequestHeader
-from broker.replication.producer_ids import ProducerIdAllocator
 from broker.replication.replica_manager import ReplicaManager
 
 

@@ -6,19 +6,19 @@ from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig
 from broker.log.log_manager import LogManager
 from broker.protocol.hot.fetch import FetchRequest
-from broker.replication.appender import Appender, OnDone
-from broker.replication.fetch_operation import OnFetched
-from broker.replication.fetch_reader import FetchReader
-from broker.replication.fetch_service import FetchService
-from broker.replication.fetcher import FetcherConfig
-from broker.replication.fetcher_pool import FetcherPool
-from broker.replication.host import PartitionHost
-from broker.replication.housekeeper import Housekeeper
-from broker.replication.isr_keeper import IsrKeeper
-from broker.replication.metadata_follower import MetadataFollower
-from broker.replication.partition import Partition
+from broker.replication.follower.replica_fetcher import FetcherConfig
+from broker.replication.follower.replica_fetcher_manager import ReplicaFetcherManager
+from broker.replication.isr_scan_and_checkpoint import IsrScanAndCheckpoint
+from broker.replication.leader.alter_partition_manager import AlterPartitionManager
+from broker.replication.leader.appender import Appender, OnDone
+from broker.replication.leader.fetch_operation import OnFetched
+from broker.replication.leader.fetch_reader import FetchReader
+from broker.replication.leader.fetch_service import FetchService
+from broker.replication.leader.record_deletion import delete_records
+from broker.replication.metadata_publisher import MetadataPublisher
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.ports import AlterPartitionPort, ConfigPort, ConnectToLeader, MetadataPort
-from broker.replication.record_deletion import delete_records
 from broker.replication.results import AppendResult
 from broker.replication.throttle import ByteBucket
 from broker.replication.timer_wheel import TimerWheel
@@ -45,7 +45,7 @@ class ReplicaManager:
         self._clock = clock
         leader_throttle, follower_throttle = ByteBucket(), ByteBucket()
         self._wheel = TimerWheel(clock)
-        self._host = host = PartitionHost(self._wheel, logs.disk)
+        self._host = host = PartitionEffects(self._wheel, logs.disk)
         self._appender = Appender(host=host, clock=clock)
         self._fetches = FetchService(
             host=host,
@@ -53,14 +53,14 @@ class ReplicaManager:
             bytes_max=config.fetch_max_bytes,
             throttle=leader_throttle,
         )
-        self._isr = IsrKeeper(
+        self._isr = AlterPartitionManager(
             node_id=config.node_id,
             host=host,
             controller=controller,
             broker_epoch=lambda: metadata.broker_epoch,
             clock=clock,
         )
-        self._fetchers = FetcherPool(
+        self._fetchers = ReplicaFetcherManager(
             config=_fetcher_config(config),
             host=host,
             clock=clock,
@@ -69,14 +69,14 @@ class ReplicaManager:
             broker_epoch=lambda: metadata.broker_epoch,
         )
         host.fetchers, host.isr = self._fetchers, self._isr
-        self._housekeeper = Housekeeper(
+        self._housekeeper = IsrScanAndCheckpoint(
             host=host,
             logs=logs,
             clock=clock,
             lag_time_ms_max=config.replica_lag_time_max_ms,
             checkpoint_ms=config.replica_high_watermark_checkpoint_interval_ms,
         )
-        self._follower = MetadataFollower(
+        self._follower = MetadataPublisher(
             node_id=config.node_id,
             lag_time_ms_max=config.replica_lag_time_max_ms,
             clock=clock,

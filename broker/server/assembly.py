@@ -14,6 +14,7 @@ from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.controller.periodic import ControllerSettings
 from broker.controller.service import ControllerService
 from broker.controller.topics import TopicDefaults
+from broker.coordinator.producer_ids import ProducerIdAllocator
 from broker.groups.config import GroupConfig
 from broker.groups.coordinator import GroupCoordinator
 from broker.handlers.controller_apis import CONTROLLER_APIS
@@ -29,7 +30,6 @@ from broker.raft.config import QuorumConfig, Voter, parse_voters
 from broker.raft.metadata_log import MetadataLog
 from broker.raft.node import QuorumNode
 from broker.raft.vote_file import VoteFile
-from broker.replication.producer_ids import ProducerIdAllocator
 from broker.replication.replica_manager import ReplicaManager
 from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer

@@ -17,12 +17,15 @@ from broker.background import (
 from broker.clock import Clock, SystemClock
 from broker.config.broker_config import BrokerConfig, ConfigError
 from broker.controller.errors import InconsistentClusterError
+from broker.coordinator.producer_ids import ALLOCATE_PRODUCER_IDS, ALLOCATE_PRODUCER_IDS_VERSION
 from broker.log.errors import LogError
 from broker.metadata.image import ImageDelta, MetadataImage
 from broker.protocol import codec
 from broker.raft.vote_file import VoteFileError
-from broker.replication.isr_keeper import ALTER_PARTITION, ALTER_PARTITION_VERSION
-from broker.replication.producer_ids import ALLOCATE_PRODUCER_IDS, ALLOCATE_PRODUCER_IDS_VERSION
+from broker.replication.leader.alter_partition_manager import (
+    ALTER_PARTITION,
+    ALTER_PARTITION_VERSION,
+)
 from broker.server.assembly import NodeParts, assemble, open_logs
 from broker.server.listener import ListenError
 from broker.server.metrics_pace import Pace

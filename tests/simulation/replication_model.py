@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from broker.replication.effects import HighWatermarkAdvanced, ProposeIsr
-from broker.replication.events import (
+from broker.replication.partition.effects import HighWatermarkAdvanced, ProposeIsr
+from broker.replication.partition.events import (
     AssignmentChanged,
     EligibleReplicasChanged,
     Event,
@@ -25,7 +25,7 @@ from broker.replication.events import (
     MinInsyncReplicasChanged,
     ReplicaFetched,
 )
-from broker.replication.partition_state import PartitionState
+from broker.replication.partition.partition_state import PartitionState
 
 LAG_MS = 300
 STORY_EVENTS = 60
@@ -269,7 +269,7 @@ class Model:
         self.handle(node, event)
 
     def _propose(self, node: Node, proposal: ProposeIsr) -> None:
-        """Retried for as long as the state waits, as IsrKeeper does."""
+        """Retried for as long as the state waits, as AlterPartitionManager does."""
         incarnation = node.state
 
         def retry() -> None:

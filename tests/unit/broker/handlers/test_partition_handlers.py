@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.coordinator.producer_ids import ProducerIdAllocator
 from broker.handlers.k00_produce import handle_produce
 from broker.handlers.k01_fetch import handle_fetch
 from broker.handlers.k02_list_offsets import handle_list_offsets
@@ -20,7 +21,6 @@ from broker.handlers.services import Request
 from broker.metadata.image import topic_resource
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch
-from broker.replication.producer_ids import ProducerIdAllocator
 from tests.unit.broker.replication.rig import INFO, Rig, records, values
 
 

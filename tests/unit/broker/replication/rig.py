@@ -29,7 +29,7 @@ from broker.metadata.image import (
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
-from broker.replication.partition import Partition
+from broker.replication.partition.partition import Partition
 from broker.replication.replica_manager import ReplicaManager
 from broker.replication.results import AppendResult
 

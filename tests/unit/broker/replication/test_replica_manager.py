@@ -10,7 +10,7 @@ import pytest
 from broker.clock import SystemClock
 from broker.log.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
 from broker.metadata.image import broker_resource, topic_resource
-from broker.replication import arrivals
+from broker.replication import replica_creation as arrivals
 from broker.replication.errors import (
     AppendTimedOutError,
     NotEnoughReplicasError,
@@ -118,7 +118,7 @@ async def test_min_insync_replicas(tmp_path: Any) -> None:
 async def test_more_producers_than_a_partition_can_wait_for_are_refused(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("broker.replication.appender.PENDING_APPENDS_MAX", 2)
+    monkeypatch.setattr("broker.replication.leader.appender.PENDING_APPENDS_MAX", 2)
     rig = Rig(tmp_path)
     rig.create(1, 2)
     await rig.nodes[1].append("a")

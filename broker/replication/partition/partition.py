@@ -8,7 +8,7 @@ from uuid import UUID
 
 from broker.log.partition_log import PartitionLog
 from broker.replication.errors import AppendTimedOutError
-from broker.replication.partition_state import PartitionState
+from broker.replication.partition.partition_state import PartitionState
 from broker.replication.results import AppendResult
 from broker.replication.timer_wheel import NOT_WAITING
 

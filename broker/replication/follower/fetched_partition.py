@@ -7,9 +7,9 @@ from typing import Final
 from broker.log.errors import LogError, StorageError
 from broker.protocol.hot.fetch import FetchPosition
 from broker.protocol.hot.replica_fetch import FetchedPartition
-from broker.replication.events import FollowerAppended, LogStartMoved, LogTruncated
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition
+from broker.replication.partition.events import FollowerAppended, LogStartMoved, LogTruncated
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,9 @@ def as_of_now(
     return fetched._replace(records=memoryview(b""))
 
 
-def apply_fetched(host: PartitionHost, partition: Partition, fetched: FetchedPartition) -> Progress:
+def apply_fetched(
+    host: PartitionEffects, partition: Partition, fetched: FetchedPartition
+) -> Progress:
     """Write, truncate or note what the leader sent."""
     if host.disk.refusal is not None:
         return FAILED
@@ -97,7 +99,7 @@ def apply_fetched(host: PartitionHost, partition: Partition, fetched: FetchedPar
     return FAILED
 
 
-def _append(host: PartitionHost, partition: Partition, fetched: FetchedPartition) -> Progress:
+def _append(host: PartitionEffects, partition: Partition, fetched: FetchedPartition) -> Progress:
     has_records = len(fetched.records) > 0
     if has_records:
         partition.log.append_as_follower(fetched.records)
@@ -107,7 +109,7 @@ def _append(host: PartitionHost, partition: Partition, fetched: FetchedPartition
     return MOVED if has_records or has_new_start else UNCHANGED
 
 
-def _follow_log_start(host: PartitionHost, partition: Partition, leader_start: int) -> bool:
+def _follow_log_start(host: PartitionEffects, partition: Partition, leader_start: int) -> bool:
     """DeleteRecords and retention on the leader reach us with the next answer."""
     if not partition.log.log_start_offset < leader_start <= partition.state.high_watermark:
         return False
@@ -116,7 +118,9 @@ def _follow_log_start(host: PartitionHost, partition: Partition, leader_start: i
     return True
 
 
-def _truncate(host: PartitionHost, partition: Partition, epoch: int, end_offset: int) -> Progress:
+def _truncate(
+    host: PartitionEffects, partition: Partition, epoch: int, end_offset: int
+) -> Progress:
     """Cut back to where our log and the leader's may still be one (KIP-101, KIP-595).
 
     Example: leader's epoch 3 ends at 90, ours at 100: cut to 90. If we never saw epoch 3, our
@@ -142,7 +146,9 @@ def _truncate(host: PartitionHost, partition: Partition, epoch: int, end_offset:
     return MOVED
 
 
-def _start_anew(host: PartitionHost, partition: Partition, fetched: FetchedPartition) -> Progress:
+def _start_anew(
+    host: PartitionEffects, partition: Partition, fetched: FetchedPartition
+) -> Progress:
     """Our end lies outside the leader's log; it told us its start and (as stable offset) end."""
     leader_start, leader_end = fetched.log_start_offset, fetched.last_stable_offset
     if leader_start < 0 or leader_end < 0:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from broker.replication.effects import (
+from broker.replication.errors import IllegalTransitionError
+from broker.replication.partition.effects import (
     BecameLeader,
     Effect,
     FollowLeader,
@@ -14,8 +15,7 @@ from broker.replication.effects import (
     Resigned,
     StopFollowing,
 )
-from broker.replication.errors import IllegalTransitionError
-from broker.replication.events import (
+from broker.replication.partition.events import (
     AssignmentChanged,
     EligibleReplicasChanged,
     Event,
@@ -29,7 +29,7 @@ from broker.replication.events import (
     MinInsyncReplicasChanged,
     ReplicaFetched,
 )
-from broker.replication.partition_state import PartitionState, Role
+from broker.replication.partition.partition_state import PartitionState, Role
 
 LAG_MS = 1000
 EPOCHS = {1: 11, 2: 12, 3: 13}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from broker.replication.errors import AppendTimedOutError
-from broker.replication.partition import Partition, PendingAppend
+from broker.replication.partition.partition import Partition, PendingAppend
 from broker.replication.results import AppendResult
 from broker.replication.timer_wheel import TICK_MS, TimerWheel
 from tests.unit.broker.log.helpers import FakeClock

@@ -5,23 +5,23 @@ from collections.abc import Callable, Mapping
 
 from broker.background import Tasks, log_failure
 from broker.clock import Clock
-from broker.replication.fetcher import FetcherConfig, LeaderFetcher
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition
+from broker.replication.follower.replica_fetcher import FetcherConfig, ReplicaFetcher
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.ports import BrokerView, ConnectToLeader
 from broker.replication.throttle import ByteBucket
 
 log = logging.getLogger(__name__)
 
 
-class FetcherPool:
+class ReplicaFetcherManager:
     """Knows which partition is fetched from whom, and where brokers are reached."""
 
     def __init__(
         self,
         *,
         config: FetcherConfig,
-        host: PartitionHost,
+        host: PartitionEffects,
         clock: Clock,
         connect: ConnectToLeader,
         throttle: ByteBucket,
@@ -33,7 +33,7 @@ class FetcherPool:
         self._connect = connect
         self._throttle = throttle
         self._broker_epoch = broker_epoch
-        self._fetchers: dict[int, LeaderFetcher] = {}
+        self._fetchers: dict[int, ReplicaFetcher] = {}
         self._addresses: dict[int, tuple[str, int]] = {}
         self._closing = Tasks("end of a replica fetcher", log_failure)
 
@@ -85,8 +85,8 @@ class FetcherPool:
             self._stop(leader)
         await self._closing.wait(None)
 
-    def _start(self, leader: int, address: tuple[str, int]) -> LeaderFetcher:
-        fetcher = LeaderFetcher(
+    def _start(self, leader: int, address: tuple[str, int]) -> ReplicaFetcher:
+        fetcher = ReplicaFetcher(
             leader=leader,
             config=self._config,
             host=self._host,

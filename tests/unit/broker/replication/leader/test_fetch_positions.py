@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from broker.protocol import codec
-from broker.replication import fetcher
+from broker.replication.follower.fetched_partition import replica_fetcher as fetcher
 from tests.support.settle import until
 from tests.unit.broker.replication.rig import Channel, Rig, records, values
 

@@ -9,16 +9,16 @@ from broker.replication.errors import (
     NotLeaderError,
     UnknownPartitionError,
 )
-from broker.replication.events import LogStartMoved
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition
+from broker.replication.partition.events import LogStartMoved
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
 
 TO_HIGH_WATERMARK = -1
 GONE = -1
 
 
 async def delete_records(
-    host: PartitionHost, topic: str, partition: int, offset: int, timeout_ms: int
+    host: PartitionEffects, topic: str, partition: int, offset: int, timeout_ms: int
 ) -> int | Exception:
     """The low watermark once no live replica serves records below `offset`, or why not."""
     found = host.by_name.get((topic, partition))

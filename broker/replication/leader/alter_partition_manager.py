@@ -14,10 +14,10 @@ from kio.schema.errors import ErrorCode
 from broker.background import Tasks, log_failure
 from broker.clock import Clock
 from broker.protocol import codec
-from broker.replication.effects import ProposeIsr
-from broker.replication.events import IsrCommitted, IsrRejected
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition
+from broker.replication.partition.effects import ProposeIsr
+from broker.replication.partition.events import IsrCommitted, IsrRejected
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.ports import AlterPartitionPort
 
 log = logging.getLogger(__name__)
@@ -45,14 +45,14 @@ _METADATA_DECIDES: Final = frozenset(
 """The controller is ahead of us; the metadata on its way settles it."""
 
 
-class IsrKeeper:
+class AlterPartitionManager:
     """One AlterPartition request at a time, carrying everything proposed meanwhile."""
 
     def __init__(
         self,
         *,
         node_id: int,
-        host: PartitionHost,
+        host: PartitionEffects,
         controller: AlterPartitionPort,
         broker_epoch: Callable[[], int],
         clock: Clock,

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from broker.log.disk.disk_health import DiskHealth
-from broker.replication.effects import (
+from broker.replication.errors import NotEnoughReplicasAfterAppendError, NotLeaderError
+from broker.replication.partition.effects import (
     BecameLeader,
     FollowLeader,
     HighWatermarkAdvanced,
@@ -13,9 +14,8 @@ from broker.replication.effects import (
     Resigned,
     StopFollowing,
 )
-from broker.replication.errors import NotEnoughReplicasAfterAppendError, NotLeaderError
-from broker.replication.events import Event
-from broker.replication.partition import Partition
+from broker.replication.partition.events import Event
+from broker.replication.partition.partition import Partition
 from broker.replication.timer_wheel import TimerWheel
 
 
@@ -32,7 +32,7 @@ class IsrPort(Protocol):
     def propose(self, partition: Partition, proposal: ProposeIsr) -> None: ...
 
 
-class PartitionHost:
+class PartitionEffects:
     """All replicas by name and by topic id.
 
     `fetchers` and `isr` are set once, before the first event. `disk` is where their logs lie.

@@ -15,11 +15,11 @@ from broker.replication.errors import (
     UnknownPartitionError,
     UnknownTopicIdError,
 )
-from broker.replication.fetch_operation import FetchAnswer, FetchOperation, Key, OnFetched
-from broker.replication.fetch_reader import CONSUMER, FetchReader
-from broker.replication.fetch_session import NOTHING_KNOWN, FetchSession, KnownOffsets
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition
+from broker.replication.leader.fetch_operation import FetchAnswer, FetchOperation, Key, OnFetched
+from broker.replication.leader.fetch_reader import CONSUMER, FetchReader
+from broker.replication.leader.fetch_session import NOTHING_KNOWN, FetchSession, KnownOffsets
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.results import PartitionData
 from broker.replication.throttle import ByteBucket
 
@@ -35,7 +35,7 @@ class FetchService:
     def __init__(
         self,
         *,
-        host: PartitionHost,
+        host: PartitionEffects,
         reader: FetchReader,
         bytes_max: int,
         throttle: ByteBucket,

@@ -31,10 +31,10 @@ from broker.protocol.hot.replica_fetch import (
     decode_replica_fetch,
     encode_replica_fetch,
 )
-from broker.replication.follower import apply_fetched, as_of_now, fetch_position
-from broker.replication.follower_session import FollowerSession, HeldPartitions
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition
+from broker.replication.follower.fetch_session_handler import FetchSessionHandler, HeldPartitions
+from broker.replication.follower.fetched_partition import apply_fetched, as_of_now, fetch_position
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.ports import LeaderChannel
 from broker.replication.throttle import ByteBucket
 
@@ -66,7 +66,7 @@ class FetcherConfig:
     backoff_ms: int
 
 
-class LeaderFetcher:
+class ReplicaFetcher:
     """All partitions that this node follows on one leader."""
 
     def __init__(
@@ -74,7 +74,7 @@ class LeaderFetcher:
         *,
         leader: int,
         config: FetcherConfig,
-        host: PartitionHost,
+        host: PartitionEffects,
         clock: Clock,
         channel: LeaderChannel,
         throttle: ByteBucket,
@@ -100,7 +100,7 @@ class LeaderFetcher:
         self._held = HeldPartitions(
             backoff_ms_first=config.backoff_first_ms, backoff_ms_max=config.backoff_ms
         )
-        self._session = FollowerSession()
+        self._session = FetchSessionHandler()
         self._asked: Positions = {}
         self._in_flight = 0
         self._is_reachable = True
@@ -283,5 +283,5 @@ class LeaderFetcher:
             *(self.leader, reason),
         )
         self._is_reachable = False
-        self._session = FollowerSession()
+        self._session = FetchSessionHandler()
         self._changed = dict.fromkeys(self._partitions)

@@ -14,16 +14,15 @@ from broker.log.config import LogConfig
 from broker.log.errors import LogError
 from broker.log.log_manager import LogManager
 from broker.log.names import METADATA_TOPIC
-from broker.replication.arrivals import Arrivals
-from broker.replication.events import (
+from broker.replication.follower.replica_fetcher_manager import ReplicaFetcherManager
+from broker.replication.partition.events import (
     AssignmentChanged,
     EligibleReplicasChanged,
     MinInsyncReplicasChanged,
 )
-from broker.replication.fetcher_pool import FetcherPool
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition
-from broker.replication.partition_state import PartitionState
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
+from broker.replication.partition.partition_state import PartitionState
 from broker.replication.ports import (
     ConfigPort,
     DeltaView,
@@ -32,6 +31,7 @@ from broker.replication.ports import (
     PartitionView,
     TopicView,
 )
+from broker.replication.replica_creation import ReplicaCreation
 from broker.replication.throttle import ByteBucket, is_throttled, throttled_rate
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ ALL_BROKERS: Final = ""
 _NO_TOPIC: Final = ""
 
 
-class MetadataFollower:
+class MetadataPublisher:
     """Turns images into partitions, logs, roles, throttles."""
 
     def __init__(
@@ -52,8 +52,8 @@ class MetadataFollower:
         lag_time_ms_max: int,
         clock: Clock,
         logs: LogManager,
-        host: PartitionHost,
-        fetchers: FetcherPool,
+        host: PartitionEffects,
+        fetchers: ReplicaFetcherManager,
         metadata: MetadataPort,
         configs: ConfigPort,
         throttles: tuple[ByteBucket, ByteBucket],
@@ -70,7 +70,7 @@ class MetadataFollower:
         self._checkpointed = logs.high_watermark_checkpoint()
         self._topic_defaults: Mapping[str, str] = {}
         """Configs of a topic that sets nothing itself."""
-        self._arrivals = Arrivals(
+        self._arrivals = ReplicaCreation(
             node_id=node_id,
             logs=logs,
             metadata=metadata,

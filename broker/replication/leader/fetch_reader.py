@@ -11,9 +11,9 @@ from broker.replication.errors import (
     ReplicationError,
     UnknownLeaderEpochError,
 )
-from broker.replication.events import ReplicaFetched
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition
+from broker.replication.partition.events import ReplicaFetched
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.results import PartitionData
 
 CONSUMER = -1
@@ -54,7 +54,7 @@ def diverging_epoch(partition: Partition, position: FetchPosition) -> tuple[int,
 class FetchReader:
     """Reads for consumers and followers."""
 
-    def __init__(self, *, host: PartitionHost, clock: Clock) -> None:
+    def __init__(self, *, host: PartitionEffects, clock: Clock) -> None:
         self._host = host
         self._clock = clock
         self._complained_ms: dict[Partition, int] = {}

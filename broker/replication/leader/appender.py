@@ -13,9 +13,9 @@ from broker.replication.errors import (
     NotLeaderError,
     UnknownPartitionError,
 )
-from broker.replication.events import LeaderAppended
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition, PendingAppend
+from broker.replication.partition.events import LeaderAppended
+from broker.replication.partition.partition import Partition, PendingAppend
+from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.results import AppendResult
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ OnDone = Callable[[AppendResult], None]
 class Appender:
     """Writes batches to local leaders and answers when they are acknowledged as asked."""
 
-    def __init__(self, *, host: PartitionHost, clock: Clock) -> None:
+    def __init__(self, *, host: PartitionEffects, clock: Clock) -> None:
         self._host = host
         self._clock = clock
 

@@ -28,7 +28,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
-from broker.replication.effects import (
+from broker.replication.errors import IllegalTransitionError
+from broker.replication.partition.effects import (
     NOTHING,
     BecameLeader,
     Effects,
@@ -39,8 +40,7 @@ from broker.replication.effects import (
     Resigned,
     StopFollowing,
 )
-from broker.replication.errors import IllegalTransitionError
-from broker.replication.events import (
+from broker.replication.partition.events import (
     AssignmentChanged,
     EligibleReplicasChanged,
     Event,
@@ -54,7 +54,7 @@ from broker.replication.events import (
     MinInsyncReplicasChanged,
     ReplicaFetched,
 )
-from broker.replication.progress import FollowerProgress
+from broker.replication.partition.follower_progress import FollowerProgress
 
 NO_LEADER = -1
 

@@ -8,8 +8,8 @@ or log start offset. A thousand idle partitions cost an empty request and an emp
 from typing import NamedTuple
 
 from broker.protocol.hot.fetch import FetchPosition
-from broker.replication.fetch_operation import FetchOperation
-from broker.replication.partition import Partition
+from broker.replication.leader.fetch_operation import FetchOperation
+from broker.replication.partition.partition import Partition
 
 SESSION_EPOCH_MAX = 2**31 - 1
 
@@ -25,7 +25,7 @@ NOTHING_KNOWN = KnownOffsets(-1, -1)
 
 
 class FetchSession:
-    """One follower's session; a broker.replication.partition.Follower of its partitions."""
+    """One follower's session: the `Follower` (partition.partition) of its partitions."""
 
     def __init__(self, *, session_id: int, replica_id: int) -> None:
         self.session_id = session_id

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.protocol.hot.fetch import FetchRequest
-from broker.replication.partition import Partition
+from broker.replication.partition.partition import Partition
 from broker.replication.results import PartitionData
 from broker.replication.timer_wheel import NOT_WAITING
 
 if TYPE_CHECKING:
-    from broker.replication.fetch_session import FetchSession
+    from broker.replication.leader.fetch_session import FetchSession
 
 Key = tuple[str | bytes, int]
 """(topic name or id, partition), as the request has it."""

@@ -5,20 +5,20 @@ from typing import Final
 from broker.background import Repeater, attempt
 from broker.clock import Clock
 from broker.log.log_manager import LogManager
-from broker.replication.events import IsrScanDue, LogStartMoved
-from broker.replication.host import PartitionHost
-from broker.replication.partition import Partition
+from broker.replication.partition.events import IsrScanDue, LogStartMoved
+from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition_effects import PartitionEffects
 
 ISR_SCAN_MS_MAX: Final = 5_000
 
 
-class Housekeeper:
+class IsrScanAndCheckpoint:
     """ISR scans and high watermark checkpoints; idle partitions cost next to nothing."""
 
     def __init__(
         self,
         *,
-        host: PartitionHost,
+        host: PartitionEffects,
         logs: LogManager,
         clock: Clock,
         lag_time_ms_max: int,

@@ -5,12 +5,12 @@ from typing import Final
 
 from broker.protocol.hot.fetch import INITIAL_EPOCH, NO_SESSION
 from broker.protocol.hot.replica_fetch import TopicIdPartition
-from broker.replication.fetch_session import SESSION_EPOCH_MAX
+from broker.replication.leader.fetch_session import SESSION_EPOCH_MAX
 
 _DOUBLINGS_MAX: Final = 10
 
 
-class FollowerSession:
+class FetchSessionHandler:
     """Which session the next request belongs to; `partitions` are those the leader knows of."""
 
     __slots__ = ("_epoch", "_id", "_is_opening", "partitions")

@@ -31,7 +31,7 @@ Key = tuple[str, int]
 log = logging.getLogger(__name__)
 
 
-class Arrivals:
+class ReplicaCreation:
     """Each is taken in once, in order; who waits may be added again without effect."""
 
     def __init__(

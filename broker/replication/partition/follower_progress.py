@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from broker.replication.events import ReplicaFetched
+from broker.replication.partition.events import ReplicaFetched
 
 
 @dataclass(slots=True, kw_only=True)

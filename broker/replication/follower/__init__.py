@@ -1,0 +1,1 @@
+"""The follower's part: fetching from leaders."""

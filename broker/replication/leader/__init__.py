@@ -1,0 +1,1 @@
+"""The leader's part: appends, fetches, ISR changes."""

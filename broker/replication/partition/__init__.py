@@ -1,0 +1,1 @@
+"""One replica on this node, and the effects of its changes."""
