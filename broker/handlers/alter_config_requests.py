@@ -5,7 +5,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.controller.config_control import AlterResource, ConfigVerdicts, decide_alter_configs
 from broker.controller.decision import Rejected
 from broker.controller.errors import InvalidConfigRequestError

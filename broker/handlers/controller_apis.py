@@ -10,9 +10,9 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller import errors
+from broker.controller.controller_channel import Execute
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.errors import ControllerError, ControllerUnavailableError
-from broker.controller.service import Execute
 from broker.handlers.services import NodeServices, Request
 
 CONTROLLER_APIS: Final[dict[int, Execute]] = {}

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.topics import CreatedTopic, NewTopic, decide_create_topics
 from broker.handlers.controller_apis import controller_api, forward, verdict_fields

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.topics import decide_delete_topics
 from broker.handlers.controller_apis import controller_api, forward, verdict_fields

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.controller.config_control import AlterOperation, AlterResource, ConfigChange
 from broker.handlers import alter_config_requests
 from broker.handlers.controller_apis import controller_api

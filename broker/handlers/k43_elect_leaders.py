@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.controller.elections import ElectLeaders, decide_elect_leaders
 from broker.handlers.controller_apis import controller_api, forward, verdict_fields
 from broker.handlers.registry import handles

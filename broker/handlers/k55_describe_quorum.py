@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.handlers.controller_apis import controller_api, forward
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request

@@ -9,16 +9,16 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
-from broker.controller.decision import Accepted, Verdict
-from broker.controller.errors import BrokerNotRegisteredError, StaleBrokerEpochError
-from broker.controller.isr import (
+from broker.controller.active_controller import ActiveController
+from broker.controller.alter_partition import (
     AlterPartition,
     IsrChange,
     IsrMember,
     IsrVerdicts,
     decide_alter_partition,
 )
+from broker.controller.decision import Accepted, Verdict
+from broker.controller.errors import BrokerNotRegisteredError, StaleBrokerEpochError
 from broker.handlers.controller_apis import controller_api, error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import RegisterBroker
 from broker.controller.errors import DuplicateBrokerError, InconsistentClusterError
 from broker.handlers.controller_apis import controller_api, error_code

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import decide_unregister
 from broker.controller.errors import BrokerNotRegisteredError
 from broker.handlers.controller_apis import controller_api, error_code, forward

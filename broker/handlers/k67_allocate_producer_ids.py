@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.controller.errors import BrokerNotRegisteredError, StaleBrokerEpochError
 from broker.controller.producer_ids import decide_allocate
 from broker.handlers.controller_apis import controller_api, error_code

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig
-from broker.controller.service import ControllerService
+from broker.controller.controller_channel import ControllerChannel
 from broker.coordinator.producer_ids import ProducerIdAllocator
 from broker.groups.coordinator import GroupCoordinator
 from broker.handlers.metadata_blobs import MetadataBlobs
@@ -135,7 +135,7 @@ class NodeServices:
     config: BrokerConfig
     clock: Clock
     metadata: MetadataService
-    controller: ControllerService
+    controller: ControllerChannel
     replicas: ReplicaManager
     logs: LogManager
     groups: GroupCoordinator

@@ -8,11 +8,10 @@ from uuid import UUID, uuid4
 
 from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig, ConfigError, Endpoint
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
+from broker.controller.controller_channel import ControllerChannel
 from broker.controller.internal_topics import internal_topics
-from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
-from broker.controller.periodic import ControllerSettings
-from broker.controller.service import ControllerService
+from broker.controller.periodic_elections import ControllerSettings
 from broker.controller.topics import TopicDefaults
 from broker.coordinator.producer_ids import ProducerIdAllocator
 from broker.groups.config import GroupConfig
@@ -31,6 +30,7 @@ from broker.raft.metadata_log import MetadataLog
 from broker.raft.node import QuorumNode
 from broker.raft.vote_file import VoteFile
 from broker.replication.replica_manager import ReplicaManager
+from broker.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
 from broker.server.node_configs import NodeConfigs
@@ -49,7 +49,7 @@ class NodeParts:
     logs: LogManager
     quorum: QuorumNode
     metadata: MetadataService
-    controller: ControllerService
+    controller: ControllerChannel
     lifecycle: BrokerLifecycle
     replicas: ReplicaManager
     groups: GroupCoordinator
@@ -196,7 +196,7 @@ def _connect_to_voter(config: BrokerConfig) -> Callable[[Voter], PeerClient]:
 
 def _build_controller(
     config: BrokerConfig, clock: Clock, quorum: QuorumNode, metadata: MetadataService
-) -> ControllerService:
+) -> ControllerChannel:
     active = ActiveController(
         quorum=quorum,
         clock=clock,
@@ -217,7 +217,7 @@ def _build_controller(
             is_deletion_enabled=config.delete_topic_enable,
         ),
     )
-    return ControllerService(
+    return ControllerChannel(
         quorum=quorum,
         active=active,
         metadata=metadata,

@@ -8,11 +8,10 @@ from uuid import uuid4
 
 from broker.clock import Clock, SystemClock
 from broker.config.broker_config import BrokerConfig, Endpoint
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
+from broker.controller.controller_channel import ControllerChannel
 from broker.controller.internal_topics import internal_topics
-from broker.controller.lifecycle import BrokerIdentity, BrokerLifecycle
-from broker.controller.periodic import ControllerSettings
-from broker.controller.service import ControllerService
+from broker.controller.periodic_elections import ControllerSettings
 from broker.controller.topics import TopicDefaults
 from broker.handlers.controller_apis import CONTROLLER_APIS
 from broker.handlers.registry import load_registry
@@ -26,6 +25,7 @@ from broker.raft.config import QuorumConfig, Voter, parse_voters
 from broker.raft.metadata_log import MetadataLog
 from broker.raft.node import QuorumNode
 from broker.raft.vote_file import VoteFile
+from broker.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
 from broker.server.peers import PeerClient
@@ -66,7 +66,7 @@ class MetadataPlane:
                 is_deletion_enabled=config.delete_topic_enable,
             ),
         )
-        self.controller = ControllerService(
+        self.controller = ControllerChannel(
             quorum=self.quorum,
             active=self.active,
             metadata=self.metadata,

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
+from broker.controller.controller_channel import ControllerChannel
 from broker.controller.errors import ControllerUnavailableError
-from broker.controller.service import ControllerService
 from broker.metadata.image import MetadataImage
 from broker.protocol import codec
 from broker.raft.snapshot_files import Snapshot
@@ -248,7 +248,7 @@ async def test_one_node_is_a_quorum_and_remembers_across_restarts(tmp_path: Path
 async def test_restart_begins_with_the_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("broker.controller.snapshotter.RECORDS_BETWEEN_MIN", 50)
+    monkeypatch.setattr("broker.controller.snapshot_generator.RECORDS_BETWEEN_MIN", 50)
     alone = MetadataCluster(tmp_path, 1)
     await alone.start_all()
     await create(alone.nodes[101], "t", partitions=100, factor=1)
@@ -272,14 +272,14 @@ async def test_node_that_was_away_for_long_gets_the_snapshot_from_the_leader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_prepare = threading.Event()
-    prepare = ControllerService.prepare_snapshot
+    prepare = ControllerChannel.prepare_snapshot
 
-    def prepare_late(self: ControllerService, snapshot: Snapshot) -> Callable[[], None]:
+    def prepare_late(self: ControllerChannel, snapshot: Snapshot) -> Callable[[], None]:
         assert may_prepare.wait(TIMEOUT_S)
         return prepare(self, snapshot)
 
-    monkeypatch.setattr(ControllerService, "prepare_snapshot", prepare_late)
-    monkeypatch.setattr("broker.controller.snapshotter.RECORDS_BETWEEN_MIN", 30)
+    monkeypatch.setattr(ControllerChannel, "prepare_snapshot", prepare_late)
+    monkeypatch.setattr("broker.controller.snapshot_generator.RECORDS_BETWEEN_MIN", 30)
     cluster = MetadataCluster(tmp_path, 3)
     await cluster.start_all()
     away = cluster.follower().config.node_id

@@ -90,7 +90,7 @@ async def test_metadata_that_cannot_be_replayed_ends_the_process_and_its_clients
     def refuse(*_: object, **__: object) -> None:
         raise KeyError("a record of another version")
 
-    monkeypatch.setattr("broker.controller.service.replay_batch", refuse)
+    monkeypatch.setattr("broker.controller.controller_channel.replay_batch", refuse)
     with pytest.raises((AssertionError, OSError)):
         await create_topic([node], "poison")
     assert await asyncio.wait_for(serving, WAIT_S) == EXIT_FAILED

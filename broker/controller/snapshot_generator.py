@@ -18,7 +18,7 @@ RECORDS_BETWEEN_MIN = 20_000
 log = logging.getLogger(__name__)
 
 
-class Snapshotter:
+class SnapshotGenerator:
     """Counts replayed records; at most one snapshot is being written.
 
     The next one is due after RECORDS_BETWEEN_MIN records, or after as many as the last one held

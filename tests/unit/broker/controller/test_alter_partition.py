@@ -1,5 +1,11 @@
 import pytest
 
+from broker.controller.alter_partition import (
+    AlterPartition,
+    IsrChange,
+    IsrMember,
+    decide_alter_partition,
+)
 from broker.controller.decision import Accepted, Rejected
 from broker.controller.errors import (
     FencedLeaderEpochError,
@@ -12,7 +18,6 @@ from broker.controller.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from broker.controller.isr import AlterPartition, IsrChange, IsrMember, decide_alter_partition
 from broker.controller.reassignment import (
     AlterReassignments,
     Reassignment,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from broker.clock import Clock
-from broker.controller.active import ActiveController
+from broker.controller.active_controller import ActiveController
 from broker.controller.errors import ControllerUnavailableError, NotControllerError
 from broker.controller.internal_topics import (
     CREATE_TOPICS,
@@ -20,7 +20,7 @@ from broker.controller.internal_topics import (
     InternalTopic,
     build_creation,
 )
-from broker.controller.snapshotter import Snapshotter
+from broker.controller.snapshot_generator import SnapshotGenerator
 from broker.metadata.delta import ReplayedBatch
 from broker.metadata.image import MetadataImage
 from broker.metadata.metadata_service import MetadataService
@@ -57,7 +57,7 @@ Execute = Callable[[ActiveController, Any, int], Awaitable[Any]]
 Raises NotControllerError."""
 
 
-class ControllerService:
+class ControllerChannel:
     """Sends commands to the active controller, and keeps the metadata service up to date.
 
     `apis` tells how each API key is executed (broker.handlers.controller_apis). `connect` makes
@@ -84,7 +84,7 @@ class ControllerService:
         self._apis = apis
         self._internal_topics = internal_topics
         self._peers: dict[tuple[int, str], Peer] = {}
-        self._snapshotter = Snapshotter(quorum.log, quorum.fail)
+        self._snapshotter = SnapshotGenerator(quorum.log, quorum.fail)
         if (snapshot := quorum.take_snapshot()) is not None:
             metadata.restore(_image_of(snapshot, metadata.image.cluster_id))
         quorum.listener = self

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from broker.background import Tasks, end_process
 from broker.clock import Clock
+from broker.controller.controller_channel import ControllerChannel
 from broker.controller.errors import ControllerUnavailableError, InconsistentClusterError
-from broker.controller.service import ControllerService
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.raft.timers import sleep_ms
@@ -64,7 +64,7 @@ class BrokerLifecycle:
         self,
         *,
         identity: BrokerIdentity,
-        controller: ControllerService,
+        controller: ControllerChannel,
         metadata: MetadataService,
         clock: Clock,
         heartbeat_interval_ms: int,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from broker.controller import periodic
-from broker.controller.active import ActiveController
-from broker.controller.periodic import ControllerSettings, PeriodicElections
+from broker.controller import periodic_elections as periodic
+from broker.controller.active_controller import ActiveController
+from broker.controller.periodic_elections import ControllerSettings, PeriodicElections
 from broker.metadata.image import NO_LEADER, MetadataImage, broker_resource
 from broker.metadata.records import ConfigRecord
 from tests.support.metadata_plane import node_config
