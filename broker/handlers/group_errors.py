@@ -2,7 +2,7 @@
 
 from kio.schema.errors import ErrorCode
 
-from broker.groups.errors import GroupError
+from broker.coordinator.errors import GroupError
 
 
 def to_error_code(error: GroupError) -> ErrorCode:

@@ -13,9 +13,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.groups.offset_manager import CommitRequested
-from broker.groups.offsets import TopicPartition
-from broker.groups.records import NO_EXPIRY_MS, CommittedOffset
+from broker.coordinator.offsets.committed_offsets import TopicPartition
+from broker.coordinator.offsets.offset_manager import CommitRequested
+from broker.coordinator.records import NO_EXPIRY_MS, CommittedOffset
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request

@@ -12,9 +12,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.groups.errors import GroupError
-from broker.groups.offset_manager import FetchedOffsets
-from broker.groups.records import CommittedOffset
+from broker.coordinator.errors import GroupError
+from broker.coordinator.offsets.offset_manager import FetchedOffsets
+from broker.coordinator.records import CommittedOffset
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request

@@ -12,7 +12,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.groups.config import OFFSETS_TOPIC, partition_for
+from broker.coordinator.config import OFFSETS_TOPIC, partition_for
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec

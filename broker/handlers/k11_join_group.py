@@ -10,7 +10,7 @@ skip the assignment (KIP-814). Before v7 the protocol name cannot be null.
 from typing import Any
 from uuid import uuid4
 
-from broker.groups.group_events import GroupProtocol, JoinRequested
+from broker.coordinator.groups.group_events import GroupProtocol, JoinRequested
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request

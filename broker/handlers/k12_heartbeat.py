@@ -6,7 +6,7 @@ Notes: v3 adds the group instance id, which fences a replaced static member.
 
 from typing import Any
 
-from broker.groups.group_events import HeartbeatReceived
+from broker.coordinator.groups.group_events import HeartbeatReceived
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request

@@ -8,8 +8,8 @@ of its own. Before, the one verdict is the response's. v5 carries a reason, whic
 
 from typing import Any
 
-from broker.groups.errors import GroupError
-from broker.groups.group_events import LeaveRequested, LeaveResult, MemberIdentity
+from broker.coordinator.errors import GroupError
+from broker.coordinator.groups.group_events import LeaveRequested, LeaveResult, MemberIdentity
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request

@@ -7,8 +7,8 @@ Notes: from v5 the protocol type and name are mandatory and must be the group's.
 
 from typing import Any
 
-from broker.groups.errors import GroupError
-from broker.groups.group_events import SyncRequested, SyncResult
+from broker.coordinator.errors import GroupError
+from broker.coordinator.groups.group_events import SyncRequested, SyncResult
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request

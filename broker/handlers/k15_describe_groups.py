@@ -10,8 +10,8 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.groups.directory import GroupDescription, MemberDescription
-from broker.groups.errors import GroupError
+from broker.coordinator.errors import GroupError
+from broker.coordinator.groups.describe_groups import GroupDescription, MemberDescription
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request

@@ -6,7 +6,7 @@ Notes: v4 filters by state, v5 by type; both compare without regard to case.
 
 from typing import Any
 
-from broker.groups.errors import GroupError
+from broker.coordinator.errors import GroupError
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig
 from broker.controller.controller_channel import ControllerChannel
+from broker.coordinator.group_coordinator import GroupCoordinator
 from broker.coordinator.producer_ids import ProducerIdAllocator
-from broker.groups.coordinator import GroupCoordinator
 from broker.handlers.metadata_blobs import MetadataBlobs
 from broker.log.log_manager import LogManager
 from broker.metadata.metadata_service import MetadataService

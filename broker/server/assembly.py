@@ -13,9 +13,9 @@ from broker.controller.controller_channel import ControllerChannel
 from broker.controller.internal_topics import internal_topics
 from broker.controller.periodic_elections import ControllerSettings
 from broker.controller.topics import TopicDefaults
+from broker.coordinator.config import GroupConfig
+from broker.coordinator.group_coordinator import GroupCoordinator
 from broker.coordinator.producer_ids import ProducerIdAllocator
-from broker.groups.config import GroupConfig
-from broker.groups.coordinator import GroupCoordinator
 from broker.handlers.controller_apis import CONTROLLER_APIS
 from broker.handlers.registry import load_registry
 from broker.handlers.services import Listener, NodeServices

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from broker.clock import Clock
-from broker.groups.directory import GroupReading
+from broker.coordinator.groups.describe_groups import GroupReading
 from broker.handlers.services import NodeServices
 from broker.metadata.cordons import is_cordoned
 from broker.metadata.image import MetadataImage, PartitionImage, topic_resource

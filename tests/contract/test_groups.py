@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import TopicPartition
 
-from broker.groups.records import (
+from broker.coordinator.records import (
     CommittedOffset,
     GroupSnapshot,
     OffsetKey,

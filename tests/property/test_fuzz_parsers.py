@@ -15,16 +15,16 @@ from typing import Any, Final, NamedTuple
 import pytest
 from kio.schema.index import api_key_map, schema_name_map
 
-from broker.groups.consumer_protocol import assigned_partitions, subscribed_topics
-from broker.groups.errors import RecordFormatError
-from broker.groups.records import (
+from broker.coordinator.errors import RecordFormatError
+from broker.coordinator.groups.consumer_protocol import assigned_partitions, subscribed_topics
+from broker.coordinator.records import (
     OffsetKey,
     decode_group_value,
     decode_key,
     decode_offset_value,
     encode_offset_key,
 )
-from broker.groups.wire import Writer
+from broker.coordinator.wire import Writer
 from broker.metadata.record_codec import decode_record, encode_record
 from broker.metadata.records import RecordError
 from broker.protocol import codec

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from broker.config.broker_config import BrokerConfig
-from broker.groups.offset_manager import CommitRequested
-from broker.groups.records import CommittedOffset
+from broker.coordinator.offsets.offset_manager import CommitRequested
+from broker.coordinator.records import CommittedOffset
 from broker.metadata.image import PartitionImage
 from broker.metrics_schema import (
     METRICS_TOPIC,

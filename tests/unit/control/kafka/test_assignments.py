@@ -6,7 +6,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.groups.consumer_protocol import assigned_partitions, subscribed_topics
+from broker.coordinator.groups.consumer_protocol import assigned_partitions, subscribed_topics
 from control.kafka.groups import parse_assignment
 from control.model.ids import TopicPartition
 

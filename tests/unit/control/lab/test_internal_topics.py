@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from broker.groups import records
+from broker.coordinator import records
 from control.lab.decoding.internal_topics import InternalRecordError, decode_key, decode_value
 
 OFFSETS = "__consumer_offsets"

@@ -1,0 +1,70 @@
+"""The group coordinator of one node: its parts, put together and kept going.
+
+`membership` runs the groups, `offsets` keeps what they committed, `directory` shows both;
+`partitions` decides which of them this node answers for. Everything that must outlive the node
+is a record in __consumer_offsets.
+"""
+
+import logging
+from typing import Any
+
+from broker.background import Repeater, Tasks, log_failure
+from broker.clock import Clock
+from broker.coordinator.config import GroupConfig
+from broker.coordinator.coordinator_runtime import CoordinatorRuntime
+from broker.coordinator.group_log import GroupLog
+from broker.coordinator.groups.describe_groups import GroupDirectory
+from broker.coordinator.groups.membership import Membership
+from broker.coordinator.offsets.offset_manager import OffsetManager
+from broker.coordinator.offsets_partitions import OffsetsPartitions
+from broker.coordinator.ports import MetadataPort, ReplicaPort
+
+_LOG = logging.getLogger(__name__)
+
+
+class GroupCoordinator:
+    """Assembles the parts; `start` needs a running loop."""
+
+    def __init__(
+        self,
+        replicas: ReplicaPort,
+        metadata: MetadataPort,
+        clock: Clock,
+        config: GroupConfig,
+        *,
+        node_id: int,
+    ) -> None:
+        self.config = config
+        self._metadata = metadata
+        self._clock = clock
+        self.partitions = OffsetsPartitions(replicas, metadata, clock, config, node_id=node_id)
+        log = GroupLog(replicas, clock, config)
+        self.engine = CoordinatorRuntime(self.partitions, log, clock)
+        self.membership = Membership(self.partitions, self.engine, config)
+        self.offsets = OffsetManager(self.partitions, self.engine, log, config)
+        self.directory = GroupDirectory(self.partitions)
+        interval_ms = config.offsets_retention_check_interval_ms
+        self._expiry = Repeater("expiry of offsets", interval_ms, self._expire)
+        self._chores = Tasks("group coordinator", log_failure)
+
+    def start(self) -> None:
+        """Follow the metadata, load what this node leads, expire offsets from time to time."""
+        self._metadata.subscribe(self._handle_metadata)
+        self.partitions.start()
+        self._expiry.start()
+
+    async def stop(self) -> None:
+        """Answer everybody who waits, then end all background work."""
+        self._expiry.stop()
+        await self.partitions.stop()
+        await self._chores.stop()
+        await self.engine.stop()
+
+    def _handle_metadata(self, _old: Any, new: Any, changed: Any) -> None:
+        gone = frozenset(topic.name for topic in changed.topics_deleted)
+        gone = frozenset(name for name in gone if name not in new.topics)
+        if gone:
+            self._chores.start(self.offsets.forget_topics(gone))
+
+    def _expire(self) -> None:
+        self._chores.start(self.offsets.expire(self._clock))

@@ -1,0 +1,1 @@
+"""Membership of consumer groups (the classic protocol)."""

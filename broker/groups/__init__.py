@@ -1,1 +1,0 @@
-"""Consumer groups: membership, assignment, committed offsets."""
